@@ -1,1 +1,36 @@
-//! The model room.
+//! What is meant: time, laws, arrival processes, sessions, the agenda, the workload file, and the event.
+//!
+//! Everything here is pure: no clock, no socket, no thread, no global randomness. The schedule of a run is a function of the
+//! workload and its seed, and this room is that function.
+
+pub mod event;
+pub mod law;
+pub mod random;
+pub mod time;
+
+pub use event::{Event, Outcome};
+pub use law::Law;
+pub use random::{Purpose, Seed, Stream};
+pub use time::{Nanos, Rate};
+
+/// A value that cannot be: what it was, what was expected, and what to write instead, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Wrong(String);
+
+impl Wrong {
+    /// With this line.
+    pub fn new(line: impl Into<String>) -> Self {
+        Self(line.into())
+    }
+}
+
+/// ` (did you mean ...?)` when one of `known` is spelled nearly like `word`, else nothing.
+pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
+    known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .min()
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .map_or_else(String::new, |(_, name)| format!(" (did you mean `{name}`?)"))
+}

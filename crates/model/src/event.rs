@@ -1,0 +1,166 @@
+//! The event: what became of one launch, sent or not.
+//!
+//! Every launch of a run is exactly one [`Event`], the ones never sent included. Three times can be taken from it and each
+//! has its own name, because a plain "latency" hides the difference that load tests are about:
+//!
+//! * `response` = done - intended: what a person who wanted to arrive then would have waited,
+//! * `service` = done - sent: what the server (and the network) took,
+//! * `lateness` = sent - intended: what the generator did wrong.
+
+use crate::time::Nanos;
+
+/// What became of one launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When it was meant to be launched, since the start of the run.
+    pub intended: Nanos,
+    /// When the generator acted: it wrote the request's first byte or, where it had to open a connection for it, called
+    /// `connect`. `None`: never sent, see `error`.
+    pub sent: Option<Nanos>,
+    /// When the first byte of the answer was read.
+    pub first_byte: Option<Nanos>,
+    /// When the last byte of the answer was read, or the attempt was given up. `None`: never sent.
+    pub done: Option<Nanos>,
+    /// The session (a user of a closed system, a visit of a partly-open one, the arrival itself in an open one).
+    pub session: u64,
+    /// Which request of its session, from 0.
+    pub step: u32,
+    /// Which request of the workload, an index into its `[[request]]` list (or a foreign file's list of labels).
+    pub label: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The HTTP status, 0 where there was none.
+    pub status: u16,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Bytes read.
+    pub bytes_in: u64,
+    /// The worker (thread) that launched it, counted over the whole run.
+    pub worker: u16,
+    /// The worker's serial number of the connection used.
+    pub connection: u32,
+    /// Whether that connection had carried a request before.
+    pub reused: bool,
+    /// Why it failed or was not sent, in words; `None` when it went well.
+    pub error: Option<Box<str>>,
+}
+
+impl Event {
+    /// An event at `intended` of which nothing more is known yet.
+    pub fn at(intended: Nanos) -> Self {
+        Self {
+            intended,
+            sent: None,
+            first_byte: None,
+            done: None,
+            session: 0,
+            step: 0,
+            label: 0,
+            outcome: Outcome::Unsent,
+            status: 0,
+            bytes_out: 0,
+            bytes_in: 0,
+            worker: 0,
+            connection: 0,
+            reused: false,
+            error: None,
+        }
+    }
+
+    /// done - intended.
+    pub fn response(&self) -> Option<Nanos> {
+        Some(self.done?.since(self.intended))
+    }
+
+    /// done - sent.
+    pub fn service(&self) -> Option<Nanos> {
+        Some(self.done?.since(self.sent?))
+    }
+
+    /// sent - intended.
+    pub fn lateness(&self) -> Option<Nanos> {
+        Some(self.sent?.since(self.intended))
+    }
+}
+
+/// How a launch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Outcome {
+    /// A complete answer, status below 400.
+    Ok = 0,
+    /// A complete answer, status 400 or above.
+    HttpError = 1,
+    /// No connection, or no complete answer, within its time limit.
+    Timeout = 2,
+    /// The connection was refused (or, at a modelled server, there was no room).
+    Refused = 3,
+    /// The connection broke before the answer was complete.
+    Reset = 4,
+    /// The answer was not HTTP, or contradicted itself.
+    Malformed = 5,
+    /// The name could not be resolved.
+    Dns = 6,
+    /// Never sent; `error` says why.
+    Unsent = 7,
+    /// Sent, but the run was stopped before the answer was complete.
+    Cut = 8,
+}
+
+impl Outcome {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 9] = [
+        Self::Ok,
+        Self::HttpError,
+        Self::Timeout,
+        Self::Refused,
+        Self::Reset,
+        Self::Malformed,
+        Self::Dns,
+        Self::Unsent,
+        Self::Cut,
+    ];
+
+    /// Its name in tables, JSON and Parquet.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::HttpError => "http_error",
+            Self::Timeout => "timeout",
+            Self::Refused => "refused",
+            Self::Reset => "reset",
+            Self::Malformed => "malformed",
+            Self::Dns => "dns",
+            Self::Unsent => "unsent",
+            Self::Cut => "cut",
+        }
+    }
+
+    /// The outcome of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_a_name_of_its_own() {
+        for (code, outcome) in Outcome::ALL.into_iter().enumerate() {
+            assert_eq!(outcome as usize, code);
+            assert_eq!(Outcome::from_name(outcome.name()), Some(outcome));
+        }
+    }
+
+    #[test]
+    fn three_times_with_three_names() {
+        let event = Event { sent: Some(Nanos(12)), done: Some(Nanos(30)), ..Event::at(Nanos(10)) };
+        assert_eq!(
+            (event.response(), event.service(), event.lateness()),
+            (Some(Nanos(20)), Some(Nanos(18)), Some(Nanos(2)))
+        );
+        assert_eq!(Event::at(Nanos(10)).response(), None);
+    }
+}

@@ -1,0 +1,394 @@
+//! Laws: the probability distributions of think times, gaps, sizes and session lengths.
+//!
+//! A [`Law`] is checked once, when it is made; after that it samples, and knows its own mean, squared coefficient of
+//! variation and distribution function. Values of times are in seconds.
+//!
+//! # Two laws named after Poisson
+//! `poisson` as a law is a Poisson *count of milliseconds*, what JMeter's Poisson Random Timer draws: its CoV is
+//! 1/sqrt(mean in ms), so it is nearly constant. It has nothing to do with a Poisson *process*, whose gaps are
+//! `exponential`.
+
+mod sample;
+mod text;
+
+use std::sync::Arc;
+
+use statrs::function::erf::erfc_inv;
+use statrs::function::gamma::{gamma_lr, gamma_ur};
+
+use crate::Wrong;
+
+/// A distribution of non-negative numbers with a finite mean, checked when it was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Law(Shape);
+
+/// The form of a law with its parameters, for those who solve formulas rather than sample. Times are in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// Always this value.
+    Constant(f64),
+    /// Uniform between the two.
+    Uniform(f64, f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// Gamma; Erlang when `shape` is whole.
+    Gamma {
+        /// 1 / scv.
+        shape: f64,
+        /// mean / shape.
+        scale: f64,
+    },
+    /// Exponential of mean `first` with probability `p`, else of mean `second`.
+    Hyperexponential {
+        /// Probability of the first phase.
+        p: f64,
+        /// Mean of the first phase.
+        first: f64,
+        /// Mean of the second phase.
+        second: f64,
+    },
+    /// The exponential of a normal number.
+    Lognormal {
+        /// Mean of the logarithm.
+        mu: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// P(X > x) = exp(-(x/scale)^shape).
+    Weibull {
+        /// Below 1: heavier than exponential.
+        shape: f64,
+        /// The 63.2 % point.
+        scale: f64,
+    },
+    /// P(X > x) = (min/x)^shape.
+    Pareto {
+        /// The smallest value.
+        min: f64,
+        /// The tail index, above 1 (at or below 1 there is no mean).
+        shape: f64,
+    },
+    /// A Pareto law cut off at `max`.
+    BoundedPareto {
+        /// The smallest value.
+        min: f64,
+        /// The largest value.
+        max: f64,
+        /// The tail index.
+        shape: f64,
+    },
+    /// A Poisson count of milliseconds with this mean in milliseconds.
+    Poisson(f64),
+    /// One of the recorded values, each as likely.
+    Empirical(Empirical),
+}
+
+/// Recorded values in ascending order with their running sum.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Empirical {
+    values: Arc<[f64]>,
+    sums: Arc<[f64]>,
+}
+
+impl Empirical {
+    /// The recorded values in ascending order.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+}
+
+fn positive(name: &str, value: f64) -> Result<f64, Wrong> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(Wrong::new(format!("{name} must be a number above zero, not {value}")))
+    }
+}
+
+impl Law {
+    /// Always `value` (zero allowed).
+    ///
+    /// # Errors
+    /// A negative or infinite value.
+    pub fn constant(value: f64) -> Result<Self, Wrong> {
+        if value.is_finite() && value >= 0.0 {
+            Ok(Self(Shape::Constant(value)))
+        } else {
+            Err(Wrong::new(format!("a constant must be zero or more, not {value}")))
+        }
+    }
+
+    /// Uniform between `low` and `high`.
+    ///
+    /// # Errors
+    /// `low` negative, or not below `high`.
+    pub fn uniform(low: f64, high: f64) -> Result<Self, Wrong> {
+        if low.is_finite() && high.is_finite() && low >= 0.0 && low < high {
+            Ok(Self(Shape::Uniform(low, high)))
+        } else {
+            Err(Wrong::new(format!("a uniform law needs 0 <= low < high, not {low} and {high}")))
+        }
+    }
+
+    /// Exponential with this mean.
+    ///
+    /// # Errors
+    /// A mean that is not above zero.
+    pub fn exponential(mean: f64) -> Result<Self, Wrong> {
+        Ok(Self(Shape::Exponential(positive("the mean", mean)?)))
+    }
+
+    /// Gamma with this mean and squared coefficient of variation (shape 1/scv, scale mean*scv).
+    ///
+    /// # Errors
+    /// A mean or scv that is not above zero.
+    pub fn gamma(mean: f64, scv: f64) -> Result<Self, Wrong> {
+        let (mean, scv) = (positive("the mean", mean)?, positive("the scv", scv)?);
+        Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }))
+    }
+
+    /// Erlang: the sum of `stages` exponentials, with this mean in all.
+    ///
+    /// # Errors
+    /// No stages, or a mean that is not above zero.
+    pub fn erlang(stages: u32, mean: f64) -> Result<Self, Wrong> {
+        if stages == 0 {
+            return Err(Wrong::new("an erlang law needs at least one stage"));
+        }
+        let shape = f64::from(stages);
+        Ok(Self(Shape::Gamma { shape, scale: positive("the mean", mean)? / shape }))
+    }
+
+    /// Two-phase hyperexponential with this mean and scv and *balanced means* (p1 m1 = p2 m2; Allen 1990).
+    ///
+    /// Mean and scv alone do not fix such a law; see [`Law::hyperexponential_with`] for the third parameter.
+    ///
+    /// # Errors
+    /// A mean that is not above zero, or an scv below 1.
+    pub fn hyperexponential(mean: f64, scv: f64) -> Result<Self, Wrong> {
+        let mean = positive("the mean", mean)?;
+        if !(scv.is_finite() && scv >= 1.0) {
+            return Err(Wrong::new(format!(
+                "a hyperexponential law needs scv >= 1, not {scv}; use gamma or erlang below 1"
+            )));
+        }
+        let p = 0.5 * (1.0 + libm::sqrt((scv - 1.0) / (scv + 1.0)));
+        Ok(Self(Shape::Hyperexponential { p, first: mean / (2.0 * p), second: mean / (2.0 * (1.0 - p)) }))
+    }
+
+    /// Two-phase hyperexponential with this mean, scv, and probability `p` of the shorter phase.
+    ///
+    /// # Errors
+    /// As [`Law::hyperexponential`]; also a `p` too small to reach the scv: it must be above (scv-1)/(scv+1).
+    pub fn hyperexponential_with(mean: f64, scv: f64, p: f64) -> Result<Self, Wrong> {
+        Self::hyperexponential(mean, scv)?;
+        let least = (scv - 1.0) / (scv + 1.0);
+        if !(p > least && p < 1.0) {
+            return Err(Wrong::new(format!(
+                "with scv {scv} the probability p must be above {least:.4} and below 1, not {p}"
+            )));
+        }
+        // Means m(1-a) and m(1+b) with p a = (1-p) b and p a^2 + (1-p) b^2 = (scv-1)/2.
+        let s = libm::sqrt((scv - 1.0) / 2.0);
+        let first = mean * (1.0 - s * libm::sqrt((1.0 - p) / p));
+        let second = mean * (1.0 + s * libm::sqrt(p / (1.0 - p)));
+        Ok(Self(Shape::Hyperexponential { p, first, second }))
+    }
+
+    /// Lognormal with this mean and scv.
+    ///
+    /// # Errors
+    /// A mean or scv that is not above zero.
+    pub fn lognormal(mean: f64, scv: f64) -> Result<Self, Wrong> {
+        let (mean, scv) = (positive("the mean", mean)?, positive("the scv", scv)?);
+        let variance = libm::log1p(scv);
+        Ok(Self(Shape::Lognormal { mu: libm::log(mean) - variance / 2.0, sigma: libm::sqrt(variance) }))
+    }
+
+    /// Weibull with this shape and mean.
+    ///
+    /// # Errors
+    /// A shape or mean that is not above zero.
+    pub fn weibull(mean: f64, shape: f64) -> Result<Self, Wrong> {
+        let (mean, shape) = (positive("the mean", mean)?, positive("the shape", shape)?);
+        Ok(Self(Shape::Weibull { shape, scale: mean / libm::tgamma(1.0 + 1.0 / shape) }))
+    }
+
+    /// Pareto with this smallest value and tail index.
+    ///
+    /// # Errors
+    /// A `min` that is not above zero, or a shape that is not above 1: there would be no mean.
+    pub fn pareto(min: f64, shape: f64) -> Result<Self, Wrong> {
+        let min = positive("the smallest value", min)?;
+        if !(shape.is_finite() && shape > 1.0) {
+            return Err(Wrong::new(format!(
+                "a pareto law needs shape > 1 to have a mean, not {shape}; bounded_pareto takes any shape"
+            )));
+        }
+        Ok(Self(Shape::Pareto { min, shape }))
+    }
+
+    /// Pareto between `min` and `max`, with any tail index above zero.
+    ///
+    /// # Errors
+    /// Anything but 0 < min < max and a shape above zero.
+    pub fn bounded_pareto(min: f64, max: f64, shape: f64) -> Result<Self, Wrong> {
+        let (min, shape) = (positive("the smallest value", min)?, positive("the shape", shape)?);
+        if !(max.is_finite() && max > min) {
+            return Err(Wrong::new(format!("a bounded_pareto law needs min < max, not {min} and {max}")));
+        }
+        Ok(Self(Shape::BoundedPareto { min, max, shape }))
+    }
+
+    /// A Poisson count of milliseconds with this mean in seconds (JMeter's Poisson Random Timer).
+    ///
+    /// # Errors
+    /// A mean that is not above zero.
+    pub fn poisson_millis(mean: f64) -> Result<Self, Wrong> {
+        Ok(Self(Shape::Poisson(positive("the mean", mean)? * 1e3)))
+    }
+
+    /// One of `values`, each as likely.
+    ///
+    /// # Errors
+    /// No values, a negative or infinite one, or all of them zero.
+    pub fn empirical(mut values: Vec<f64>) -> Result<Self, Wrong> {
+        if let Some(bad) = values.iter().find(|v| !(v.is_finite() && **v >= 0.0)) {
+            return Err(Wrong::new(format!("an empirical law takes numbers of zero or more, not {bad}")));
+        }
+        values.sort_by(f64::total_cmp);
+        if values.last().is_none_or(|largest| *largest == 0.0) {
+            return Err(Wrong::new("an empirical law needs at least one value above zero"));
+        }
+        let sums = values.iter().scan(0.0, |sum, v| {
+            *sum += v;
+            Some(*sum)
+        });
+        let sums = sums.collect();
+        Ok(Self(Shape::Empirical(Empirical { values: values.into(), sums })))
+    }
+
+    /// Its form and parameters.
+    pub fn shape(&self) -> &Shape {
+        &self.0
+    }
+
+    /// Whether every value is zero.
+    pub fn is_zero(&self) -> bool {
+        self.0 == Shape::Constant(0.0)
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        match &self.0 {
+            Shape::Constant(value) => *value,
+            Shape::Uniform(low, high) => f64::midpoint(*low, *high),
+            Shape::Exponential(mean) => *mean,
+            Shape::Gamma { shape, scale } => shape * scale,
+            Shape::Hyperexponential { p, first, second } => p * first + (1.0 - p) * second,
+            Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * sigma / 2.0),
+            Shape::Weibull { shape, scale } => scale * libm::tgamma(1.0 + 1.0 / shape),
+            Shape::Pareto { min, shape } => shape * min / (shape - 1.0),
+            Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 1.0),
+            Shape::Poisson(millis) => millis / 1e3,
+            Shape::Empirical(e) => e.sums[e.sums.len() - 1] / e.values.len() as f64,
+        }
+    }
+
+    /// The second moment, E[X^2]; infinite for a Pareto law of shape 2 or below.
+    pub fn second_moment(&self) -> f64 {
+        match &self.0 {
+            Shape::Constant(value) => value * value,
+            Shape::Uniform(low, high) => (low * low + low * high + high * high) / 3.0,
+            Shape::Exponential(mean) => 2.0 * mean * mean,
+            Shape::Gamma { shape, scale } => shape * (shape + 1.0) * scale * scale,
+            Shape::Hyperexponential { p, first, second } => 2.0 * (p * first * first + (1.0 - p) * second * second),
+            Shape::Lognormal { mu, sigma } => libm::exp(2.0 * mu + 2.0 * sigma * sigma),
+            Shape::Weibull { shape, scale } => scale * scale * libm::tgamma(1.0 + 2.0 / shape),
+            Shape::Pareto { min, shape } if *shape > 2.0 => shape * min * min / (shape - 2.0),
+            Shape::Pareto { .. } => f64::INFINITY,
+            Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 2.0),
+            Shape::Poisson(millis) => (millis * millis + millis) / 1e6,
+            Shape::Empirical(e) => e.values.iter().map(|v| v * v).sum::<f64>() / e.values.len() as f64,
+        }
+    }
+
+    /// The squared coefficient of variation, C2 = variance / mean^2; 0 for the constant zero.
+    pub fn scv(&self) -> f64 {
+        match &self.0 {
+            Shape::Constant(_) => 0.0,
+            Shape::Exponential(_) => 1.0,
+            Shape::Gamma { shape, .. } => 1.0 / shape,
+            Shape::Lognormal { sigma, .. } => libm::expm1(sigma * sigma),
+            _ => (self.second_moment() / (self.mean() * self.mean()) - 1.0).max(0.0),
+        }
+    }
+
+    /// P(X <= x).
+    pub fn cdf(&self, x: f64) -> f64 {
+        if x < 0.0 {
+            return 0.0;
+        }
+        match &self.0 {
+            Shape::Constant(value) => f64::from(x >= *value),
+            Shape::Uniform(low, high) => ((x - low) / (high - low)).clamp(0.0, 1.0),
+            Shape::Exponential(mean) => -libm::expm1(-x / mean),
+            Shape::Gamma { .. } | Shape::Lognormal { .. } if x == 0.0 => 0.0,
+            Shape::Gamma { shape, scale } => gamma_lr(*shape, x / scale),
+            Shape::Hyperexponential { p, first, second } => {
+                -p * libm::expm1(-x / first) - (1.0 - p) * libm::expm1(-x / second)
+            }
+            Shape::Lognormal { mu, sigma } => {
+                0.5 * libm::erfc((mu - libm::log(x)) / (sigma * std::f64::consts::SQRT_2))
+            }
+            Shape::Weibull { shape, scale } => -libm::expm1(-libm::pow(x / scale, *shape)),
+            Shape::Pareto { min, .. } | Shape::BoundedPareto { min, .. } if x <= *min => 0.0,
+            Shape::Pareto { min, shape } => 1.0 - libm::pow(min / x, *shape),
+            Shape::BoundedPareto { max, .. } if x >= *max => 1.0,
+            Shape::BoundedPareto { min, max, shape } => {
+                (1.0 - libm::pow(min / x, *shape)) / (1.0 - libm::pow(min / max, *shape))
+            }
+            // The half guards 3 ms written as 0.003 s against falling to 2.9999 ms.
+            Shape::Poisson(millis) => gamma_ur(libm::floor(x * 1e3 + 1e-6) + 1.0, *millis),
+            Shape::Empirical(e) => e.values.partition_point(|v| *v <= x) as f64 / e.values.len() as f64,
+        }
+    }
+
+    /// The value that a share `u` (in (0, 1)) of the samples does not exceed, where that has a closed form; `None` for gamma
+    /// and poisson.
+    pub fn quantile(&self, u: f64) -> Option<f64> {
+        Some(match &self.0 {
+            Shape::Constant(value) => *value,
+            Shape::Uniform(low, high) => low + u * (high - low),
+            Shape::Exponential(mean) => -mean * libm::log1p(-u),
+            Shape::Lognormal { mu, sigma } => libm::exp(mu - sigma * std::f64::consts::SQRT_2 * erfc_inv(2.0 * u)),
+            Shape::Weibull { shape, scale } => scale * libm::pow(-libm::log1p(-u), 1.0 / shape),
+            Shape::Pareto { min, shape } => min * libm::pow(1.0 - u, -1.0 / shape),
+            Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, u),
+            Shape::Empirical(e) => e.values[((u * e.values.len() as f64) as usize).min(e.values.len() - 1)],
+            Shape::Gamma { .. } | Shape::Hyperexponential { .. } | Shape::Poisson(_) => return None,
+        })
+    }
+}
+
+/// E[X^k] of a bounded Pareto law; any real `shape`, zero and negative ones included (they arise as size-biased laws).
+fn bounded_pareto_moment(min: f64, max: f64, shape: f64, k: f64) -> f64 {
+    power_integral(min, max, k - shape - 1.0) / power_integral(min, max, -shape - 1.0)
+}
+
+/// The integral of x^e from `low` to `high`.
+fn power_integral(low: f64, high: f64, e: f64) -> f64 {
+    let n = e + 1.0;
+    if n.abs() < 1e-12 { libm::log(high / low) } else { (libm::pow(high, n) - libm::pow(low, n)) / n }
+}
+
+fn bounded_pareto_quantile(min: f64, max: f64, shape: f64, u: f64) -> f64 {
+    if shape.abs() < 1e-12 {
+        return min * libm::pow(max / min, u);
+    }
+    let tail = libm::pow(min / max, shape);
+    (min * libm::pow(1.0 - u * (1.0 - tail), -1.0 / shape)).clamp(min, max)
+}
+
+#[cfg(test)]
+mod tests;

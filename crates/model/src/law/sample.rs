@@ -1,0 +1,113 @@
+//! Drawing from a law.
+
+use super::{Law, Shape, bounded_pareto_quantile};
+use crate::random::Stream;
+
+impl Law {
+    /// One value.
+    #[inline]
+    pub fn sample(&self, stream: &mut Stream) -> f64 {
+        match self.shape() {
+            Shape::Constant(value) => *value,
+            Shape::Uniform(low, high) => low + stream.uniform() * (high - low),
+            Shape::Exponential(mean) => mean * stream.exponential(),
+            Shape::Gamma { shape, scale } => scale * gamma(*shape, stream),
+            Shape::Hyperexponential { p, first, second } => {
+                let mean = if stream.uniform() < *p { first } else { second };
+                mean * stream.exponential()
+            }
+            Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * stream.normal()),
+            Shape::Weibull { shape, scale } => scale * libm::pow(stream.exponential(), 1.0 / shape),
+            Shape::Pareto { min, shape } => min * libm::pow(stream.uniform(), -1.0 / shape),
+            Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, stream.uniform()),
+            Shape::Poisson(millis) => poisson(*millis, stream) / 1e3,
+            Shape::Empirical(e) => e.values[stream.below(e.values.len() as u64) as usize],
+        }
+    }
+
+    /// What is left of a time of this law when an outsider looks at a random moment (the equilibrium residual life).
+    ///
+    /// Its density is (1 - cdf(x)) / mean. A closed user whose first launch waits this long is in mid-thought when the run
+    /// starts, so N users make a stationary stream from the first instant instead of a bunch. Drawn as a uniform share of a
+    /// *length-biased* value, which has a closed form for every law here.
+    pub fn sample_residual(&self, stream: &mut Stream) -> f64 {
+        let share = stream.uniform();
+        share
+            * match self.shape() {
+                Shape::Constant(value) => *value,
+                Shape::Uniform(low, high) => libm::sqrt(low * low + stream.uniform() * (high * high - low * low)),
+                Shape::Exponential(mean) => mean * gamma(2.0, stream),
+                Shape::Gamma { shape, scale } => scale * gamma(shape + 1.0, stream),
+                Shape::Hyperexponential { p, first, second } => {
+                    let in_first = p * first / self.mean();
+                    let mean = if stream.uniform() < in_first { first } else { second };
+                    mean * gamma(2.0, stream)
+                }
+                Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * sigma + sigma * stream.normal()),
+                Shape::Weibull { shape, scale } => scale * libm::pow(gamma(1.0 + 1.0 / shape, stream), 1.0 / shape),
+                Shape::Pareto { min, shape } => min * libm::pow(stream.uniform(), -1.0 / (shape - 1.0)),
+                Shape::BoundedPareto { min, max, shape } => {
+                    bounded_pareto_quantile(*min, *max, shape - 1.0, stream.uniform())
+                }
+                Shape::Poisson(millis) => (1.0 + poisson(*millis, stream)) / 1e3,
+                Shape::Empirical(e) => {
+                    let at = stream.uniform() * e.sums[e.sums.len() - 1];
+                    e.values[e.sums.partition_point(|sum| *sum <= at).min(e.values.len() - 1)]
+                }
+            }
+    }
+}
+
+/// A gamma number of this shape and scale 1 (Marsaglia and Tsang 2000; below shape 1 by their boost).
+fn gamma(shape: f64, stream: &mut Stream) -> f64 {
+    if shape < 1.0 {
+        return gamma(shape + 1.0, stream) * libm::pow(stream.uniform(), 1.0 / shape);
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = stream.normal();
+        let v = 1.0 + c * x;
+        if v <= 0.0 {
+            continue;
+        }
+        let v = v * v * v;
+        let u = stream.uniform();
+        if libm::log(u) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return d * v;
+        }
+    }
+}
+
+/// A Poisson count: by multiplication of uniforms below a mean of 10, by transformed rejection (PTRS, Hörmann 1993) above.
+fn poisson(mean: f64, stream: &mut Stream) -> f64 {
+    if mean < 10.0 {
+        let limit = libm::exp(-mean);
+        let (mut count, mut product) = (0.0, stream.uniform());
+        while product > limit {
+            count += 1.0;
+            product *= stream.uniform();
+        }
+        return count;
+    }
+    let b = 0.931 + 2.53 * libm::sqrt(mean);
+    let a = -0.059 + 0.024_83 * b;
+    let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+    let v_r = 0.9277 - 3.6224 / (b - 2.0);
+    loop {
+        let u = stream.uniform() - 0.5;
+        let v = stream.uniform();
+        let us = 0.5 - u.abs();
+        let k = libm::floor((2.0 * a / us + b) * u + mean + 0.43);
+        if us >= 0.07 && v <= v_r {
+            return k;
+        }
+        if k < 0.0 || (us < 0.013 && v > us) {
+            continue;
+        }
+        let log_ratio = libm::log(v * inverse_alpha / (a / (us * us) + b));
+        if log_ratio <= k * libm::log(mean) - mean - libm::lgamma(k + 1.0) {
+            return k;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Laws as text: the short form of the command line (`exponential:5s`) and the form of the workload file
+//! (`{ exponential = "5s" }`).
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Law, Shape};
+use crate::Wrong;
+use crate::time::Nanos;
+
+/// The names of all laws, for error messages.
+pub(crate) const NAMES: [&str; 12] = [
+    "constant",
+    "uniform",
+    "exponential",
+    "erlang",
+    "gamma",
+    "hyperexponential",
+    "lognormal",
+    "weibull",
+    "pareto",
+    "bounded_pareto",
+    "poisson",
+    "empirical",
+];
+
+/// The form of the workload file, an inline TOML table; `gamma` and `lognormal` are given by mean and scv.
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |secs: f64| format!("\"{}\"", Nanos::from_secs_f64(secs));
+        let mean = time(self.mean());
+        match self.shape() {
+            Shape::Constant(value) => write!(f, "{{ constant = {} }}", time(*value)),
+            Shape::Uniform(low, high) => write!(f, "{{ uniform = [{}, {}] }}", time(*low), time(*high)),
+            Shape::Exponential(_) => write!(f, "{{ exponential = {mean} }}"),
+            Shape::Gamma { shape, .. } => write!(f, "{{ gamma = {{ mean = {mean}, scv = {} }} }}", 1.0 / shape),
+            Shape::Hyperexponential { p, .. } => {
+                write!(f, "{{ hyperexponential = {{ mean = {mean}, scv = {}, p = {p} }} }}", self.scv())
+            }
+            Shape::Lognormal { .. } => write!(f, "{{ lognormal = {{ mean = {mean}, scv = {} }} }}", self.scv()),
+            Shape::Weibull { shape, .. } => write!(f, "{{ weibull = {{ mean = {mean}, shape = {shape} }} }}"),
+            Shape::Pareto { min, shape } => write!(f, "{{ pareto = {{ min = {}, shape = {shape} }} }}", time(*min)),
+            Shape::BoundedPareto { min, max, shape } => {
+                let (min, max) = (time(*min), time(*max));
+                write!(f, "{{ bounded_pareto = {{ min = {min}, max = {max}, shape = {shape} }} }}")
+            }
+            Shape::Poisson(_) => write!(f, "{{ poisson = {mean} }}"),
+            Shape::Empirical(e) => {
+                write!(f, "{{ empirical = [")?;
+                for (i, value) in e.values().iter().enumerate() {
+                    write!(f, "{}{}", if i == 0 { "" } else { ", " }, time(*value))?;
+                }
+                write!(f, "] }}")
+            }
+        }
+    }
+}
+
+/// The short form: `constant:2s`, `exponential:5s`, `uniform:0s,12.5s`, `poisson:300ms`, `erlang:5s,4` (mean, stages),
+/// `gamma:5s,0.5`, `lognormal:5s,2`, `hyperexponential:10ms,8` (mean, scv), `weibull:5s,0.7` (mean, shape),
+/// `pareto:1s,2.5` (min, shape), `bounded_pareto:10ms,50s,1.1` (min, max, shape).
+impl FromStr for Law {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong = |why: &str| {
+            Wrong::new(format!(
+                "`{text}` is not a law{why}; write for example exponential:5s, uniform:0s,12.5s, constant:2s or gamma:5s,0.5"
+            ))
+        };
+        let (name, rest) = text.split_once(':').ok_or_else(|| wrong(""))?;
+        let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
+        let time = |i: usize| parts[i].parse::<Nanos>().map(Nanos::as_secs_f64);
+        let number =
+            |i: usize| parts[i].parse::<f64>().map_err(|_| wrong(&format!(" (`{}` is not a number)", parts[i])));
+        match (name.trim().replace('-', "_").as_str(), parts.len()) {
+            ("constant", 1) => Self::constant(time(0)?),
+            ("uniform", 2) => Self::uniform(time(0)?, time(1)?),
+            ("exponential", 1) => Self::exponential(time(0)?),
+            ("erlang", 2) => {
+                let stages = parts[1].parse().map_err(|_| wrong(" (the second value is the number of stages)"))?;
+                Self::erlang(stages, time(0)?)
+            }
+            ("gamma", 2) => Self::gamma(time(0)?, number(1)?),
+            ("hyperexponential", 2) => Self::hyperexponential(time(0)?, number(1)?),
+            ("lognormal", 2) => Self::lognormal(time(0)?, number(1)?),
+            ("weibull", 2) => Self::weibull(time(0)?, number(1)?),
+            ("pareto", 2) => Self::pareto(time(0)?, number(1)?),
+            ("bounded_pareto", 3) => Self::bounded_pareto(time(0)?, time(1)?, number(2)?),
+            ("poisson", 1) => Self::poisson_millis(time(0)?),
+            (known, _) if NAMES.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
+            (unknown, _) => Err(wrong(&crate::nearest(unknown, &NAMES))),
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Nanoseconds and rates: the two quantities every schedule is made of, both exact.
+//!
+//! An instant is a count of nanoseconds since the start of the run, so launch times are absolute and never the sum of
+//! rounded sleeps. A rate is a ratio of two integers, so the millionth launch at `31.73/s` is where it belongs.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub};
+use std::str::FromStr;
+
+use crate::Wrong;
+
+/// An instant since the start of the run, or a length of time, in whole nanoseconds.
+///
+/// Written `500ms`, `10s`, `1m30s`, `25m`, `1h`, `12.5s`; units are `h m s ms us ns` (and `µs`). Printing gives a text that
+/// parses to the same value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The start of the run; no time at all.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens (584 years).
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// So many whole seconds.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs * 1_000_000_000)
+    }
+
+    /// So many whole milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis * 1_000_000)
+    }
+
+    /// So many whole microseconds.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros * 1000)
+    }
+
+    /// The nearest nanosecond to `secs`; negative and not-a-number give zero, too large gives [`Nanos::MAX`].
+    #[inline]
+    pub fn from_secs_f64(secs: f64) -> Self {
+        Self((secs * 1e9 + 0.5) as u64)
+    }
+
+    /// In seconds.
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// In milliseconds.
+    #[inline]
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// In microseconds.
+    #[inline]
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// The time from `earlier` to `self`, zero if it is not earlier.
+    #[inline]
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    /// The difference; taking a later instant from an earlier one is a bug and panics in every build.
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.checked_sub(other.0).expect("an instant before the other"))
+    }
+}
+
+impl Mul<u64> for Nanos {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+}
+
+const UNITS: [(&str, u64); 7] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1000),
+    ("µs", 1000),
+    ("ns", 1),
+];
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.write_str("0s");
+        }
+        let mut rest = self.0;
+        for (unit, size) in UNITS.into_iter().filter(|(unit, _)| *unit != "µs") {
+            if rest >= size {
+                write!(f, "{}{unit}", rest / size)?;
+                rest %= size;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong =
+            || Wrong::new(format!("`{text}` is not a duration; write for example 500ms, 10s, 1m30s, 25m or 1h"));
+        let mut total: u64 = 0;
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return Err(wrong());
+        }
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).ok_or_else(wrong)?;
+            let (number, after) = rest.split_at(digits);
+            let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+            let (unit, next) = after.split_at(end);
+            let size = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(wrong)?.1;
+            let (whole, places) = decimal(number).ok_or_else(wrong)?;
+            let nanos = u128::from(whole) * u128::from(size) / 10u128.pow(places);
+            total = u64::try_from(nanos).ok().and_then(|n| total.checked_add(n)).ok_or_else(wrong)?;
+            rest = next.trim_start();
+        }
+        Ok(Self(total))
+    }
+}
+
+/// `"31.73"` as `(3173, 2)`: the digits as one integer, and how many of them stood behind the point.
+fn decimal(text: &str) -> Option<(u64, u32)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    if (whole.is_empty() && fraction.is_empty()) || fraction.len() > 12 {
+        return None;
+    }
+    let digits = format!("{whole}{fraction}");
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some((digits.parse().ok()?, fraction.len() as u32))
+}
+
+/// How often something happens: `count` times per `per` nanoseconds, as a ratio of integers in lowest terms.
+///
+/// Written `100/s`, `6000/m`, `0.5/s`, `31.73/s`, `90/h`; always positive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rate {
+    count: u64,
+    per: u64,
+}
+
+impl Rate {
+    /// `count` launches every `per`.
+    ///
+    /// # Errors
+    /// A count or a time of zero: such a rate launches nothing, or everything at once.
+    pub fn new(count: u64, per: Nanos) -> Result<Self, Wrong> {
+        if count == 0 || per == Nanos::ZERO {
+            return Err(Wrong::new("a rate must be above zero, for example 100/s"));
+        }
+        let divisor = gcd(count, per.0);
+        Ok(Self { count: count / divisor, per: per.0 / divisor })
+    }
+
+    /// The nearest rate to `per_sec` launches a second, to twelve significant digits.
+    ///
+    /// # Errors
+    /// Anything that is not a finite number above zero.
+    pub fn from_per_sec(per_sec: f64) -> Result<Self, Wrong> {
+        if !(per_sec.is_finite() && per_sec > 0.0) {
+            return Err(Wrong::new(format!("a rate must be a number above zero, not {per_sec}")));
+        }
+        let places = (11.0 - libm::floor(libm::log10(per_sec))).clamp(0.0, 9.0);
+        let scale = libm::pow(10.0, places);
+        Self::new(libm::round(per_sec * scale) as u64, Nanos::from_secs(scale as u64))
+    }
+
+    /// Launches per second.
+    pub fn per_sec(self) -> f64 {
+        self.count as f64 / self.per as f64 * 1e9
+    }
+
+    /// The instant of launch number `index` (from 0) of a perfectly even stream, to the nanosecond, without drift.
+    #[inline]
+    pub fn instant(self, index: u64) -> Nanos {
+        let nanos = u128::from(index) * u128::from(self.per) / u128::from(self.count);
+        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Exact when the rate is a decimal number per second, which is how people write rates.
+        for places in 0..=9 {
+            let scaled = u128::from(self.count) * 1_000_000_000 * 10u128.pow(places);
+            if scaled % u128::from(self.per) == 0 {
+                let digits = scaled / u128::from(self.per);
+                let unit = 10u128.pow(places);
+                return match places {
+                    0 => write!(f, "{digits}/s"),
+                    _ => write!(f, "{}.{:0width$}/s", digits / unit, digits % unit, width = places as usize),
+                };
+            }
+        }
+        if self.per % 3_600_000_000_000 != 0 && 3_600_000_000_000 % self.per == 0 {
+            return write!(f, "{}/h", self.count * (3_600_000_000_000 / self.per));
+        }
+        if self.per % 1_000_000_000 == 0 {
+            // One launch every so many seconds, or thirds of a launch: a fraction people can still read.
+            return write!(f, "{:.9}/s", self.per_sec());
+        }
+        write!(f, "{}/s", self.per_sec())
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for Rate {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong = || Wrong::new(format!("`{text}` is not a rate; write for example 100/s, 6000/m or 0.5/s"));
+        let (number, unit) = text.split_once('/').ok_or_else(wrong)?;
+        let per: u64 = match unit.trim() {
+            "s" | "sec" | "second" => 1,
+            "m" | "min" | "minute" => 60,
+            "h" | "hour" => 3600,
+            _ => return Err(wrong()),
+        };
+        let (digits, places) = decimal(number.trim()).ok_or_else(wrong)?;
+        if digits == 0 {
+            return Err(Wrong::new(format!("the rate `{text}` is zero; it must be above zero, for example 100/s")));
+        }
+        let per_nanos = 10u64.checked_pow(places).and_then(|p| p.checked_mul(per * 1_000_000_000)).ok_or_else(wrong)?;
+        Self::new(digits, Nanos(per_nanos))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn durations_are_written_as_people_write_them() {
+        for (text, nanos) in [
+            ("500ms", 500_000_000),
+            ("10s", 10_000_000_000),
+            ("1m30s", 90_000_000_000),
+            ("25m", 1_500_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("12.5s", 12_500_000_000),
+            ("0s", 0),
+            ("3us", 3000),
+            ("3µs", 3000),
+            ("7ns", 7),
+        ] {
+            assert_eq!(text.parse::<Nanos>().unwrap(), Nanos(nanos), "{text}");
+        }
+        for text in ["", "5", "s", "5x", "-1s", "1.2.3s", "nan", "99999999999h", "1e3s"] {
+            let error = text.parse::<Nanos>().unwrap_err().to_string();
+            assert!(error.contains("not a duration"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn rates_are_exact_fractions() {
+        assert_eq!("6000/m".parse::<Rate>().unwrap(), "100/s".parse::<Rate>().unwrap());
+        assert_eq!("31.73/s".parse::<Rate>().unwrap().instant(3173), Nanos::from_secs(100));
+        assert_eq!("0.5/s".parse::<Rate>().unwrap().instant(3), Nanos::from_secs(6));
+        // A third of a millisecond cannot be a whole number of nanoseconds; a million launches later it has not drifted.
+        assert_eq!("3000/s".parse::<Rate>().unwrap().instant(3_000_000), Nanos::from_secs(1000));
+        for text in ["0/s", "-1/s", "NaN/s", "inf/s", "100", "100/x", "/s", "1e3/s"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_printed_duration_parses_to_itself(nanos: u64) {
+            prop_assert_eq!(Nanos(nanos).to_string().parse::<Nanos>().unwrap(), Nanos(nanos));
+        }
+
+        #[test]
+        fn a_printed_rate_parses_to_itself(digits in 1u64..1_000_000_000, places in 0u32..9) {
+            let rate = Rate::new(digits, Nanos(10u64.pow(places) * 1_000_000_000)).unwrap();
+            prop_assert_eq!(rate.to_string().parse::<Rate>().unwrap(), rate);
+        }
+    }
+}
