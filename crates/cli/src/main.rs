@@ -1,2 +1,28 @@
-//! The command line.
-fn main() {}
+//! `offered`: plans, runs, verifies, simulates and explains offered load.
+//!
+//! One file per verb; this one is the table of contents. Results go to stdout, progress and warnings to stderr, and an error
+//! is one line that says what to do.
+
+mod exit;
+mod table;
+
+use clap::{Parser, Subcommand};
+
+use exit::{Exit, Failure};
+
+/// A load generator that launches what was meant, and proves it.
+#[derive(Parser)]
+#[command(name = "offered", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {}
+
+fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    let done: Result<Exit, Failure> = match cli.verb {};
+    exit::code(done)
+}

@@ -229,26 +229,20 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Exact when the rate is a decimal number per second, which is how people write rates.
-        for places in 0..=9 {
-            let scaled = u128::from(self.count) * 1_000_000_000 * 10u128.pow(places);
-            if scaled % u128::from(self.per) == 0 {
-                let digits = scaled / u128::from(self.per);
-                let unit = 10u128.pow(places);
-                return match places {
-                    0 => write!(f, "{digits}/s"),
-                    _ => write!(f, "{}.{:0width$}/s", digits / unit, digits % unit, width = places as usize),
-                };
+        // Exact in the first unit that makes it a decimal number, which is how people write rates.
+        for (unit, nanos) in [("s", 1_000_000_000u128), ("m", 60_000_000_000), ("h", 3_600_000_000_000)] {
+            for places in 0..=9 {
+                let scaled = u128::from(self.count) * nanos * 10u128.pow(places);
+                if scaled.is_multiple_of(u128::from(self.per)) {
+                    let (digits, one) = (scaled / u128::from(self.per), 10u128.pow(places));
+                    return match places {
+                        0 => write!(f, "{digits}/{unit}"),
+                        _ => write!(f, "{}.{:0width$}/{unit}", digits / one, digits % one, width = places as usize),
+                    };
+                }
             }
         }
-        if self.per % 3_600_000_000_000 != 0 && 3_600_000_000_000 % self.per == 0 {
-            return write!(f, "{}/h", self.count * (3_600_000_000_000 / self.per));
-        }
-        if self.per % 1_000_000_000 == 0 {
-            // One launch every so many seconds, or thirds of a launch: a fraction people can still read.
-            return write!(f, "{:.9}/s", self.per_sec());
-        }
-        write!(f, "{}/s", self.per_sec())
+        write!(f, "{:.9}/s", self.per_sec())
     }
 }
 

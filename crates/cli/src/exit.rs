@@ -1,0 +1,51 @@
+//! How a verb ends: the exit codes, and the one line that says why.
+
+use std::process::ExitCode;
+
+/// A verb that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// 0: done.
+    Done,
+    /// 3: done, but the result must not be believed.
+    Doubtful,
+}
+
+/// A verb that could not do its work; prints as one line.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// 2: wrong use or wrong input.
+    Input(String),
+    /// 1: could not go on.
+    Stopped(String),
+}
+
+impl Failure {
+    /// Wrong use or wrong input, because of this.
+    pub(crate) fn input(why: impl ToString) -> Self {
+        Self::Input(why.to_string())
+    }
+
+    /// Could not go on, because of this.
+    pub(crate) fn stopped(why: impl ToString) -> Self {
+        Self::Stopped(why.to_string())
+    }
+}
+
+impl From<offered_model::Wrong> for Failure {
+    fn from(wrong: offered_model::Wrong) -> Self {
+        Self::input(wrong)
+    }
+}
+
+/// The process's exit code; a failure is printed to stderr as one `error:` line.
+pub(crate) fn code(done: Result<Exit, Failure>) -> ExitCode {
+    let (code, why) = match done {
+        Ok(Exit::Done) => return ExitCode::SUCCESS,
+        Ok(Exit::Doubtful) => return ExitCode::from(3),
+        Err(Failure::Input(why)) => (2, why),
+        Err(Failure::Stopped(why)) => (1, why),
+    };
+    eprintln!("error: {}", why.replace('\n', " "));
+    ExitCode::from(code)
+}

@@ -1,0 +1,40 @@
+//! Tables for people: columns as wide as their widest cell, the first flush left, numbers flush right.
+
+use std::fmt;
+
+/// A table under construction; printing it aligns the columns.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// With these column heads.
+    pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Self {
+        Self { rows: vec![heads.map(str::to_owned).to_vec()] }
+    }
+
+    /// Adds a row under the heads.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        debug_assert_eq!(N, self.rows[0].len(), "a cell for every column");
+        self.rows.push(cells.to_vec());
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let pad = " ".repeat(width - cell.chars().count());
+                match column {
+                    0 => line.extend([cell.as_str(), &pad]),
+                    _ => line.extend(["  ", &pad, cell]),
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
