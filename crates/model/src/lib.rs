@@ -6,11 +6,13 @@
 pub mod event;
 pub mod law;
 pub mod random;
+pub mod recording;
 pub mod time;
 
 pub use event::{Event, Outcome};
 pub use law::Law;
 pub use random::{Purpose, Seed, Stream};
+pub use recording::Recording;
 pub use time::{Nanos, Rate};
 
 /// A value that cannot be: what it was, what was expected, and what to write instead, in one line.
