@@ -1,0 +1,171 @@
+//! Waiting for sockets and for an instant at once.
+//!
+//! Sockets are registered once, edge-triggered, for reading and writing, and never touched again: one system call per
+//! connection, not per request. After a [`Ready`] its owner must read (and write) until the system says "would block".
+//!
+//! # Precision
+//! A sleeping wait ends some 20 us late on a quiet Linux machine, and the kernel wakes neighbouring sleepers together, which
+//! spoils the gaps of a fast schedule. [`Poller::wait_until`] therefore sleeps only to `spin` before its deadline and asks
+//! again without sleeping for the rest: sockets are still served, and the deadline is met within a microsecond.
+
+#[cfg(any(not(target_os = "linux"), feature = "portable"))]
+mod portable;
+#[cfg(any(not(target_os = "linux"), feature = "portable"))]
+use portable as system;
+
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+mod linux;
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+use linux as system;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use offered_model::Nanos;
+
+use crate::Clock;
+
+/// A socket that may be read or written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The token it was added with.
+    pub token: usize,
+    /// There is something to read, or the other side has closed.
+    pub readable: bool,
+    /// There is room to write, or a connection attempt has ended.
+    pub writable: bool,
+}
+
+/// The token no socket may use.
+const WAKE: usize = usize::MAX;
+
+/// Waits for any of its sockets, for a [`Waker`], or for an instant.
+pub struct Poller(Arc<system::System>, system::Buffer);
+
+/// Ends another thread's wait, from any thread.
+#[derive(Clone)]
+pub struct Waker(Arc<system::System>);
+
+impl Waker {
+    /// Ends the wait under way, or the next one.
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+impl Poller {
+    /// With no sockets yet. Sets this thread's timer slack to its least, so that sleeps end as asked.
+    ///
+    /// # Errors
+    /// The system has no file descriptors left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(system::System::new()?), system::Buffer::default()))
+    }
+
+    /// What wakes this poller.
+    pub fn waker(&self) -> Waker {
+        Waker(self.0.clone())
+    }
+
+    /// Watches `source`, edge-triggered, for reading and writing, under `token`.
+    ///
+    /// # Errors
+    /// The system refused: too many watches, or a source that cannot be watched.
+    pub fn add(&self, source: impl AsFd, token: usize) -> io::Result<()> {
+        debug_assert_ne!(token, WAKE);
+        self.0.add(source.as_fd(), token)
+    }
+
+    /// Stops watching `source`; owed before it is closed.
+    ///
+    /// # Errors
+    /// It was not watched.
+    pub fn remove(&self, source: impl AsFd) -> io::Result<()> {
+        self.0.remove(source.as_fd())
+    }
+
+    /// Waits until a socket is ready, a [`Waker`] wakes, or `timeout` has passed (`None`: for ever), and fills `ready`.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn wait(&mut self, timeout: Option<Nanos>, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        self.0.wait(&mut self.1, timeout, ready)
+    }
+
+    /// Waits until a socket is ready or the clock shows `deadline`, asking without sleeping for the last `spin` before it.
+    ///
+    /// Returns early, with nothing in `ready`, when woken.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn wait_until(
+        &mut self,
+        clock: &Clock,
+        deadline: Nanos,
+        spin: Nanos,
+        ready: &mut Vec<Ready>,
+    ) -> io::Result<()> {
+        loop {
+            let left = deadline.since(clock.now());
+            self.wait(Some(left.since(spin)), ready)?;
+            // Inside the spin nothing but a socket or the deadline ends the wait; outside it a wake-up does too.
+            if !ready.is_empty() || left == Nanos::ZERO || (left > spin && clock.now() + spin < deadline) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_told_once_per_edge() {
+        let mut poller = Poller::new().unwrap();
+        let (mut near, mut far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        poller.add(&near, 7).unwrap();
+        let mut ready = Vec::new();
+        poller.wait(Some(Nanos::from_secs(5)), &mut ready).unwrap();
+        assert_eq!(ready, [Ready { token: 7, readable: false, writable: true }]);
+        far.write_all(b"x").unwrap();
+        poller.wait(Some(Nanos::from_secs(5)), &mut ready).unwrap();
+        assert!(ready[0].readable && ready[0].token == 7);
+        assert_eq!(near.read(&mut [0; 8]).unwrap(), 1);
+        poller.wait(Some(Nanos::ZERO), &mut ready).unwrap();
+        assert_eq!(ready, []);
+        drop(far);
+        poller.wait(Some(Nanos::from_secs(5)), &mut ready).unwrap();
+        assert!(ready[0].readable);
+        poller.remove(&near).unwrap();
+    }
+
+    #[test]
+    fn a_deadline_is_never_met_early_whether_sleeping_or_spinning() {
+        let clock = Clock::start();
+        let mut poller = Poller::new().unwrap();
+        let mut ready = Vec::new();
+        for spin in [Nanos::ZERO, Nanos::from_micros(300), Nanos::from_secs(1)] {
+            let deadline = clock.now() + Nanos::from_millis(2);
+            poller.wait_until(&clock, deadline, spin, &mut ready).unwrap();
+            assert!(clock.now() >= deadline && ready.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_wake_from_another_thread_ends_the_wait() {
+        let clock = Clock::start();
+        let mut poller = Poller::new().unwrap();
+        let waker = poller.waker();
+        let thread = std::thread::spawn(move || waker.wake());
+        poller.wait_until(&clock, Nanos::from_secs(60), Nanos::ZERO, &mut Vec::new()).unwrap();
+        thread.join().unwrap();
+        assert!(clock.now() < Nanos::from_secs(50));
+    }
+}

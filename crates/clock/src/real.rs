@@ -1,0 +1,84 @@
+//! The monotonic clock, counted in nanoseconds from an origin.
+#![allow(clippy::disallowed_methods)] // this is the room the walls are for
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use offered_model::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The real clock of one run: nanoseconds since its start on the system's monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: Instant,
+    unix: Nanos,
+}
+
+impl Clock {
+    /// A run that starts now.
+    pub fn start() -> Self {
+        Self { origin: Instant::now(), unix: unix_now() }
+    }
+
+    /// A run that starts at `unix` (since the Unix epoch), which may lie ahead: several machines given the same instant start
+    /// together as well as their wall clocks agree.
+    pub fn starting_at(unix: Nanos) -> Self {
+        let (here, wall) = (Instant::now(), unix_now());
+        let origin = match unix.0.checked_sub(wall.0) {
+            Some(ahead) => here + Duration::from_nanos(ahead),
+            None => here.checked_sub(Duration::from_nanos(wall.0 - unix.0)).unwrap_or(here),
+        };
+        Self { origin, unix }
+    }
+
+    /// When the run started, since the Unix epoch by the wall clock.
+    pub fn unix_origin(&self) -> Nanos {
+        self.unix
+    }
+
+    /// The time since the start; zero before it.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        Nanos(Instant::now().saturating_duration_since(self.origin).as_nanos() as u64)
+    }
+
+    /// Sleeps until `instant`, or a little later: for those whom a millisecond does not hurt.
+    pub fn sleep_until(&self, instant: Nanos) {
+        let wake = self.origin + Duration::from_nanos(instant.0);
+        while let Some(left) = wake.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            std::thread::sleep(left);
+        }
+    }
+}
+
+/// The wall clock, since the Unix epoch.
+pub fn unix_now() -> Nanos {
+    Nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64)
+}
+
+/// The processor time this thread has used.
+pub fn cpu_time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_ahead_reads_zero_until_it_comes() {
+        let clock = Clock::starting_at(unix_now() + Nanos::from_secs(3600));
+        assert_eq!(clock.now(), Nanos::ZERO);
+        let clock = Clock::starting_at(Nanos(unix_now().0 - 3_600_000_000_000));
+        assert!(clock.now() >= Nanos::from_secs(3600));
+    }
+
+    #[test]
+    fn sleeping_never_ends_early() {
+        let clock = Clock::start();
+        clock.sleep_until(Nanos::from_millis(3));
+        assert!(clock.now() >= Nanos::from_millis(3));
+        let used = cpu_time();
+        assert!(used > Nanos::ZERO && used < Nanos::from_secs(600));
+    }
+}
