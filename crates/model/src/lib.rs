@@ -3,12 +3,14 @@
 //! Everything here is pure: no clock, no socket, no thread, no global randomness. The schedule of a run is a function of the
 //! workload and its seed, and this room is that function.
 
+pub mod arrivals;
 pub mod event;
 pub mod law;
 pub mod random;
 pub mod recording;
 pub mod time;
 
+pub use arrivals::Schedule;
 pub use event::{Event, Outcome};
 pub use law::Law;
 pub use random::{Purpose, Seed, Stream};

@@ -1,0 +1,245 @@
+//! Arrival processes: iterators of the instants at which sessions arrive.
+//!
+//! Every process is made in *operational time*, where one session arrives per unit on average, and mapped to real time
+//! through the inverse of the rate profile's running total. One mechanism therefore serves a constant rate, a ramp, a sine
+//! or a file of counts, exactly (Çinlar 1975: a Poisson process so mapped is Poisson with that rate).
+
+mod profile;
+#[cfg(test)]
+mod tests;
+
+pub use profile::Profile;
+
+use crate::Wrong;
+use crate::law::Law;
+use crate::random::{Purpose, Seed, Stream};
+use crate::time::{Nanos, Rate};
+
+/// When sessions arrive: how many per second, with which pattern, and how many together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// The rate of sessions over time.
+    pub rate: Profile,
+    /// The pattern of their arrivals.
+    pub process: Process,
+    /// How many arrive at the same instant.
+    pub batch: Batch,
+}
+
+impl Schedule {
+    /// A Poisson process of this constant rate.
+    pub fn poisson(rate: Rate) -> Self {
+        Self { rate: Profile::constant(rate), process: Process::Poisson, batch: Batch::Single }
+    }
+
+    /// The instants up to `end` (not included), from `seed`; they never decrease.
+    pub fn arrivals(&self, seed: Seed, end: Nanos) -> Arrivals {
+        Arrivals::new(self, seed, end)
+    }
+}
+
+/// The pattern of arrivals.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Process {
+    /// Independent of each other: exponential gaps, CoV 1.
+    Poisson,
+    /// Evenly spaced, the first at once: CoV 0.
+    Constant,
+    /// Exactly the expected number of arrivals, each anywhere in the run (sorted uniforms): what some tools call Poisson.
+    /// Counts are less variable than Poisson's at the scale of the run.
+    FixedCount,
+    /// Independent gaps of this form, scaled to the rate; stationary from the start (the first gap is a residual one).
+    Renewal(Law),
+    /// Markov-modulated Poisson: the rate is multiplied by a factor that holds for an exponential time, state after state.
+    Modulated(Modulation),
+}
+
+/// The states of a Markov-modulated Poisson process, visited in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modulation {
+    factors: Vec<f64>,
+    sojourns: Vec<f64>,
+}
+
+impl Modulation {
+    /// With these relative rates and mean sojourn times; the factors are scaled so that the long-run rate is the workload's.
+    ///
+    /// # Errors
+    /// Lists of different lengths or fewer than two states, negative factors or all of them zero, sojourns of zero.
+    pub fn new(factors: &[f64], sojourns: &[Nanos]) -> Result<Self, Wrong> {
+        let sojourns: Vec<f64> = sojourns.iter().map(|s| s.as_secs_f64()).collect();
+        if factors.len() != sojourns.len() || factors.len() < 2 {
+            return Err(Wrong::new(
+                "mmpp needs as many factors as sojourns, at least two, for example factors = [0.2, 3], sojourns = [\"10s\", \"2s\"]",
+            ));
+        }
+        if factors.iter().any(|f| !(f.is_finite() && *f >= 0.0)) || sojourns.contains(&0.0) {
+            return Err(Wrong::new("mmpp factors must be zero or more, and sojourns longer than zero"));
+        }
+        let weighted: f64 = factors.iter().zip(&sojourns).map(|(f, s)| f * s).sum();
+        let mean = weighted / sojourns.iter().sum::<f64>();
+        if mean == 0.0 {
+            return Err(Wrong::new("at least one mmpp factor must be above zero"));
+        }
+        Ok(Self { factors: factors.iter().map(|f| f / mean).collect(), sojourns })
+    }
+}
+
+/// How many sessions arrive at the same instant; the rate counts sessions, not instants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Batch {
+    /// One.
+    Single,
+    /// Always so many.
+    Fixed(u32),
+    /// Geometric with this mean, at least one.
+    Geometric(f64),
+}
+
+impl Batch {
+    fn mean(self) -> f64 {
+        match self {
+            Self::Single => 1.0,
+            Self::Fixed(size) => f64::from(size),
+            Self::Geometric(mean) => mean,
+        }
+    }
+
+    fn sample(self, stream: &mut Stream) -> u64 {
+        match self {
+            Self::Single => 1,
+            Self::Fixed(size) => u64::from(size),
+            Self::Geometric(mean) if mean <= 1.0 => 1,
+            // P(size > k) = (1 - 1/mean)^k
+            Self::Geometric(mean) => 1 + (-stream.exponential() / libm::log1p(-1.0 / mean)) as u64,
+        }
+    }
+}
+
+/// The instants of a [`Schedule`], in order.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    rate: Profile,
+    batch: Batch,
+    gaps: Stream,
+    bursts: Stream,
+    pattern: Pattern,
+    end: Nanos,
+    /// Operational time: the expected number of batches before the last one.
+    count: f64,
+    at: Nanos,
+    /// Sessions still to come at `at`.
+    together: u64,
+}
+
+/// What a process remembers between arrivals.
+#[derive(Clone, Debug)]
+enum Pattern {
+    Poisson,
+    Constant { next: u64 },
+    FixedCount { left: u64, total: f64 },
+    Renewal { law: Law, begun: bool },
+    Modulated { modulation: Modulation, state: usize, until: Nanos },
+}
+
+impl Arrivals {
+    fn new(schedule: &Schedule, seed: Seed, end: Nanos) -> Self {
+        let mut bursts = seed.stream(Purpose::Burst);
+        let pattern = match &schedule.process {
+            Process::Poisson => Pattern::Poisson,
+            Process::Constant => Pattern::Constant { next: 0 },
+            Process::FixedCount => {
+                let total = schedule.rate.cumulative(end) / schedule.batch.mean();
+                Pattern::FixedCount { left: libm::round(total) as u64, total }
+            }
+            Process::Renewal(law) => Pattern::Renewal { law: law.clone(), begun: false },
+            Process::Modulated(modulation) => {
+                let states = modulation.sojourns.len();
+                // Start in a state with its long-run probability; an exponential sojourn is its own residual.
+                let mut at = bursts.uniform() * modulation.sojourns.iter().sum::<f64>();
+                let held = |s: &usize| {
+                    at -= modulation.sojourns[*s];
+                    at < 0.0
+                };
+                let state = (0..states).find(held).unwrap_or(states - 1);
+                let until = Nanos::from_secs_f64(modulation.sojourns[state] * bursts.exponential());
+                Pattern::Modulated { modulation: modulation.clone(), state, until }
+            }
+        };
+        Self {
+            rate: schedule.rate.clone(),
+            batch: schedule.batch,
+            gaps: seed.stream(Purpose::Arrivals),
+            bursts,
+            pattern,
+            end,
+            count: 0.0,
+            at: Nanos::ZERO,
+            together: 0,
+        }
+    }
+
+    /// The instant of the next batch, or `None` when there is none before the end.
+    fn next_batch(&mut self) -> Option<Nanos> {
+        let size = self.batch.mean();
+        let gap = match &mut self.pattern {
+            Pattern::Poisson => self.gaps.exponential(),
+            Pattern::Constant { next } => {
+                let index = *next;
+                *next += 1;
+                return match self.batch {
+                    Batch::Single => self.rate.instant_of(index),
+                    _ => self.rate.instant(index as f64 * size),
+                };
+            }
+            Pattern::FixedCount { left: 0, .. } => return None,
+            Pattern::FixedCount { left, total } => {
+                // The smallest of `left` uniform points in what remains.
+                let share = -libm::expm1(-self.gaps.exponential() / *left as f64);
+                *left -= 1;
+                (*total - self.count) * share
+            }
+            Pattern::Renewal { law, begun } => {
+                let gap = if *begun { law.sample(&mut self.gaps) } else { law.sample_residual(&mut self.gaps) };
+                *begun = true;
+                gap / law.mean()
+            }
+            Pattern::Modulated { modulation, state, until } => {
+                let mut work = self.gaps.exponential();
+                let mut gap = 0.0;
+                loop {
+                    // Operational time grows by `factor` per expected arrival while this state holds.
+                    let factor = modulation.factors[*state];
+                    let room = (self.rate.cumulative(*until) / size - self.count - gap).max(0.0);
+                    if work < room * factor {
+                        break gap + work / factor;
+                    }
+                    if *until >= self.end {
+                        return None;
+                    }
+                    work -= room * factor;
+                    gap += room;
+                    *state = (*state + 1) % modulation.factors.len();
+                    *until += Nanos::from_secs_f64(modulation.sojourns[*state] * self.bursts.exponential());
+                }
+            }
+        };
+        self.count += gap;
+        self.rate.instant(self.count * size)
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Nanos;
+
+    #[inline]
+    fn next(&mut self) -> Option<Nanos> {
+        if self.together == 0 {
+            // Rounding to the nanosecond must not turn order around.
+            self.at = self.next_batch()?.max(self.at);
+            self.together = self.batch.sample(&mut self.bursts);
+        }
+        self.together -= 1;
+        (self.at < self.end).then_some(self.at)
+    }
+}

@@ -1,0 +1,215 @@
+//! Rate profiles: how many arrivals are expected by an instant, and by which instant so many are.
+
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+use crate::Wrong;
+use crate::time::{Nanos, Rate};
+
+/// A rate over time with an exact running total and its exact inverse.
+///
+/// After its last piece a profile holds its last rate, except a list of counts, which ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile(Kind);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Constant(Rate),
+    Pieces(Arc<[Piece]>),
+    Sine { mean: f64, amplitude: f64, period: f64 },
+}
+
+/// A stretch over which the rate changes linearly. Times in seconds, rates per second.
+#[derive(Clone, Debug, PartialEq)]
+struct Piece {
+    start: f64,
+    length: f64,
+    from: f64,
+    to: f64,
+    /// Arrivals expected before `start`.
+    before: f64,
+}
+
+impl Piece {
+    fn slope(&self) -> f64 {
+        if self.length.is_finite() { (self.to - self.from) / self.length } else { 0.0 }
+    }
+
+    fn expected(&self, since_start: f64) -> f64 {
+        (self.from + self.slope() * since_start / 2.0) * since_start
+    }
+
+    /// The time since `start` by which `count` arrivals are expected: the root of from x + slope x^2 / 2 = count, in the form
+    /// that loses no digits when the slope is small.
+    fn inverse(&self, count: f64) -> f64 {
+        if count <= 0.0 {
+            return 0.0;
+        }
+        let root = libm::sqrt((self.from * self.from + 2.0 * self.slope() * count).max(0.0));
+        2.0 * count / (self.from + root)
+    }
+}
+
+impl Profile {
+    /// Always this rate.
+    pub fn constant(rate: Rate) -> Self {
+        Self(Kind::Constant(rate))
+    }
+
+    /// From one rate to another over `over`, then holding the second. Rates per second; one of them may be zero.
+    ///
+    /// # Errors
+    /// A ramp over no time, or from zero to zero.
+    pub fn ramp(from: f64, to: f64, over: Nanos) -> Result<Self, Wrong> {
+        if over == Nanos::ZERO {
+            return Err(Wrong::new("a ramp must last longer than 0s"));
+        }
+        Self::pieces(&[(from, to, over)], Some(to))
+    }
+
+    /// One rate after another, each for its time; the last is held.
+    ///
+    /// # Errors
+    /// No steps, a step of no time, or only zero rates.
+    pub fn steps(steps: &[(f64, Nanos)]) -> Result<Self, Wrong> {
+        if steps.is_empty() || steps.iter().any(|(_, time)| *time == Nanos::ZERO) {
+            return Err(Wrong::new(
+                "steps must be a list like [[\"10/s\", \"1m\"], [\"50/s\", \"2m\"]], each longer than 0s",
+            ));
+        }
+        let pieces: Vec<_> = steps.iter().map(|(rate, time)| (*rate, *rate, *time)).collect();
+        Self::pieces(&pieces, steps.last().map(|(rate, _)| *rate))
+    }
+
+    /// So many arrivals expected in each interval, one after the other; then none.
+    ///
+    /// # Errors
+    /// No counts, only zeros, or an interval of no time.
+    pub fn counts(counts: &[f64], interval: Nanos) -> Result<Self, Wrong> {
+        if interval == Nanos::ZERO {
+            return Err(Wrong::new("the interval of counts must be longer than 0s"));
+        }
+        let per_sec = |count: &f64| count / interval.as_secs_f64();
+        let pieces: Vec<_> = counts.iter().map(|c| (per_sec(c), per_sec(c), interval)).collect();
+        Self::pieces(&pieces, None)
+    }
+
+    /// `mean + amplitude sin(2 pi t / period)`, rates per second.
+    ///
+    /// # Errors
+    /// A mean that is not above zero, an amplitude above the mean (the rate would be negative), or no period.
+    pub fn sine(mean: f64, amplitude: f64, period: Nanos) -> Result<Self, Wrong> {
+        if !(mean > 0.0 && (0.0..=mean).contains(&amplitude)) || period == Nanos::ZERO {
+            return Err(Wrong::new(
+                "a sine needs mean > 0, an amplitude not above the mean, and a period longer than 0s",
+            ));
+        }
+        Ok(Self(Kind::Sine { mean, amplitude, period: period.as_secs_f64() }))
+    }
+
+    fn pieces(list: &[(f64, f64, Nanos)], hold: Option<f64>) -> Result<Self, Wrong> {
+        if list.iter().any(|(a, b, _)| !(a.is_finite() && b.is_finite() && *a >= 0.0 && *b >= 0.0)) {
+            return Err(Wrong::new("rates and counts must be numbers of zero or more"));
+        }
+        if list.iter().all(|(a, b, _)| *a == 0.0 && *b == 0.0) {
+            return Err(Wrong::new("a rate profile needs at least one rate above zero"));
+        }
+        let mut pieces = Vec::with_capacity(list.len() + 1);
+        let (mut start, mut before) = (0.0, 0.0);
+        for (from, to, time) in list {
+            let piece = Piece { start, length: time.as_secs_f64(), from: *from, to: *to, before };
+            start += piece.length;
+            before += piece.expected(piece.length);
+            pieces.push(piece);
+        }
+        let last = hold.unwrap_or(0.0);
+        pieces.push(Piece { start, length: f64::INFINITY, from: last, to: last, before });
+        Ok(Self(Kind::Pieces(pieces.into())))
+    }
+
+    /// The constant rate, where it is one.
+    pub fn as_constant(&self) -> Option<Rate> {
+        match &self.0 {
+            Kind::Constant(rate) => Some(*rate),
+            _ => None,
+        }
+    }
+
+    /// The rate at an instant, per second.
+    pub fn rate_at(&self, instant: Nanos) -> f64 {
+        let t = instant.as_secs_f64();
+        match &self.0 {
+            Kind::Constant(rate) => rate.per_sec(),
+            Kind::Pieces(pieces) => {
+                let piece = &pieces[pieces.partition_point(|p| p.start <= t).saturating_sub(1)];
+                piece.from + piece.slope() * (t - piece.start)
+            }
+            Kind::Sine { mean, amplitude, period } => mean + amplitude * libm::sin(TAU * t / period),
+        }
+    }
+
+    /// The highest rate before `end`, per second, to within a thousandth of the run.
+    pub fn peak(&self, end: Nanos) -> f64 {
+        (0..=1000).map(|i| self.rate_at(Nanos(end.0 / 1000 * i))).fold(0.0, f64::max)
+    }
+
+    /// How many arrivals are expected before an instant.
+    pub fn cumulative(&self, instant: Nanos) -> f64 {
+        let t = instant.as_secs_f64();
+        match &self.0 {
+            Kind::Constant(rate) => rate.per_sec() * t,
+            Kind::Pieces(pieces) => {
+                let piece = &pieces[pieces.partition_point(|p| p.start <= t).saturating_sub(1)];
+                piece.before + piece.expected(t - piece.start)
+            }
+            Kind::Sine { mean, amplitude, period } => sine_total(*mean, *amplitude, *period, t),
+        }
+    }
+
+    /// The instant by which `count` arrivals are expected; `None` when the profile ends before.
+    #[inline]
+    pub fn instant(&self, count: f64) -> Option<Nanos> {
+        let t = match &self.0 {
+            Kind::Constant(rate) => count / rate.per_sec(),
+            Kind::Pieces(pieces) => {
+                let piece = &pieces[pieces.partition_point(|p| p.before <= count).saturating_sub(1)];
+                if piece.from == 0.0 && piece.to == 0.0 {
+                    return None;
+                }
+                piece.start + piece.inverse(count - piece.before)
+            }
+            Kind::Sine { mean, amplitude, period } => {
+                let cycles = libm::floor(count / (mean * period));
+                let (mut low, mut high) = (cycles * period, (cycles + 1.0) * period);
+                // Newton's steps inside a bracket that halves whenever one leaves it.
+                let mut t = f64::midpoint(low, high);
+                for _ in 0..100 {
+                    let excess = sine_total(*mean, *amplitude, *period, t) - count;
+                    *(if excess > 0.0 { &mut high } else { &mut low }) = t;
+                    let slope = mean + amplitude * libm::sin(TAU * t / period);
+                    let step = t - excess / slope;
+                    let next = if step > low && step < high { step } else { f64::midpoint(low, high) };
+                    if (next - t).abs() < 1e-10 {
+                        break;
+                    }
+                    t = next;
+                }
+                t
+            }
+        };
+        Some(Nanos::from_secs_f64(t))
+    }
+
+    /// The instant of arrival `index` of a perfectly even stream: exact to the nanosecond where the rate is constant.
+    #[inline]
+    pub fn instant_of(&self, index: u64) -> Option<Nanos> {
+        match &self.0 {
+            Kind::Constant(rate) => Some(rate.instant(index)),
+            _ => self.instant(index as f64),
+        }
+    }
+}
+
+fn sine_total(mean: f64, amplitude: f64, period: f64, t: f64) -> f64 {
+    mean * t + amplitude * period / TAU * (1.0 - libm::cos(TAU * t / period))
+}
