@@ -11,6 +11,8 @@
 mod sample;
 mod text;
 
+pub(crate) use text::NAMES;
+
 use std::sync::Arc;
 
 use statrs::function::erf::erfc_inv;

@@ -3,19 +3,25 @@
 //! Everything here is pure: no clock, no socket, no thread, no global randomness. The schedule of a run is a function of the
 //! workload and its seed, and this room is that function.
 
+pub mod agenda;
 pub mod arrivals;
 pub mod event;
 pub mod law;
 pub mod random;
 pub mod recording;
+pub mod share;
 pub mod time;
+pub mod workload;
 
+pub use agenda::{Agenda, Launch};
 pub use arrivals::Schedule;
 pub use event::{Event, Outcome};
 pub use law::Law;
 pub use random::{Purpose, Seed, Stream};
 pub use recording::Recording;
+pub use share::Share;
 pub use time::{Nanos, Rate};
+pub use workload::Workload;
 
 /// A value that cannot be: what it was, what was expected, and what to write instead, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

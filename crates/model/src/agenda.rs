@@ -1,0 +1,183 @@
+//! The agenda: the one time-ordered list of next launches behind open, closed and partly-open load.
+//!
+//! Sessions arrive; a session launches requests one after another, thinking in between; after each completion it goes on or
+//! leaves. Arrivals fill the agenda from outside, completions refill it after a think time. Driven by a virtual clock it is
+//! the simulator's, driven by the real clock the load generator's.
+//!
+//! Nothing about a session is stored while it thinks but its next launch (24 bytes): think times, lengths and choices are
+//! functions of (seed, session, step). So any division of a run among workers gives the same launches.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::iter::Peekable;
+
+use crate::arrivals::Arrivals;
+use crate::law::Law;
+use crate::random::{Purpose, Seed};
+use crate::share::Share;
+use crate::time::Nanos;
+use crate::workload::{Closed, Length, Sessions, Start, Workload};
+
+/// One request that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Launch {
+    /// When.
+    pub intended: Nanos,
+    /// By which session: the user of a closed system, else the arrival's number in the whole run.
+    pub session: u64,
+    /// Which request of that session, from 0.
+    pub step: u32,
+}
+
+/// The next launches of one share of a workload, in order of time; ties in order of session.
+pub struct Agenda {
+    seed: Seed,
+    end: Nanos,
+    share: Share,
+    arrivals: Option<Peekable<Numbered>>,
+    returning: BinaryHeap<Reverse<Launch>>,
+    /// What sessions do after a completion; `None`: they leave (open).
+    sessions: Option<Turn>,
+}
+
+/// What a session does between its requests.
+struct Turn {
+    think: Law,
+    length: Option<Length>,
+}
+
+/// The arrivals of one share, with their numbers in the whole run.
+struct Numbered {
+    arrivals: Arrivals,
+    next: u64,
+    share: Share,
+}
+
+impl Iterator for Numbered {
+    type Item = Launch;
+
+    #[inline]
+    fn next(&mut self) -> Option<Launch> {
+        loop {
+            let intended = self.arrivals.next()?;
+            let session = self.next;
+            self.next += 1;
+            if self.share.has(session) {
+                return Some(Launch { intended, session, step: 0 });
+            }
+        }
+    }
+}
+
+impl Agenda {
+    /// The launches of `share` of `workload`.
+    pub fn new(workload: &Workload, share: Share) -> Self {
+        let (seed, end) = (workload.seed, workload.duration);
+        let mut agenda = Self { seed, end, share, arrivals: None, returning: BinaryHeap::new(), sessions: None };
+        match &workload.sessions {
+            Sessions::Open(schedule) => agenda.arrive(schedule.arrivals(seed, end)),
+            Sessions::PartlyOpen { schedule, length, think } => {
+                agenda.arrive(schedule.arrivals(seed, end));
+                agenda.sessions = Some(Turn { think: think.clone(), length: Some(length.clone()) });
+            }
+            Sessions::Closed(closed) => {
+                let first = |session| Reverse(Launch { intended: closed.first(seed, session), session, step: 0 });
+                agenda.returning = share.of(closed.users).map(first).collect();
+                agenda.sessions = Some(Turn { think: closed.think.clone(), length: None });
+            }
+        }
+        agenda
+    }
+
+    fn arrive(&mut self, arrivals: Arrivals) {
+        self.arrivals = Some(Numbered { arrivals, next: 0, share: self.share }.peekable());
+    }
+
+    /// When the next launch is due; `None` when nothing is, until a completion brings a session back.
+    #[inline]
+    pub fn next_due(&mut self) -> Option<Nanos> {
+        self.peek().map(|launch| launch.intended)
+    }
+
+    #[inline]
+    fn peek(&mut self) -> Option<Launch> {
+        let arriving = self.arrivals.as_mut().and_then(|arrivals| arrivals.peek().copied());
+        let returning = self.returning.peek().map(|launch| launch.0);
+        let first = match (arriving, returning) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b)?,
+        };
+        (first.intended < self.end).then_some(first)
+    }
+
+    /// Takes the next launch if it is due by `now`.
+    #[inline]
+    pub fn due(&mut self, now: Nanos) -> Option<Launch> {
+        let launch = self.peek().filter(|launch| launch.intended <= now)?;
+        if self.returning.peek().is_some_and(|top| top.0 == launch) {
+            self.returning.pop();
+        } else if let Some(arrivals) = &mut self.arrivals {
+            arrivals.next();
+        }
+        Some(launch)
+    }
+
+    /// Tells that `launch` was answered (or given up, or not sent) at `done`; its session thinks and returns, or leaves.
+    #[inline]
+    pub fn completed(&mut self, launch: Launch, done: Nanos) {
+        let Some(turn) = &self.sessions else { return };
+        let Launch { session, step, .. } = launch;
+        if turn.length.as_ref().is_some_and(|length| !length.goes_on(self.seed, session, step)) {
+            return;
+        }
+        let think = if turn.think.is_zero() {
+            0.0
+        } else {
+            turn.think.sample(&mut self.seed.at(Purpose::Think, session, step + 1))
+        };
+        let intended = done + Nanos::from_secs_f64(think);
+        if intended < self.end {
+            self.returning.push(Reverse(Launch { intended, session, step: step + 1 }));
+        }
+    }
+
+    /// How many sessions are thinking.
+    pub fn thinking(&self) -> usize {
+        self.returning.len()
+    }
+}
+
+impl Closed {
+    /// When `user` launches first: its place in the ramp, and what is left of a think time under way (or a whole one).
+    fn first(&self, seed: Seed, user: u64) -> Nanos {
+        let ramp = Nanos((u128::from(self.ramp.0) * u128::from(user) / u128::from(self.users)) as u64);
+        if self.think.is_zero() {
+            return ramp;
+        }
+        let mut stream = seed.at(Purpose::Start, user, 0);
+        let wait = match self.start {
+            Start::MidThought => self.think.sample_residual(&mut stream),
+            Start::Thinking => self.think.sample(&mut stream),
+            Start::AtOnce => 0.0,
+        };
+        ramp + Nanos::from_secs_f64(wait)
+    }
+}
+
+impl Length {
+    /// Whether `session` makes another request after step `step`.
+    #[inline]
+    fn goes_on(&self, seed: Seed, session: u64, step: u32) -> bool {
+        match self {
+            Self::Geometric { stay } => seed.at(Purpose::Length, session, step).uniform() < *stay,
+            Self::Fixed(requests) => step + 1 < *requests,
+            Self::Empirical(lengths) => {
+                let drawn = seed.at(Purpose::Length, session, 0).below(lengths.len() as u64);
+                step + 1 < lengths[drawn as usize]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

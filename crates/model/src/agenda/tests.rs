@@ -1,0 +1,179 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::Workload;
+use proptest::prelude::*;
+
+fn workload(text: &str) -> Workload {
+    Workload::parse(&format!("seed = 7\n{text}"), "w.toml", &|_| Err(String::new())).unwrap()
+}
+
+/// Plays one share on a virtual clock against a server that answers after `response(launch)`.
+fn play(workload: &Workload, share: Share, response: impl Fn(&Launch) -> Nanos) -> Vec<(Launch, u16)> {
+    let (mut agenda, mix) = (Agenda::new(workload, share), workload.mix());
+    let mut under_way: BinaryHeap<Reverse<(Nanos, Launch)>> = BinaryHeap::new();
+    let mut launched = Vec::new();
+    loop {
+        let done = under_way.peek().map(|top| top.0.0);
+        match (agenda.next_due(), done) {
+            (Some(due), done) if done.is_none_or(|done| due < done) => {
+                let launch = agenda.due(due).unwrap();
+                assert_eq!(launch.intended, due);
+                assert!(due == Nanos::ZERO || agenda.due(Nanos(due.0 - 1)).is_none(), "a launch before it is due");
+                under_way.push(Reverse((due + response(&launch), launch)));
+                launched.push((launch, mix.choose(launch.session, launch.step)));
+            }
+            (_, Some(_)) => {
+                let Reverse((done, launch)) = under_way.pop().unwrap();
+                agenda.completed(launch, done);
+            }
+            (None, None) => return launched,
+            (Some(_), None) => unreachable!(),
+        }
+    }
+}
+
+/// A response that depends on who asks, as a real server's would, but not on the order of others.
+fn response(launch: &Launch) -> Nanos {
+    Nanos(1 + (launch.session * 7_919 + u64::from(launch.step) * 104_729) % 30_000_000)
+}
+
+const MODELS: [&str; 8] = [
+    "duration = \"20s\"\narrivals.open = { rate = \"100/s\" }",
+    "duration = \"20s\"\narrivals.open = { rate = \"100/s\", process = \"constant\", batch = 3 }",
+    "duration = \"20s\"\narrivals.open = { rate = \"50/s\", process = \"poisson-fixed-count\" }",
+    "duration = \"20s\"\narrivals.open = { rate = { sine = { mean = \"60/s\", amplitude = \"60/s\", period = \"7s\" } }, process = { gamma = 1.5 } }",
+    "duration = \"20s\"\narrivals.closed = { users = 57, think = { exponential = \"500ms\" }, ramp = \"3s\" }",
+    "duration = \"3s\"\narrivals.closed = { users = 5 }",
+    "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", stay = 0.8, think = { uniform = [\"0s\", \"1s\"] } }",
+    "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", length = { empirical = [1, 2, 9] } }",
+];
+
+const REQUESTS: &str =
+    "\n[[request]]\nget = \"/a\"\nweight = 3\n[[request]]\nget = \"/b\"\n[[request]]\nget = \"/c\"\n";
+
+#[test]
+fn any_number_of_shares_and_threads_is_exactly_the_whole_run() {
+    for model in MODELS {
+        let workload = workload(&format!("{model}{REQUESTS}"));
+        let whole: BTreeSet<_> = play(&workload, Share::ALL, response).into_iter().collect();
+        assert!(whole.len() > 300, "{model}: {} launches", whole.len());
+        for (machines, threads) in [(1, 2), (2, 1), (3, 4), (1, 7)] {
+            let mut union = BTreeSet::new();
+            for machine in 0..machines {
+                for thread in 0..threads {
+                    let share = Share::new(machine, machines).unwrap().part(thread, threads);
+                    for launch in play(&workload, share, response) {
+                        assert!(union.insert(launch), "{model}: {launch:?} launched twice");
+                    }
+                }
+            }
+            assert_eq!(union, whole, "{model}: {machines} machines of {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn launches_come_in_order_of_time_and_none_after_the_end() {
+    for model in MODELS {
+        let workload = workload(model);
+        let launched = play(&workload, Share::ALL, response);
+        assert!(launched.windows(2).all(|w| w[0].0.intended <= w[1].0.intended), "{model}");
+        assert!(launched.iter().all(|(launch, _)| launch.intended < workload.duration), "{model}");
+    }
+}
+
+#[test]
+fn think_times_lengths_and_requests_never_move_an_arrival() {
+    let first_steps = |text: &str| -> Vec<Launch> {
+        let launched = play(&workload(text), Share::ALL, response);
+        launched.into_iter().map(|(launch, _)| launch).filter(|launch| launch.step == 0).collect()
+    };
+    let open = first_steps("duration = \"20s\"\narrivals.open = { rate = \"20/s\" }");
+    for sessions in [
+        "stay = 0.8, think = { exponential = \"2s\" }",
+        "stay = 0.3",
+        "length = { fixed = 9 }, think = { constant = \"10ms\" }",
+    ] {
+        let text = format!("duration = \"20s\"\narrivals.partly_open = {{ rate = \"20/s\", {sessions} }}{REQUESTS}");
+        assert_eq!(first_steps(&text), open, "{sessions}");
+    }
+}
+
+#[test]
+fn stay_zero_is_the_open_system_event_for_event() {
+    let open = play(&workload("duration = \"20s\"\narrivals.open = { rate = \"90/s\" }"), Share::ALL, response);
+    let partly = play(
+        &workload("duration = \"20s\"\narrivals.partly_open = { rate = \"90/s\", stay = 0 }"),
+        Share::ALL,
+        response,
+    );
+    assert_eq!(open, partly);
+}
+
+#[test]
+fn sessions_are_as_long_as_meant() {
+    for (length, mean) in [
+        ("stay = 0.8", 5.0),
+        ("length = { mean = 4 }", 4.0),
+        ("length = { fixed = 3 }", 3.0),
+        ("length = { empirical = [1, 2, 9] }", 4.0),
+    ] {
+        let text = format!("duration = \"1000s\"\narrivals.partly_open = {{ rate = \"20/s\", {length} }}");
+        let launched = play(&workload(&text), Share::ALL, |_| Nanos(1000));
+        let sessions = launched.iter().filter(|(launch, _)| launch.step == 0).count();
+        let seen = launched.len() as f64 / sessions as f64;
+        assert!((seen / mean - 1.0).abs() < 0.03, "{length}: {seen} requests a session");
+    }
+}
+
+#[test]
+fn a_closed_user_alternates_between_request_and_think_time() {
+    let workload = workload(
+        "duration = \"100s\"\narrivals.closed = { users = 1, think = { constant = \"1s\" }, start = \"at-once\" }",
+    );
+    let launched = play(&workload, Share::ALL, |_| Nanos::from_millis(250));
+    let expected: Vec<Nanos> = (0..80).map(|i| Nanos::from_millis(1250 * i)).collect();
+    assert_eq!(launched.iter().map(|(launch, _)| launch.intended).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn users_met_in_mid_thought_make_a_stationary_stream_from_the_first_instant() {
+    // 20,000 users with constant think times of 10 s: 2000/s in the first second as in the ninth; at-once makes one bunch.
+    let per_second = |start: &str| {
+        let text = format!(
+            "duration = \"10s\"\narrivals.closed = {{ users = 20000, think = {{ constant = \"10s\" }}, start = \"{start}\" }}"
+        );
+        let mut counts = [0; 10];
+        for (launch, _) in play(&workload(&text), Share::ALL, |_| Nanos(0)) {
+            counts[(launch.intended.0 / 1_000_000_000) as usize] += 1;
+        }
+        counts
+    };
+    assert!(per_second("mid-thought").iter().all(|n| (1_800..2_200).contains(n)), "{:?}", per_second("mid-thought"));
+    assert_eq!(per_second("at-once")[0], 20_000);
+}
+
+#[test]
+fn a_ramp_spreads_the_users_evenly() {
+    let workload = workload(
+        "duration = \"10s\"\narrivals.closed = { users = 100, ramp = \"5s\", think = { constant = \"1h\" }, start = \"at-once\" }",
+    );
+    let launched = play(&workload, Share::ALL, |_| Nanos(0));
+    assert_eq!(launched.len(), 100);
+    assert!(launched.iter().enumerate().all(|(i, (launch, _))| launch.intended == Nanos::from_millis(50 * i as u64)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn superposition_loses_nothing(seed in 0u64..1000, users in 1u64..40, parts in 1u64..9) {
+        let text = format!("seed = {seed}\nduration = \"5s\"\narrivals.closed = {{ users = {users}, think = {{ exponential = \"300ms\" }} }}");
+        let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
+        let mut union: Vec<_> = (0..parts).flat_map(|k| play(&workload, Share::new(k, parts).unwrap(), response)).collect();
+        let mut whole = play(&workload, Share::ALL, response);
+        union.sort_unstable();
+        whole.sort_unstable();
+        prop_assert_eq!(union, whole);
+    }
+}

@@ -1,0 +1,247 @@
+//! The workload: what is meant, as one small TOML text, parsed once and then trusted.
+
+mod read;
+mod source;
+#[cfg(test)]
+mod tests;
+mod url;
+
+use std::sync::Arc;
+
+pub use read::Files;
+pub use source::Mistake;
+pub use url::{Address, Url};
+
+use crate::arrivals::Schedule;
+use crate::law::Law;
+use crate::random::{Purpose, Seed};
+use crate::time::Nanos;
+
+/// A test as it was meant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// From which every random choice follows.
+    pub seed: Seed,
+    /// Launches are meant from 0 up to here.
+    pub duration: Nanos,
+    /// Ramp-up, kept in the data, left out of statistics.
+    pub skip_first: Nanos,
+    /// Ramp-down, likewise.
+    pub skip_last: Nanos,
+    /// What to do about launches that are late.
+    pub late: Late,
+    /// The system model: who arrives, and what sessions do.
+    pub sessions: Sessions,
+    /// The real server.
+    pub target: Option<Target>,
+    /// The modelled server.
+    pub server: Option<Server>,
+    /// How the generator itself works.
+    pub generator: Generator,
+    /// What is asked; never empty.
+    pub requests: Vec<Request>,
+}
+
+/// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sessions {
+    /// Sessions of one request.
+    Open(Schedule),
+    /// Sessions that arrive, make some requests with think times between, and leave.
+    PartlyOpen {
+        /// When sessions arrive.
+        schedule: Schedule,
+        /// How many requests each makes.
+        length: Length,
+        /// The time from a completion to the session's next launch.
+        think: Law,
+    },
+    /// Sessions that are there from the start and never leave.
+    Closed(Closed),
+}
+
+/// A closed system.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closed {
+    /// N, at least 1.
+    pub users: u64,
+    /// The time from a completion to the user's next launch (the papers' Z).
+    pub think: Law,
+    /// Users start one after another, evenly over this time.
+    pub ramp: Nanos,
+    /// What a user does first.
+    pub start: Start,
+}
+
+/// What a closed user does first, after its place in the ramp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Finishes a think time under way: the stream is stationary from the first instant.
+    MidThought,
+    /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
+    Thinking,
+    /// Launches at once: N users without a ramp make a bunch of N.
+    AtOnce,
+}
+
+/// How many requests a session makes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Length {
+    /// After each it stays with this probability (the papers' p), in [0, 1); the mean is 1/(1-p).
+    Geometric {
+        /// The stay probability.
+        stay: f64,
+    },
+    /// Always so many, at least 1.
+    Fixed(u32),
+    /// One of these, each as likely; all at least 1.
+    Empirical(Arc<[u32]>),
+}
+
+impl Length {
+    /// The mean number of requests of a session.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Geometric { stay } => 1.0 / (1.0 - stay),
+            Self::Fixed(requests) => f64::from(*requests),
+            Self::Empirical(all) => all.iter().map(|n| f64::from(*n)).sum::<f64>() / all.len() as f64,
+        }
+    }
+}
+
+/// What becomes of a launch that cannot be sent when it was meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Late {
+    /// It is sent as soon as possible; its lateness is recorded.
+    Send,
+    /// It is not sent when later than this; an event with outcome `unsent` is recorded.
+    Skip(Nanos),
+}
+
+/// The real server, and how to talk to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Where.
+    pub url: Url,
+    /// How launches find a connection.
+    pub reuse: Reuse,
+    /// At most so many connections over all threads; launches that find none are `unsent`.
+    pub connections: Option<u32>,
+    /// At most so many requests under way over all threads; launches beyond are `unsent`.
+    pub in_flight: Option<u32>,
+    /// The longest a connection may take to open.
+    pub connect_timeout: Nanos,
+    /// The longest an answer may take, from the moment of sending.
+    pub response_timeout: Nanos,
+    /// Resolve the name again so often; `None`: once per run.
+    pub resolve_every: Option<Nanos>,
+    /// Sent with every request.
+    pub headers: Vec<(String, String)>,
+}
+
+/// How launches find a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// A free one, or a new one: an arrival never waits for a connection.
+    Pool,
+    /// Its session's own, opened by the session's first request.
+    PerSession,
+    /// A new one each time.
+    Fresh,
+}
+
+/// How the generator works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generator {
+    /// How many threads launch; `None`: as many as the rate needs.
+    pub threads: Option<u16>,
+    /// How they wait for the next launch.
+    pub precision: Precision,
+}
+
+/// How a thread waits for its next launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// Sleeps to shortly before it, then spins: within microseconds, for processor time.
+    Spin,
+    /// Only sleeps: some tens of microseconds late, for almost nothing.
+    Sleep,
+}
+
+/// The modelled server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// m.
+    pub servers: u32,
+    /// The scheduling policy, by name.
+    pub discipline: String,
+    /// The law of service demands (the papers' S), in seconds.
+    pub service: Law,
+}
+
+/// One kind of request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Its label.
+    pub name: String,
+    /// `GET`, `POST`, ...
+    pub method: String,
+    /// Path and query; `{session}` and `{sequence}` are replaced.
+    pub path: String,
+    /// How often it is chosen, against the others.
+    pub weight: f64,
+    /// Sent besides the target's headers.
+    pub headers: Vec<(String, String)>,
+    /// The body; `{session}` and `{sequence}` are replaced.
+    pub body: Option<String>,
+    /// The law of its service demand on the modelled server, where it has its own.
+    pub service: Option<Law>,
+}
+
+/// Chooses which request a launch sends.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    seed: Seed,
+    /// Running sums of the weights.
+    sums: Vec<f64>,
+}
+
+impl Workload {
+    /// The choice of requests by weight.
+    pub fn mix(&self) -> Mix {
+        let sums = self.requests.iter().scan(0.0, |sum, request| {
+            *sum += request.weight;
+            Some(*sum)
+        });
+        Mix { seed: self.seed, sums: sums.collect() }
+    }
+
+    /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose
+    /// rate depends on the server.
+    pub fn asked_rate(&self) -> Option<f64> {
+        let per_session = match &self.sessions {
+            Sessions::Open(_) => 1.0,
+            Sessions::PartlyOpen { length, .. } => length.mean(),
+            Sessions::Closed(_) => return None,
+        };
+        let (Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. }) = &self.sessions else { return None };
+        Some(per_session * schedule.rate.cumulative(self.duration) / self.duration.as_secs_f64())
+    }
+
+    /// The labels of events, in the order of the requests.
+    pub fn labels(&self) -> Vec<String> {
+        self.requests.iter().map(|request| request.name.clone()).collect()
+    }
+}
+
+impl Mix {
+    /// The index of the request that step `step` of `session` sends.
+    #[inline]
+    pub fn choose(&self, session: u64, step: u32) -> u16 {
+        if self.sums.len() == 1 {
+            return 0;
+        }
+        let at = self.seed.at(Purpose::Choice, session, step).uniform() * self.sums[self.sums.len() - 1];
+        self.sums.partition_point(|sum| *sum <= at).min(self.sums.len() - 1) as u16
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading laws, and the numbers and files they are made of.
+
+use super::{Reader, small};
+use crate::law::Law;
+use crate::workload::source::{Mistake, Table, Value};
+
+/// The names of all laws as the workload file spells them.
+const KNOWN_LAWS: &[&str] = &crate::law::NAMES;
+
+impl Reader<'_> {
+    /// A law of times: a table with one key, the law's name. (A bare duration would hide which law is meant.)
+    pub(super) fn law(&self, value: &Value<'_>) -> Result<Law, Mistake> {
+        if value.is_text() {
+            let text = value.text()?;
+            return Err(value.mistake(format!(
+                "expected a law; write for example {{ exponential = \"{text}\" }} or {{ constant = \"{text}\" }}"
+            )));
+        }
+        let table = value.table(KNOWN_LAWS)?;
+        let (kind, inner) = table.one_of(KNOWN_LAWS, "{ exponential = \"5s\" }")?;
+        let mean_and = |other: &str, more: &[&str]| -> Result<(f64, f64, Table<'_>), Mistake> {
+            let keys: Vec<&str> = ["mean", other].into_iter().chain(more.iter().copied()).collect();
+            let table = inner.table(&keys)?;
+            let mean = table.need("mean", "\"5s\"")?.seconds()?;
+            let second = table.need(other, "2.0")?.number()?;
+            Ok((mean, second, table))
+        };
+        let law = match kind {
+            "constant" => Law::constant(inner.seconds()?),
+            "exponential" => Law::exponential(inner.seconds()?),
+            "poisson" => Law::poisson_millis(inner.seconds()?),
+            "uniform" => {
+                let [low, high] = inner.pair("two durations, such as [\"0s\", \"12.5s\"]")?;
+                Law::uniform(low.seconds()?, high.seconds()?)
+            }
+            "erlang" => {
+                let table = inner.table(&["mean", "stages"])?;
+                let stages = table.need("stages", "4")?;
+                Law::erlang(small(&stages, stages.count()?)?, table.need("mean", "\"5s\"")?.seconds()?)
+            }
+            "gamma" => mean_and("scv", &[]).map(|(mean, scv, _)| Law::gamma(mean, scv))?,
+            "lognormal" => mean_and("scv", &[]).map(|(mean, scv, _)| Law::lognormal(mean, scv))?,
+            "weibull" => mean_and("shape", &[]).map(|(mean, shape, _)| Law::weibull(mean, shape))?,
+            "hyperexponential" => {
+                let (mean, scv, table) = mean_and("scv", &["p"])?;
+                match table.get("p") {
+                    Some(p) => Law::hyperexponential_with(mean, scv, p.number()?),
+                    None => Law::hyperexponential(mean, scv),
+                }
+            }
+            "pareto" => {
+                let table = inner.table(&["min", "shape"])?;
+                Law::pareto(table.need("min", "\"1s\"")?.seconds()?, table.need("shape", "2.5")?.number()?)
+            }
+            "bounded_pareto" => {
+                let table = inner.table(&["min", "max", "shape"])?;
+                let (min, max) = (table.need("min", "\"10ms\"")?.seconds()?, table.need("max", "\"50s\"")?.seconds()?);
+                Law::bounded_pareto(min, max, table.need("shape", "1.1")?.number()?)
+            }
+            _ if inner.is_text() => Law::empirical(self.numbers(&inner)?),
+            _ => Law::empirical(inner.list()?.iter().map(Value::seconds).collect::<Result<Vec<_>, _>>()?),
+        };
+        inner.checked(law)
+    }
+
+    /// The numbers of a list, or of the file a text names (one per line; `#` starts a comment).
+    pub(super) fn numbers(&self, value: &Value<'_>) -> Result<Vec<f64>, Mistake> {
+        if !value.is_text() {
+            return value.list()?.iter().map(Value::number).collect();
+        }
+        let name = value.text()?;
+        let text = (self.files)(name).map_err(|why| value.mistake(format!("cannot read `{name}`: {why}")))?;
+        let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.split('#').next().unwrap_or("").trim()));
+        lines
+            .filter(|(_, line)| !line.is_empty())
+            .map(|(i, line)| {
+                line.parse::<f64>().map_err(|_| {
+                    value.mistake(format!("{name}:{i}: `{line}` is not a number (one number a line, times in seconds)"))
+                })
+            })
+            .collect()
+    }
+}

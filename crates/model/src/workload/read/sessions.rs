@@ -1,0 +1,181 @@
+//! Reading `[arrivals]`: the system model, its rate profile and its pattern.
+
+use super::{Reader, choice, small};
+use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
+use crate::law::Law;
+use crate::time::{Nanos, Rate};
+use crate::workload::source::{Mistake, Table, Value};
+use crate::workload::{Closed, Length, Sessions, Start};
+
+const PROCESSES: [&str; 3] = ["poisson", "constant", "poisson-fixed-count"];
+
+impl Reader<'_> {
+    pub(super) fn sessions(&self, arrivals: &Value<'_>) -> Result<Sessions, Mistake> {
+        let models = ["open", "closed", "partly_open"];
+        let table = arrivals.table(&models)?;
+        let (model, value) = table.one_of(&models, "open = { rate = \"100/s\" }")?;
+        match model {
+            "open" => Ok(Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?)),
+            "closed" => self.closed(&value.table(&["users", "think", "ramp", "start"])?),
+            _ => {
+                let table = value.table(&["rate", "process", "batch", "stay", "length", "think"])?;
+                Ok(Sessions::PartlyOpen {
+                    schedule: self.schedule(&table)?,
+                    length: length(&table)?,
+                    think: self.think(&table)?,
+                })
+            }
+        }
+    }
+
+    pub(super) fn closed(&self, table: &Table<'_>) -> Result<Sessions, Mistake> {
+        let start = match table.get("start") {
+            None => Start::MidThought,
+            Some(value) => match value.text()? {
+                "mid-thought" => Start::MidThought,
+                "thinking" => Start::Thinking,
+                "at-once" => Start::AtOnce,
+                other => return Err(choice(&value, other, &["mid-thought", "thinking", "at-once"])),
+            },
+        };
+        Ok(Sessions::Closed(Closed {
+            users: table.need("users", "200")?.count()?,
+            think: self.think(table)?,
+            ramp: table.parsed("ramp")?.unwrap_or_default(),
+            start,
+        }))
+    }
+
+    pub(super) fn think(&self, table: &Table<'_>) -> Result<Law, Mistake> {
+        table.get("think").map_or_else(|| Ok(Law::constant(0.0).expect("zero is a constant")), |value| self.law(&value))
+    }
+
+    pub(super) fn schedule(&self, table: &Table<'_>) -> Result<Schedule, Mistake> {
+        let rate = self.profile(&table.need("rate", "\"100/s\"")?)?;
+        let process = table.get("process").map_or(Ok(Process::Poisson), |value| self.process(&value))?;
+        let batch = table.get("batch").map_or(Ok(Batch::Single), |value| batch(&value))?;
+        Ok(Schedule { rate, process, batch })
+    }
+
+    pub(super) fn profile(&self, value: &Value<'_>) -> Result<Profile, Mistake> {
+        if !value.is_table() {
+            return Ok(Profile::constant(value.parsed()?));
+        }
+        let table = value.table(&["ramp", "over", "steps", "sine", "counts", "interval"])?;
+        let (kind, inner) = table.one_of(&["ramp", "steps", "sine", "counts"], "rate = \"100/s\"")?;
+        match kind {
+            "ramp" => {
+                let [from, to] = inner.pair("two rates, such as [\"10/s\", \"100/s\"]")?;
+                let over = table.need("over", "\"5m\"")?.parsed()?;
+                inner.checked(Profile::ramp(rate_or_zero(&from)?, rate_or_zero(&to)?, over))
+            }
+            "steps" => {
+                let step = |item: Value<'_>| {
+                    let [rate, time] = item.pair("a rate and a time, such as [\"50/s\", \"2m\"]")?;
+                    Ok((rate_or_zero(&rate)?, time.parsed()?))
+                };
+                let steps = inner.list()?.into_iter().map(step).collect::<Result<Vec<_>, _>>()?;
+                inner.checked(Profile::steps(&steps))
+            }
+            "sine" => {
+                let sine = inner.table(&["mean", "amplitude", "period"])?;
+                let mean: Rate = sine.need("mean", "\"100/s\"")?.parsed()?;
+                let amplitude = rate_or_zero(&sine.need("amplitude", "\"50/s\"")?)?;
+                let period = sine.need("period", "\"10m\"")?.parsed()?;
+                inner.checked(Profile::sine(mean.per_sec(), amplitude, period))
+            }
+            _ => {
+                let interval = table.need("interval", "\"1m\"")?.parsed()?;
+                inner.checked(Profile::counts(&self.numbers(&inner)?, interval))
+            }
+        }
+    }
+
+    pub(super) fn process(&self, value: &Value<'_>) -> Result<Process, Mistake> {
+        if value.is_text() {
+            return match value.text()? {
+                "poisson" => Ok(Process::Poisson),
+                "constant" => Ok(Process::Constant),
+                "poisson-fixed-count" => Ok(Process::FixedCount),
+                other => Err(choice(value, other, &PROCESSES)),
+            };
+        }
+        let table = value.table(&["gamma", "renewal", "mmpp"])?;
+        let (kind, inner) = table.one_of(&["gamma", "renewal", "mmpp"], "process = \"poisson\"")?;
+        match kind {
+            "gamma" => match inner.number()? {
+                cov if cov > 0.0 => Ok(Process::Renewal(inner.checked(Law::gamma(1.0, cov * cov))?)),
+                cov => Err(inner.mistake(format!(
+                    "the CoV of gamma gaps must be above zero, not {cov}; for 0 write process = \"constant\""
+                ))),
+            },
+            "renewal" => {
+                let law = self.law(&inner)?;
+                if law.mean() == 0.0 {
+                    return Err(inner.mistake("gaps of zero have no rate; write process = \"poisson\" with a batch"));
+                }
+                Ok(Process::Renewal(law))
+            }
+            _ => {
+                let mmpp = inner.table(&["factors", "sojourns"])?;
+                let factors = mmpp.need("factors", "[0.2, 3]")?.list()?;
+                let factors = factors.iter().map(Value::number).collect::<Result<Vec<_>, _>>()?;
+                let sojourns = mmpp.need("sojourns", "[\"10s\", \"2s\"]")?.list()?;
+                let sojourns = sojourns.iter().map(Value::parsed).collect::<Result<Vec<Nanos>, _>>()?;
+                Ok(Process::Modulated(inner.checked(Modulation::new(&factors, &sojourns))?))
+            }
+        }
+    }
+}
+
+fn length(table: &Table<'_>) -> Result<Length, Mistake> {
+    let (kind, value) = table.one_of(&["stay", "length"], "stay = 0.8")?;
+    if kind == "stay" {
+        let stay = value.number()?;
+        if !(0.0..1.0).contains(&stay) {
+            return Err(value.mistake(format!(
+                "the stay probability must be at least 0 and below 1, not {stay}; with 1 nobody ever leaves: use closed"
+            )));
+        }
+        return Ok(Length::Geometric { stay });
+    }
+    let table = value.table(&["fixed", "mean", "empirical"])?;
+    let (kind, value) = table.one_of(&["fixed", "mean", "empirical"], "{ fixed = 5 }")?;
+    match kind {
+        "fixed" => Ok(Length::Fixed(small(&value, value.count()?)?)),
+        "mean" => match value.number()? {
+            mean if mean >= 1.0 && mean.is_finite() => Ok(Length::Geometric { stay: 1.0 - 1.0 / mean }),
+            mean => Err(value.mistake(format!("a session makes at least one request, so the mean cannot be {mean}"))),
+        },
+        _ => {
+            let lengths = value.list()?.iter().map(|v| small(v, v.count()?)).collect::<Result<Vec<_>, _>>()?;
+            if lengths.is_empty() {
+                return Err(value.mistake("expected at least one session length"));
+            }
+            Ok(Length::Empirical(lengths.into()))
+        }
+    }
+}
+
+fn batch(value: &Value<'_>) -> Result<Batch, Mistake> {
+    if let Ok(size) = value.whole() {
+        return Ok(Batch::Fixed(small(value, size.max(1))?)).and_then(|batch| match size {
+            0 => Err(value.mistake("must be at least 1")),
+            _ => Ok(batch),
+        });
+    }
+    let geometric = value.table(&["geometric"])?.need("geometric", "5")?;
+    match geometric.number()? {
+        mean if mean >= 1.0 && mean.is_finite() => Ok(Batch::Geometric(mean)),
+        mean => Err(geometric.mistake(format!("the mean batch must be at least 1, not {mean}"))),
+    }
+}
+
+/// A rate, or `"0/s"`, which profiles may pass through.
+fn rate_or_zero(value: &Value<'_>) -> Result<f64, Mistake> {
+    let text = value.text()?;
+    let zero = text
+        .split_once('/')
+        .is_some_and(|(n, unit)| n.trim().parse() == Ok(0.0) && ["s", "m", "h"].contains(&unit.trim()));
+    if zero { Ok(0.0) } else { value.parsed::<Rate>().map(Rate::per_sec) }
+}

@@ -1,0 +1,130 @@
+//! Reading `[target]`, `[server]` and `[[request]]`: who is asked, and what.
+
+use super::{Reader, choice, small};
+use crate::Wrong;
+use crate::time::Nanos;
+use crate::workload::source::{Mistake, Table, Value};
+use crate::workload::{Request, Reuse, Server, Target, Url};
+
+const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
+
+pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
+    let known =
+        ["url", "reuse", "connections", "in_flight", "connect_timeout", "response_timeout", "resolve_every", "headers"];
+    let table = value.table(&known)?;
+    let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
+    let url: Url = table.need("url", "\"http://127.0.0.1:8080/\"")?.parsed()?;
+    let reuse = match table.get("reuse") {
+        None => Reuse::Pool,
+        Some(value) => match value.text()? {
+            "pool" => Reuse::Pool,
+            "per-session" => Reuse::PerSession,
+            "fresh" => Reuse::Fresh,
+            other => return Err(choice(&value, other, &["pool", "per-session", "fresh"])),
+        },
+    };
+    Ok(Target {
+        url,
+        reuse,
+        connections: limit("connections")?,
+        in_flight: limit("in_flight")?,
+        connect_timeout: table.parsed("connect_timeout")?.unwrap_or(Nanos::from_secs(5)),
+        response_timeout: table.parsed("response_timeout")?.unwrap_or(Nanos::from_secs(30)),
+        resolve_every: table.parsed("resolve_every")?,
+        headers: headers(&table)?,
+    })
+}
+
+impl Reader<'_> {
+    pub(super) fn server(&self, value: &Value<'_>) -> Result<Server, Mistake> {
+        let table = value.table(&["servers", "discipline", "service"])?;
+        let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
+        let discipline = table.get("discipline").map_or(Ok("fcfs"), |v| v.text())?.to_owned();
+        Ok(Server { servers, discipline, service: self.law(&table.need("service", "{ exponential = \"10ms\" }")?)? })
+    }
+
+    pub(super) fn requests(&self, value: &Value<'_>) -> Result<Vec<Request>, Mistake> {
+        let mut requests: Vec<Request> = Vec::new();
+        for item in value.list()? {
+            let request = self.request(&item)?;
+            if requests.iter().any(|earlier| earlier.name == request.name) {
+                return Err(
+                    item.mistake(format!("a second request named `{}`; give each a name of its own", request.name))
+                );
+            }
+            requests.push(request);
+        }
+        if requests.is_empty() || requests.len() > usize::from(u16::MAX) {
+            return Err(value.mistake("expected between 1 and 65535 [[request]] tables"));
+        }
+        if requests.iter().all(|request| request.weight == 0.0) {
+            return Err(value.mistake("at least one request needs a weight above zero"));
+        }
+        Ok(requests)
+    }
+
+    pub(super) fn request(&self, value: &Value<'_>) -> Result<Request, Mistake> {
+        let known: Vec<&str> = ["name", "weight", "headers", "body", "service"].into_iter().chain(METHODS).collect();
+        let table = value.table(&known)?;
+        let (method, path) = table.one_of(&METHODS, "get = \"/\"")?;
+        let target = path.text()?;
+        if !target.starts_with('/') || target.bytes().any(|b| b <= b' ' || b == 0x7f) {
+            return Err(path.mistake(format!(
+                "`{target}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
+            )));
+        }
+        let name = table.get("name").map_or(Ok(target), |v| v.text())?.to_owned();
+        let weight = table.get("weight").map_or(Ok(1.0), |v| match v.number()? {
+            weight if weight >= 0.0 && weight.is_finite() => Ok(weight),
+            weight => Err(v.mistake(format!("a weight must be zero or more, not {weight}"))),
+        })?;
+        Ok(Request {
+            name,
+            method: method.to_uppercase(),
+            path: target.to_owned(),
+            weight,
+            headers: headers(&table)?,
+            body: table.get("body").map(|v| v.text().map(str::to_owned)).transpose()?,
+            service: table.get("service").map(|v| self.law(&v)).transpose()?,
+        })
+    }
+}
+
+impl Request {
+    /// `GET path`, named after it.
+    pub fn get(path: &str) -> Self {
+        Self {
+            name: path.to_owned(),
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            weight: 1.0,
+            headers: Vec::new(),
+            body: None,
+            service: None,
+        }
+    }
+}
+
+fn headers(table: &Table<'_>) -> Result<Vec<(String, String)>, Mistake> {
+    let Some(value) = table.get("headers") else { return Ok(Vec::new()) };
+    let headers = value.texts()?;
+    for (name, content) in &headers {
+        value.checked(check_header(name, content))?;
+    }
+    Ok(headers)
+}
+
+/// Refuses what would break the request apart.
+fn check_header(name: &str, content: &str) -> Result<(), Wrong> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Err(Wrong::new(format!("`{name}` is not a header name")));
+    }
+    if content.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
+        return Err(Wrong::new(format!("the value of header `{name}` has a control character")));
+    }
+    if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(Wrong::new(format!("the header `{name}` is offered's own: it follows from the body and `reuse`")));
+    }
+    Ok(())
+}

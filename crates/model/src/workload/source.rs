@@ -1,0 +1,223 @@
+//! A TOML text that knows where everything stands in it, so that every mistake is reported as `file:line: what`.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::Wrong;
+use crate::nearest;
+use crate::time::Nanos;
+
+/// What is wrong in a workload file, and where: `file:line: ...`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {what}")]
+pub struct Mistake {
+    /// The file's name as it was given.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, what was expected, and what to write instead.
+    pub what: String,
+}
+
+/// The text and its name.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn mistake(self, span: &Range<usize>, what: impl Into<String>) -> Mistake {
+        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
+        let line = before.split(|b| *b == b'\n').count();
+        Mistake { file: self.file.to_owned(), line, what: what.into() }
+    }
+
+    /// Parses the text as TOML.
+    pub(super) fn parse(self) -> Result<Spanned<DeTable<'a>>, Mistake> {
+        DeTable::parse(self.text).map_err(|error| {
+            self.mistake(&error.span().unwrap_or(0..0), error.message().lines().collect::<Vec<_>>().join(": "))
+        })
+    }
+}
+
+/// A value of the file and what it is called there.
+#[derive(Clone)]
+pub(super) struct Value<'a> {
+    source: Source<'a>,
+    name: String,
+    span: Range<usize>,
+    content: &'a DeValue<'a>,
+}
+
+/// A table of the file whose keys have been checked.
+pub(super) struct Table<'a> {
+    source: Source<'a>,
+    name: String,
+    span: Range<usize>,
+    entries: &'a DeTable<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// A table whose keys are all in `known`; the first that is not is the mistake.
+    pub(super) fn new(
+        source: Source<'a>,
+        name: &str,
+        span: Range<usize>,
+        entries: &'a DeTable<'a>,
+        known: &[&str],
+    ) -> Result<Self, Mistake> {
+        let unknown = entries.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+        if let Some(key) = unknown.min_by_key(|key| key.span().start) {
+            let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
+            let meant = nearest(key.get_ref(), known);
+            let what = format!("unknown key `{}`{place}{meant}; known keys: {}", key.get_ref(), known.join(", "));
+            return Err(source.mistake(&key.span(), what));
+        }
+        Ok(Self { source, name: name.to_owned(), span, entries })
+    }
+
+    /// The value of `key`, where it is given.
+    pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
+        let (_, value) = self.entries.iter().find(|(k, _)| k.get_ref() == key)?;
+        let name = if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) };
+        Some(Value { source: self.source, name, span: value.span(), content: value.get_ref() })
+    }
+
+    /// The value of `key`, which must be given; `example` is how.
+    pub(super) fn need(&self, key: &str, example: &str) -> Result<Value<'a>, Mistake> {
+        self.get(key).ok_or_else(|| self.mistake(format!("`{key}` is missing; write for example {key} = {example}")))
+    }
+
+    /// The one key among `names` that is given, and its value; `example` is how.
+    pub(super) fn one_of(&self, names: &[&'static str], example: &str) -> Result<(&'static str, Value<'a>), Mistake> {
+        let mut given = names.iter().filter_map(|name| Some((*name, self.get(name)?)));
+        let first = given.next().ok_or_else(|| {
+            self.mistake(format!("one of {} is needed; write for example {example}", names.join(", ")))
+        })?;
+        if let Some((second, value)) = given.next() {
+            return Err(value.mistake(format!(
+                "`{second}` stands beside `{}`; exactly one of {} is allowed",
+                first.0,
+                names.join(", ")
+            )));
+        }
+        Ok(first)
+    }
+
+    /// The text of `key`, parsed, where it is given.
+    pub(super) fn parsed<T: FromStr<Err = Wrong>>(&self, key: &str) -> Result<Option<T>, Mistake> {
+        self.get(key).map(|value| value.parsed()).transpose()
+    }
+
+    pub(super) fn mistake(&self, what: impl std::fmt::Display) -> Mistake {
+        let place = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
+        self.source.mistake(&self.span, format!("{place}{what}"))
+    }
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn mistake(&self, what: impl std::fmt::Display) -> Mistake {
+        self.source.mistake(&self.span, format!("{}: {what}", self.name))
+    }
+
+    fn expected(&self, what: &str) -> Mistake {
+        self.mistake(format!("expected {what}, found {}", self.content.type_str()))
+    }
+
+    /// The same mistake, with this value's place.
+    pub(super) fn checked<T>(&self, result: Result<T, Wrong>) -> Result<T, Mistake> {
+        result.map_err(|wrong| self.mistake(wrong))
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        self.content.is_str()
+    }
+
+    pub(super) fn is_table(&self) -> bool {
+        self.content.is_table()
+    }
+
+    pub(super) fn text(&self) -> Result<&'a str, Mistake> {
+        self.content.as_str().ok_or_else(|| self.expected("a text in quotes"))
+    }
+
+    /// The text, parsed.
+    pub(super) fn parsed<T: FromStr<Err = Wrong>>(&self) -> Result<T, Mistake> {
+        let text = self
+            .content
+            .as_str()
+            .ok_or_else(|| self.expected("a text with its unit in quotes, such as \"10s\" or \"100/s\""))?;
+        self.checked(text.parse())
+    }
+
+    /// A duration in seconds.
+    pub(super) fn seconds(&self) -> Result<f64, Mistake> {
+        self.parsed::<Nanos>().map(Nanos::as_secs_f64)
+    }
+
+    pub(super) fn number(&self) -> Result<f64, Mistake> {
+        let text = match self.content {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            _ => return Err(self.expected("a number")),
+        };
+        text.parse().map_err(|_| self.expected("a number"))
+    }
+
+    /// A whole number from 0.
+    pub(super) fn whole(&self) -> Result<u64, Mistake> {
+        match self.content {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix())
+                .map_err(|_| self.mistake(format!("{} is not a whole number from 0 to 2^64-1", number.as_str()))),
+            _ => Err(self.expected("a whole number")),
+        }
+    }
+
+    /// A whole number from 1.
+    pub(super) fn count(&self) -> Result<u64, Mistake> {
+        match self.whole()? {
+            0 => Err(self.mistake("must be at least 1")),
+            n => Ok(n),
+        }
+    }
+
+    pub(super) fn table(&self, known: &[&str]) -> Result<Table<'a>, Mistake> {
+        match self.content {
+            DeValue::Table(entries) => Table::new(self.source, &self.name, self.span.clone(), entries, known),
+            _ => Err(self.expected(&format!("a table with the keys {}", known.join(", ")))),
+        }
+    }
+
+    pub(super) fn list(&self) -> Result<Vec<Value<'a>>, Mistake> {
+        let DeValue::Array(items) = self.content else { return Err(self.expected("a list in [ ]")) };
+        let item = |(i, item): (usize, &'a Spanned<DeValue<'a>>)| Value {
+            source: self.source,
+            name: format!("{}[{i}]", self.name),
+            span: item.span(),
+            content: item.get_ref(),
+        };
+        Ok(items.iter().enumerate().map(item).collect())
+    }
+
+    /// A list of exactly two values.
+    pub(super) fn pair(&self, what: &str) -> Result<[Value<'a>; 2], Mistake> {
+        self.list()?.try_into().map_err(|_| self.mistake(format!("expected {what}")))
+    }
+
+    /// The entries of a table of texts, in the order of the file.
+    pub(super) fn texts(&self) -> Result<Vec<(String, String)>, Mistake> {
+        let DeValue::Table(entries) = self.content else { return Err(self.expected("a table of texts")) };
+        let mut ordered: Vec<_> = entries.iter().collect();
+        ordered.sort_by_key(|(key, _)| key.span().start);
+        let pair = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &'a Spanned<DeValue<'a>>)| {
+            let name = format!("{}.{}", self.name, key.get_ref());
+            let value = Value { source: self.source, name, span: value.span(), content: value.get_ref() };
+            Ok((key.get_ref().to_string(), value.text()?.to_owned()))
+        };
+        ordered.into_iter().map(pair).collect()
+    }
+}

@@ -1,0 +1,248 @@
+use super::*;
+use proptest::prelude::*;
+
+fn parse(text: &str) -> Result<Workload, Mistake> {
+    Workload::parse(text, "w.toml", &|name| match name {
+        "counts.txt" => Ok("# per minute\n60\n\n120 # busier\n0\n".to_owned()),
+        "bad.txt" => Ok("1\ntwo\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    })
+}
+
+/// The workload of DESIGN.md, every key of it.
+const WHOLE: &str = r#"
+seed = 42
+duration = "25m"
+skip_first = "2m"
+skip_last  = "3m"
+late = "skip"
+late_after = "5ms"
+
+[arrivals]
+open = { rate = "31.73/s", process = "poisson" }
+
+[target]
+url = "http://[::1]:8080/start?x=1"
+reuse = "per-session"
+connections = 10
+headers = { Accept = "text/html", X-Test = "1" }
+
+[server]
+servers = 2
+discipline = "ps"
+service = { hyperexponential = { mean = "10ms", scv = 8 } }
+
+[generator]
+threads = 2
+precision = "sleep"
+
+[[request]]
+name = "010_Home"
+get = "/Home.aspx"
+weight = 4
+
+[[request]]
+name = "020_Order"
+post = "/order/{session}"
+body = "n={sequence}"
+headers = { Content-Type = "application/x-www-form-urlencoded" }
+"#;
+
+#[test]
+fn a_whole_workload_is_read_to_the_last_key() {
+    let workload = parse(WHOLE).unwrap();
+    assert_eq!(workload.seed, Seed(42));
+    assert_eq!((workload.duration, workload.skip_first), (Nanos::from_secs(1500), Nanos::from_secs(120)));
+    assert_eq!(workload.late, Late::Skip(Nanos::from_millis(5)));
+    assert!((workload.asked_rate().unwrap() - 31.73).abs() < 1e-9);
+    let target = workload.target.as_ref().unwrap();
+    assert_eq!(target.url.address, Address::Tcp { host: "::1".to_owned(), port: 8080 });
+    assert_eq!((target.url.host().as_str(), target.url.path.as_str()), ("[::1]:8080", "/start?x=1"));
+    assert_eq!((target.reuse, target.connections, target.headers.len()), (Reuse::PerSession, Some(10), 2));
+    assert_eq!(target.headers[0], ("Accept".to_owned(), "text/html".to_owned()));
+    assert_eq!(workload.server.as_ref().unwrap().service, Law::hyperexponential(0.01, 8.0).unwrap());
+    assert_eq!(workload.generator, Generator { threads: Some(2), precision: Precision::Sleep });
+    assert_eq!(workload.labels(), ["010_Home", "020_Order"]);
+    assert_eq!(workload.requests[1].method, "POST");
+    let mix = workload.mix();
+    let homes = (0..50_000).filter(|session| mix.choose(*session, 0) == 0).count();
+    assert!((39_500..40_500).contains(&homes), "weight 4 of 5: {homes} of 50000");
+}
+
+#[test]
+fn every_system_model_process_profile_and_law_can_be_written() {
+    for arrivals in [
+        r#"open = { rate = "100/s" }"#,
+        r#"open = { rate = "6000/m", process = "constant", batch = 5 }"#,
+        r#"open = { rate = "100/s", process = "poisson-fixed-count", batch = { geometric = 2.5 } }"#,
+        r#"open = { rate = "100/s", process = { gamma = 1.5 } }"#,
+        r#"open = { rate = "100/s", process = { renewal = { weibull = { mean = "1s", shape = 0.7 } } } }"#,
+        r#"open = { rate = "100/s", process = { mmpp = { factors = [0.2, 3], sojourns = ["10s", "2s"] } } }"#,
+        r#"open = { rate = { ramp = ["0/s", "100/s"], over = "1m" } }"#,
+        r#"open = { rate = { steps = [["10/s", "1m"], ["0/s", "10s"], ["50/s", "2m"]] } }"#,
+        r#"open = { rate = { sine = { mean = "100/s", amplitude = "50/s", period = "10m" } } }"#,
+        r#"open = { rate = { counts = "counts.txt", interval = "1m" } }"#,
+        r#"open = { rate = { counts = [60, 120, 0], interval = "1m" } }"#,
+        r#"closed = { users = 200, think = { uniform = ["0s", "12.5s"] }, ramp = "100s" }"#,
+        "closed = { users = 1 }",
+        r#"closed = { users = 50, think = { erlang = { mean = "1s", stages = 4 } }, start = "at-once" }"#,
+        r#"closed = { users = 50, think = { empirical = ["1s", "2s"] } }"#,
+        r#"closed = { users = 50, think = { empirical = "counts.txt" } }"#,
+        r#"closed = { users = 50, think = { bounded_pareto = { min = "10ms", max = "50s", shape = 1.1 } } }"#,
+        r#"closed = { users = 50, think = { hyperexponential = { mean = "1s", scv = 8, p = 0.99 } } }"#,
+        r#"partly_open = { rate = "4/s", stay = 0.8, think = { exponential = "7s" } }"#,
+        r#"partly_open = { rate = "4/s", length = { fixed = 5 } }"#,
+        r#"partly_open = { rate = "4/s", length = { mean = 5 } }"#,
+        r#"partly_open = { rate = "4/s", length = { empirical = [1, 1, 7] } }"#,
+    ] {
+        let workload = parse(&format!("duration = \"10m\"\narrivals.{arrivals}\n"));
+        assert!(workload.is_ok(), "{arrivals}: {}", workload.unwrap_err());
+    }
+}
+
+#[test]
+fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
+    for (text, line, parts) in [
+        (
+            "duratoin = \"10s\"",
+            1,
+            &["unknown key `duratoin`", "did you mean `duration`", "known keys: seed, duration"][..],
+        ),
+        ("\nduration = \"10s\"\n[arrivals]\nopne = 1", 4, &["unknown key `opne` in arrivals", "did you mean `open`"]),
+        ("duration = \"10s\"\narrivals.open.rat = \"1/s\"", 2, &["unknown key `rat`", "did you mean `rate`"]),
+        ("duration = \"10 parsecs\"\n", 1, &["not a duration", "500ms"]),
+        ("duration = 10", 1, &["duration: expected a text with its unit", "found integer"]),
+        ("duration = \"10s\"", 1, &["`arrivals` is missing"]),
+        ("duration = \"0s\"\n", 1, &["longer than 0s"]),
+        ("duration = \"10s\"\nskip_first = \"10s\"", 1, &["leave nothing of the duration"]),
+        ("duration = \"10s\"\narrivals.open.rate = \"0/s\"", 2, &["zero", "above zero"]),
+        ("duration = \"10s\"\narrivals.open.rate = \"NaN/s\"", 2, &["not a rate"]),
+        ("duration = \"10s\"\narrivals.open.rate = 100", 2, &["such as \"10s\" or \"100/s\""]),
+        (
+            "duration = \"10s\"\n[arrivals]\nopen = { rate = \"1/s\" }\nclosed = { users = 5 }",
+            4,
+            &["`closed` stands beside `open`", "exactly one of open, closed, partly_open"],
+        ),
+        ("duration = \"10s\"\n[arrivals]", 2, &["one of open, closed, partly_open is needed"]),
+        (
+            "duration = \"10s\"\narrivals.partly_open = { rate = \"1/s\", stay = 1 }",
+            2,
+            &["below 1, not 1", "use closed"],
+        ),
+        ("duration = \"10s\"\narrivals.partly_open = { rate = \"1/s\" }", 2, &["one of stay, length is needed"]),
+        ("duration = \"10s\"\narrivals.closed = { users = 0 }", 2, &["at least 1"]),
+        ("duration = \"10s\"\narrivals.closed = { users = -3 }", 2, &["not a whole number"]),
+        ("duration = \"10s\"\narrivals.closed = { users = 3, think = \"5s\" }", 2, &["{ exponential = \"5s\" }"]),
+        (
+            "duration = \"10s\"\narrivals.closed = { users = 3, think = { exponental = \"5s\" } }",
+            2,
+            &["did you mean `exponential`"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.closed = { users = 3, start = \"now\" }",
+            2,
+            &["`now` is not one of mid-thought"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open = { rate = \"1/s\", process = \"poison\" }",
+            2,
+            &["did you mean `poisson`"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate.counts = \"none.txt\"\narrivals.open.rate.interval = \"1s\"",
+            2,
+            &["cannot read `none.txt`"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = { counts = \"bad.txt\", interval = \"1s\" }",
+            2,
+            &["bad.txt:2: `two` is not a number"],
+        ),
+        ("late_after = \"1s\"\nduration = \"10s\"\narrivals.open.rate = \"1/s\"", 1, &["goes with late = \"skip\""]),
+        ("duration = \"10s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"https://x/\"", 3, &["plain http only"]),
+        ("duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"Home\"", 4, &["starts with /"]),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\npost = \"/\"",
+            5,
+            &["`post` stands beside `get`"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\n[[request]]\nget = \"/\"",
+            5,
+            &["a second request named"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\nheaders = { A = \"x\\r\\nB: y\" }",
+            5,
+            &["control character"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\nweight = 0",
+            3,
+            &["weight above zero"],
+        ),
+        ("duration = \"10s\"\ngenerator.threads = 5000\narrivals.open.rate = \"1/s\"", 2, &["threads"]),
+        ("duration = ", 1, &[]),
+        ("\n\n[arrivals", 3, &[]),
+    ] {
+        let mistake = parse(text).expect_err(text);
+        let shown = mistake.to_string();
+        assert!(shown.starts_with(&format!("w.toml:{line}: ")), "{text:?} gave {shown}");
+        assert!(!shown.contains('\n'), "{shown}");
+        for part in parts {
+            assert!(shown.contains(part), "{text:?}: `{part}` is not in `{shown}`");
+        }
+    }
+}
+
+#[test]
+fn urls_say_what_can_be_loaded() {
+    let url: Url = "http://example.test".parse().unwrap();
+    assert_eq!((url.to_string().as_str(), url.host().as_str()), ("http://example.test/", "example.test"));
+    let url: Url = "unix:/run/app.sock:/status?x".parse().unwrap();
+    assert_eq!((url.address, url.path.as_str()), (Address::Unix("/run/app.sock".to_owned()), "/status?x"));
+    let url: Url = "http://127.0.0.1:81?q=1#top".parse().unwrap();
+    assert_eq!(url.path, "/?q=1");
+    for text in [
+        "ftp://x/",
+        "https://x/",
+        "x:80",
+        "http://",
+        "http://h:0/",
+        "http://h:99999/",
+        "http://u@h/",
+        "http://[::g]/",
+        "http://a b/",
+        "unix:",
+    ] {
+        let error = text.parse::<Url>().unwrap_err().to_string();
+        assert!(error.contains("not a URL"), "{text}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "(\\PC|\n|=|\"|\\[|\\]){0,200}") {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn a_printed_law_is_read_as_itself(mean in 1u64..10_000_000, scv in 1.0f64..50.0, shape in 1.1f64..9.0) {
+        let mean = mean as f64 / 1e6;
+        let laws = [
+            Law::constant(mean).unwrap(), Law::exponential(mean).unwrap(), Law::uniform(mean, mean * 2.0).unwrap(),
+            Law::gamma(mean, scv).unwrap(), Law::hyperexponential(mean, scv).unwrap(), Law::lognormal(mean, scv).unwrap(),
+            Law::weibull(mean, shape).unwrap(), Law::pareto(mean, shape).unwrap(),
+            Law::bounded_pareto(mean, mean * 100.0, shape).unwrap(), Law::poisson_millis(mean).unwrap(),
+            Law::empirical(vec![mean, 2.0 * mean]).unwrap(),
+        ];
+        for law in laws {
+            let workload = parse(&format!("duration = \"1s\"\narrivals.closed = {{ users = 1, think = {law} }}")).unwrap();
+            let Sessions::Closed(closed) = workload.sessions else { unreachable!() };
+            // Times are printed in whole nanoseconds.
+            prop_assert!((closed.think.mean() / law.mean() - 1.0).abs() < 1e-3, "{law}");
+            prop_assert!((closed.think.scv() - law.scv()).abs() <= 1e-6 * law.scv() || !law.scv().is_finite(), "{law}");
+            prop_assert_eq!(std::mem::discriminant(closed.think.shape()), std::mem::discriminant(law.shape()));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The target's address: `http://host:port/path`, or `unix:/run/app.sock` with an optional `:/path`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Wrong;
+
+/// Where a target is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// How to reach it.
+    pub address: Address,
+    /// What requests without a path of their own ask for; starts with `/`.
+    pub path: String,
+}
+
+/// How to reach a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// TCP, to a host name or IP address (IPv6 without brackets).
+    Tcp {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A Unix socket.
+    Unix(String),
+}
+
+impl Url {
+    /// The value of the `Host` header.
+    pub fn host(&self) -> String {
+        match &self.address {
+            Address::Unix(_) => "localhost".to_owned(),
+            Address::Tcp { host, port } => {
+                let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+                if *port == 80 { host } else { format!("{host}:{port}") }
+            }
+        }
+    }
+}
+
+impl FromStr for Url {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong = |why: &str| {
+            Wrong::new(format!("`{text}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"))
+        };
+        if text.bytes().any(|b| b.is_ascii_control() || b == b' ') {
+            return Err(wrong(" (it has a space or control character; write %20 for a space)"));
+        }
+        if let Some(rest) = text.strip_prefix("unix:") {
+            let (socket, path) = rest.split_once(":/").map_or((rest, String::new()), |(s, p)| (s, p.to_owned()));
+            if socket.is_empty() {
+                return Err(wrong(" (unix: needs the path of a socket)"));
+            }
+            return Ok(Self { address: Address::Unix(socket.to_owned()), path: format!("/{path}") });
+        }
+        let Some(rest) = text.strip_prefix("http://") else {
+            return Err(match text.split_once("://") {
+                Some(("https", _)) => wrong(" (this version speaks plain http only)"),
+                Some((scheme, _)) => wrong(&format!(" (unknown scheme `{scheme}`)")),
+                None => wrong(" (it has no scheme)"),
+            });
+        };
+        let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if authority.contains('@') {
+            return Err(wrong(" (no user or password in a URL: use a header)"));
+        }
+        let (host, port) = if let Some(inside) = authority.strip_prefix('[') {
+            let (host, after) = inside.split_once(']').ok_or_else(|| wrong(" (unclosed `[`)"))?;
+            if host.parse::<std::net::Ipv6Addr>().is_err() {
+                return Err(wrong(" (between brackets stands no IPv6 address)"));
+            }
+            (host, after.strip_prefix(':'))
+        } else {
+            authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)))
+        };
+        if host.is_empty() {
+            return Err(wrong(" (it has no host)"));
+        }
+        let port = match port {
+            None => 80,
+            Some(port) => {
+                port.parse().ok().filter(|p| *p > 0).ok_or_else(|| wrong(&format!(" (`{port}` is not a port)")))?
+            }
+        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        Ok(Self { address: Address::Tcp { host: host.to_owned(), port }, path })
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Address::Unix(socket) => write!(f, "unix:{socket}:{}", self.path),
+            Address::Tcp { .. } => write!(f, "http://{}{}", self.host(), self.path),
+        }
+    }
+}
