@@ -1,0 +1,77 @@
+//! The names of requests in the order they were first seen.
+
+use std::collections::HashMap;
+
+/// Gives every distinct name its number, which is what [`offered_model::Event::label`] holds.
+#[derive(Default)]
+pub(crate) struct Labels {
+    names: Vec<String>,
+    numbers: HashMap<Box<[u8]>, u16>,
+}
+
+/// An event has two bytes for its label; names past that many share the last number.
+const MOST: usize = u16::MAX as usize;
+const OTHERS: &str = "(other labels)";
+
+impl Labels {
+    /// The number of `name`; bytes that are not UTF-8 are read as Latin-1 (old JMeter on Windows).
+    #[inline]
+    pub(crate) fn number(&mut self, name: &[u8]) -> u16 {
+        match self.numbers.get(name) {
+            Some(&number) => number,
+            None => self.add(name),
+        }
+    }
+
+    fn add(&mut self, name: &[u8]) -> u16 {
+        if self.names.len() >= MOST {
+            if self.names.len() == MOST {
+                self.names.push(OTHERS.to_owned());
+            }
+            return u16::MAX;
+        }
+        let number = self.names.len() as u16;
+        self.names.push(text(name));
+        self.numbers.insert(name.into(), number);
+        number
+    }
+
+    /// The names, and a note when there were too many.
+    pub(crate) fn into_names(self, notes: &mut Vec<String>) -> Vec<String> {
+        if self.names.len() > MOST {
+            notes.push(format!("more than {MOST} distinct labels; the rest are counted as `{OTHERS}`"));
+        }
+        self.names
+    }
+}
+
+/// Bytes as text: UTF-8, or else Latin-1, in which every byte is a letter.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_number_and_too_many_share_one() {
+        let mut labels = Labels::default();
+        for i in 0..70_000u32 {
+            assert_eq!(labels.number(i.to_string().as_bytes()), i.min(65_535) as u16);
+        }
+        assert_eq!(labels.number(b"17"), 17);
+        let mut notes = Vec::new();
+        assert_eq!(labels.into_names(&mut notes)[65_535], OTHERS);
+        assert_eq!(notes.len(), 1);
+    }
+
+    #[test]
+    fn latin_1_is_read_as_such() {
+        assert_eq!(text(b"caf\xe9"), "café");
+        assert_eq!(text("café".as_bytes()), "café");
+    }
+}

@@ -1,0 +1,94 @@
+use offered_model::{Purpose, Seed};
+use proptest::prelude::*;
+
+use super::*;
+
+fn written(events: &mut [Event], labels: &[String]) -> Vec<u8> {
+    let mut file = Vec::new();
+    write(&mut file, events, labels).unwrap();
+    file
+}
+
+/// Two seconds of 1,000/s Poisson over two workers: four requests, 20 us lateness, 10 ms exponential service.
+fn realistic() -> Vec<Event> {
+    let seed = Seed(7);
+    let (mut gaps, mut service, mut choice) =
+        (seed.stream(Purpose::Arrivals), seed.stream(Purpose::Size), seed.stream(Purpose::Choice));
+    let mut intended = Nanos::from_secs(600);
+    (0..2000u64)
+        .map(|i| {
+            intended += Nanos::from_secs_f64(gaps.exponential() / 1000.0);
+            let sent = intended + Nanos(15_000 + choice.below(10_000));
+            let done = sent + Nanos::from_secs_f64(0.01 * service.exponential());
+            Event {
+                sent: Some(sent),
+                first_byte: Some(Nanos(done.0 - 20_000 - choice.below(10_000)).max(sent)),
+                done: Some(done),
+                session: 600_000 + i,
+                label: choice.below(4) as u16,
+                outcome: Outcome::Ok,
+                status: 200,
+                bytes_out: 120,
+                bytes_in: 5_000 + 300 * choice.below(4),
+                worker: (i % 2) as u16,
+                connection: choice.below(12) as u32,
+                reused: true,
+                ..Event::at(intended)
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn an_event_takes_few_bytes() {
+    let labels = ["home", "search", "basket", "pay"].map(str::to_owned);
+    let size = written(&mut realistic(), &labels).len() as f64 / 2000.0;
+    assert!(size < 24.0, "{size} bytes an event");
+    println!("{size} bytes an event");
+}
+
+#[test]
+fn a_part_of_another_shape_is_refused_in_words() {
+    let other = Arc::new(parse_message_type("message m { required int64 intended_ns; }").unwrap());
+    let mut bytes = Vec::new();
+    SerializedFileWriter::new(&mut bytes, other, properties()).unwrap().close().unwrap();
+    let error = read(bytes::Bytes::from(bytes), &mut Vec::new(), &mut Labels::default()).unwrap_err();
+    assert!(error.to_string().contains("columns"), "{error}");
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
+    let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..9usize, any::<u16>(), any::<u64>(), any::<u64>());
+    let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>());
+    (times, whole, rest).prop_map(|(t, w, r)| Event {
+        intended: Nanos(t.0),
+        sent: t.1.map(Nanos),
+        first_byte: t.2.map(Nanos),
+        done: t.3.map(Nanos),
+        session: w.0,
+        step: w.1,
+        label: w.2,
+        outcome: Outcome::ALL[w.3],
+        status: w.4,
+        bytes_out: w.5,
+        bytes_in: w.6,
+        worker: r.0,
+        connection: r.1,
+        reused: r.2,
+        error: r.3.map(String::into_boxed_str),
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read(mut events in prop::collection::vec(any_event(), 0..50)) {
+        let labels = ["a", "b", "c"].map(str::to_owned);
+        let file = written(&mut events, &labels);
+        let (mut read_back, mut names) = (Vec::new(), Labels::default());
+        for name in &labels {
+            names.number(name.as_bytes());
+        }
+        read(bytes::Bytes::from(file), &mut read_back, &mut names).unwrap();
+        prop_assert_eq!(read_back, events);
+    }
+}

@@ -1,0 +1,174 @@
+//! The recorder: a thread that owns the [`Writer`], so that no launch ever waits for a disk.
+//!
+//! Launching threads send batches into a channel without bound and go on. The thread closes a part when the events
+//! themselves have advanced a second since the part's first one, and after a second of silence, so a part is never open for
+//! two: the clock it goes by is in the events, it reads none.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use offered_model::{Event, Nanos};
+
+use crate::error::Error;
+use crate::rundir::Writer;
+
+/// A handle on the writing thread; clone one for every launching thread.
+///
+/// When every handle is dropped without [`Recorder::finish`], the last part is still closed and the run counts as cut.
+#[derive(Clone, Debug)]
+pub struct Recorder(Sender<Message>);
+
+#[derive(Debug)]
+enum Message {
+    Events(Vec<Event>),
+    Finish { run_json: serde_json::Value, done: Sender<Result<(), Error>> },
+}
+
+impl Recorder {
+    /// Moves `writer` to a thread of its own.
+    pub fn start(writer: Writer) -> Self {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || Keeper { writer, opened: None, lost: 0, first: None }.run(&receiver));
+        Self(sender)
+    }
+
+    /// Hands over a batch; never blocks. A failing disk is reported by [`Recorder::finish`], not here.
+    ///
+    /// # Errors
+    /// [`Error::Ended`]: the recorder was finished before, these events are not kept.
+    pub fn record(&self, events: Vec<Event>) -> Result<(), Error> {
+        self.0.send(Message::Events(events)).map_err(|_| Error::Ended)
+    }
+
+    /// Writes what was recorded before this call, then `run.json`, and waits until that is done.
+    ///
+    /// # Errors
+    /// The first failure of the whole run, with the number of events that were lost by it; `run.json` is not written then, so
+    /// the run reads as cut.
+    pub fn finish(self, run_json: serde_json::Value) -> Result<(), Error> {
+        let (done, answer) = channel();
+        self.0.send(Message::Finish { run_json, done }).map_err(|_| Error::Ended)?;
+        answer.recv().map_err(|_| Error::Ended)?
+    }
+}
+
+const PART: Nanos = Nanos::from_secs(1);
+
+struct Keeper {
+    writer: Writer,
+    /// How far the events had come when the open part got its first.
+    opened: Option<Nanos>,
+    lost: u64,
+    first: Option<Error>,
+}
+
+impl Keeper {
+    fn run(mut self, inbox: &Receiver<Message>) {
+        loop {
+            match inbox.recv_timeout(Duration::from_nanos(PART.0)) {
+                Ok(Message::Events(events)) => self.keep(events),
+                Ok(Message::Finish { run_json, done }) => {
+                    // Whoever asked may be gone; there is nobody else to tell.
+                    let _ = done.send(self.finish(&run_json));
+                    return;
+                }
+                Err(RecvTimeoutError::Timeout) => self.rotate(),
+                Err(RecvTimeoutError::Disconnected) => return self.rotate(),
+            }
+        }
+    }
+
+    fn keep(&mut self, events: Vec<Event>) {
+        let Some(now) = events.iter().map(|e| e.intended.max(e.sent.max(e.done).unwrap_or_default())).max() else {
+            return;
+        };
+        let written = self.writer.write(events);
+        self.note(written);
+        if now.since(*self.opened.get_or_insert(now)) >= PART {
+            self.rotate();
+        }
+    }
+
+    fn rotate(&mut self) {
+        self.opened = None;
+        let rotated = self.writer.rotate();
+        self.note(rotated);
+    }
+
+    /// Keeps the first failure, and lets go of the events it concerns: a full disk must not become a full memory.
+    fn note(&mut self, done: Result<(), Error>) {
+        if let Err(error) = done {
+            self.lost += self.writer.discard();
+            self.first.get_or_insert(error);
+        }
+    }
+
+    fn finish(mut self, run_json: &serde_json::Value) -> Result<(), Error> {
+        self.rotate();
+        match self.first {
+            Some(first) => Err(Error::Lost { lost: self.lost, first: Box::new(first) }),
+            None => self.writer.finish(run_json),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ReadOptions, read};
+
+    fn events(from: u64, count: u64) -> Vec<Event> {
+        (from..from + count).map(|i| Event::at(Nanos::from_millis(i))).collect()
+    }
+
+    #[test]
+    fn every_event_of_every_thread_is_kept_and_parts_close_on_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let recorder = Recorder::start(Writer::create(&path, "", vec!["home".into()]).unwrap());
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let recorder = recorder.clone();
+                scope.spawn(move || {
+                    for batch in 0..40 {
+                        recorder.record(events(thread * 10_000 + batch * 100, 100)).unwrap();
+                    }
+                });
+            }
+        });
+        let late = recorder.clone();
+        recorder.finish(serde_json::json!({"seed": 1})).unwrap();
+        let recording = read(&path, &ReadOptions::default()).unwrap();
+        assert_eq!(recording.events.len(), 12_000);
+        assert_eq!(recording.notes, Vec::<String>::new());
+        assert!(path.join("events/part-0001.parquet").exists(), "4 s of events are more than one part");
+        assert!(matches!(late.record(events(0, 1)), Err(Error::Ended)));
+    }
+
+    #[test]
+    fn dropping_every_handle_keeps_the_events_and_the_run_reads_as_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let (sender, receiver) = channel();
+        sender.send(Message::Events(events(0, 5))).unwrap();
+        drop(sender);
+        let writer = Writer::create(&path, "", vec![]).unwrap();
+        Keeper { writer, opened: None, lost: 0, first: None }.run(&receiver);
+        let recording = read(&path, &ReadOptions::default()).unwrap();
+        assert_eq!(recording.events.len(), 5);
+        assert!(recording.notes[0].starts_with("cut"), "{:?}", recording.notes);
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_reported_at_the_end_with_what_was_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let recorder = Recorder::start(Writer::create(&path, "", vec![]).unwrap());
+        std::fs::remove_dir_all(path.join("events")).unwrap();
+        recorder.record(events(0, 7)).unwrap();
+        let error = recorder.finish(serde_json::Value::Null).unwrap_err();
+        assert!(matches!(error, Error::Lost { lost: 7, .. }), "{error}");
+        assert!(error.to_string().contains("part-0000.parquet"), "{error}");
+        assert!(!path.join("run.json").exists());
+    }
+}

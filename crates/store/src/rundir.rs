@@ -1,0 +1,177 @@
+//! The run directory: `workload.toml` as it was given, `run.json` when the run has ended, `events/part-NNNN.parquet` meanwhile.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use offered_model::{Event, Nanos, Recording};
+
+use crate::error::Error;
+use crate::labels::Labels;
+use crate::part;
+
+/// Writes one run; nothing under a final name is ever half-written, and no existing directory is touched.
+///
+/// Holds the events of the part to come (at most [`Writer::FULL`]) until [`Writer::rotate`] writes them at one go.
+pub struct Writer {
+    path: PathBuf,
+    labels: Vec<String>,
+    pending: Vec<Event>,
+    parts: u32,
+}
+
+impl Writer {
+    /// A part is closed early when it has this many events, so that memory stays bounded at any rate.
+    pub const FULL: usize = 100_000;
+
+    /// Makes the directory `path` (and its parents) for a run of `workload_toml`, whose requests are named `labels`.
+    ///
+    /// # Errors
+    /// `path` exists already, whatever it is, or cannot be written; in both cases nothing is left behind at `path`.
+    pub fn create(path: &Path, workload_toml: &str, labels: Vec<String>) -> Result<Self, Error> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
+        }
+        fs::create_dir(path).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists(path.to_owned()),
+            _ => Error::io("create", path)(source),
+        })?;
+        let events = path.join("events");
+        let filled = fs::create_dir(&events)
+            .map_err(Error::io("create", &events))
+            .and_then(|()| place(&path.join("workload.toml"), |file| file.write_all(workload_toml.as_bytes())));
+        if let Err(error) = filled {
+            // We made this directory a moment ago; if even this fails, the first error is still the one to report.
+            let _ = fs::remove_dir_all(path);
+            return Err(error);
+        }
+        Ok(Self { path: path.to_owned(), labels, pending: Vec::new(), parts: 0 })
+    }
+
+    /// Takes events for the part to come, and closes it if it is full.
+    ///
+    /// # Errors
+    /// See [`Writer::rotate`].
+    pub fn write(&mut self, events: Vec<Event>) -> Result<(), Error> {
+        self.pending.extend(events);
+        if self.pending.len() >= Self::FULL { self.rotate() } else { Ok(()) }
+    }
+
+    /// Closes the part: its events are in the file system under their final name. Without pending events it does nothing.
+    ///
+    /// # Errors
+    /// The disk refused; the events stay pending and the next call tries again.
+    pub fn rotate(&mut self) -> Result<(), Error> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let name = format!("events/part-{:04}.parquet", self.parts);
+        let (pending, labels) = (&mut self.pending, &self.labels);
+        place(&self.path.join(name), |file| part::write(file, pending, labels).map_err(io::Error::other))?;
+        self.parts += 1;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Gives up the pending events (the disk would not take them) and says how many they were.
+    pub(crate) fn discard(&mut self) -> u64 {
+        std::mem::take(&mut self.pending).len() as u64
+    }
+
+    /// Closes the last part and writes `run.json`, whose presence says that the run is complete.
+    ///
+    /// # Errors
+    /// The disk refused.
+    pub fn finish(mut self, run_json: &serde_json::Value) -> Result<(), Error> {
+        self.rotate()?;
+        place(&self.path.join("run.json"), |file| writeln!(file, "{run_json:#}"))
+    }
+}
+
+/// Writes a file under a name with `.tmp` added and renames it when it is whole.
+fn place(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    let tmp = PathBuf::from(name);
+    let mut file = File::create(&tmp).map_err(Error::io("create", &tmp))?;
+    write(&mut file).map_err(Error::io("write", &tmp))?;
+    drop(file);
+    fs::rename(&tmp, path).map_err(Error::io("rename to", path))
+}
+
+/// Reads all whole parts of the run in `path`, of a killed run too; what is missing is said in the recording's notes.
+pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
+    let mut recording = ours();
+    let mut labels = Labels::default();
+    let parts = parts(&path.join("events"))?;
+    for part in &parts {
+        let kept = recording.events.len();
+        let read = File::open(part)
+            .map_err(|why| why.to_string())
+            .and_then(|file| part::read(file, &mut recording.events, &mut labels).map_err(|why| why.to_string()));
+        if let Err(why) = read {
+            recording.events.truncate(kept);
+            recording.unreadable += 1;
+            recording.complaints.push(format!("{}: {why}", part.display()));
+        }
+    }
+    if recording.unreadable > 0 && recording.unreadable == parts.len() as u64 {
+        return Err(Error::content(recording.complaints.swap_remove(0), "and no other part can be read"));
+    }
+    recording.labels = labels.into_names(&mut recording.notes);
+    if recording.unreadable > 0 {
+        recording.notes.push(format!("{} of {} parts cannot be read", recording.unreadable, parts.len()));
+    }
+    if !path.join("run.json").exists() {
+        recording
+            .notes
+            .push("cut: the run was killed before its end (no run.json); up to 2 s of events are lost".to_owned());
+    }
+    Ok(recording)
+}
+
+/// Reads one part by itself.
+pub(crate) fn read_part<R: parquet::file::reader::ChunkReader + 'static>(
+    name: &str,
+    part: R,
+) -> Result<Recording, Error> {
+    let mut recording = ours();
+    let mut labels = Labels::default();
+    part::read(part, &mut recording.events, &mut labels).map_err(|why| Error::content(name, why.to_string()))?;
+    recording.labels = labels.into_names(&mut recording.notes);
+    Ok(recording)
+}
+
+fn ours() -> Recording {
+    Recording {
+        format: "run".to_owned(),
+        resolution: Nanos(1),
+        intent_known: true,
+        sessions_known: true,
+        ..Recording::default()
+    }
+}
+
+/// The whole parts in the order they were written.
+fn parts(events: &Path) -> Result<Vec<PathBuf>, Error> {
+    let listed = fs::read_dir(events).map_err(|_| {
+        let run = events.parent().unwrap_or(events);
+        Error::content(
+            run.display().to_string(),
+            "is no run of offered: it has no folder `events`; give a run directory or a result file",
+        )
+    })?;
+    let mut parts = Vec::new();
+    for entry in listed {
+        let path = entry.map_err(Error::io("read", events))?.path();
+        if path.extension().is_some_and(|extension| extension == "parquet") {
+            parts.push(path);
+        }
+    }
+    // By number, not by name: part-10000 comes after part-9999.
+    parts.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests;
