@@ -1,0 +1,99 @@
+//! Disciplines: who is served when, one file each.
+//!
+//! A discipline is told what happens in the order in which it happens, and answers when the next job is finished if nothing
+//! else arrives. It holds no clock. The virtual clock jumps from instant to instant; a real clock is always a little late,
+//! and that is allowed: [`Discipline::complete`] does its bookkeeping at the instant the job was finished on paper, so the
+//! next job starts when the server became free and not when somebody looked.
+//!
+//! Speeds are relative to one server of speed 1; work is the time a job needs alone on such a server. Everything outside is
+//! in whole nanoseconds. Jobs that tie are taken in the order of their arrival.
+
+mod fcfs;
+mod infinite;
+mod one_by_one;
+mod ps;
+
+pub use fcfs::Fcfs;
+pub use infinite::Infinite;
+pub use one_by_one::{OneByOne, Room};
+pub use ps::Ps;
+
+use std::cmp::Ordering;
+
+use offered_model::Nanos;
+
+/// A request as a server sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Whose it is; a discipline only hands it back.
+    pub id: u64,
+    /// Its class, for the disciplines that prefer some classes to others.
+    pub class: u16,
+    /// Its work: the time it needs alone on a server of speed 1.
+    pub size: Nanos,
+    /// When it arrived.
+    pub arrived: Nanos,
+}
+
+/// A server (or several) and its queue.
+///
+/// Instants never decrease from call to call, and completions come before arrivals: whoever has a job arrive at `now` first
+/// calls [`complete`](Self::complete)`(now)` until it answers `None`.
+///
+/// ```
+/// use offered_model::Nanos;
+/// use offered_simulate::{Discipline, Job, discipline::Fcfs};
+///
+/// let mut server = Fcfs::new(1);
+/// let job = |id, at| Job { id, class: 0, size: Nanos(10), arrived: Nanos(at) };
+/// server.arrive(Nanos(0), job(1, 0));
+/// server.arrive(Nanos(4), job(2, 4));
+/// assert_eq!(server.next(), Some(Nanos(10)));
+/// // Somebody looks late, at 25: both are done, the second since 20.
+/// assert_eq!(server.complete(Nanos(25)).unwrap().id, 1);
+/// assert_eq!(server.next(), Some(Nanos(20)));
+/// assert_eq!(server.complete(Nanos(25)).unwrap().id, 2);
+/// assert_eq!(server.complete(Nanos(25)), None);
+/// ```
+pub trait Discipline {
+    /// A job arrives.
+    fn arrive(&mut self, now: Nanos, job: Job);
+
+    /// The instant of the next completion if nothing else arrives; `None` when the system is empty.
+    fn next(&self) -> Option<Nanos>;
+
+    /// The job that was finished at [`next`](Self::next), if that is not after `now`.
+    fn complete(&mut self, now: Nanos) -> Option<Job>;
+}
+
+/// Something that waits for its turn: the smallest key first, then the earliest to come.
+///
+/// The order is turned round because the standard heap puts its largest on top; the serial number makes it stable.
+#[derive(Clone, Copy, Debug)]
+struct Turn<K, T> {
+    key: K,
+    serial: u64,
+    what: T,
+}
+
+impl<K: Ord, T> Ord for Turn<K, T> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key.cmp(&self.key).then_with(|| other.serial.cmp(&self.serial))
+    }
+}
+
+impl<K: Ord, T> PartialOrd for Turn<K, T> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Ord, T> PartialEq for Turn<K, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<K: Ord, T> Eq for Turn<K, T> {}

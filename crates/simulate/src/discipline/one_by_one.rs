@@ -1,0 +1,65 @@
+//! The non-preemptive server: a job once started is finished. What differs between disciplines is the waiting room.
+
+use std::collections::BinaryHeap;
+
+use offered_model::Nanos;
+
+use super::{Discipline, Job, Turn};
+
+/// Where jobs wait, and which of them goes next.
+pub trait Room {
+    /// A job comes in.
+    fn put(&mut self, job: Job);
+    /// The one whose turn it is leaves.
+    fn take(&mut self) -> Option<Job>;
+}
+
+/// Equal servers in front of one waiting room, each serving one job at a time to its end.
+#[derive(Clone, Debug)]
+pub struct OneByOne<R> {
+    waiting: R,
+    /// By the instant of completion.
+    serving: BinaryHeap<Turn<Nanos, Job>>,
+    servers: usize,
+    started: u64,
+}
+
+impl<R: Room> OneByOne<R> {
+    /// This many servers (at least one) in front of this room.
+    pub(super) fn with_room(servers: u32, waiting: R) -> Self {
+        Self { waiting, serving: BinaryHeap::new(), servers: servers.max(1) as usize, started: 0 }
+    }
+
+    #[inline]
+    fn start(&mut self, now: Nanos, job: Job) {
+        self.started += 1;
+        self.serving.push(Turn { key: now + job.size, serial: self.started, what: job });
+    }
+}
+
+impl<R: Room> Discipline for OneByOne<R> {
+    #[inline]
+    fn arrive(&mut self, now: Nanos, job: Job) {
+        debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
+        if self.serving.len() < self.servers {
+            self.start(now, job);
+        } else {
+            self.waiting.put(job);
+        }
+    }
+
+    #[inline]
+    fn next(&self) -> Option<Nanos> {
+        self.serving.peek().map(|first| first.key)
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Nanos) -> Option<Job> {
+        let finished = self.next().filter(|next| *next <= now)?;
+        let done = self.serving.pop()?.what;
+        if let Some(job) = self.waiting.take() {
+            self.start(finished, job);
+        }
+        Some(done)
+    }
+}
