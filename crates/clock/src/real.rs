@@ -30,6 +30,22 @@ impl Clock {
         Self { origin, unix }
     }
 
+    /// A run that starts in so long, when everything is in place.
+    pub fn starting_in(ahead: Nanos) -> Self {
+        let ahead = Duration::from_nanos(ahead.0);
+        Self { origin: Instant::now() + ahead, unix: unix_now() + Nanos(ahead.as_nanos() as u64) }
+    }
+
+    /// Waits for the start: sleeping while it is far, then asking without a pause.
+    pub fn wait_for_start(&self) {
+        while let Some(left) = self.origin.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            match left.checked_sub(Duration::from_millis(1)) {
+                Some(long) => std::thread::sleep(long),
+                None => std::hint::spin_loop(),
+            }
+        }
+    }
+
     /// When the run started, since the Unix epoch by the wall clock.
     pub fn unix_origin(&self) -> Nanos {
         self.unix
@@ -71,6 +87,10 @@ mod tests {
         assert_eq!(clock.now(), Nanos::ZERO);
         let clock = Clock::starting_at(Nanos(unix_now().0 - 3_600_000_000_000));
         assert!(clock.now() >= Nanos::from_secs(3600));
+        let clock = Clock::starting_in(Nanos::from_millis(2));
+        assert_eq!(clock.now(), Nanos::ZERO);
+        clock.wait_for_start();
+        assert!(clock.now() < Nanos::from_secs(60));
     }
 
     #[test]

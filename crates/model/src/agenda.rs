@@ -122,13 +122,14 @@ impl Agenda {
         Some(launch)
     }
 
-    /// Tells that `launch` was answered (or given up, or not sent) at `done`; its session thinks and returns, or leaves.
+    /// Tells that `launch` was answered (or given up, or not sent) at `done`; its session thinks and returns (true), or it
+    /// leaves for good.
     #[inline]
-    pub fn completed(&mut self, launch: Launch, done: Nanos) {
-        let Some(turn) = &self.sessions else { return };
+    pub fn completed(&mut self, launch: Launch, done: Nanos) -> bool {
+        let Some(turn) = &self.sessions else { return false };
         let Launch { session, step, .. } = launch;
         if turn.length.as_ref().is_some_and(|length| !length.goes_on(self.seed, session, step)) {
-            return;
+            return false;
         }
         let think = if turn.think.is_zero() {
             0.0
@@ -136,9 +137,11 @@ impl Agenda {
             turn.think.sample(&mut self.seed.at(Purpose::Think, session, step + 1))
         };
         let intended = done + Nanos::from_secs_f64(think);
-        if intended < self.end {
+        let returns = intended < self.end;
+        if returns {
             self.returning.push(Reverse(Launch { intended, session, step: step + 1 }));
         }
+        returns
     }
 
     /// How many sessions are thinking.

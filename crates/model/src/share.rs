@@ -38,6 +38,16 @@ impl Share {
         Self { index: self.index + self.count * index, count: self.count * parts }
     }
 
+    /// Which part it is, from 0.
+    pub fn index(self) -> u64 {
+        self.index
+    }
+
+    /// Of how many parts.
+    pub fn parts(self) -> u64 {
+        self.count
+    }
+
     /// Whether session number `session` of the whole run belongs to this share.
     #[inline]
     pub fn has(self, session: u64) -> bool {

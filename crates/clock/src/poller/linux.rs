@@ -64,6 +64,7 @@ impl System {
                 token: event.data.u64() as usize,
                 readable: flags.intersects(EventFlags::IN | gone),
                 writable: flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR),
+                closed: flags.intersects(gone),
             }
         }));
         Ok(())

@@ -42,6 +42,7 @@ impl System {
             token: event.key,
             readable: event.readable,
             writable: event.writable,
+            closed: event.readable, // not told here, so it may be
         }));
         Ok(())
     }

@@ -1,0 +1,151 @@
+//! The driver: one thread's loop between its agenda and its transport.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use offered_model::workload::{Late, Mix};
+use offered_model::{Agenda, Event, Launch, Nanos, Outcome};
+
+use crate::live::{Counts, Live};
+use crate::{Sink, Transport};
+
+/// Launches in a row before answers are looked at again: late launches must not starve them.
+const IN_A_ROW: usize = 64;
+/// Events in a batch for the sink, and how old the first of them may become.
+const BATCH: usize = 1024;
+const BATCH_AGE: Nanos = Nanos::from_millis(500);
+/// How soon a request to stop is noticed.
+const NOTICE: Nanos = Nanos::from_millis(100);
+/// How long after a stop answers are still waited for.
+const GRACE: Nanos = Nanos::from_secs(2);
+/// A session that could not be served pauses at least so long, lest a closed one without think time spin on a refusal.
+const PAUSE: Nanos = Nanos::from_millis(100);
+
+/// What drives one thread.
+pub(crate) struct Driver<'a, T> {
+    pub(crate) agenda: Agenda,
+    pub(crate) mix: Mix,
+    pub(crate) late: Late,
+    /// At most so many launches under way.
+    pub(crate) in_flight: u64,
+    /// This worker's number and how many there are: its launches are numbered `worker`, `worker + workers`, ...
+    pub(crate) numbering: (u64, u64),
+    pub(crate) transport: T,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) live: &'a Live,
+    pub(crate) sink: &'a mut dyn Sink,
+}
+
+/// What is kept between turns of the loop.
+struct Books {
+    counts: Counts,
+    batch: Vec<Event>,
+    /// When the first event of the batch came.
+    since: Nanos,
+    /// Events that have come and are not yet booked.
+    fresh: Vec<Event>,
+}
+
+impl<T: Transport> Driver<'_, T> {
+    /// Launches everything of the agenda, waits for the answers, and hands every event to the sink; how long that took
+    /// and for how much of it there was nothing to do.
+    pub(crate) fn run(&mut self) -> (Nanos, Nanos) {
+        let mut books = Books {
+            counts: Counts::default(),
+            batch: Vec::with_capacity(BATCH),
+            since: Nanos::ZERO,
+            fresh: Vec::new(),
+        };
+        let mut stopped: Option<Nanos> = None;
+        loop {
+            let mut now = self.transport.now();
+            self.book(now, &mut books);
+            if self.stop.load(Relaxed) {
+                let since = *stopped.get_or_insert(now);
+                if now > since + GRACE {
+                    self.transport.abandon(&mut books.fresh);
+                    self.book(now, &mut books);
+                }
+            } else {
+                now = self.launch(now, &mut books);
+                if !books.fresh.is_empty() {
+                    continue; // a launch that ended at once may bring its session back at once
+                }
+            }
+            let next = if stopped.is_some() { None } else { self.agenda.next_due() };
+            if next.is_none() && books.counts.in_flight == 0 {
+                break;
+            }
+            let deadline = next.unwrap_or(Nanos::MAX).min(now + NOTICE);
+            self.transport.wait(deadline, &mut books.fresh);
+        }
+        self.hand_over(&mut books);
+        (self.transport.now(), self.transport.idle())
+    }
+
+    /// Launches what is due at `now`; the time when that was done.
+    fn launch(&mut self, mut now: Nanos, books: &mut Books) -> Nanos {
+        for _ in 0..IN_A_ROW {
+            let Some(launch) = self.agenda.due(now) else { break };
+            let label = self.mix.choose(launch.session, launch.step);
+            let sequence = self.numbering.0 + books.counts.launched * self.numbering.1;
+            books.counts.launched += 1;
+            books.counts.in_flight += 1;
+            let refusal = match self.late {
+                Late::Skip(limit) if now.since(launch.intended) > limit => {
+                    Some(format!("late by {} (late = \"skip\")", now.since(launch.intended)))
+                }
+                _ if books.counts.in_flight > self.in_flight => {
+                    Some(format!("{} requests under way (in_flight limit)", self.in_flight))
+                }
+                _ => None,
+            };
+            now = match refusal {
+                None => self.transport.send(launch, label, sequence, &mut books.fresh),
+                Some(why) => {
+                    let event =
+                        Event { session: launch.session, step: launch.step, label, ..Event::at(launch.intended) };
+                    let worker = self.numbering.0 as u16;
+                    books.fresh.push(Event { worker, error: Some(why.into()), ..event });
+                    now
+                }
+            };
+        }
+        now
+    }
+
+    /// Books the events that have come: their sessions go on or leave, the counters move, the batch grows.
+    fn book(&mut self, now: Nanos, books: &mut Books) {
+        for event in books.fresh.drain(..) {
+            let launch = Launch { intended: event.intended, session: event.session, step: event.step };
+            let done = event.done.unwrap_or(now);
+            let pause = match event.outcome {
+                Outcome::Unsent | Outcome::Refused | Outcome::Dns => PAUSE,
+                _ => Nanos::ZERO,
+            };
+            if !self.agenda.completed(launch, done + pause) {
+                self.transport.leave(event.session);
+            }
+            books.counts.in_flight -= 1;
+            match event.outcome {
+                Outcome::Ok => books.counts.ok += 1,
+                Outcome::Unsent => books.counts.unsent += 1,
+                _ => books.counts.failed += 1,
+            }
+            if books.batch.is_empty() {
+                books.since = now;
+            }
+            books.batch.push(event);
+        }
+        self.live.show(books.counts);
+        if books.batch.len() >= BATCH || (!books.batch.is_empty() && now.since(books.since) >= BATCH_AGE) {
+            self.hand_over(books);
+        }
+    }
+
+    fn hand_over(&mut self, books: &mut Books) {
+        self.sink.keep(std::mem::replace(&mut books.batch, Vec::with_capacity(BATCH)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

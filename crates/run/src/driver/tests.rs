@@ -1,0 +1,147 @@
+//! Whole runs over the mock: instant, exact, and the same for any number of threads.
+
+use std::collections::BTreeSet;
+
+use offered_model::{Law, Share, Workload};
+
+use super::*;
+use crate::{Generator, Load};
+
+fn workload(text: &str) -> Workload {
+    Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap()
+}
+
+fn events(text: &str, threads: u16, share: Share, response: &str) -> Vec<Event> {
+    let text = format!("generator.threads = {threads}\n{text}");
+    let generator = Generator::new(workload(&text), share, Load::Nobody(response.parse().unwrap())).unwrap();
+    let (done, sinks) = generator.run(None, Vec::new, |_| ()).unwrap();
+    assert_eq!(done.workers.len(), usize::from(threads));
+    let counts = generator.watch()();
+    let events: Vec<Event> = sinks.into_iter().flatten().collect();
+    assert_eq!((counts.launched, counts.in_flight), (events.len() as u64, 0));
+    events
+}
+
+type Key = (Nanos, u64, u32, u16);
+
+fn keys(events: &[Event]) -> BTreeSet<Key> {
+    events.iter().map(|event| (event.intended, event.session, event.step, event.label)).collect()
+}
+
+const MIXED: &str = "\n[[request]]\nget = \"/a\"\nweight = 2\n[[request]]\nget = \"/b\"\n";
+
+#[test]
+fn any_threads_and_shares_launch_the_identical_set() {
+    for model in [
+        "duration = \"30s\"\narrivals.open = { rate = \"200/s\" }",
+        "duration = \"30s\"\narrivals.closed = { users = 40, think = { exponential = \"300ms\" } }",
+        "duration = \"30s\"\narrivals.partly_open = { rate = \"20/s\", stay = 0.8, think = { exponential = \"1s\" } }",
+    ] {
+        let text = format!("{model}{MIXED}");
+        let whole = keys(&events(&text, 1, Share::ALL, "exponential:20ms"));
+        assert!(whole.len() > 2000, "{model}: {}", whole.len());
+        assert_eq!(keys(&events(&text, 3, Share::ALL, "exponential:20ms")), whole, "{model}");
+        let parts = (0..4).map(|k| events(&text, 2, Share::new(k, 4).unwrap(), "exponential:20ms"));
+        let union: Vec<Event> = parts.flatten().collect();
+        assert_eq!(union.len(), whole.len(), "{model}: nothing twice");
+        assert_eq!(keys(&union), whole, "{model}");
+    }
+}
+
+#[test]
+fn every_launch_is_one_event_with_times_in_order() {
+    let events = events("duration = \"20s\"\narrivals.open = { rate = \"300/s\" }", 2, Share::ALL, "exponential:500ms");
+    assert!(events.iter().all(|event| {
+        let (sent, done) = (event.sent.unwrap(), event.done.unwrap());
+        event.intended <= sent && sent <= done && event.outcome == Outcome::Ok && event.lateness() == Some(Nanos::ZERO)
+    }));
+}
+
+#[test]
+fn a_limit_leaves_unsent_events_with_their_reason() {
+    let text = "duration = \"10s\"\narrivals.open = { rate = \"100/s\", process = \"constant\" }\n\
+                target = { url = \"http://127.0.0.1:9/\", in_flight = 5 }";
+    let events = events(text, 1, Share::ALL, "constant:100ms");
+    // A hundred a second, each under way for 100 ms, room for five: half of them find no place.
+    let unsent: Vec<_> = events.iter().filter(|event| event.outcome == Outcome::Unsent).collect();
+    assert_eq!((events.len(), unsent.len()), (1000, 500));
+    assert!(
+        unsent
+            .iter()
+            .all(|event| event.sent.is_none()
+                && event.error.as_deref() == Some("5 requests under way (in_flight limit)"))
+    );
+}
+
+#[test]
+fn a_closed_user_that_finds_no_place_pauses_instead_of_spinning() {
+    let text =
+        "duration = \"2s\"\narrivals.closed.users = 2\ntarget = { url = \"http://127.0.0.1:9/\", in_flight = 1 }";
+    let events = events(text, 1, Share::ALL, "constant:10s");
+    let unsent = events.iter().filter(|event| event.outcome == Outcome::Unsent).count();
+    assert_eq!((events.len() - unsent, unsent), (1, 20));
+}
+
+/// A transport whose clock moves only when it is told to wait, and which is slow: every send takes 1 ms.
+struct Slow(Mock, Nanos);
+
+impl Transport for Slow {
+    fn now(&self) -> Nanos {
+        self.0.now() + self.1
+    }
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+        self.1 += Nanos::from_millis(1);
+        self.0.send(launch, label, sequence, events);
+        self.now()
+    }
+    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+        self.0.wait(deadline, events);
+    }
+    fn leave(&mut self, _: u64) {}
+    fn abandon(&mut self, events: &mut Vec<Event>) {
+        self.0.abandon(events);
+    }
+    fn idle(&self) -> Nanos {
+        Nanos::ZERO
+    }
+}
+
+use crate::Mock;
+
+fn drive_slow(late: Late, stop_first: bool) -> Vec<Event> {
+    let workload = workload("duration = \"1s\"\narrivals.open = { rate = \"2000/s\", process = \"constant\" }");
+    let mut sink: Vec<Event> = Vec::new();
+    let stop = AtomicBool::new(stop_first);
+    let law = Law::constant(0.001).unwrap();
+    Driver {
+        agenda: Agenda::new(&workload, Share::ALL),
+        mix: workload.mix(),
+        late,
+        in_flight: u64::MAX,
+        numbering: (0, 1),
+        transport: Slow(Mock::new(workload.seed, law, 0), Nanos::ZERO),
+        stop: &stop,
+        live: &Live::default(),
+        sink: &mut sink,
+    }
+    .run();
+    sink
+}
+
+#[test]
+fn catching_up_is_a_choice() {
+    // Two launches a millisecond from a thread that can send one: it falls behind, and either way every launch is counted.
+    let sent = drive_slow(Late::Send, false);
+    assert_eq!(sent.len(), 2000);
+    assert!(sent.iter().all(|event| event.sent.is_some()));
+    let skipped = drive_slow(Late::Skip(Nanos::from_millis(10)), false);
+    assert_eq!(skipped.len(), 2000);
+    let unsent: Vec<_> = skipped.iter().filter(|event| event.outcome == Outcome::Unsent).collect();
+    assert!((800..1200).contains(&unsent.len()), "{}", unsent.len());
+    assert!(unsent.iter().all(|event| event.error.as_ref().is_some_and(|why| why.starts_with("late by "))));
+}
+
+#[test]
+fn a_stop_before_the_start_launches_nothing() {
+    assert_eq!(drive_slow(Late::Send, true), []);
+}

@@ -1,0 +1,40 @@
+//! Why a run cannot start.
+
+use std::io;
+
+/// Why a run cannot start; what goes wrong later is an event's outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The workload names no target.
+    #[error("the workload has no [target]; give a URL, for example `offered run http://127.0.0.1:8080/ ...`")]
+    NoTarget,
+    /// The target's name is not known.
+    #[error("cannot resolve `{host}`: {why}; check the name, or give an IP address")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// What the resolver said.
+        why: io::Error,
+    },
+    /// A path, header or body that cannot be sent.
+    #[error("request `{name}`: {why}")]
+    Request {
+        /// Its label.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A limit that leaves threads with nothing.
+    #[error("{what} = {limit} is less than the {threads} threads; raise it, or use fewer threads")]
+    Limit {
+        /// `connections` or `in_flight`.
+        what: &'static str,
+        /// The limit.
+        limit: u32,
+        /// How many threads share it.
+        threads: u16,
+    },
+    /// The system has no room for another poller or thread.
+    #[error("cannot prepare a launching thread: {0}")]
+    System(#[from] io::Error),
+}

@@ -1,0 +1,221 @@
+//! A run: its threads, from the start together to the last answer.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+
+use offered_clock::{Clock, cpu_time};
+use offered_model::workload::{Closed, Precision, Sessions};
+use offered_model::{Agenda, Law, Nanos, Share, Workload};
+
+use crate::driver::Driver;
+use crate::live::{Counts, Live};
+use crate::transport::{Http1, SPIN, Setup};
+use crate::{Error, Mock, Sink, Transport};
+
+/// How many launches a second one thread is trusted with when the workload does not say how many threads it wants.
+const PER_THREAD: f64 = 20_000.0;
+/// How long after everything is in place the run begins: long enough for every thread to wait for it awake.
+const LEAD: Nanos = Nanos::from_millis(2);
+
+/// A run that is ready to begin.
+pub struct Generator {
+    workload: Workload,
+    share: Share,
+    threads: u16,
+    load: Load,
+    stop: Arc<AtomicBool>,
+    live: Arc<[Live]>,
+}
+
+/// What carries the launches.
+pub enum Load {
+    /// The workload's target.
+    Target,
+    /// Nobody: a virtual clock and a server whose response times follow this law, in seconds.
+    Nobody(Law),
+}
+
+/// What one thread did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worker {
+    /// From the run's start to its last answer.
+    pub elapsed: Nanos,
+    /// The part of that in which it neither slept nor spun.
+    pub busy: Nanos,
+    /// Processor time, spinning included.
+    pub cpu: Nanos,
+}
+
+/// What a run leaves besides its events.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// When it started, since the Unix epoch; zero on a virtual clock.
+    pub started: Nanos,
+    /// Per thread.
+    pub workers: Vec<Worker>,
+    /// Whether it was stopped before its time.
+    pub stopped: bool,
+}
+
+impl Generator {
+    /// Prepares `share` of `workload`.
+    ///
+    /// # Errors
+    /// Limits that leave a thread with nothing.
+    pub fn new(workload: Workload, share: Share, load: Load) -> Result<Self, Error> {
+        let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
+        let threads = workload.generator.threads.unwrap_or_else(|| suggested(&workload, share).min(cores));
+        if let Some(target) = &workload.target {
+            for (what, limit) in [("connections", target.connections), ("in_flight", target.in_flight)] {
+                if let Some(limit) = limit.filter(|limit| *limit < u32::from(threads)) {
+                    return Err(Error::Limit { what, limit, threads });
+                }
+            }
+        }
+        let live = (0..threads).map(|_| Live::default()).collect();
+        Ok(Self { workload, share, threads, load, stop: Arc::default(), live })
+    }
+
+    /// How many threads launch.
+    pub fn threads(&self) -> u16 {
+        self.threads
+    }
+
+    /// Set it to stop: no more launches, answers under way are waited for for two seconds.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
+    /// The counters, to be summed over the threads by whoever watches.
+    pub fn watch(&self) -> impl Fn() -> Counts + Send + 'static {
+        let live = self.live.clone();
+        move || live.iter().map(Live::counts).sum()
+    }
+
+    /// Runs to the end, every thread with a sink made by `sink`. With `start_at` (since the Unix epoch) it begins then, else as
+    /// soon as everything is in place; `begun` is told the clock.
+    ///
+    /// # Errors
+    /// The target cannot be resolved, a request cannot be made, or the system has no room for another poller.
+    pub fn run<S: Sink>(
+        &self,
+        start_at: Option<Nanos>,
+        mut sink: impl FnMut() -> S,
+        begun: impl FnOnce(Clock),
+    ) -> Result<(Done, Vec<S>), Error> {
+        let response = match &self.load {
+            Load::Nobody(response) => response,
+            Load::Target => return self.run_for_real(start_at, sink, begun),
+        };
+        let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
+        let workers = sinks.iter_mut().zip(0..self.threads).map(|(sink, thread)| {
+            let transport = Mock::new(self.workload.seed, response.clone(), self.worker(thread) as u16);
+            self.drive(thread, transport, sink)
+        });
+        let workers = workers.collect();
+        Ok((Done { started: Nanos::ZERO, workers, stopped: self.stop.load(Relaxed) }, sinks))
+    }
+
+    fn run_for_real<S: Sink>(
+        &self,
+        start_at: Option<Nanos>,
+        mut sink: impl FnMut() -> S,
+        begun: impl FnOnce(Clock),
+    ) -> Result<(Done, Vec<S>), Error> {
+        let setup = Setup::new(&self.workload)?;
+        let spin = match self.workload.generator.precision {
+            Precision::Spin => SPIN,
+            Precision::Sleep => Nanos::ZERO,
+        };
+        let in_place = Barrier::new(usize::from(self.threads) + 1);
+        let clock = OnceLock::new();
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads)
+                .map(|thread| {
+                    let (setup, in_place, clock, mut sink) = (setup.clone(), &in_place, &clock, sink());
+                    scope.spawn(move || {
+                        let agenda = self.agenda(thread);
+                        in_place.wait();
+                        let clock: &Clock = clock.wait();
+                        let limit = self.limit(thread, self.workload.target.as_ref().and_then(|t| t.connections));
+                        let transport = Http1::new(setup, *clock, self.worker(thread) as u16, limit, spin)?;
+                        clock.wait_for_start();
+                        Ok((self.drive_agenda(thread, agenda, transport, &mut sink), sink))
+                    })
+                })
+                .collect();
+            in_place.wait();
+            let clock = *clock.get_or_init(|| start_at.map_or_else(|| Clock::starting_in(LEAD), Clock::starting_at));
+            begun(clock);
+            if let Some(every) = self.workload.target.as_ref().and_then(|target| target.resolve_every) {
+                let (setup, ended) = (setup.clone(), &ended);
+                scope.spawn(move || keep_resolving(&setup, &clock, every, ended));
+            }
+            let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
+            ended.store(true, Relaxed);
+            let (workers, sinks) = joined.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+            Ok((Done { started: clock.unix_origin(), workers, stopped: self.stop.load(Relaxed) }, sinks))
+        })
+    }
+
+    fn agenda(&self, thread: u16) -> Agenda {
+        Agenda::new(&self.workload, self.share.part(u64::from(thread), u64::from(self.threads)))
+    }
+
+    fn drive<T: Transport>(&self, thread: u16, transport: T, sink: &mut dyn Sink) -> Worker {
+        self.drive_agenda(thread, self.agenda(thread), transport, sink)
+    }
+
+    fn drive_agenda<T: Transport>(&self, thread: u16, agenda: Agenda, transport: T, sink: &mut dyn Sink) -> Worker {
+        let in_flight = self.limit(thread, self.workload.target.as_ref().and_then(|target| target.in_flight));
+        let used = cpu_time();
+        let mut driver = Driver {
+            agenda,
+            mix: self.workload.mix(),
+            late: self.workload.late,
+            in_flight: in_flight.map_or(u64::MAX, u64::from),
+            numbering: (self.worker(thread), self.share.parts() * u64::from(self.threads)),
+            transport,
+            stop: &self.stop,
+            live: &self.live[usize::from(thread)],
+            sink,
+        };
+        let (elapsed, idle) = driver.run();
+        Worker { elapsed, busy: elapsed.since(idle), cpu: cpu_time().since(used) }
+    }
+
+    /// The number of this thread in the whole run.
+    fn worker(&self, thread: u16) -> u64 {
+        self.share.index() + self.share.parts() * u64::from(thread)
+    }
+
+    /// This thread's part of a limit; all parts together are the limit.
+    fn limit(&self, thread: u16, limit: Option<u32>) -> Option<u32> {
+        let (threads, thread) = (u32::from(self.threads), u32::from(thread));
+        limit.map(|limit| limit / threads + u32::from(thread < limit % threads))
+    }
+}
+
+/// As many threads as the rate needs; a closed system without think time takes what there is.
+fn suggested(workload: &Workload, share: Share) -> u16 {
+    let peak = match &workload.sessions {
+        Sessions::Open(schedule) => schedule.rate.peak(workload.duration),
+        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate.peak(workload.duration) * length.mean(),
+        Sessions::Closed(Closed { users, think, .. }) if !think.is_zero() => *users as f64 / think.mean(),
+        Sessions::Closed(Closed { users, .. }) => *users as f64 * 100.0,
+    };
+    (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
+}
+
+fn keep_resolving(setup: &Setup, clock: &Clock, every: Nanos, ended: &AtomicBool) {
+    let mut next = every;
+    while !ended.load(Relaxed) {
+        clock.sleep_until(next.min(clock.now() + Nanos::from_millis(50)));
+        if clock.now() >= next {
+            setup.resolve_again();
+            next += every;
+        }
+    }
+}

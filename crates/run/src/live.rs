@@ -1,0 +1,61 @@
+//! Counters of a run under way, for those who watch.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What one thread has done so far. Only that thread writes; anyone may read at any time.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    launched: AtomicU64,
+    unsent: AtomicU64,
+    ok: AtomicU64,
+    failed: AtomicU64,
+    in_flight: AtomicU64,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Launches due so far, sent or not.
+    pub launched: u64,
+    /// Those not sent.
+    pub unsent: u64,
+    /// Those answered with a status below 400.
+    pub ok: u64,
+    /// Those that ended otherwise.
+    pub failed: u64,
+    /// Those under way.
+    pub in_flight: u64,
+}
+
+impl Live {
+    /// The counters now.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            launched: self.launched.load(Relaxed),
+            unsent: self.unsent.load(Relaxed),
+            ok: self.ok.load(Relaxed),
+            failed: self.failed.load(Relaxed),
+            in_flight: self.in_flight.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn show(&self, counts: Counts) {
+        self.launched.store(counts.launched, Relaxed);
+        self.unsent.store(counts.unsent, Relaxed);
+        self.ok.store(counts.ok, Relaxed);
+        self.failed.store(counts.failed, Relaxed);
+        self.in_flight.store(counts.in_flight, Relaxed);
+    }
+}
+
+impl std::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |a, b| Self {
+            launched: a.launched + b.launched,
+            unsent: a.unsent + b.unsent,
+            ok: a.ok + b.ok,
+            failed: a.failed + b.failed,
+            in_flight: a.in_flight + b.in_flight,
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! What carries launches: five functions, so that another protocol is another file and a test needs no network.
+
+mod http1;
+mod mock;
+
+pub(crate) use http1::{Http1, SPIN, Setup};
+pub use mock::Mock;
+
+use offered_model::{Event, Launch, Nanos};
+
+/// Carries launches of one thread and tells when they are answered. It also keeps the time, real or virtual.
+pub trait Transport {
+    /// The time since the run's start.
+    fn now(&self) -> Nanos;
+
+    /// Sends request `label` for `launch`, number `sequence` of the whole run, without waiting; the time when that was done.
+    ///
+    /// Exactly one event follows for each call: in `events` at once if the launch could not be sent, else from a later
+    /// [`wait`](Self::wait) or [`abandon`](Self::abandon).
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos;
+
+    /// Waits until something is answered, or until `deadline`; adds what is answered to `events`.
+    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>);
+
+    /// A session has left and will launch nothing more.
+    fn leave(&mut self, session: u64);
+
+    /// Gives up what is under way; its events say `cut`.
+    fn abandon(&mut self, events: &mut Vec<Event>);
+
+    /// How long it has waited so far with nothing to do: the rest of the time it was busy.
+    fn idle(&self) -> Nanos;
+}
+
+/// The event of a launch of request `label` that has just begun.
+fn begun(launch: Launch, label: u16, worker: u16) -> Event {
+    Event { session: launch.session, step: launch.step, label, worker, ..Event::at(launch.intended) }
+}

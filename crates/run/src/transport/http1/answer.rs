@@ -1,0 +1,406 @@
+//! Reading answers: bytes in, "more" or "done" out, no socket in sight (RFC 9112).
+//!
+//! Bodies are counted, not stored. Only what decides where an answer ends is looked at: status, `Content-Length`,
+//! `Transfer-Encoding`, `Connection`.
+
+use httparse::{EMPTY_HEADER, Header, Response, Status};
+
+/// The longest head (status line and headers) that is read before an answer counts as malformed.
+const LONGEST_HEAD: usize = 64 * 1024;
+/// The most headers an answer may have.
+const MOST_HEADERS: usize = 128;
+
+/// One answer being read.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    state: State,
+    /// Whether the request was HEAD: then no body follows whatever the headers say.
+    head_only: bool,
+    /// The start of a head that came in pieces.
+    partial: Vec<u8>,
+    status: u16,
+    keep: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Head,
+    /// So many bytes of body to come.
+    Length(u64),
+    Chunked(Chunk),
+    /// The body ends where the connection does.
+    ToTheEnd,
+    Done,
+}
+
+/// Where in a chunked body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chunk {
+    /// In a size line; `digits` of it read so far.
+    Size {
+        size: u64,
+        digits: u8,
+        extension: bool,
+    },
+    Data(u64),
+    /// At the line end behind a chunk's data.
+    DataEnd,
+    /// In the trailer; whether the current line has anything in it.
+    Trailer {
+        empty: bool,
+    },
+}
+
+const SIZE: Chunk = Chunk::Size { size: 0, digits: 0, extension: false };
+
+/// How far an answer is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It goes on.
+    More,
+    /// It is complete.
+    Done {
+        /// The connection may carry another request.
+        keep: bool,
+    },
+}
+
+/// Why bytes are not an answer.
+pub(crate) type Malformed = &'static str;
+
+impl Answer {
+    /// The answer to a request; `head_only` if that was HEAD.
+    pub(crate) fn new(head_only: bool) -> Self {
+        Self { state: State::Head, head_only, partial: Vec::new(), status: 0, keep: false }
+    }
+
+    /// Its status; 0 until the head is complete.
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// They are not HTTP, contradict themselves, or go on after the answer's end.
+    pub(crate) fn read(&mut self, mut input: &[u8]) -> Result<Progress, Malformed> {
+        loop {
+            match self.state {
+                State::Head => match self.head(input)? {
+                    Some(used) => input = &input[used..],
+                    None => return Ok(Progress::More),
+                },
+                State::Length(left) => {
+                    let used = left.min(input.len() as u64);
+                    input = &input[used as usize..];
+                    self.state = if used == left { State::Done } else { State::Length(left - used) };
+                    if used < left {
+                        return Ok(Progress::More);
+                    }
+                }
+                State::Chunked(at) => {
+                    let Some((first, rest)) = input.split_first() else { return Ok(Progress::More) };
+                    input = match at {
+                        Chunk::Data(left) => {
+                            let used = left.min(input.len() as u64);
+                            let at = if used == left { Chunk::DataEnd } else { Chunk::Data(left - used) };
+                            self.state = State::Chunked(at);
+                            &input[used as usize..]
+                        }
+                        _ => {
+                            self.state = framing(at, *first)?;
+                            rest
+                        }
+                    };
+                }
+                State::ToTheEnd => return Ok(Progress::More),
+                State::Done if input.is_empty() => return Ok(Progress::Done { keep: self.keep }),
+                State::Done => return Err("bytes after the end of the answer"),
+            }
+        }
+    }
+
+    /// Takes the end of the connection.
+    ///
+    /// # Errors
+    /// The answer was not complete; what had come of it.
+    pub(crate) fn end(&self) -> Result<(), String> {
+        match self.state {
+            State::Done | State::ToTheEnd => Ok(()),
+            State::Head if self.partial.is_empty() => Err("closed before an answer".to_owned()),
+            State::Head => Err("closed in the middle of the head".to_owned()),
+            State::Length(left) => Err(format!("closed with {left} bytes of the body to come")),
+            State::Chunked(_) => Err("closed in the middle of a chunked body".to_owned()),
+        }
+    }
+
+    /// Takes a head from `input`; how many bytes of it were used, or `None` when the head goes on.
+    fn head(&mut self, input: &[u8]) -> Result<Option<usize>, Malformed> {
+        if self.partial.is_empty() {
+            return match self.parse(input)? {
+                Some(used) => Ok(Some(used)),
+                None if input.len() > LONGEST_HEAD => Err("a head of more than 64 KiB"),
+                None => {
+                    self.partial.extend_from_slice(input);
+                    Ok(None)
+                }
+            };
+        }
+        let before = self.partial.len();
+        let mut whole = std::mem::take(&mut self.partial);
+        whole.extend_from_slice(input);
+        match self.parse(&whole)? {
+            Some(used) => Ok(Some(used - before)),
+            None if whole.len() > LONGEST_HEAD => Err("a head of more than 64 KiB"),
+            None => {
+                self.partial = whole;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Parses one head at the start of `bytes` and decides what follows it.
+    fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+        let mut response = Response::new(&mut headers);
+        let used = match response.parse(bytes) {
+            Ok(Status::Complete(used)) => used,
+            Ok(Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err("more than 128 headers"),
+            Err(_) => return Err("not an HTTP/1 answer"),
+        };
+        let status = response.code.unwrap_or(0);
+        match status {
+            101 => return Err("101 Switching Protocols without a request for it"),
+            100..=199 => return Ok(Some(used)), // an interim answer; the real one follows
+            200..=999 => {}
+            _ => return Err("a status below 100"),
+        }
+        self.status = status;
+        let framing = Framing::of(response.headers)?;
+        let http11 = response.version == Some(1);
+        self.keep = !framing.close && (http11 || framing.keep_alive);
+        self.state = if self.head_only || status == 204 || status == 304 {
+            State::Done
+        } else if framing.chunked {
+            State::Chunked(SIZE)
+        } else {
+            match framing.length {
+                Some(0) => State::Done,
+                Some(length) => State::Length(length),
+                None => {
+                    self.keep = false;
+                    State::ToTheEnd
+                }
+            }
+        };
+        Ok(Some(used))
+    }
+}
+
+/// What the headers say about where the body ends.
+#[derive(Default)]
+struct Framing {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Framing {
+    fn of(headers: &[Header<'_>]) -> Result<Self, Malformed> {
+        let mut framing = Self::default();
+        for header in headers {
+            // The lengths of the three names differ from nearly all others: most headers cost one comparison.
+            match header.name.len() {
+                14 if header.name.eq_ignore_ascii_case("content-length") => {
+                    let length = digits(header.value).ok_or("a Content-Length that is not a number")?;
+                    if framing.length.replace(length).is_some_and(|earlier| earlier != length) {
+                        return Err("two different Content-Lengths");
+                    }
+                }
+                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    let last = tokens(header.value).last().unwrap_or_default();
+                    if !last.eq_ignore_ascii_case(b"chunked") {
+                        return Err("a Transfer-Encoding other than chunked");
+                    }
+                    framing.chunked = true;
+                }
+                10 if header.name.eq_ignore_ascii_case("connection") => {
+                    for token in tokens(header.value) {
+                        framing.close |= token.eq_ignore_ascii_case(b"close");
+                        framing.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(framing)
+    }
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
+}
+
+fn digits(value: &[u8]) -> Option<u64> {
+    let value = value.trim_ascii();
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// One byte of a chunked body that is not data.
+fn framing(at: Chunk, byte: u8) -> Result<State, Malformed> {
+    let next = match (at, byte) {
+        (Chunk::Size { digits: 0, .. }, b'\r' | b'\n') => return Err("a chunk without a size"),
+        (Chunk::Size { .. } | Chunk::DataEnd | Chunk::Trailer { .. }, b'\r') => at,
+        (Chunk::Size { size: 0, .. }, b'\n') => Chunk::Trailer { empty: true },
+        (Chunk::Size { size, .. }, b'\n') => Chunk::Data(size),
+        (Chunk::Size { size, digits, extension: true }, _) => Chunk::Size { size, digits, extension: true },
+        (Chunk::Size { size, digits, .. }, b';' | b' ' | b'\t') if digits > 0 => {
+            Chunk::Size { size, digits, extension: true }
+        }
+        (Chunk::Size { size, digits, .. }, _) => {
+            let digit = char::from(byte).to_digit(16).ok_or("a chunk size that is not a number")?;
+            if digits == 15 {
+                return Err("a chunk size of more than 15 digits");
+            }
+            Chunk::Size { size: size << 4 | u64::from(digit), digits: digits + 1, extension: false }
+        }
+        (Chunk::DataEnd, b'\n') => SIZE,
+        (Chunk::DataEnd, _) => return Err("a chunk longer than its size"),
+        (Chunk::Trailer { empty: true }, b'\n') => return Ok(State::Done),
+        (Chunk::Trailer { empty: false }, b'\n') => Chunk::Trailer { empty: true },
+        (Chunk::Trailer { .. }, _) => Chunk::Trailer { empty: false },
+        (Chunk::Data(_), _) => unreachable!("data is taken in whole pieces"),
+    };
+    Ok(State::Chunked(next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Reads `bytes` in pieces of `size`; the progress after the last.
+    fn read(bytes: &[u8], size: usize, head_only: bool) -> Result<(Progress, u16), Malformed> {
+        let mut answer = Answer::new(head_only);
+        let mut progress = Progress::More;
+        for piece in bytes.chunks(size) {
+            progress = answer.read(piece)?;
+        }
+        Ok((progress, answer.status()))
+    }
+
+    const DONE: Progress = Progress::Done { keep: true };
+    const LAST: Progress = Progress::Done { keep: false };
+
+    #[test]
+    fn every_framing_ends_where_it_should_however_it_is_cut() {
+        for (bytes, expected) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", (DONE, 200)),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", (DONE, 200)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello", (LAST, 200)),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", (LAST, 200)),
+            ("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 5\r\n\r\nhello", (DONE, 200)),
+            ("HTTP/1.1 204 No Content\r\n\r\n", (DONE, 204)),
+            ("HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", (DONE, 304)),
+            ("HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", (DONE, 503)),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0a\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n",
+                (DONE, 200),
+            ),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", (DONE, 200)),
+            (
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                (DONE, 200),
+            ),
+            ("HTTP/1.1 200 OK\r\n\r\nto the end", (Progress::More, 200)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", (Progress::More, 200)),
+            ("HTTP/1.1 200 OK\nContent-Length: 2\n\nok", (DONE, 200)),
+        ] {
+            for size in [1, 2, 3, 7, 1000] {
+                assert_eq!(
+                    read(bytes.as_bytes(), size, false),
+                    Ok((
+                        match &expected.0 {
+                            Progress::More => Progress::More,
+                            Progress::Done { keep } => Progress::Done { keep: *keep },
+                        },
+                        expected.1
+                    )),
+                    "{bytes:?} by {size}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_request_has_no_body_whatever_the_headers_say() {
+        for framing in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
+            assert_eq!(read(format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n").as_bytes(), 9, true), Ok((DONE, 200)));
+        }
+    }
+
+    #[test]
+    fn contradictions_are_malformed() {
+        for bytes in [
+            "SSH-2.0-OpenSSH_9.2\r\n",
+            "HTTP/2 200 OK\r\n\r\n",
+            "HTTP/1.1 099 Odd\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhello\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        ] {
+            assert!(read(bytes.as_bytes(), 4096, false).is_err(), "{bytes:?}");
+        }
+        let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(70_000));
+        assert!(read(endless.as_bytes(), 4096, false).is_err() && read(endless.as_bytes(), 100_000, false).is_err());
+    }
+
+    #[test]
+    fn a_connection_that_ends_early_says_how_early() {
+        let ended = |bytes: &str| {
+            let mut answer = Answer::new(false);
+            answer.read(bytes.as_bytes()).unwrap();
+            answer.end().err().unwrap_or_default()
+        };
+        assert_eq!(ended(""), "closed before an answer");
+        assert_eq!(ended("HTTP/1.1 2"), "closed in the middle of the head");
+        assert_eq!(
+            ended("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"),
+            "closed with 4 bytes of the body to come"
+        );
+        assert!(ended("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe").contains("chunked"));
+        assert_eq!(ended("HTTP/1.1 200 OK\r\n\r\nanything"), "");
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_never_panics(bytes: Vec<u8>, size in 1usize..40) {
+            let _ = read(&bytes, size, false);
+            let _ = read(&[b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".as_slice(), &bytes].concat(), size, false);
+        }
+
+        #[test]
+        fn chunks_of_any_sizes_are_counted_to_the_end(sizes in proptest::collection::vec(1usize..300, 0..20), cut in 1usize..97) {
+            let mut bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+            for size in sizes {
+                bytes.extend(format!("{size:X}\r\n").into_bytes());
+                bytes.extend(vec![b'\n'; size]);
+                bytes.extend(b"\r\n");
+            }
+            bytes.extend(b"0\r\n\r\n");
+            prop_assert_eq!(read(&bytes, cut, false), Ok((DONE, 200)));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A server that is not there: answers after a time drawn from a law, on a clock that jumps.
+//!
+//! A run over it is instant and exact: what would be launched, without launching it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use offered_model::{Event, Launch, Law, Nanos, Outcome, Purpose, Seed};
+
+use super::{Transport, begun};
+
+/// A virtual clock and a server with room for everybody.
+pub struct Mock {
+    now: Nanos,
+    seed: Seed,
+    response: Law,
+    worker: u16,
+    under_way: BinaryHeap<Reverse<Answer>>,
+}
+
+/// An answer to come: (done, session, step) and the request it answers.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Answer {
+    done: Nanos,
+    launch: Launch,
+    label: u16,
+    sent: Nanos,
+}
+
+impl Mock {
+    /// A server whose response times follow `response`, in seconds, each a function of `seed`, session and step.
+    pub fn new(seed: Seed, response: Law, worker: u16) -> Self {
+        Self { now: Nanos::ZERO, seed, response, worker, under_way: BinaryHeap::new() }
+    }
+
+    fn event(&self, answer: &Answer) -> Event {
+        Event { sent: Some(answer.sent), ..begun(answer.launch, answer.label, self.worker) }
+    }
+}
+
+impl Transport for Mock {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn send(&mut self, launch: Launch, label: u16, _sequence: u64, _events: &mut Vec<Event>) -> Nanos {
+        let mut stream = self.seed.at(Purpose::Size, launch.session, launch.step);
+        let done = self.now + Nanos::from_secs_f64(self.response.sample(&mut stream));
+        self.under_way.push(Reverse(Answer { done, launch, label, sent: self.now }));
+        self.now
+    }
+
+    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+        let first = self.under_way.peek().map(|top| top.0.done).filter(|done| *done <= deadline);
+        self.now = self.now.max(first.unwrap_or(deadline));
+        while self.under_way.peek().is_some_and(|top| top.0.done <= self.now) {
+            let Some(Reverse(answer)) = self.under_way.pop() else { return };
+            let done = Some(answer.done);
+            events.push(Event { first_byte: done, done, outcome: Outcome::Ok, ..self.event(&answer) });
+        }
+    }
+
+    fn leave(&mut self, _session: u64) {}
+
+    fn abandon(&mut self, events: &mut Vec<Event>) {
+        while let Some(Reverse(answer)) = self.under_way.pop() {
+            events.push(Event { outcome: Outcome::Cut, ..self.event(&answer) });
+        }
+    }
+
+    fn idle(&self) -> Nanos {
+        self.now
+    }
+}
