@@ -1,1 +1,56 @@
-//! The stats room.
+//! Statistics of instants and gaps: from a sample to a number, an interval or a test. Pure functions, nothing of ours used.
+//!
+//! The null hypothesis nearly everywhere is the Poisson process: gaps independent and exponential, counts Poisson. Where a
+//! function needs chance (spreading ticks, the bootstrap) it is handed a source of uniform numbers in (0, 1), so the caller's
+//! seed decides and the same data give the same answer.
+//!
+//! Conventions: a *gap* is the time between neighbouring launches; gaps and instants may be in any unit of time, one and the
+//! same within a call. "Sorted" means ascending. A *p-value* is two-sided unless its function says otherwise.
+//!
+//! # Limitations
+//! Every test here is calibrated (book/src/background/calibration.md); none can see what the clock did not write down: see
+//! [`ticks`].
+
+pub mod bunches;
+pub mod cov;
+pub mod dispersion;
+pub mod exponential;
+pub mod histogram;
+pub mod independence;
+pub mod periodicity;
+pub mod steadiness;
+pub mod summary;
+pub mod ticks;
+
+#[cfg(test)]
+mod tests;
+
+pub use summary::Summary;
+
+use statrs::function::erf::erfc;
+
+/// What a test of significance found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Test {
+    /// The value of the test's statistic.
+    pub statistic: f64,
+    /// How often a true null hypothesis would show a statistic at least as far out.
+    pub p: f64,
+}
+
+/// An interval of confidence, 95 % unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// The 97.5 % point of the normal law.
+pub(crate) const Z95: f64 = 1.959_963_984_540_054;
+
+/// P(|Z| > |z|) for a standard normal Z.
+pub(crate) fn two_sided(z: f64) -> f64 {
+    erfc(z.abs() / std::f64::consts::SQRT_2)
+}

@@ -1,0 +1,79 @@
+//! The coefficient of variation of gaps, Principle B's one number (Brady and Gunther 2016): 1 for a Poisson stream.
+
+use crate::{Interval, Test, Z95, two_sided};
+
+/// sdev / mean of gaps (divisor n - 1). `None` with fewer than two gaps, or when all are zero.
+pub fn cov(gaps: &[f64]) -> Option<f64> {
+    let n = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / n;
+    if gaps.len() < 2 || mean <= 0.0 {
+        return None;
+    }
+    let squares: f64 = gaps.iter().map(|x| (x - mean).powi(2)).sum();
+    Some((squares / (n - 1.0)).sqrt() / mean)
+}
+
+/// The 95 % interval of a CoV estimated from `n` gaps, right when the gaps are exponential: cov +- 1.96 / sqrt(n).
+///
+/// The delta method with the exponential's skewness 2 and kurtosis 9: n Var(cov) = (9 - 1)/4 - 2 + 1 = 1.
+pub fn exponential_interval(cov: f64, n: usize) -> Interval {
+    let half = Z95 / (n as f64).sqrt();
+    Interval { low: (cov - half).max(0.0), high: cov + half }
+}
+
+/// The test of a CoV of 1 from `n` gaps: Greenwood's statistic, two-sided; the statistic is (cov - 1) sqrt(n).
+///
+/// The gaps of a Poisson stream divided by their sum are n uniform spacings, and G = sum of their squares is
+/// (1 + cov^2 (n-1)/n) / n whatever the rate (Greenwood 1946; Moran 1947). G leans to the right for thousands of gaps, so the
+/// normal law would raise false alarms; a shifted lognormal law with G's exact mean, variance and skewness is used instead
+/// (a nominal 5 % is 5.6 % at 50 gaps, 5.4 % at 100, 5.2 % at 400).
+pub fn greenwood(cov: f64, n: usize) -> Test {
+    let statistic = (cov - 1.0) * (n as f64).sqrt();
+    if n < 3 {
+        return Test { statistic, p: 1.0 };
+    }
+    let n = n as f64;
+    let g = (1.0 + cov * cov * (n - 1.0) / n) / n;
+    let mean = 2.0 / (n + 1.0);
+    let variance = 4.0 * (n - 1.0) / ((n + 1.0).powi(2) * (n + 2.0) * (n + 3.0));
+    let third =
+        16.0 * (n - 1.0) * (5.0 * n - 7.0) / ((n + 1.0).powi(3) * (n + 2.0) * (n + 3.0) * (n + 4.0) * (n + 5.0));
+    Test { statistic, p: two_sided(lognormal_score(g, mean, variance, third / variance.powf(1.5))) }
+}
+
+/// The normal score of `x` under the shifted lognormal law with this mean, variance and positive skewness.
+pub(crate) fn lognormal_score(x: f64, mean: f64, variance: f64, skewness: f64) -> f64 {
+    // With w = exp(sigma^2) and s = sqrt(w - 1) the skewness is (w + 2) s = s^3 + 3s: a fixed point, no cancellation.
+    let mut s = skewness / 3.0;
+    for _ in 0..60 {
+        s = skewness / (s * s + 3.0);
+    }
+    let (sigma, w) = ((s * s).ln_1p().sqrt(), 1.0 + s * s);
+    let scale = (variance / w).sqrt() / s;
+    // (x - shift) / scale, where shift = mean - scale sqrt(w).
+    let ratio = (x - mean) / scale + w.sqrt();
+    if ratio <= 0.0 { f64::NEG_INFINITY } else { ratio.ln() / sigma }
+}
+
+/// The 95 % percentile-bootstrap interval of the CoV of `gaps`, for streams that are far from exponential.
+///
+/// `resamples` samples with replacement, drawn with `uniform`. Hand over a bounded sample: the work is gaps x resamples.
+/// `None` where [`cov`] has no answer.
+pub fn bootstrap_interval(gaps: &[f64], resamples: usize, mut uniform: impl FnMut() -> f64) -> Option<Interval> {
+    cov(gaps)?;
+    let n = gaps.len();
+    let mut drawn = Vec::with_capacity(resamples);
+    for _ in 0..resamples {
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..n {
+            let x = gaps[((uniform() * n as f64) as usize).min(n - 1)];
+            sum += x;
+            squares += x * x;
+        }
+        let mean = sum / n as f64;
+        let variance = (squares - sum * mean).max(0.0) / (n - 1) as f64;
+        drawn.push(if mean > 0.0 { variance.sqrt() / mean } else { 0.0 });
+    }
+    drawn.sort_by(f64::total_cmp);
+    Some(Interval { low: crate::summary::quantile(&drawn, 0.025), high: crate::summary::quantile(&drawn, 0.975) })
+}

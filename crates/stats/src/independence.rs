@@ -1,0 +1,59 @@
+//! Independence of gaps: does one gap say anything about the next?
+//!
+//! All tests work on ranks, because gaps are skewed: the ranks' laws are known whatever the gaps' law is.
+
+use crate::dispersion::chi_square_above;
+use crate::{Test, two_sided};
+
+/// The autocorrelations of the ranks of `gaps` at lags 1 to `lags`. Empty when there are not more gaps than lags.
+pub fn rank_autocorrelations(gaps: &[f64], lags: usize) -> Vec<f64> {
+    if gaps.len() <= lags {
+        return Vec::new();
+    }
+    let centred = centred_ranks(gaps);
+    let total: f64 = centred.iter().map(|r| r * r).sum();
+    if total == 0.0 {
+        return Vec::new();
+    }
+    (1..=lags).map(|k| centred.iter().zip(&centred[k..]).map(|(a, b)| a * b).sum::<f64>() / total).collect()
+}
+
+/// Ljung and Box's portmanteau test (1978) that all these autocorrelations, of a series of `n`, are zero. One-sided.
+pub fn ljung_box(autocorrelations: &[f64], n: usize) -> Test {
+    let n = n as f64;
+    let terms = autocorrelations.iter().zip(1..).map(|(r, k)| r * r / (n - f64::from(k)));
+    let statistic = n * (n + 2.0) * terms.sum::<f64>();
+    Test { statistic, p: chi_square_above(statistic, autocorrelations.len().max(1) as f64) }
+}
+
+/// Spearman's rank correlation of each gap with the next; the statistic is the correlation itself. `None` below ten gaps.
+pub fn spearman_next(gaps: &[f64]) -> Option<Test> {
+    if gaps.len() < 10 {
+        return None;
+    }
+    let (x, y) = (centred_ranks(&gaps[..gaps.len() - 1]), centred_ranks(&gaps[1..]));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let scale = (dot(&x, &x) * dot(&y, &y)).sqrt();
+    if scale == 0.0 {
+        return None;
+    }
+    let rho = dot(&x, &y) / scale;
+    Some(Test { statistic: rho, p: two_sided(rho * ((x.len() - 1) as f64).sqrt()) })
+}
+
+/// Ranks from their mean, ties sharing the mean of their ranks.
+pub(crate) fn centred_ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<u32> = (0..values.len() as u32).collect();
+    order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let mut ranks = vec![0.0; values.len()];
+    let mut start = 0;
+    for tied in order.chunk_by(|&a, &b| values[a as usize] == values[b as usize]) {
+        let rank = start as f64 + (tied.len() as f64 - 1.0) / 2.0 - middle;
+        for &i in tied {
+            ranks[i as usize] = rank;
+        }
+        start += tied.len();
+    }
+    ranks
+}
