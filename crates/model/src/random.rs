@@ -28,6 +28,8 @@ pub enum Purpose {
     Burst = 6,
     /// Where a closed user stands in its cycle when the run starts.
     Start = 7,
+    /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
+    Judge = 20,
 }
 
 /// The recorded number from which every random choice of a run follows.

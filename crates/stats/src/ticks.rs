@@ -15,7 +15,7 @@ pub fn spread(sorted: &[u64], tick: u64, mut uniform: impl FnMut() -> f64) -> Ve
     let mut spread = sorted.to_vec();
     if tick > 1 {
         for stamp in &mut spread {
-            *stamp += (uniform() * tick as f64) as u64;
+            *stamp = stamp.saturating_add((uniform() * tick as f64) as u64);
         }
         // Nearly sorted already: the standard sort finds the runs.
         spread.sort_unstable();

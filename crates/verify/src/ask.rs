@@ -1,0 +1,61 @@
+//! What is asked about a recording.
+
+use offered_model::{Nanos, Seed};
+
+use crate::meant::Meant;
+
+/// What is asked about a recording: which part of it, against which intent, how strictly.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The name of the recording, for the verdict.
+    pub path: String,
+    /// What the launches were meant to be.
+    pub meant: Meant,
+    /// The rate that was asked for, launches (of a partly-open system: sessions) per second.
+    pub rate_per_s: Option<f64>,
+    /// So much is left out after the first launch.
+    pub skip_first: Nanos,
+    /// So much is left out before the last launch.
+    pub skip_last: Nanos,
+    /// And only so much is judged of the rest.
+    pub take: Option<Nanos>,
+    /// Whether failed launches count.
+    pub failures: Failures,
+    /// Whether the CoV against the number of threads is wanted.
+    pub by_threads: bool,
+    /// How far a CoV may be from the one meant and still be as good as equal.
+    pub tolerance: f64,
+    /// How late the latest hundredth of the launches may be.
+    pub late_tolerance: Nanos,
+    /// From which the spreading of ticks and the bootstrap draw.
+    pub seed: Seed,
+}
+
+impl Default for Ask {
+    /// Everything, against Poisson, to 5 %, at most 10 ms late.
+    fn default() -> Self {
+        Self {
+            path: String::new(),
+            meant: Meant::Poisson,
+            rate_per_s: None,
+            skip_first: Nanos::ZERO,
+            skip_last: Nanos::ZERO,
+            take: None,
+            failures: Failures::Keep,
+            by_threads: false,
+            tolerance: 0.05,
+            late_tolerance: Nanos::from_millis(10),
+            seed: Seed(1),
+        }
+    }
+}
+
+/// Whether launches that failed count as launches. They were offered load, so by default they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Failures {
+    /// They count.
+    #[default]
+    Keep,
+    /// They are left out.
+    Drop,
+}

@@ -1,0 +1,105 @@
+//! The pattern: one word for what the launches look like, and the reason for it.
+
+use offered_stats::bunches::{self, Bunches};
+
+use crate::meant::Meant;
+use crate::poisson::name;
+use crate::stream::Stream;
+use crate::verdict::{Finding, Judgement, Pattern};
+use crate::windows;
+
+/// Gaps with a CoV up to this are a clock's, jitter and all.
+pub(crate) const CLOCKWORK: f64 = 0.25;
+/// From so many launches at a time on they are bunches.
+const BUNCH: f64 = 1.5;
+
+/// What the launches look like, with the bunches where that is it.
+pub(crate) struct Look {
+    pub(crate) pattern: Pattern,
+    pub(crate) bunches: Option<Bunches>,
+    pub(crate) because: String,
+}
+
+/// The pattern of `stream`, given what the tests found. `meant` matters only where data cannot tell: whether a number was fixed.
+pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look {
+    let plain = |pattern, because: String| Look { pattern, bunches: None, because };
+    if !stream.is_long_enough() {
+        let (n, ticks) = (stream.gaps.len(), stream.length() as f64 / stream.tick.max(1.0));
+        let why = format!("{n} gaps over {ticks:.0} ticks of the clock are too few to name a pattern");
+        return plain(Pattern::TooFew, why);
+    }
+    let fails = |name: &str| findings.iter().find(|f| f.name == name && f.judgement == Judgement::Fails);
+    let cov = stream.corrected_cov().unwrap_or(0.0);
+    if cov <= CLOCKWORK {
+        return plain(Pattern::Clockwork, format!("the gaps are nearly equal (CoV {cov:.2})"));
+    }
+    if findings.iter().all(|finding| finding.judgement != Judgement::Fails) {
+        let pattern = if *meant == Meant::FixedCount { Pattern::FixedCountPoisson } else { Pattern::Poisson };
+        return plain(pattern, format!("nothing tells the launches from a Poisson process (CoV {cov:.2})"));
+    }
+    if let Some(found) = bunches::find(&stream.instants).filter(|found| found.size >= BUNCH) {
+        let when = if found.spacing_cov < 0.5 {
+            format!("every {}", span(found.every))
+        } else {
+            format!("at irregular times, {} apart in the median", span(found.every))
+        };
+        let because = format!("launches come in bunches of {:.0}, {when}", found.size);
+        return Look { pattern: Pattern::Bunched, bunches: Some(found), because };
+    }
+    // The gaps speak first, then the counts, then the rest.
+    for name in [name::COV, name::GAMMA] {
+        if let Some(cov) = fails(name).and_then(|finding| finding.estimate) {
+            let (pattern, word) =
+                if cov < 1.0 { (Pattern::TooEven, "even") } else { (Pattern::OverDispersed, "uneven") };
+            return plain(
+                pattern,
+                format!("the gaps are too {word} for a Poisson process (CoV {cov:.2} by the {name})"),
+            );
+        }
+    }
+    if let Some(trend) = fails(name::TREND).and_then(|finding| finding.estimate) {
+        let way = if trend > 0.0 { "rises" } else { "falls" };
+        let because = format!("the rate {way} by {:.0} % of its mean in the course of the run", 100.0 * trend.abs());
+        return plain(Pattern::OverDispersed, because);
+    }
+    if let Some(idc) = fails(windows::NAME).and_then(|finding| finding.estimate) {
+        return if idc < 1.0 {
+            let because = format!(
+                "gap by gap the launches pass for Poisson (CoV {cov:.2}), but their counts vary only {idc:.2} times as \
+                 much as Poisson counts: a closed or paced generator"
+            );
+            plain(Pattern::TooEven, because)
+        } else {
+            plain(
+                Pattern::OverDispersed,
+                format!("counts vary {idc:.2} times as much as Poisson counts: bursts, or an unsteady rate"),
+            )
+        };
+    }
+    if let Some(lag) = fails(name::REPEAT).and_then(|finding| finding.estimate) {
+        let period = span(lag * stream.mean_gap());
+        let because = format!("the gaps repeat themselves every {lag:.0} launches ({period}): fixed timers");
+        return plain(Pattern::TooEven, because);
+    }
+    for name in [name::SPEARMAN, name::LJUNG_BOX] {
+        if let Some(r) = fails(name).and_then(|finding| finding.estimate) {
+            let (pattern, word) =
+                if r < 0.0 { (Pattern::TooEven, "evens out") } else { (Pattern::OverDispersed, "resembles") };
+            return plain(pattern, format!("the gaps are not independent: one {word} the next (correlation {r:.2})"));
+        }
+    }
+    // What is left is the shape of the gaps' law.
+    let pattern = if cov < 1.0 { Pattern::TooEven } else { Pattern::OverDispersed };
+    plain(pattern, format!("the gaps have a CoV of {cov:.2} but another law than the exponential"))
+}
+
+/// A length of time in ns, for people: two digits and a unit.
+pub(crate) fn span(ns: f64) -> String {
+    match ns {
+        _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),
+        _ if ns < 1e7 => format!("{:.1} ms", ns / 1e6),
+        _ if ns < 1e9 => format!("{:.0} ms", ns / 1e6),
+        _ if ns < 1e11 => format!("{:.1} s", ns / 1e9),
+        _ => format!("{:.0} s", ns / 1e9),
+    }
+}

@@ -1,0 +1,121 @@
+//! Is this a Poisson stream? Every test of it, each with its share of the false alarms allowed.
+//!
+//! The shares add up to one, so that all tests together keep the level (Bonferroni). Most goes to the one that finds pacing
+//! and burstiness soonest, the gamma fit: at n = 400 it finds a CoV of 0.9 four times out of five within its share.
+
+use offered_stats::independence::{ljung_box, rank_autocorrelations, spearman_next};
+use offered_stats::steadiness::mann_kendall;
+use offered_stats::{cov, dispersion, exponential, periodicity};
+
+use crate::finding::{Effect, Strictness};
+use crate::stream::Stream;
+use crate::verdict::Finding;
+
+/// Names of findings, as they stand in the verdict.
+pub(crate) mod name {
+    pub(crate) const COV: &str = "cov";
+    pub(crate) const GAMMA: &str = "gamma fit";
+    pub(crate) const ANDERSON_DARLING: &str = "anderson-darling";
+    pub(crate) const KOLMOGOROV: &str = "kolmogorov";
+    pub(crate) const COUNTS: &str = "poisson counts";
+    pub(crate) const LJUNG_BOX: &str = "ljung-box";
+    pub(crate) const SPEARMAN: &str = "spearman";
+    pub(crate) const TREND: &str = "trend";
+    pub(crate) const REPEAT: &str = "repeat";
+}
+
+/// Lags of the portmanteau test.
+const LAGS: usize = 20;
+/// Lags searched for a repeating pattern: up to so many users with fixed timers are found.
+const REPEAT_LAGS: usize = 1000;
+/// Blocks over which a trend is looked for, at most.
+const BLOCKS: u64 = 50;
+
+/// Every test but that of dispersion, which has its own file. Nothing is tested on a stream that is too short.
+pub(crate) fn findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
+    let long = stream.is_long_enough();
+    let parts = [gap_law, counts, independence, steadiness];
+    let mut found: Vec<Finding> = parts.iter().flat_map(|part| part(stream, strictness)).collect();
+    for finding in found.iter_mut().filter(|_| !long) {
+        finding.judgement = crate::Judgement::NotChecked;
+    }
+    found
+}
+
+/// Are the gaps exponential?
+fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
+    let (n, tolerance) = (stream.gaps.len(), strictness.tolerance);
+    let estimate = cov::cov(&stream.gaps);
+    let effect = estimate
+        .map_or_else(Effect::default, |cov| Effect::of(cov, 1.0, tolerance).within(cov::exponential_interval(cov, n)));
+    let gamma = exponential::moran(&stream.gaps);
+    let gamma_effect =
+        gamma.map_or_else(Effect::default, |fit| Effect::of(fit.cov, 1.0, tolerance).within(fit.interval));
+    // Gamma gaps whose CoV is a tolerance away from 1 are about half that far from exponential in Kolmogorov's distance.
+    let kolmogorov = exponential::lilliefors(&stream.sorted_gaps);
+    let distance = kolmogorov.map_or_else(Effect::default, |test| Effect::of(test.statistic, 0.0, tolerance / 2.0));
+    let anderson_darling = exponential::anderson_darling(&stream.sorted_gaps);
+    vec![
+        strictness.finding(name::COV, estimate.map(|cov| cov::greenwood(cov, n)), 0.10, effect),
+        strictness.finding(name::GAMMA, gamma.map(|fit| fit.test), 0.60, gamma_effect),
+        strictness.finding(name::ANDERSON_DARLING, anderson_darling, 0.04, distance),
+        strictness.finding(name::KOLMOGOROV, kolmogorov, 0.02, distance),
+    ]
+}
+
+/// Are counts in windows of three mean gaps Poisson?
+fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
+    let window = (3.0 * stream.mean_gap()).max(1.0) as u64;
+    let from = stream.instants.first().copied().unwrap_or(0);
+    let counts = dispersion::counts(&stream.instants, from, from + stream.length(), window);
+    let test = dispersion::poisson_chi_square(&counts);
+    // Cohen's effect size: the root of chi-square per observation.
+    let effect = test.map_or_else(Effect::default, |test| {
+        Effect::of((test.statistic / counts.len() as f64).sqrt(), 0.0, 2.0 * strictness.tolerance)
+    });
+    vec![strictness.finding(name::COUNTS, test, 0.02, effect)]
+}
+
+/// Does one gap say anything about the next ones?
+fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
+    let gaps = stream.stretch();
+    let correlations = rank_autocorrelations(gaps, LAGS);
+    let largest = correlations.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let portmanteau = largest.map(|_| ljung_box(&correlations, gaps.len()));
+    let next = spearman_next(gaps);
+    let repeat = periodicity::strongest(gaps, REPEAT_LAGS.min(gaps.len() / 4));
+    let size = |correlation: Option<f64>, tolerance| {
+        correlation.map_or_else(Effect::default, |r| Effect::of(r, 0.0, tolerance))
+    };
+    let tolerance = strictness.tolerance;
+    vec![
+        strictness.finding(name::LJUNG_BOX, portmanteau, 0.03, size(largest, tolerance)),
+        strictness.finding(name::SPEARMAN, next, 0.02, size(next.map(|test| test.statistic), tolerance)),
+        strictness.finding(
+            name::REPEAT,
+            repeat.map(|repeat| repeat.test),
+            0.02,
+            // The lag is what a person wants to know; the correlation is the statistic.
+            Effect {
+                estimate: repeat.map(|repeat| repeat.lag as f64),
+                interval: None,
+                matters: repeat.is_some_and(|repeat| repeat.test.statistic > 2.0 * tolerance),
+            },
+        ),
+    ]
+}
+
+/// Does the rate rise or fall? The effect is the change over the whole stream as a share of the mean rate.
+fn steadiness(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
+    let blocks = BLOCKS.min(stream.gaps.len() as u64 / 10);
+    let from = stream.instants.first().copied().unwrap_or(0);
+    let window = (stream.length() / blocks.max(1)).max(1);
+    let counts = dispersion::counts(&stream.instants, from, from + stream.length(), window);
+    let counts: Vec<f64> = counts.into_iter().map(f64::from).collect();
+    let trend = mann_kendall(&counts);
+    let effect = trend.map_or_else(Effect::default, |trend| {
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        Effect::of(trend.slope * counts.len() as f64 / mean, 0.0, 2.0 * strictness.tolerance)
+    });
+    vec![strictness.finding(name::TREND, trend.map(|trend| trend.test), 0.03, effect)]
+}

@@ -1,0 +1,80 @@
+//! Concurrency by Little's law: how many were being served, how many were thinking, and what that makes of the users.
+
+use std::collections::HashMap;
+
+use crate::meant::Meant;
+use crate::scope::Scope;
+use crate::verdict::Queue;
+
+/// Sessions are followed up to this many; beyond it they are visits rather than users, and memory is worth more.
+const MOST_SESSIONS: usize = 1_000_000;
+
+/// A session so far.
+struct Session {
+    launches: u64,
+    first_sent: u64,
+    last_sent: u64,
+    /// The sum of done - sent over all launches, and over the last one alone.
+    serving: u64,
+    last_serving: u64,
+}
+
+/// Little's law for a run whose launches came at `rate_per_s`. `response_ms` is the mean of R.
+///
+/// Z is the mean time a session spent between the end of an answer and its next launch:
+/// (last launch - first launch - time waited for all answers but the last) / (launches - 1), all sessions together. It exists
+/// only where sessions launch one request after another.
+pub(crate) fn queue(scope: Scope, meant: &Meant, rate_per_s: Option<f64>, response_ms: Option<f64>) -> Queue {
+    let concurrency = rate_per_s.zip(response_ms).map(|(rate, response)| rate * response / 1e3);
+    let sessions = sessions(scope, meant);
+    let think_ms = sessions.as_ref().and_then(think_ms);
+    let rtt_ms = response_ms.zip(think_ms).map(|(response, think)| response + think);
+    Queue {
+        rate_per_s,
+        response_ms,
+        concurrency,
+        think_ms,
+        rtt_ms,
+        users: rate_per_s.zip(rtt_ms).map(|(rate, rtt)| rate * rtt / 1e3),
+        users_seen: sessions.map(|sessions| sessions.len() as u64),
+        rort: response_ms.zip(rtt_ms).map(|(response, rtt)| response / rtt),
+    }
+}
+
+/// The sessions of the scope, where there are users to speak of: known, few enough, and not each a single arrival.
+fn sessions(scope: Scope, meant: &Meant) -> Option<HashMap<u64, Session>> {
+    let open = matches!(meant, Meant::Poisson | Meant::FixedCount | Meant::Constant | Meant::Renewal { .. });
+    if !scope.recording.sessions_known || (open && scope.recording.format == "run") {
+        return None;
+    }
+    let mut sessions: HashMap<u64, Session> = HashMap::new();
+    for (sent, event) in scope.launches() {
+        let serving = event.service().map_or(0, |service| service.0);
+        let session = sessions.entry(event.session).or_insert(Session {
+            launches: 0,
+            first_sent: sent,
+            last_sent: sent,
+            serving: 0,
+            last_serving: serving,
+        });
+        session.launches += 1;
+        session.serving += serving;
+        session.first_sent = session.first_sent.min(sent);
+        if sent >= session.last_sent {
+            (session.last_sent, session.last_serving) = (sent, serving);
+        }
+        if sessions.len() > MOST_SESSIONS {
+            return None;
+        }
+    }
+    Some(sessions)
+}
+
+fn think_ms(sessions: &HashMap<u64, Session>) -> Option<f64> {
+    let (mut waits, mut idle) = (0u64, 0i128);
+    for session in sessions.values().filter(|session| session.launches > 1) {
+        waits += session.launches - 1;
+        idle += i128::from(session.last_sent - session.first_sent) - i128::from(session.serving - session.last_serving);
+    }
+    (waits > 0 && idle >= 0).then(|| idle as f64 / waits as f64 / 1e6)
+}

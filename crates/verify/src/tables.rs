@@ -1,0 +1,179 @@
+//! The four tables of the web-generator-toolkit: gaps, responses, first bytes, sizes; a row per label, then `Total`.
+
+use offered_model::{Event, Outcome};
+use offered_stats::cov::exponential_interval;
+use offered_stats::summary::gaps;
+use offered_stats::{Interval, Summary};
+
+use crate::scope::Scope;
+use crate::verdict::{Sizes, Times};
+
+const MS: f64 = 1e6;
+
+/// The four tables.
+pub(crate) struct Tables {
+    pub(crate) launches: Vec<Times>,
+    pub(crate) responses: Vec<Times>,
+    pub(crate) first_byte: Vec<Times>,
+    pub(crate) sizes: Vec<Sizes>,
+}
+
+/// What the rows of one label have in common.
+struct Group {
+    name: String,
+    label: Option<u16>,
+    /// From the first launch to the end of the answer to the last one, in ms.
+    span_ms: f64,
+    error_percent: f64,
+    kb_per_s: f64,
+}
+
+/// The tables of `scope`. One measure at a time is held in memory, beside the events.
+pub(crate) fn tables(scope: Scope) -> Tables {
+    let groups = groups(scope);
+    let sizes = column(scope, &groups, 1.0, |event| Some(event.bytes_in));
+    let launches = groups.iter().filter_map(|group| {
+        let sent = scope.sent(|event| group.holds(event));
+        let mut apart: Vec<u64> = gaps(&sent).collect();
+        apart.sort_unstable();
+        let row = Summary::of_sorted(&apart, MS)?;
+        Some(times(group.name.clone(), &row, group.span_ms, Some(exponential_interval(row.cov, row.n))))
+    });
+    let responses =
+        column(scope, &groups, MS, |event| Some(event.response()?.0)).into_iter().map(|(group, row)| Times {
+            error_percent: Some(group.error_percent),
+            kb_per_s: Some(group.kb_per_s),
+            ..times(group.name.clone(), &row, group.span_ms, None)
+        });
+    let first_byte = column(scope, &groups, MS, |event| Some(event.first_byte?.since(event.intended).0))
+        .into_iter()
+        .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
+    Tables {
+        launches: launches.collect(),
+        responses: responses.collect(),
+        first_byte: first_byte.collect(),
+        // A format without sizes leaves them all zero.
+        sizes: match sizes.last() {
+            Some((_, total)) if total.max > 0.0 => sizes.iter().map(|(group, row)| group.sizes(row)).collect(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+impl Group {
+    fn holds(&self, event: &Event) -> bool {
+        self.label.is_none_or(|label| label == event.label)
+    }
+
+    fn sizes(&self, row: &Summary) -> Sizes {
+        Sizes {
+            label: self.name.clone(),
+            n: row.n as u64,
+            rate_per_s: row.n as f64 * 1e3 / self.span_ms,
+            median_bytes: row.median,
+            mean_bytes: row.mean,
+            sdev_bytes: row.sdev,
+            cov: row.cov,
+            p90_bytes: row.p90,
+            p95_bytes: row.p95,
+            p99_bytes: row.p99,
+            min_bytes: row.min,
+            max_bytes: row.max,
+        }
+    }
+}
+
+/// A summary as a row.
+pub(crate) fn times(label: String, row: &Summary, span_ms: f64, cov: Option<Interval>) -> Times {
+    Times {
+        label,
+        n: row.n as u64,
+        rate_per_s: row.n as f64 * 1e3 / span_ms,
+        median_ms: row.median,
+        mean_ms: row.mean,
+        sdev_ms: row.sdev,
+        cov: row.cov,
+        cov_low: cov.map(|cov| cov.low),
+        cov_high: cov.map(|cov| cov.high),
+        p90_ms: row.p90,
+        p95_ms: row.p95,
+        p99_ms: row.p99,
+        p999_ms: row.p999,
+        min_ms: row.min,
+        max_ms: row.max,
+        error_percent: None,
+        kb_per_s: None,
+    }
+}
+
+/// The labels that launched something in the order of their names, then all of them together.
+fn groups(scope: Scope) -> Vec<Group> {
+    #[derive(Clone, Default)]
+    struct Sums {
+        launches: u64,
+        failed: u64,
+        bytes: u64,
+        first: Option<u64>,
+        last: (u64, u64),
+    }
+    let mut sums = vec![Sums::default(); scope.recording.labels.len() + 1];
+    let total = sums.len() - 1;
+    for (sent, event) in scope.launches() {
+        let done = event.done.map_or(sent, |done| done.0);
+        for at in [usize::from(event.label).min(total), total] {
+            let sums = &mut sums[at];
+            sums.launches += 1;
+            sums.failed += u64::from(event.outcome != Outcome::Ok);
+            sums.bytes += event.bytes_in;
+            sums.first = Some(sums.first.map_or(sent, |first| first.min(sent)));
+            sums.last = sums.last.max((sent, done));
+            if at == total && usize::from(event.label) >= total {
+                break;
+            }
+        }
+    }
+    let mut groups: Vec<Group> = sums
+        .iter()
+        .enumerate()
+        .filter_map(|(at, sums)| {
+            let span_ms = sums.last.1.saturating_sub(sums.first?) as f64 / MS;
+            let label = (at < total).then_some(at as u16);
+            Some(Group {
+                name: scope.recording.labels.get(at).map_or_else(|| "Total".into(), Clone::clone),
+                label,
+                span_ms,
+                error_percent: sums.failed as f64 * 100.0 / sums.launches as f64,
+                kb_per_s: sums.bytes as f64 / span_ms,
+            })
+        })
+        .collect();
+    let labels = groups.len().saturating_sub(1);
+    groups[..labels].sort_by(|a, b| a.name.cmp(&b.name));
+    groups
+}
+
+/// A measure summarised for every group that has it; the whole is in the last row.
+fn column<'a>(
+    scope: Scope,
+    groups: &'a [Group],
+    per_unit: f64,
+    measure: impl Fn(&Event) -> Option<u64>,
+) -> Vec<(&'a Group, Summary)> {
+    let mut of_label: Vec<Vec<u64>> = vec![Vec::new(); scope.recording.labels.len() + 1];
+    let total = of_label.len() - 1;
+    for (_, event) in scope.launches() {
+        if let Some(value) = measure(event) {
+            of_label[usize::from(event.label).min(total)].push(value);
+        }
+    }
+    for values in &mut of_label {
+        values.sort_unstable();
+    }
+    let mut all = of_label.concat();
+    all.sort_unstable();
+    let rows = groups.iter().map(|group| {
+        let values = group.label.map_or(&all, |label| &of_label[usize::from(label)]);
+        Some((group, Summary::of_sorted(values, per_unit)?))
+    });
+    rows.flatten().collect()
+}

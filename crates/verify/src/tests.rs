@@ -1,0 +1,450 @@
+//! The verdict on streams whose nature is known, and on the paper's own run.
+
+use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
+use serde_json::Value;
+
+use crate::{Ask, Failures, Judgement, Meant, Pattern, Verdict, superposition_cov, verify};
+
+const S: f64 = 1e9;
+
+/// A recording of launches at these instants (ns), each answered after a millisecond.
+fn launched(at: impl IntoIterator<Item = f64>) -> Recording {
+    let events = at.into_iter().map(|at| {
+        let sent = Nanos(at as u64);
+        Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(1)), outcome: Outcome::Ok, ..Event::at(sent) }
+    });
+    Recording {
+        events: events.collect(),
+        labels: vec!["a".into()],
+        format: "test".into(),
+        resolution: Nanos(1),
+        ..Recording::default()
+    }
+}
+
+/// `n` launches whose gaps have this law in seconds.
+fn renewal(n: usize, law: &Law, seed: u64) -> Recording {
+    let mut stream = Seed(seed).stream(Purpose::Arrivals);
+    let mut at = 0.0;
+    launched((0..=n).map(|_| {
+        at += law.sample(&mut stream) * S;
+        at
+    }))
+}
+
+fn poisson(n: usize, rate: f64, seed: u64) -> Recording {
+    renewal(n, &Law::exponential(1.0 / rate).unwrap(), seed)
+}
+
+/// The same with stamps of whole milliseconds.
+fn in_ms(mut recording: Recording) -> Recording {
+    for event in &mut recording.events {
+        let sent = Nanos(event.intended.0 / 1_000_000 * 1_000_000);
+        (event.intended, event.sent, event.done) = (sent, Some(sent), Some(sent + Nanos::from_millis(1)));
+    }
+    recording.resolution = Nanos::from_millis(1);
+    recording
+}
+
+/// `users` who think by `think` (seconds) and are answered in 1 ms, for `secs` seconds, without ramp.
+fn closed(users: u64, think: &Law, secs: f64, seed: u64) -> Recording {
+    let mut events = Vec::new();
+    for user in 0..users {
+        let mut stream = Seed(seed).at(Purpose::Think, user, 0);
+        // A stationary start: the first wait is what is left of a think time.
+        let mut at = think.sample_residual(&mut stream);
+        while at < secs {
+            events.push((at, user));
+            at += think.sample(&mut stream) + 0.001;
+        }
+    }
+    events.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut recording = launched(events.iter().map(|event| event.0 * S));
+    for (event, (_, user)) in recording.events.iter_mut().zip(&events) {
+        event.session = *user;
+    }
+    recording.sessions_known = true;
+    recording
+}
+
+fn pattern(recording: &Recording) -> (Pattern, Judgement) {
+    let verdict = verify(recording, &Ask::default());
+    (verdict.pattern, verdict.judgement)
+}
+
+#[test]
+fn poisson_streams_hold_at_every_size_and_tick() {
+    // 5 % of foreign files may be rejected; more than 16 of 120 has a chance of one in ten thousand.
+    for (n, rate) in [(60, 10.0), (400, 30.0), (3000, 1000.0), (3000, 5000.0)] {
+        for ms in [false, true] {
+            let rejected = (0..120)
+                .filter(|&seed| {
+                    let exact = poisson(n, rate, seed);
+                    pattern(&if ms { in_ms(exact) } else { exact }).1 != Judgement::Holds
+                })
+                .count();
+            assert!(rejected <= 16, "n {n}, rate {rate}, ms {ms}: {rejected} of 120 rejected");
+        }
+    }
+}
+
+#[test]
+fn our_own_poisson_runs_are_not_thrown_away_by_chance() {
+    let rejected = (0..300)
+        .filter(|&seed| {
+            let run = Recording { intent_known: true, format: "run".into(), ..poisson(1000, 100.0, seed) };
+            pattern(&run).1 != Judgement::Holds
+        })
+        .count();
+    assert!(rejected <= 2, "{rejected} of 300");
+}
+
+#[test]
+fn a_gamma_stream_of_400_gaps_with_a_cov_of_nine_tenths_is_rejected() {
+    let law = Law::gamma(1.0 / 30.0, 0.81).unwrap();
+    for ms in [false, true] {
+        let rejected = (0..200)
+            .filter(|&seed| {
+                let exact = renewal(400, &law, seed);
+                pattern(&if ms { in_ms(exact) } else { exact }) == (Pattern::TooEven, Judgement::Fails)
+            })
+            .count();
+        assert!(rejected >= 160, "ms {ms}: only {rejected} of 200");
+    }
+}
+
+#[test]
+fn every_pattern_has_its_name() {
+    let gamma = |scv| Law::gamma(0.01, scv).unwrap();
+    assert_eq!(pattern(&poisson(20, 10.0, 1)), (Pattern::TooFew, Judgement::NotChecked));
+    assert_eq!(pattern(&launched((0..1000).map(|i| f64::from(i) * 1e6))), (Pattern::Clockwork, Judgement::Fails));
+    assert_eq!(pattern(&renewal(2000, &gamma(0.5), 1)), (Pattern::TooEven, Judgement::Fails));
+    assert_eq!(pattern(&renewal(2000, &gamma(2.0), 1)), (Pattern::OverDispersed, Judgement::Fails));
+    // Ten workers on one ticker.
+    let mut stream = Seed(3).stream(Purpose::Arrivals);
+    let mut hey: Vec<f64> = (0..500).map(|i| f64::from(i / 10) * 1e8 + stream.uniform() * 7e5).collect();
+    hey.sort_by(f64::total_cmp);
+    let verdict = verify(&launched(hey), &Ask::default());
+    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Bunched, Judgement::Fails));
+    assert!(verdict.because.contains("bunches of 10, every 100 ms"), "{}", verdict.because);
+    // The number was fixed beforehand: only the workload knows.
+    let fixed = Ask { meant: Meant::FixedCount, ..Ask::default() };
+    assert_eq!(verify(&poisson(2000, 100.0, 1), &fixed).pattern, Pattern::FixedCountPoisson);
+}
+
+#[test]
+fn an_unsteady_rate_is_over_dispersed() {
+    // The rate doubles in the course of the run: t goes as the square root.
+    let mut flat: Vec<f64> = poisson(4000, 100.0, 2).events.iter().map(|event| event.intended.0 as f64).collect();
+    for at in &mut flat {
+        *at = (1.0 + 3.0 * *at / 4e10).sqrt() * S * 40.0;
+    }
+    let verdict = verify(&launched(flat), &Ask::default());
+    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::OverDispersed, Judgement::Fails), "{}", verdict.because);
+}
+
+#[test]
+fn closed_users_show_in_the_counts_though_the_cov_is_near_one() {
+    for (think, scv) in [(Law::uniform(0.0, 2.0).unwrap(), 1.0 / 3.0), (Law::constant(1.0).unwrap(), 0.0)] {
+        let recording = closed(200, &think, 200.0, 1);
+        let verdict = verify(&recording, &Ask::default());
+        let cov = verdict.launches.last().unwrap().cov;
+        assert!((cov - 1.0).abs() < 0.03, "{cov}");
+        assert_eq!((verdict.pattern, verdict.judgement), (Pattern::TooEven, Judgement::Fails), "{}", verdict.because);
+        let long = verdict.dispersion.last().unwrap();
+        assert!((long.idc - scv).abs() < 0.3, "{long:?}");
+        // It is what a closed system is meant to do.
+        let ask = Ask { meant: Meant::Closed { users: 200, think }, ..Ask::default() };
+        let meant = verify(&recording, &ask);
+        assert_eq!(meant.judgement, Judgement::Holds, "{:?}", meant.tests);
+        assert!((meant.queue.users.unwrap() - 200.0).abs() < 4.0, "{:?}", meant.queue);
+        assert!((meant.queue.think_ms.unwrap() - 1000.0).abs() < 20.0, "{:?}", meant.queue);
+    }
+    // Users who think exponentially and are answered at once are Poisson in every respect.
+    let quiet = closed(200, &Law::exponential(1.0).unwrap(), 100.0, 1);
+    assert_eq!(pattern(&quiet), (Pattern::Poisson, Judgement::Holds));
+}
+
+#[test]
+fn fixed_timers_are_named() {
+    let verdict = verify(&closed(50, &Law::constant(0.999).unwrap(), 100.0, 4), &Ask::default());
+    let repeat = verdict.tests.iter().find(|test| test.name == "repeat").unwrap();
+    assert_eq!((repeat.estimate, repeat.judgement), (Some(50.0), Judgement::Fails));
+}
+
+#[test]
+fn superpositions_have_the_cov_of_the_formulas() {
+    for n in [1u64, 2, 5, 20, 200] {
+        let letter = n as f64;
+        let near = |law: Law, expected: f64| {
+            let ours = superposition_cov(n, &law).unwrap();
+            assert!((ours - expected).abs() < 2e-3, "{n} users of {law}: {ours} against {expected}");
+        };
+        near(Law::uniform(0.0, 2.0).unwrap(), ((2.0 * letter - 1.0) / (2.0 * letter + 1.0)).sqrt());
+        near(Law::constant(3.0).unwrap(), ((letter - 1.0) / (letter + 1.0)).sqrt());
+        near(Law::exponential(0.5).unwrap(), 1.0);
+    }
+    assert_eq!(superposition_cov(0, &Law::constant(1.0).unwrap()), None);
+    assert_eq!(superposition_cov(3, &Law::constant(0.0).unwrap()), None);
+}
+
+#[test]
+fn what_was_meant_decides() {
+    let even = launched((0..1000).map(|i| f64::from(i) * 1e6));
+    let constant = Ask { meant: Meant::Constant, rate_per_s: Some(1000.0), ..Ask::default() };
+    assert_eq!(verify(&even, &constant).judgement, Judgement::Holds);
+    assert_eq!(verify(&poisson(1000, 100.0, 1), &constant).judgement, Judgement::Fails);
+    let burst = Law::gamma(0.01, 2.25).unwrap();
+    let renewal_ask = Ask { meant: Meant::Renewal { cov: 1.5 }, ..Ask::default() };
+    assert_eq!(verify(&renewal(4000, &burst, 1), &renewal_ask).judgement, Judgement::Holds);
+    assert_eq!(verify(&poisson(4000, 100.0, 1), &renewal_ask).judgement, Judgement::Fails);
+    // Half the rate that was asked for.
+    let slow = Ask { rate_per_s: Some(200.0), ..Ask::default() };
+    assert_eq!(verify(&poisson(4000, 100.0, 1), &slow).judgement, Judgement::Fails);
+    // Nothing is known of a replay but its own schedule.
+    let replay = Ask { meant: Meant::Other("replay".into()), ..Ask::default() };
+    assert_eq!(verify(&even, &replay).judgement, Judgement::NotChecked);
+    assert_eq!(verify(&Recording { intent_known: true, ..even }, &replay).judgement, Judgement::Holds);
+}
+
+#[test]
+fn partly_open_sessions_are_judged_by_their_arrivals() {
+    let mut stream = Seed(9).stream(Purpose::Arrivals);
+    let (mut at, mut launches) = (0.0, Vec::new());
+    for session in 0..1500u64 {
+        at += stream.exponential() / 20.0;
+        let mut next = at;
+        for step in 0..=stream.below(8) as u32 {
+            launches.push((next, session, step));
+            next += 0.002;
+        }
+    }
+    launches.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut recording = launched(launches.iter().map(|launch| launch.0 * S));
+    for (event, launch) in recording.events.iter_mut().zip(&launches) {
+        (event.session, event.step) = (launch.1, launch.2);
+    }
+    recording.sessions_known = true;
+    assert_eq!(pattern(&recording).1, Judgement::Fails);
+    let ask = Ask { meant: Meant::PartlyOpen, rate_per_s: Some(20.0), ..Ask::default() };
+    let verdict = verify(&recording, &ask);
+    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Poisson, Judgement::Holds), "{}", verdict.because);
+}
+
+#[test]
+fn late_and_unsent_launches_are_not_believed() {
+    let mut run = Recording { intent_known: true, format: "run".into(), ..poisson(1000, 100.0, 1) };
+    for event in run.events.iter_mut().step_by(50) {
+        event.sent = event.sent.map(|sent| sent + Nanos::from_millis(30));
+        event.done = event.done.map(|done| done + Nanos::from_millis(30));
+    }
+    let verdict = verify(&run, &Ask::default());
+    let late = verdict.lateness.unwrap();
+    assert_eq!((late.p99_us, late.unsent), (30_000.0, 0));
+    assert_eq!(verdict.judgement, Judgement::Fails);
+    assert!(verdict.because.contains("lateness"), "{}", verdict.because);
+
+    let mut run = Recording { intent_known: true, format: "run".into(), ..poisson(1000, 100.0, 1) };
+    for event in run.events.iter_mut().step_by(20) {
+        *event = Event::at(event.intended);
+    }
+    let verdict = verify(&run, &Ask::default());
+    assert_eq!(verdict.judgement, Judgement::Fails);
+    assert!(verdict.warnings.iter().any(|warning| warning.doubt.contains("never sent")), "{:?}", verdict.warnings);
+}
+
+#[test]
+fn appended_runs_are_judged_one_by_one() {
+    let run = |seed, from: f64| {
+        let mut run = poisson(1000, 50.0, seed);
+        for event in &mut run.events {
+            let sent = event.intended + Nanos((from * S) as u64);
+            (event.intended, event.sent, event.done) = (sent, Some(sent), Some(sent + Nanos(1000)));
+        }
+        run.events
+    };
+    for (first, second) in [(0.0, 400.0), (100_000.0, 0.0), (0.0, 0.0)] {
+        let events = [run(1, first), run(2, second)].concat();
+        let verdict = verify(&Recording { events, ..poisson(1, 1.0, 1) }, &Ask::default());
+        assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::AppendedRuns, 2), "{first} {second}");
+        assert!(verdict.runs.iter().all(|run| run.judgement == Judgement::Holds));
+        assert_eq!(verdict.judgement, Judgement::Holds);
+    }
+}
+
+#[test]
+fn windows_and_failures_leave_out_what_they_say() {
+    let mut recording = launched((0..=100).map(|i| f64::from(i) * S));
+    recording.events[50].outcome = Outcome::HttpError;
+    let ask = Ask {
+        skip_first: Nanos::from_secs(10),
+        skip_last: Nanos::from_secs(20),
+        take: Some(Nanos::from_secs(60)),
+        ..Ask::default()
+    };
+    let verdict = verify(&recording, &ask);
+    // Both ends inclusive: 10, 11, ... 70.
+    assert_eq!((verdict.window.from_s, verdict.window.to_s), (10.0, 70.0));
+    assert_eq!((verdict.window.launches, verdict.window.left_out), (61, 40));
+    assert_eq!(verdict.launches.last().unwrap().n, 60);
+    let dropped = verify(&recording, &Ask { failures: Failures::Drop, ..ask });
+    assert_eq!((dropped.window.launches, dropped.launches.last().unwrap().max_ms), (60, 2000.0));
+}
+
+#[test]
+fn nothing_and_nonsense_get_a_verdict() {
+    for recording in [
+        Recording::default(),
+        Recording { events: vec![Event::at(Nanos(5))], ..Recording::default() },
+        launched([7.0]),
+        launched([7.0; 300]),
+        launched([0.0, 1.8e19]),
+        Recording { resolution: Nanos::from_secs(1), ..launched((0..90).map(|i| f64::from(i / 30) * S)) },
+    ] {
+        let verdict = verify(&recording, &Ask { by_threads: true, ..Ask::default() });
+        assert!(serde_json::to_string(&verdict).unwrap().contains("offered.verify/1"));
+        assert_ne!(verdict.judgement, Judgement::Holds);
+    }
+}
+
+#[test]
+fn the_document_has_the_agreed_keys() {
+    let document = serde_json::to_value(verify(&poisson(500, 10.0, 1), &Ask::default())).unwrap();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    for key in [
+        "schema",
+        "source",
+        "window",
+        "launches",
+        "responses",
+        "first_byte",
+        "sizes",
+        "by_threads",
+        "queue",
+        "tests",
+        "dispersion",
+        "pattern",
+        "judgement",
+        "warnings",
+        "runs",
+    ] {
+        assert!(keys(&document).contains(&key.to_owned()), "{key}");
+    }
+    for key in [
+        "label",
+        "n",
+        "rate_per_s",
+        "median_ms",
+        "mean_ms",
+        "sdev_ms",
+        "cov",
+        "cov_low",
+        "cov_high",
+        "p90_ms",
+        "p95_ms",
+        "p99_ms",
+        "min_ms",
+        "max_ms",
+    ] {
+        assert!(keys(&document["launches"][0]).contains(&key.to_owned()), "{key}");
+    }
+    for key in ["name", "statistic", "p", "estimate", "low", "high", "judgement"] {
+        assert!(keys(&document["tests"][0]).contains(&key.to_owned()), "{key}");
+    }
+    assert_eq!(keys(&document["dispersion"][0]).len(), 4);
+    assert_eq!(document["pattern"], "poisson");
+    assert_eq!(document["judgement"], "holds");
+    assert_eq!(document["launches"].as_array().unwrap().last().unwrap()["label"], "Total");
+}
+
+/// The paper's run 1830, headerless JMeter CSV; `None`, said aloud, where the file is not at hand.
+fn run_1830() -> Option<Recording> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/jmeter_1830_AggRpt.csv");
+    let Ok(text) =
+        std::fs::read_to_string(path).or_else(|_| std::fs::read_to_string(path.replace("/../../../", "/../../../../")))
+    else {
+        eprintln!("skipped: {path} is not there");
+        return None;
+    };
+    let mut labels: Vec<String> = Vec::new();
+    let events = text.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [sent, elapsed, label, _, _, thread, _, success, bytes, first_byte] = cells[..] else { return None };
+        let label = labels.iter().position(|known| known == label).unwrap_or_else(|| {
+            labels.push(label.to_owned());
+            labels.len() - 1
+        });
+        let sent = Nanos::from_millis(sent.parse().ok()?);
+        let after = |ms: &str| Some(sent + Nanos::from_millis(ms.parse().ok()?));
+        Some(Event {
+            sent: Some(sent),
+            first_byte: after(first_byte),
+            done: after(elapsed),
+            label: label as u16,
+            session: thread.rsplit('-').next()?.parse().ok()?,
+            outcome: if success == "true" { Outcome::Ok } else { Outcome::HttpError },
+            bytes_in: bytes.parse().ok()?,
+            ..Event::at(sent)
+        })
+    });
+    Some(Recording {
+        events: events.collect(),
+        labels: labels.clone(),
+        format: "jtl-csv".into(),
+        resolution: Nanos::from_millis(1),
+        sessions_known: true,
+        ..Recording::default()
+    })
+}
+
+#[test]
+fn the_papers_run_gives_the_papers_numbers() {
+    let Some(recording) = run_1830() else { return };
+    let ask = Ask {
+        skip_first: Nanos::from_secs(120),
+        take: Some(Nanos::from_secs(1200)),
+        by_threads: true,
+        ..Ask::default()
+    };
+    let verdict: Verdict = verify(&recording, &ask);
+    let row = |label: &str| verdict.launches.iter().find(|row| row.label == label).unwrap();
+    let digits = |x: f64| format!("{x:.2}");
+    // Figure 13 of Brady and Gunther.
+    let total = row("Total");
+    assert_eq!(
+        (total.n, digits(total.mean_ms), digits(total.sdev_ms), digits(total.cov)),
+        (38072, "31.52".into(), "31.59".into(), "1.00".into())
+    );
+    assert_eq!((total.p90_ms, total.p95_ms, total.p99_ms, total.max_ms), (73.0, 94.0, 143.0, 435.0));
+    let home = row("010_Home");
+    assert_eq!((home.n, digits(home.mean_ms), digits(home.sdev_ms)), (10026, "119.68".into(), "119.18".into()));
+    let statistics = row("040_Statistics");
+    assert_eq!(
+        (statistics.n, digits(statistics.mean_ms), digits(statistics.sdev_ms), digits(statistics.cov)),
+        (2573, "465.92".into(), "458.19".into(), "0.98".into())
+    );
+    let answers = verdict.responses.last().unwrap();
+    assert_eq!((answers.n, digits(answers.mean_ms), digits(answers.sdev_ms)), (38073, "52.74".into(), "155.39".into()));
+    assert_eq!((answers.p90_ms, answers.p95_ms, answers.p99_ms), (25.0, 607.0, 633.0));
+    assert_eq!(digits(answers.kb_per_s.unwrap()), "1910.16");
+    // Figure 15.
+    for (threads, cov) in [(1, "0.56"), (2, "0.73"), (3, "0.80"), (50, "0.99"), (200, "1.00")] {
+        let row = verdict.by_threads.iter().find(|row| row.threads == threads).unwrap();
+        assert_eq!(digits(row.cov), cov, "{threads} threads");
+    }
+    // Closed, 200 users thinking 0 to 12.5 s: a CoV of 1, but the dispersion of counts tends to 1/3.
+    assert_eq!(verdict.queue.users_seen, Some(200));
+    assert!((verdict.queue.think_ms.unwrap() - 6250.0).abs() < 50.0, "{:?}", verdict.queue);
+    assert!((verdict.dispersion.last().unwrap().idc - 1.0 / 3.0).abs() < 0.15);
+    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::TooEven, Judgement::Fails), "{}", verdict.because);
+    let think = Law::uniform(0.0, 12.5).unwrap();
+    let meant = verify(&recording, &Ask { meant: Meant::Closed { users: 200, think }, ..ask });
+    assert_eq!(meant.judgement, Judgement::Holds, "{:#?}", meant.tests);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_verdict() {
+    let recording = in_ms(poisson(500, 800.0, 3));
+    let text = || serde_json::to_string(&verify(&recording, &Ask::default())).unwrap();
+    assert_eq!(text(), text());
+}

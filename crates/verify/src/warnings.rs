@@ -1,0 +1,143 @@
+//! Warnings: what to doubt about this recording, and what to do about it, in the terms of Brady and Gunther's principles.
+
+use offered_model::Recording;
+
+use crate::ask::Ask;
+use crate::judge::is_poisson;
+use crate::meant::Meant;
+use crate::pattern::{Look, span};
+use crate::stream::{FEWEST_GAPS, Stream};
+use crate::verdict::{Lateness, Pattern, Queue, Warning};
+
+/// R / (R + Z) above this: the users spend so much of their time waiting that they launch in step with the server.
+const HIGH_RORT: f64 = 0.1;
+/// Ticks coarser than this share of the mean gap hide what happens inside them.
+const COARSE: f64 = 0.2;
+
+fn warning(doubt: impl Into<String>, remedy: impl Into<String>) -> Warning {
+    Warning { doubt: doubt.into(), remedy: remedy.into() }
+}
+
+/// Doubts about the file itself.
+pub(crate) fn of_source(recording: &Recording) -> Vec<Warning> {
+    let mut all: Vec<Warning> = recording
+        .notes
+        .iter()
+        .map(|note| warning(note.clone(), "judge what is there with that in mind, or record the run again"))
+        .collect();
+    if recording.unreadable > 0 {
+        let first = recording.complaints.first().map_or_else(String::new, |first| format!(", the first: {first}"));
+        all.push(warning(
+            format!("{} rows could not be read{first}", recording.unreadable),
+            "look at those rows: launches that are missing make gaps that never were",
+        ));
+    }
+    all
+}
+
+/// Doubts about the launches.
+pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look) -> Vec<Warning> {
+    let n = stream.gaps.len();
+    let mut all = Vec::new();
+    let needed = (1.96 / ask.tolerance).powi(2).ceil();
+    if !stream.is_long_enough() {
+        all.push(warning(
+            look.because.clone(),
+            format!(
+                "judge a run of more than {FEWEST_GAPS} launches and ticks; {needed} tell a CoV to {:.2}",
+                ask.tolerance
+            ),
+        ));
+    } else if (n as f64) < needed {
+        all.push(warning(
+            format!("{n} gaps tell the CoV only to {:.2}: smaller deviations go unseen", 1.96 / (n as f64).sqrt()),
+            format!("run until {needed} launches are made to tell it to {:.2}", ask.tolerance),
+        ));
+    }
+    if stream.is_long_enough() && stream.tick > COARSE * stream.mean_gap() && stream.tick > 1.0 {
+        all.push(warning(
+            format!(
+                "stamps are whole ticks of {} and the mean gap is {}: bunching inside a tick cannot be seen",
+                span(stream.tick),
+                span(stream.mean_gap())
+            ),
+            "have the tool write finer stamps",
+        ));
+    }
+    if is_poisson(&ask.meant) {
+        all.extend(of_pattern(look));
+    }
+    all
+}
+
+/// The remedy for each pattern that is not Poisson.
+fn of_pattern(look: &Look) -> Option<Warning> {
+    let remedy = match look.pattern {
+        Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew | Pattern::AppendedRuns => return None,
+        Pattern::Clockwork => {
+            "queues meet no chance at all and responses come out too short; ask the tool for exponential gaps"
+        }
+        Pattern::Bunched if look.bunches.is_some_and(|found| found.spacing_cov < 0.5) => {
+            "the workers share a ticker; give each a random schedule of its own, or use one global open schedule"
+        }
+        Pattern::Bunched => {
+            "requests are launched together (pages with parallel objects, retries, shared wake-ups); launch them singly, or \
+             say that batches are meant"
+        }
+        Pattern::TooEven => {
+            "more users who think longer, N/Z unchanged (Principle A), and exponential think times; or open arrivals"
+        }
+        Pattern::OverDispersed => {
+            "judge only the steady part (--skip-first, --skip-last); if it stays, the generator stalls and catches up, or \
+             its users queue behind long responses: more users who think longer, N/Z unchanged (Principle A)"
+        }
+    };
+    Some(warning(look.because.clone(), remedy))
+}
+
+/// Doubts about the queue: users who wait rather than think.
+pub(crate) fn of_queue(ask: &Ask, queue: &Queue) -> Vec<Warning> {
+    let mut all = Vec::new();
+    if let Some(rort) = queue.rort.filter(|&rort| rort > HIGH_RORT) {
+        all.push(warning(
+            format!(
+                "users spend {:.0} % of their time waiting for answers (RoRT {rort:.2}): their launches follow the server, \
+                 single threads line up behind long responses",
+                100.0 * rort
+            ),
+            "more users who think longer, with N/Z unchanged: RoRT falls and launches become independent (Principle A)",
+        ));
+    }
+    let asked = match &ask.meant {
+        Meant::Closed { users, .. } => Some(*users),
+        _ => queue.users_seen,
+    };
+    if let (Some(asked), Some(users)) = (asked, queue.users)
+        && (users / asked as f64 - 1.0).abs() > 0.1
+        && ask.meant != Meant::PartlyOpen
+    {
+        all.push(warning(
+            format!("Little's law makes {users:.1} users of lambda (R + Z), but {asked} were seen"),
+            "leave out ramp-up and ramp-down (--skip-first, --skip-last); if it stays, the users do not all work all the time",
+        ));
+    }
+    all
+}
+
+/// Doubts about the generator's punctuality.
+pub(crate) fn of_lateness(ask: &Ask, lateness: &Lateness) -> Vec<Warning> {
+    let mut all = Vec::new();
+    if lateness.p99_us > ask.late_tolerance.as_micros_f64() {
+        all.push(warning(
+            format!("one launch in a hundred was more than {} late", span(lateness.p99_us * 1e3)),
+            "the generator is saturated: lower the rate, add threads, or share the load among machines",
+        ));
+    }
+    if lateness.unsent > 0 {
+        all.push(warning(
+            format!("{} launches of {} were never sent", lateness.unsent, lateness.unsent + lateness.n),
+            "raise the limits on connections and requests in flight, or lower the rate: unsent load was not offered",
+        ));
+    }
+    all
+}
