@@ -49,3 +49,21 @@ pub(crate) fn code(done: Result<Exit, Failure>) -> ExitCode {
     eprintln!("error: {}", why.replace('\n', " "));
     ExitCode::from(code)
 }
+
+/// Help and version go to stdout; wrong use is one `error:` line like any other, with where to read more.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        print!("{text}");
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        eprint!("{text}");
+        return ExitCode::from(2);
+    }
+    // clap tells the error, then hints, then the usage; the first two in one line.
+    let told = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let told: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
+    eprintln!("{}; see --help", told.join(" "));
+    ExitCode::from(2)
+}

@@ -4,7 +4,11 @@
 //! is one line that says what to do.
 
 mod exit;
+mod file;
+mod run;
 mod table;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -19,10 +23,17 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Verb {}
+enum Verb {
+    Run(run::Args),
+}
 
-fn main() -> std::process::ExitCode {
-    let cli = Cli::parse();
-    let done: Result<Exit, Failure> = match cli.verb {};
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(&error),
+    };
+    let done: Result<Exit, Failure> = match &cli.verb {
+        Verb::Run(args) => run::run(args),
+    };
     exit::code(done)
 }

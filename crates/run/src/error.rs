@@ -16,6 +16,14 @@ pub enum Error {
         /// What the resolver said.
         why: io::Error,
     },
+    /// Nobody listens at the target.
+    #[error("nobody answers at {place}: {why}; start the server, or check host and port")]
+    Nobody {
+        /// Where.
+        place: String,
+        /// What the system said.
+        why: String,
+    },
     /// A path, header or body that cannot be sent.
     #[error("request `{name}`: {why}")]
     Request {

@@ -23,7 +23,7 @@ pub struct Generator {
     workload: Workload,
     share: Share,
     threads: u16,
-    load: Load,
+    carrier: Carrier,
     stop: Arc<AtomicBool>,
     live: Arc<[Live]>,
 }
@@ -36,6 +36,12 @@ pub enum Load {
     Nobody(Law),
 }
 
+/// The same, prepared.
+enum Carrier {
+    Target(Setup),
+    Nobody(Law),
+}
+
 /// What one thread did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worker {
@@ -45,6 +51,13 @@ pub struct Worker {
     pub busy: Nanos,
     /// Processor time, spinning included.
     pub cpu: Nanos,
+}
+
+impl Worker {
+    /// The share of its time in which it was busy, 0 to 1.
+    pub fn busy_share(&self) -> f64 {
+        if self.elapsed == Nanos::ZERO { 0.0 } else { self.busy.as_secs_f64() / self.elapsed.as_secs_f64() }
+    }
 }
 
 /// What a run leaves besides its events.
@@ -62,7 +75,7 @@ impl Generator {
     /// Prepares `share` of `workload`.
     ///
     /// # Errors
-    /// Limits that leave a thread with nothing.
+    /// No target, a name that cannot be resolved, a request that cannot be made, or limits that leave a thread with nothing.
     pub fn new(workload: Workload, share: Share, load: Load) -> Result<Self, Error> {
         let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
         let threads = workload.generator.threads.unwrap_or_else(|| suggested(&workload, share).min(cores));
@@ -73,8 +86,23 @@ impl Generator {
                 }
             }
         }
+        let carrier = match load {
+            Load::Target => Carrier::Target(Setup::new(&workload)?),
+            Load::Nobody(response) => Carrier::Nobody(response),
+        };
         let live = (0..threads).map(|_| Live::default()).collect();
-        Ok(Self { workload, share, threads, load, stop: Arc::default(), live })
+        Ok(Self { workload, share, threads, carrier, stop: Arc::default(), live })
+    }
+
+    /// Whether anybody answers at the target's door: connects once, sends nothing.
+    ///
+    /// # Errors
+    /// Nobody does.
+    pub fn knock(&self) -> Result<(), Error> {
+        match &self.carrier {
+            Carrier::Target(setup) => setup.knock(),
+            Carrier::Nobody(_) => Ok(()),
+        }
     }
 
     /// How many threads launch.
@@ -97,16 +125,16 @@ impl Generator {
     /// soon as everything is in place; `begun` is told the clock.
     ///
     /// # Errors
-    /// The target cannot be resolved, a request cannot be made, or the system has no room for another poller.
+    /// The system has no room for another poller.
     pub fn run<S: Sink>(
         &self,
         start_at: Option<Nanos>,
         mut sink: impl FnMut() -> S,
         begun: impl FnOnce(Clock),
     ) -> Result<(Done, Vec<S>), Error> {
-        let response = match &self.load {
-            Load::Nobody(response) => response,
-            Load::Target => return self.run_for_real(start_at, sink, begun),
+        let response = match &self.carrier {
+            Carrier::Nobody(response) => response,
+            Carrier::Target(setup) => return self.run_for_real(setup, start_at, sink, begun),
         };
         let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
         let workers = sinks.iter_mut().zip(0..self.threads).map(|(sink, thread)| {
@@ -119,11 +147,11 @@ impl Generator {
 
     fn run_for_real<S: Sink>(
         &self,
+        setup: &Setup,
         start_at: Option<Nanos>,
         mut sink: impl FnMut() -> S,
         begun: impl FnOnce(Clock),
     ) -> Result<(Done, Vec<S>), Error> {
-        let setup = Setup::new(&self.workload)?;
         let spin = match self.workload.generator.precision {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,

@@ -21,6 +21,7 @@ pub struct Recorder(Sender<Message>);
 #[derive(Debug)]
 enum Message {
     Events(Vec<Event>),
+    Flush(Sender<()>),
     Finish { run_json: serde_json::Value, done: Sender<Result<(), Error>> },
 }
 
@@ -38,6 +39,16 @@ impl Recorder {
     /// [`Error::Ended`]: the recorder was finished before, these events are not kept.
     pub fn record(&self, events: Vec<Event>) -> Result<(), Error> {
         self.0.send(Message::Events(events)).map_err(|_| Error::Ended)
+    }
+
+    /// Waits until what was recorded before this call can be read back.
+    ///
+    /// # Errors
+    /// [`Error::Ended`]: the recorder was finished before.
+    pub fn flush(&self) -> Result<(), Error> {
+        let (done, answer) = channel();
+        self.0.send(Message::Flush(done)).map_err(|_| Error::Ended)?;
+        answer.recv().map_err(|_| Error::Ended)
     }
 
     /// Writes what was recorded before this call, then `run.json`, and waits until that is done.
@@ -67,6 +78,11 @@ impl Keeper {
         loop {
             match inbox.recv_timeout(Duration::from_nanos(PART.0)) {
                 Ok(Message::Events(events)) => self.keep(events),
+                Ok(Message::Flush(done)) => {
+                    self.rotate();
+                    // Whoever asked may be gone.
+                    let _ = done.send(());
+                }
                 Ok(Message::Finish { run_json, done }) => {
                     // Whoever asked may be gone; there is nobody else to tell.
                     let _ = done.send(self.finish(&run_json));
@@ -136,6 +152,8 @@ mod tests {
                 });
             }
         });
+        recorder.flush().unwrap();
+        assert_eq!(read(&path, &ReadOptions::default()).unwrap().events.len(), 12_000);
         let late = recorder.clone();
         recorder.finish(serde_json::json!({"seed": 1})).unwrap();
         let recording = read(&path, &ReadOptions::default()).unwrap();

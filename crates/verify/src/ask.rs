@@ -1,6 +1,7 @@
 //! What is asked about a recording.
 
-use offered_model::{Nanos, Seed};
+use offered_model::workload::Sessions;
+use offered_model::{Nanos, Seed, Workload};
 
 use crate::meant::Meant;
 
@@ -47,6 +48,23 @@ impl Default for Ask {
             late_tolerance: Nanos::from_millis(10),
             seed: Seed(1),
         }
+    }
+}
+
+impl Ask {
+    /// Whether a run of `workload` (all of it, or the given fraction of it) was as it meant, in the part that counts.
+    pub fn of(workload: &Workload, fraction: f64) -> Self {
+        let (from, to) = (workload.skip_first, workload.duration - workload.skip_last);
+        let rate_per_s = match &workload.sessions {
+            Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => {
+                let expected = schedule.rate.cumulative(to) - schedule.rate.cumulative(from);
+                Some(expected / (to - from).as_secs_f64() * fraction)
+            }
+            Sessions::Closed(_) => None,
+        };
+        let (meant, seed) = (Meant::of(workload), workload.seed);
+        let (skip_first, skip_last) = (workload.skip_first, workload.skip_last);
+        Self { meant, rate_per_s, skip_first, skip_last, seed, ..Self::default() }
     }
 }
 

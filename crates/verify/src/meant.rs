@@ -1,6 +1,8 @@
 //! What the launches were meant to be, and what theory expects of it.
 
-use offered_model::Law;
+use offered_model::arrivals::{Batch, Process, Schedule};
+use offered_model::workload::{Closed, Sessions};
+use offered_model::{Law, Workload};
 
 /// What the launches were meant to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,34 @@ pub enum Meant {
 }
 
 impl Meant {
+    /// What `workload` meant.
+    pub fn of(workload: &Workload) -> Self {
+        match &workload.sessions {
+            Sessions::Closed(Closed { users, think, .. }) => Self::Closed { users: *users, think: think.clone() },
+            Sessions::Open(schedule) => Self::of_schedule(schedule),
+            Sessions::PartlyOpen { schedule, .. } => match Self::of_schedule(schedule) {
+                Self::Poisson => Self::PartlyOpen,
+                other => Self::Other(format!("partly-open, sessions {}", other.name())),
+            },
+        }
+    }
+
+    fn of_schedule(schedule: &Schedule) -> Self {
+        if schedule.rate.as_constant().is_none() {
+            return Self::Other("a changing rate".into());
+        }
+        if schedule.batch != Batch::Single {
+            return Self::Other("batches".into());
+        }
+        match &schedule.process {
+            Process::Poisson => Self::Poisson,
+            Process::Constant => Self::Constant,
+            Process::FixedCount => Self::FixedCount,
+            Process::Renewal(law) => Self::Renewal { cov: law.scv().sqrt() },
+            Process::Modulated(_) => Self::Other("a modulated rate".into()),
+        }
+    }
+
     /// Its name in the verdict.
     pub fn name(&self) -> String {
         match self {

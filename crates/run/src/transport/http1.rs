@@ -54,6 +54,14 @@ impl Setup {
         })
     }
 
+    /// Connects once and hangs up.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub(crate) fn knock(&self) -> Result<(), Error> {
+        self.addresses.knock(self.connect_timeout)
+    }
+
     /// Resolves the target's name again.
     pub(crate) fn resolve_again(&self) {
         self.addresses.again();

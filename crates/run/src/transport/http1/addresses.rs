@@ -2,11 +2,13 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use offered_model::Nanos;
 use offered_model::workload::Address;
 
 use crate::Error;
@@ -40,6 +42,22 @@ impl Addresses {
     pub(crate) fn again(&self) {
         let found = lookup(&self.address).map_err(|error| error.to_string());
         *self.places.write().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
+    }
+
+    /// Connects to one place, within `timeout`, and hangs up.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub(crate) fn knock(&self, timeout: Nanos) -> Result<(), Error> {
+        let place = self.next().map_err(|why| Error::Nobody { place: "the target".to_owned(), why })?;
+        let (name, knocked) = match place {
+            Place::Tcp(address) => {
+                let timeout = Duration::from_nanos(timeout.0.max(1));
+                (address.to_string(), TcpStream::connect_timeout(&address, timeout).map(drop))
+            }
+            Place::Unix(path) => (path.display().to_string(), UnixStream::connect(path).map(drop)),
+        };
+        knocked.map_err(|why| Error::Nobody { place: name, why: why.to_string() })
     }
 
     /// The place of the next connection, or why the name could not be resolved.

@@ -1,0 +1,199 @@
+//! `offered run`: launches a workload and says whether to believe what came of it.
+
+mod progress;
+mod quick;
+mod sink;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use offered_model::{Event, Law, Nanos, Recording, Share, Workload};
+use offered_run::{Done, Generator, Load};
+use offered_store::{ReadOptions, Recorder, Writer};
+use offered_verify::{Ask, Verdict, verify};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure};
+use sink::Sink;
+pub(crate) use summary::Summary;
+
+const EXAMPLES: &str = "\
+Examples:
+  offered run http://127.0.0.1:8080/ --open 1000/s --duration 10s
+  offered run http://127.0.0.1:8080/ --open 200/s --arrivals gamma:1.5 --out runs/bursty
+  offered run http://127.0.0.1:8080/ --closed 200 --think exponential:5s --ramp 10s
+  offered run http://127.0.0.1:8080/ --partly-open 50/s --stay 0.8 --think exponential:2s
+  offered run workload.toml --out runs/1 --json
+  offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
+  offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
+
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result.";
+
+/// Launch a workload and say whether to believe what came of it
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    quick: quick::Quick,
+    /// Write the run to this new directory: workload.toml, run.json, events/*.parquet
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON document (schema offered.run/1) instead of the tables
+    #[arg(long)]
+    json: bool,
+    /// Launch only the second of eight equal parts of the run (`2/8`); all parts together are exactly the whole
+    #[arg(long, value_name = "K/N")]
+    share: Option<Share>,
+    /// Begin at this instant (RFC 3339, UTC), the same for all parts of a run
+    #[arg(long, value_name = "TIME")]
+    start_at: Option<String>,
+    /// Send nothing: play the workload on a virtual clock against response times of this law
+    #[arg(long, value_name = "LAW", num_args = 0..=1, default_missing_value = "constant:10ms")]
+    dry_run: Option<Law>,
+    /// No progress on stderr
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let (text, workload) = args.quick.workload(args.share.is_some())?;
+    let start_at = args.start_at.as_deref().map(instant).transpose()?;
+    if args.out.as_ref().is_some_and(|out| out.exists()) {
+        let out = args.out.as_ref().map_or("", |out| out.to_str().unwrap_or(""));
+        return Err(Failure::input(format!(
+            "{out} exists already; a recorded run is never overwritten, choose another --out"
+        )));
+    }
+    let load = args.dry_run.clone().map_or(Load::Target, Load::Nobody);
+    let share = args.share.unwrap_or(Share::ALL);
+    let generator = Generator::new(workload.clone(), share, load).map_err(of_run)?;
+    if args.dry_run.is_none() && start_at.is_none() {
+        generator.knock().map_err(Failure::stopped)?;
+    }
+    stop_on_signals(&generator.stop())?;
+    let store = args.out.as_deref().map(|out| Store::create(out, &text, &workload)).transpose()?;
+    let (done, sinks) = launch(args, &generator, start_at, store.as_ref())?;
+    let recording = recording(&workload, sinks, store.as_ref())?;
+    let verdict = verify(&recording, &Ask { path: name(args), ..Ask::of(&workload, share.fraction()) });
+    let mut summary = Summary::new(&workload, share, &recording, &done, &verdict);
+    summary.out = args.out.as_ref().map(|out| out.display().to_string());
+    if let Some(store) = store {
+        store.finish(&summary, &verdict, &done, share, generator.threads())?;
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&summary).map_err(Failure::stopped)?);
+    } else {
+        print!("{}", summary::Page { summary: &summary, verdict: &verdict, workload: &workload });
+    }
+    Ok(if summary.believable() { Exit::Done } else { Exit::Doubtful })
+}
+
+fn name(args: &Args) -> String {
+    args.out.as_ref().map_or_else(|| args.quick.target.clone(), |out| out.display().to_string())
+}
+
+/// Launches everything, with progress on stderr meanwhile.
+fn launch(
+    args: &Args,
+    generator: &Generator,
+    start_at: Option<Nanos>,
+    store: Option<&Store>,
+) -> Result<(Done, Vec<Sink>), Failure> {
+    let watch = generator.watch();
+    let mut shown = None;
+    let sink = || store.map_or_else(|| Sink::Memory(Vec::new()), |store| Sink::Disk(store.recorder.clone()));
+    let outcome = generator.run(start_at, sink, |clock| {
+        shown = (!args.quiet && args.dry_run.is_none()).then(|| progress::Shown::start(clock, watch));
+    });
+    drop(shown);
+    outcome.map_err(of_run)
+}
+
+/// The recording of what happened: read back from disk where it was written, so that what is judged is what is kept.
+fn recording(workload: &Workload, sinks: Vec<Sink>, store: Option<&Store>) -> Result<Recording, Failure> {
+    if let Some(store) = store {
+        store.recorder.flush().map_err(Failure::stopped)?;
+        let mut recording = offered_store::read(&store.path, &ReadOptions::default()).map_err(Failure::stopped)?;
+        recording.notes.clear(); // that there is no run.json yet
+        return Ok(recording);
+    }
+    let events: Vec<Event> = sinks.into_iter().flat_map(Sink::into_events).collect();
+    Ok(Recording {
+        events,
+        labels: workload.labels(),
+        format: "run".to_owned(),
+        resolution: Nanos(1),
+        intent_known: true,
+        sessions_known: true,
+        ..Recording::default()
+    })
+}
+
+/// A run directory being written.
+struct Store {
+    path: PathBuf,
+    recorder: Recorder,
+}
+
+impl Store {
+    fn create(path: &Path, text: &str, workload: &Workload) -> Result<Self, Failure> {
+        let writer = Writer::create(path, text, workload.labels()).map_err(Failure::input)?;
+        Ok(Self { path: path.to_owned(), recorder: Recorder::start(writer) })
+    }
+
+    fn finish(
+        self,
+        summary: &Summary,
+        verdict: &Verdict,
+        done: &Done,
+        share: Share,
+        threads: u16,
+    ) -> Result<(), Failure> {
+        let machine = rustix::system::uname();
+        let run = json!({
+            "schema": "offered.run-directory/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "started_unix_ns": done.started.0,
+            "share": share.to_string(),
+            "threads": threads,
+            "machine": {
+                "name": machine.nodename().to_string_lossy(),
+                "system": format!("{} {}", machine.sysname().to_string_lossy(), machine.release().to_string_lossy()),
+                "arch": machine.machine().to_string_lossy(),
+                "cores": std::thread::available_parallelism().map_or(0, usize::from),
+            },
+            "summary": summary,
+            "verdict": verdict,
+        });
+        self.recorder.finish(run).map_err(Failure::stopped)
+    }
+}
+
+/// The first Ctrl-C (or SIGTERM) stops cleanly and still reports; the second leaves at once.
+fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::flag;
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the second signal finds the flag set by the first.
+        flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(Failure::stopped)?;
+        flag::register(signal, stop.clone()).map_err(Failure::stopped)?;
+    }
+    Ok(())
+}
+
+fn of_run(error: offered_run::Error) -> Failure {
+    match error {
+        offered_run::Error::System(_) | offered_run::Error::Resolve { .. } => Failure::stopped(error),
+        _ => Failure::input(error),
+    }
+}
+
+/// An RFC 3339 instant, since the Unix epoch.
+fn instant(text: &str) -> Result<Nanos, Failure> {
+    let wrong = || Failure::input(format!("`{text}` is not an instant; write for example 2026-12-01T10:00:00Z"));
+    let timestamp: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
+    u64::try_from(timestamp.as_nanosecond()).map(Nanos).map_err(|_| wrong())
+}

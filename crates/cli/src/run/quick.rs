@@ -1,0 +1,251 @@
+//! The quick form: flags for people who know wrk, hey, vegeta or oha, written out as the workload file they stand for.
+//!
+//! There is one way to say a workload, its TOML text. Flags are edits of that text (an empty one for a URL), which is then read
+//! like any other and kept with the run.
+
+use std::path::Path;
+
+use offered_model::{Law, Workload};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
+
+use crate::exit::Failure;
+use crate::file;
+
+/// The flags that say a workload.
+#[derive(clap::Args)]
+pub(crate) struct Quick {
+    /// A URL (http://host:port/path or unix:/run/app.sock:/path) or a workload file
+    pub(crate) target: String,
+
+    /// Open: so many requests a second arrive whatever the server does
+    #[arg(long, value_name = "RATE", group = "model", help_heading = "System model")]
+    open: Option<String>,
+    /// Closed: so many users, each waiting for its answer before it thinks and asks again
+    #[arg(long, value_name = "USERS", group = "model", help_heading = "System model")]
+    closed: Option<u64>,
+    /// Partly-open: so many sessions a second arrive, make a few requests and leave
+    #[arg(long, value_name = "RATE", group = "model", help_heading = "System model")]
+    partly_open: Option<String>,
+    /// The pattern of arrivals: poisson, constant, poisson-fixed-count, or gamma:COV
+    #[arg(long, value_name = "PROCESS", help_heading = "System model")]
+    arrivals: Option<String>,
+    /// After each answer a session stays with this probability (partly-open)
+    #[arg(long, value_name = "P", help_heading = "System model")]
+    stay: Option<f64>,
+    /// The law of think times: exponential:5s, uniform:0s,12.5s, constant:2s, ... (closed, partly-open)
+    #[arg(long, value_name = "LAW", help_heading = "System model")]
+    think: Option<Law>,
+    /// Users start one after another over this time (closed)
+    #[arg(long, value_name = "TIME", help_heading = "System model")]
+    ramp: Option<String>,
+
+    /// How long launches are meant [default with a URL: 10s]
+    #[arg(short, long, value_name = "TIME", help_heading = "Test")]
+    duration: Option<String>,
+    /// Leave so much at the start out of the statistics
+    #[arg(long, value_name = "TIME", help_heading = "Test")]
+    skip_first: Option<String>,
+    /// Leave so much at the end out of the statistics
+    #[arg(long, value_name = "TIME", help_heading = "Test")]
+    skip_last: Option<String>,
+    /// The number from which every random choice follows [default: a new one, recorded]
+    #[arg(long, help_heading = "Test")]
+    seed: Option<u64>,
+    /// What to do with launches that cannot be sent on time: send them late, or skip (and count) them
+    #[arg(long, value_parser = ["send", "skip"], help_heading = "Test")]
+    late: Option<String>,
+
+    /// A header of every request (`Name: value`); may be repeated
+    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request")]
+    headers: Vec<String>,
+    /// The method
+    #[arg(short = 'X', long, value_parser = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"], ignore_case = true, help_heading = "Request")]
+    method: Option<String>,
+    /// The body, or @FILE to read it; {session} and {sequence} are filled in
+    #[arg(long, value_name = "TEXT", help_heading = "Request")]
+    body: Option<String>,
+
+    /// How many threads launch [default: as many as the rate needs]
+    #[arg(short, long, value_name = "N", help_heading = "Generator")]
+    threads: Option<u16>,
+    /// At most so many connections; launches that find none are counted as unsent
+    #[arg(short, long, value_name = "N", help_heading = "Generator")]
+    connections: Option<u32>,
+    /// At most so many requests under way; launches beyond are counted as unsent
+    #[arg(long, value_name = "N", help_heading = "Generator")]
+    in_flight: Option<u32>,
+    /// How launches find a connection
+    #[arg(long, value_parser = ["pool", "per-session", "fresh"], help_heading = "Generator")]
+    reuse: Option<String>,
+    /// How threads wait: spin is exact to microseconds, sleep costs almost nothing
+    #[arg(long, value_parser = ["spin", "sleep"], help_heading = "Generator")]
+    precision: Option<String>,
+    /// The longest a connection may take to open [default: 5s]
+    #[arg(long, value_name = "TIME", help_heading = "Generator")]
+    connect_timeout: Option<String>,
+    /// The longest an answer may take [default: 30s]
+    #[arg(long, value_name = "TIME", help_heading = "Generator")]
+    timeout: Option<String>,
+}
+
+impl Quick {
+    /// The text of the workload, and the workload. One part of a `shared` run must know its seed: another would draw another.
+    pub(crate) fn workload(&self, shared: bool) -> Result<(String, Workload), Failure> {
+        let file = (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target));
+        let given = file.map(file::text).transpose()?;
+        let mut document: DocumentMut = match &given {
+            None => DocumentMut::new(),
+            // The reader's own words for what is wrong with it are better than the editor's.
+            Some(text) => match text.parse() {
+                Ok(document) => document,
+                Err(_) => {
+                    return Err(Workload::parse(text, &self.target, &file::beside(file))
+                        .err()
+                        .map_or_else(|| Failure::input(format!("{}: not a TOML file", self.target)), Failure::input));
+                }
+            },
+        };
+        self.edit(&mut document, file.is_some(), shared)?;
+        let text = document.to_string();
+        let workload = Workload::parse(&text, &self.target, &file::beside(file));
+        let workload = workload.map_err(|mistake| match file {
+            Some(_) => Failure::input(mistake),
+            None => Failure::input(mistake.what), // there is no file whose line would help
+        })?;
+        Ok((text, workload))
+    }
+
+    fn edit(&self, document: &mut DocumentMut, file: bool, shared: bool) -> Result<(), Failure> {
+        if self.seed.is_some() || !document.contains_key("seed") {
+            if shared && self.seed.is_none() {
+                return Err(Failure::input(
+                    "a share of a run needs the seed of the whole; write seed = 42 in the workload or give --seed 42",
+                ));
+            }
+            // TOML's integers have 63 bits.
+            let seed = self.seed.unwrap_or_else(|| offered_clock::unix_now().0 / 1000 % 1_000_000_000);
+            document["seed"] = value(i64::try_from(seed).map_err(|_| Failure::input("--seed must be below 2^63"))?);
+        }
+        let duration = self.duration.as_deref().or((!file).then_some("10s"));
+        for (key, text) in [
+            ("duration", duration),
+            ("skip_first", self.skip_first.as_deref()),
+            ("skip_last", self.skip_last.as_deref()),
+            ("late", self.late.as_deref()),
+        ] {
+            if let Some(text) = text {
+                document[key] = value(text);
+            }
+        }
+        self.model(document, file)?;
+        let text = |text: &Option<String>| text.as_deref().map(Value::from);
+        let number = |number: Option<u32>| number.map(|n| Value::from(i64::from(n)));
+        for (section, key, content) in [
+            ("target", "url", (!file).then(|| Value::from(&self.target))),
+            ("target", "reuse", text(&self.reuse)),
+            ("target", "connections", number(self.connections)),
+            ("target", "in_flight", number(self.in_flight)),
+            ("target", "connect_timeout", text(&self.connect_timeout)),
+            ("target", "response_timeout", text(&self.timeout)),
+            ("target", "headers", self.headers()?),
+            ("generator", "threads", number(self.threads.map(u32::from))),
+            ("generator", "precision", text(&self.precision)),
+        ] {
+            if let Some(content) = content {
+                table(document, section)?[key] = value(content);
+            }
+        }
+        if self.method.is_some() || self.body.is_some() {
+            self.request(document, file)?;
+        }
+        Ok(())
+    }
+
+    fn headers(&self) -> Result<Option<Value>, Failure> {
+        let mut headers = InlineTable::new();
+        for header in &self.headers {
+            let (name, content) = header.split_once(':').ok_or_else(|| {
+                Failure::input(format!("`{header}` is not a header; write for example -H 'Accept: text/html'"))
+            })?;
+            headers.insert(name.trim(), content.trim().into());
+        }
+        Ok((!headers.is_empty()).then(|| headers.into()))
+    }
+
+    /// The system model: `arrivals.open`, `.closed` or `.partly_open` with what belongs to it.
+    fn model(&self, document: &mut DocumentMut, file: bool) -> Result<(), Failure> {
+        let (name, first) = match (&self.open, self.closed, &self.partly_open) {
+            (Some(rate), ..) => ("open", ("rate", Value::from(rate))),
+            (_, Some(users), _) => ("closed", ("users", Value::from(users.min(i64::MAX as u64) as i64))),
+            (.., Some(rate)) => ("partly_open", ("rate", Value::from(rate))),
+            _ => {
+                let alone = [
+                    ("--arrivals", self.arrivals.is_some()),
+                    ("--stay", self.stay.is_some()),
+                    ("--think", self.think.is_some()),
+                    ("--ramp", self.ramp.is_some()),
+                ];
+                return match alone.into_iter().find(|(_, given)| *given) {
+                    Some((flag, _)) => {
+                        Err(Failure::input(format!("{flag} goes with --open, --closed or --partly-open")))
+                    }
+                    None if file => Ok(()),
+                    None => Err(Failure::input("which load? give --open 100/s, --closed 50 or --partly-open 20/s")),
+                };
+            }
+        };
+        let mut model = InlineTable::new();
+        model.insert(first.0, first.1);
+        if let Some(process) = &self.arrivals {
+            let process = match process.split_once(':') {
+                Some(("gamma", cov)) => {
+                    let cov: f64 = cov.parse().map_err(|_| {
+                        Failure::input(format!("`{process}`: `{cov}` is not a CoV; write for example gamma:1.5"))
+                    })?;
+                    InlineTable::from_iter([("gamma", cov)]).into()
+                }
+                _ => Value::from(process),
+            };
+            model.insert("process", process);
+        }
+        if let Some(stay) = self.stay {
+            model.insert("stay", stay.into());
+        }
+        if let Some(think) = &self.think {
+            model.insert("think", think.to_string().parse().map_err(Failure::input)?);
+        }
+        if let Some(ramp) = &self.ramp {
+            model.insert("ramp", ramp.into());
+        }
+        table(document, "arrivals")?[name] = value(model);
+        Ok(())
+    }
+
+    /// The one request of a URL with a method or a body.
+    fn request(&self, document: &mut DocumentMut, file: bool) -> Result<(), Failure> {
+        if file {
+            return Err(Failure::input("--method and --body go with a URL; write them in the workload's [[request]]"));
+        }
+        let url: offered_model::workload::Url = self.target.parse()?;
+        let method = self.method.as_deref().unwrap_or("POST").to_lowercase();
+        let mut request = InlineTable::from_iter([(method.as_str(), url.path.as_str())]);
+        if let Some(body) = &self.body {
+            let body = match body.strip_prefix('@') {
+                Some(path) => file::text(Path::new(path))?,
+                None => body.clone(),
+            };
+            request.insert("body", body.into());
+        }
+        document["request"] = value(Array::from_iter([Value::from(request)]));
+        Ok(())
+    }
+}
+
+/// The table of that name, made if need be; an inline one is opened up.
+fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut Table, Failure> {
+    let item = document.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    if let Item::Value(Value::InlineTable(inline)) = item {
+        *item = Item::Table(std::mem::take(inline).into_table());
+    }
+    item.as_table_mut().ok_or_else(|| Failure::input(format!("`{name}` is not a table in the workload")))
+}

@@ -1,0 +1,195 @@
+//! The summary of a run: the document `offered.run/1`, and the page a person reads.
+
+mod page;
+
+pub(crate) use page::Page;
+
+use std::collections::BTreeMap;
+
+use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
+use offered_run::Done;
+use offered_stats::Summary as Numbers;
+use offered_verify::{Judgement, Verdict, Warning};
+use serde::Serialize;
+
+/// A thread that neither sleeps nor spins for more than this share of its time has no time left to be punctual.
+const SATURATED: f64 = 0.9;
+
+/// What a run came to. Counts are of the whole run; rates, times and arrivals leave out `skip_first` and `skip_last`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Summary {
+    schema: &'static str,
+    /// Launches (of the whole session) per second meant; `null` for a closed system, whose rate is the server's to give.
+    asked_rate_per_s: Option<f64>,
+    /// Launches per second that were sent.
+    offered_rate_per_s: Option<f64>,
+    launched: u64,
+    unsent: u64,
+    completed: u64,
+    outcomes: BTreeMap<&'static str, u64>,
+    /// done - intended.
+    response_ms: Option<Millis>,
+    /// done - sent.
+    service_ms: Option<Millis>,
+    /// sent - intended.
+    lateness_us: Option<Micros>,
+    arrivals: Arrivals,
+    queue: offered_verify::Queue,
+    bytes_in: u64,
+    bytes_out: u64,
+    duration_s: f64,
+    /// Per thread: the share of the time in which it neither slept nor spun.
+    busy: Vec<f64>,
+    /// Processor time of the launching threads, spinning included.
+    cpu_s: f64,
+    seed: u64,
+    judgement: Judgement,
+    warnings: Vec<Warning>,
+    pub(crate) out: Option<String>,
+}
+
+/// Percentiles in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Millis {
+    pub(crate) mean: f64,
+    sdev: f64,
+    cov: f64,
+    p50: f64,
+    p90: f64,
+    pub(crate) p95: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+}
+
+/// Percentiles in microseconds.
+#[derive(Clone, Debug, Serialize)]
+struct Micros {
+    p50: f64,
+    p99: f64,
+    max: f64,
+}
+
+/// What the launches look like.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Arrivals {
+    meant_cov: Option<f64>,
+    pub(crate) sent_cov: Option<f64>,
+    cov_low: Option<f64>,
+    cov_high: Option<f64>,
+    anderson_darling: Option<f64>,
+    pattern: &'static str,
+}
+
+impl Summary {
+    /// Of the recording of a run, as it was judged.
+    pub(crate) fn new(
+        workload: &Workload,
+        share: Share,
+        recording: &Recording,
+        done: &Done,
+        verdict: &Verdict,
+    ) -> Self {
+        let events = &recording.events;
+        let counted = |outcome| events.iter().filter(|event| event.outcome == outcome).count() as u64;
+        let outcomes: BTreeMap<_, _> =
+            Outcome::ALL.into_iter().map(|o| (o.name(), counted(o))).filter(|(_, n)| *n > 0).collect();
+        let (from, to) = (workload.skip_first, workload.duration - workload.skip_last);
+        let judged = || events.iter().filter(move |event| (from..to).contains(&event.intended));
+        let times = |time: fn(&Event) -> Option<Nanos>| {
+            let mut nanos: Vec<u64> = judged().filter_map(|event| time(event).map(|t| t.0)).collect();
+            nanos.sort_unstable();
+            Numbers::of_sorted(&nanos, 1.0)
+        };
+        let total = verdict.launches.last();
+        let test = |name| verdict.tests.iter().find(|test| test.name == name);
+        let mut warnings = verdict.warnings.clone();
+        let saturated = saturation(done);
+        let judgement = if saturated.is_some() { Judgement::Fails } else { verdict.judgement };
+        warnings.splice(0..0, saturated);
+        warnings.extend(done.stopped.then(|| Warning {
+            doubt: "the run was stopped before its time".to_owned(),
+            remedy: "what was launched until then is judged; run it to the end to judge what was meant".to_owned(),
+        }));
+        Self {
+            schema: "offered.run/1",
+            asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
+            offered_rate_per_s: verdict.queue.rate_per_s,
+            launched: events.len() as u64,
+            unsent: counted(Outcome::Unsent),
+            completed: counted(Outcome::Ok) + counted(Outcome::HttpError),
+            outcomes,
+            response_ms: times(Event::response).map(Millis::from_nanos),
+            service_ms: times(Event::service).map(Millis::from_nanos),
+            lateness_us: times(Event::lateness).map(|n| Micros {
+                p50: n.median / 1e3,
+                p99: n.p99 / 1e3,
+                max: n.max / 1e3,
+            }),
+            arrivals: Arrivals {
+                meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov),
+                sent_cov: total.map(|t| t.cov),
+                cov_low: total.and_then(|t| t.cov_low),
+                cov_high: total.and_then(|t| t.cov_high),
+                anderson_darling: test("anderson-darling").and_then(|test| test.statistic),
+                pattern: verdict.pattern.name(),
+            },
+            queue: verdict.queue,
+            bytes_in: events.iter().map(|event| event.bytes_in).sum(),
+            bytes_out: events.iter().map(|event| event.bytes_out).sum(),
+            duration_s: done.workers.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
+            busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),
+            cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
+            seed: workload.seed.0,
+            judgement,
+            warnings,
+            out: None,
+        }
+    }
+
+    /// Whether the result may be believed: nothing that was checked failed.
+    pub(crate) fn believable(&self) -> bool {
+        self.judgement != Judgement::Fails
+    }
+
+    /// Launches per second that were sent.
+    pub(crate) fn offered(&self) -> Option<f64> {
+        self.offered_rate_per_s
+    }
+
+    /// done - intended.
+    pub(crate) fn response(&self) -> Option<&Millis> {
+        self.response_ms.as_ref()
+    }
+
+    /// What the launches look like.
+    pub(crate) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+}
+
+impl Millis {
+    fn from_nanos(n: Numbers) -> Self {
+        Self {
+            mean: n.mean / 1e6,
+            sdev: n.sdev / 1e6,
+            cov: n.cov,
+            p50: n.median / 1e6,
+            p90: n.p90 / 1e6,
+            p95: n.p95 / 1e6,
+            p99: n.p99 / 1e6,
+            p999: n.p999 / 1e6,
+            max: n.max / 1e6,
+        }
+    }
+}
+
+/// The warning of a generator that had no time left.
+fn saturation(done: &Done) -> Option<Warning> {
+    let (worker, busy) =
+        done.workers.iter().map(offered_run::Worker::busy_share).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (busy > SATURATED).then(|| Warning {
+        doubt: format!("the generator was saturated: thread {worker} was busy for {:.0} % of the run", busy * 100.0),
+        remedy: "give it more threads (--threads) or more machines (--share), or ask for less".to_owned(),
+    })
+}

@@ -1,0 +1,126 @@
+//! The page a person reads: the verdict first, then what was launched, what came back, and what to doubt.
+
+use std::fmt;
+
+use offered_model::Workload;
+use offered_model::workload::Sessions;
+use offered_verify::{Judgement, Verdict};
+
+use super::{Millis, Summary};
+use crate::table::Table;
+
+/// A summary as text.
+pub(crate) struct Page<'a> {
+    pub(crate) summary: &'a Summary,
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) workload: &'a Workload,
+}
+
+impl fmt::Display for Page<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        let because = match s.warnings.first().filter(|_| s.judgement != self.verdict.judgement) {
+            Some(saturated) => &saturated.doubt,
+            None => &self.verdict.because,
+        };
+        match s.judgement {
+            Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
+            Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,
+            Judgement::NotChecked => writeln!(f, "NOT CHECKED: {because}")?,
+        }
+        writeln!(f)?;
+        self.arrivals(f)?;
+        self.times(f)?;
+        self.answers(f)?;
+        for warning in &s.warnings {
+            writeln!(f, "\nwarning: {}\n         {}", warning.doubt, warning.remedy)?;
+        }
+        if let Some(out) = &s.out {
+            writeln!(f, "\nrecorded in {out}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Page<'_> {
+    fn arrivals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        let model = match &self.workload.sessions {
+            Sessions::Open(_) => "open",
+            Sessions::PartlyOpen { .. } => "partly-open",
+            Sessions::Closed(_) => "closed",
+        };
+        let asked =
+            s.asked_rate_per_s.map_or_else(|| "as the server allows".to_owned(), |rate| format!("{}/s", short(rate)));
+        let offered = s.offered_rate_per_s.map_or_else(|| "nothing".to_owned(), |rate| format!("{}/s", short(rate)));
+        writeln!(f, "  load       {model}, asked {asked}, offered {offered}, seed {}", s.seed)?;
+        writeln!(f, "  launches   {}, of them {} unsent", s.launched, s.unsent)?;
+        let (a, cov) = (&s.arrivals, |cov: Option<f64>| cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")));
+        writeln!(
+            f,
+            "  arrivals   {}: CoV meant {}, sent {} (95 % {} to {})",
+            a.pattern,
+            cov(a.meant_cov),
+            cov(a.sent_cov),
+            cov(a.cov_low),
+            cov(a.cov_high)
+        )?;
+        if let Some(late) = &s.lateness_us {
+            writeln!(
+                f,
+                "  lateness   p50 {} us, p99 {} us, max {} us",
+                short(late.p50),
+                short(late.p99),
+                short(late.max)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(["  ms", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]);
+        for (name, times) in [("  response", &self.summary.response_ms), ("  service", &self.summary.service_ms)] {
+            if let Some(Millis { mean, sdev, p50, p90, p95, p99, p999, max, .. }) = times {
+                let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| short(*n));
+                let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers;
+                table.row([name.to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
+            }
+        }
+        write!(f, "\n{table}")
+    }
+
+    fn answers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        let outcomes: Vec<String> = s.outcomes.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        writeln!(f, "\n  outcomes   {}", outcomes.join(", "))?;
+        writeln!(f, "  bytes      {} in, {} out", s.bytes_in, s.bytes_out)?;
+        let q = &s.queue;
+        if let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) {
+            write!(
+                f,
+                "  Little     Q = lambda R = {}/s x {} ms = {}",
+                short(rate),
+                short(response),
+                short(concurrency)
+            )?;
+            if let (Some(think), Some(users), Some(rort)) = (q.think_ms, q.users, q.rort) {
+                write!(f, "; Z {} ms, N = lambda (R + Z) = {}, RoRT {rort:.3}", short(think), short(users))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// A number to four digits, without an exponent.
+pub(crate) fn short(number: f64) -> String {
+    let places = match number.abs() {
+        n if n >= 1000.0 => 0,
+        n if n >= 100.0 => 1,
+        n if n >= 10.0 => 2,
+        n if n >= 1.0 => 3,
+        _ => 4,
+    };
+    let text = format!("{number:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
