@@ -5,18 +5,45 @@
 //! and that is allowed: [`Discipline::complete`] does its bookkeeping at the instant the job was finished on paper, so the
 //! next job starts when the server became free and not when somebody looked.
 //!
+//! Two engines serve most policies. [`OneByOne`] finishes what it started, and only its waiting room differs: FCFS, LCFS and
+//! whatever a [`Rank`] puts in order. [`Preemptive`] always serves the jobs that stand first by a rank. The expected-size
+//! policies of Schroeder, Wierman and Harchol-Balter (SEJF, LEJF, PESJF, PELJF) are the exact ones with another
+//! [`Estimate`]. Sharing (PS, FB, round robin) has engines of its own.
+//!
 //! Speeds are relative to one server of speed 1; work is the time a job needs alone on such a server. Everything outside is
 //! in whole nanoseconds. Jobs that tie are taken in the order of their arrival.
 
+mod fb;
 mod fcfs;
 mod infinite;
+mod lcfs;
+mod limited;
+mod longest;
+mod network;
 mod one_by_one;
+mod preemptive;
+mod priority;
 mod ps;
+mod rank;
+mod round_robin;
+mod shortest;
+mod srpt;
 
+pub use fb::Fb;
 pub use fcfs::Fcfs;
 pub use infinite::Infinite;
+pub use lcfs::{Lcfs, PreemptiveLcfs};
+pub use limited::LimitedPs;
+pub use longest::{Ljf, Longest, Pljf};
+pub use network::{Network, Station};
 pub use one_by_one::{OneByOne, Room};
+pub use preemptive::Preemptive;
+pub use priority::{ByClass, PreemptivePriority, Priority};
 pub use ps::Ps;
+pub use rank::{Estimate, Rank, Ranked};
+pub use round_robin::RoundRobin;
+pub use shortest::{Psjf, Shortest, Sjf};
+pub use srpt::Srpt;
 
 use std::cmp::Ordering;
 
@@ -59,10 +86,14 @@ pub trait Discipline {
     /// A job arrives.
     fn arrive(&mut self, now: Nanos, job: Job);
 
-    /// The instant of the next completion if nothing else arrives; `None` when the system is empty.
+    /// When to call [`complete`](Self::complete) next if nothing else arrives; `None` when the system is empty.
+    ///
+    /// Nothing is finished before. A job is finished then, or (in disciplines that take turns, or send jobs from one station
+    /// to the next) only the turn changes and `complete` answers `None`.
     fn next(&self) -> Option<Nanos>;
 
-    /// The job that was finished at [`next`](Self::next), if that is not after `now`.
+    /// The first job that is finished by `now`, if one is. It was finished at `now` exactly when `now` was
+    /// [`next`](Self::next), and at some instant between the two when the caller is late.
     fn complete(&mut self, now: Nanos) -> Option<Job>;
 }
 
@@ -97,3 +128,14 @@ impl<K: Ord, T> PartialEq for Turn<K, T> {
 }
 
 impl<K: Ord, T> Eq for Turn<K, T> {}
+
+/// The sooner of two instants, where `None` is never.
+fn sooner(a: Option<Nanos>, b: Option<Nanos>) -> Option<Nanos> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -14,8 +14,8 @@ use super::{Discipline, Job, Turn};
 ///
 /// # Accuracy
 /// V is a double and returns to zero whenever the system is empty, else rounding would grow with the length of the run. A
-/// job is finished at the first whole nanosecond not before its exact end; V itself is never rounded to it, so the delays
-/// do not add up. In a busy period of more than 2^53 ns (104 days of one server) V is coarser than a nanosecond.
+/// job is finished at the first whole nanosecond not before its exact end, and what the server did beyond that end goes to
+/// the others, so rounding never makes or destroys work. In a busy period of more than 2^53 ns (104 days of one server) V is coarser than a nanosecond.
 #[derive(Clone, Debug)]
 pub struct Ps {
     /// By the virtual time of completion.
@@ -58,6 +58,19 @@ impl Ps {
         self.last = now;
     }
 
+    /// A job comes in at `now`; others may still be about to be finished at the same instant.
+    #[inline]
+    pub(super) fn enter(&mut self, now: Nanos, job: Job) {
+        self.advance(now);
+        if self.serving.is_empty() {
+            self.v = 0.0;
+        }
+        self.arrived += 1;
+        let end = Virtual((self.v + job.size.0 as f64).to_bits());
+        self.serving.push(Turn { key: end, serial: self.arrived, what: job });
+        self.foresee();
+    }
+
     #[inline]
     fn foresee(&mut self) {
         self.next = self.serving.peek().map(|first| {
@@ -72,14 +85,7 @@ impl Discipline for Ps {
     #[inline]
     fn arrive(&mut self, now: Nanos, job: Job) {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
-        self.advance(now);
-        if self.serving.is_empty() {
-            self.v = 0.0;
-        }
-        self.arrived += 1;
-        let end = Virtual((self.v + job.size.0 as f64).to_bits());
-        self.serving.push(Turn { key: end, serial: self.arrived, what: job });
-        self.foresee();
+        self.enter(now, job);
     }
 
     #[inline]
@@ -91,7 +97,12 @@ impl Discipline for Ps {
     fn complete(&mut self, now: Nanos) -> Option<Job> {
         let finished = self.next.filter(|next| *next <= now)?;
         self.advance(finished);
-        let done = self.serving.pop()?.what;
+        let shared = self.stretch() > 1.0;
+        let Turn { key, what: done, .. } = self.serving.pop()?;
+        if shared {
+            // What it received beyond its size, within the last nanosecond, belonged to the others.
+            self.v += (self.v - f64::from_bits(key.0)) / self.serving.len() as f64;
+        }
         self.foresee();
         Some(done)
     }

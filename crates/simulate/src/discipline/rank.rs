@@ -1,0 +1,87 @@
+//! Ranks: what puts jobs in order, for the disciplines that serve by order.
+
+use std::collections::BinaryHeap;
+use std::fmt::Debug;
+
+use offered_model::{Law, Nanos, Seed, Stream, Wrong};
+
+use super::{Job, Room, Turn};
+
+/// What puts jobs in order: the smallest key goes first, and of equal keys the job that came first.
+pub trait Rank {
+    /// What jobs are compared by.
+    type Key: Copy + Debug + Ord;
+
+    /// Where a job stands when it arrives.
+    fn of(&mut self, job: &Job) -> Self::Key;
+
+    /// Where it stands when `left` of its work is still to be done; the same place, but for disciplines that look at that.
+    #[inline]
+    fn with_left(key: Self::Key, left: Nanos) -> Self::Key {
+        let _ = left;
+        key
+    }
+}
+
+/// What a server believes a job's size to be.
+#[derive(Clone, Debug)]
+pub enum Estimate {
+    /// The size itself.
+    Exact,
+    /// The mean of its class.
+    ClassMean(Vec<Nanos>),
+    /// The size times noise: lognormal with mean 1, drawn in the order of arrival.
+    Noisy(Law, Box<Stream>),
+}
+
+impl Estimate {
+    /// The mean of the job's class; `means` has one for every class.
+    pub fn class_mean(means: Vec<Nanos>) -> Self {
+        Self::ClassMean(means)
+    }
+
+    /// The size times lognormal noise of mean 1 and this squared coefficient of variation.
+    ///
+    /// # Errors
+    /// An scv that is not above zero; without noise it is [`Estimate::Exact`].
+    pub fn noisy(scv: f64, seed: Seed) -> Result<Self, Wrong> {
+        Ok(Self::Noisy(Law::lognormal(1.0, scv)?, Box::new(seed.stream(offered_model::Purpose::Size))))
+    }
+
+    /// Of this job. A class without a mean is taken for one of size 0: [`Estimate::class_mean`] asks for all of them.
+    #[inline]
+    pub(super) fn of(&mut self, job: &Job) -> Nanos {
+        match self {
+            Self::Exact => job.size,
+            Self::ClassMean(means) => means.get(usize::from(job.class)).copied().unwrap_or_default(),
+            Self::Noisy(noise, stream) => Nanos((job.size.0 as f64 * noise.sample(stream)) as u64),
+        }
+    }
+}
+
+/// A waiting room in the order of a rank.
+#[derive(Clone, Debug)]
+pub struct Ranked<R: Rank> {
+    rank: R,
+    waiting: BinaryHeap<Turn<R::Key, Job>>,
+    came: u64,
+}
+
+impl<R: Rank> Ranked<R> {
+    pub(super) fn new(rank: R) -> Self {
+        Self { rank, waiting: BinaryHeap::new(), came: 0 }
+    }
+}
+
+impl<R: Rank> Room for Ranked<R> {
+    #[inline]
+    fn put(&mut self, job: Job) {
+        self.came += 1;
+        self.waiting.push(Turn { key: self.rank.of(&job), serial: self.came, what: job });
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Job> {
+        self.waiting.pop().map(|turn| turn.what)
+    }
+}

@@ -1,0 +1,85 @@
+//! RR: round robin with a quantum.
+
+use std::collections::{BinaryHeap, VecDeque};
+
+use offered_model::{Nanos, Wrong};
+
+use super::{Discipline, Job, Turn};
+
+/// Round robin: each job is served for one quantum, then goes to the end of the queue. As the quantum goes to zero it is PS,
+/// as it grows it is FCFS. Changing turns costs nothing.
+#[derive(Clone, Debug)]
+pub struct RoundRobin {
+    queue: VecDeque<Share>,
+    /// By the end of the turn.
+    serving: BinaryHeap<Turn<Nanos, Share>>,
+    servers: usize,
+    quantum: Nanos,
+    turns: u64,
+}
+
+/// A job and the work it needs beyond its present turn.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    job: Job,
+    left: Nanos,
+}
+
+impl RoundRobin {
+    /// With this many servers (at least one) and this quantum.
+    ///
+    /// # Errors
+    /// A quantum of zero.
+    pub fn new(servers: u32, quantum: Nanos) -> Result<Self, Wrong> {
+        if quantum == Nanos::ZERO {
+            return Err(Wrong::new(
+                "the quantum of round robin must be above zero, for example rr:10ms; for zero write ps",
+            ));
+        }
+        let servers = servers.max(1) as usize;
+        Ok(Self { queue: VecDeque::new(), serving: BinaryHeap::new(), servers, quantum, turns: 0 })
+    }
+
+    #[inline]
+    fn start(&mut self, now: Nanos, Share { job, left }: Share) {
+        let turn = left.min(self.quantum);
+        self.turns += 1;
+        self.serving.push(Turn { key: now + turn, serial: self.turns, what: Share { job, left: left - turn } });
+    }
+}
+
+impl Discipline for RoundRobin {
+    #[inline]
+    fn arrive(&mut self, now: Nanos, job: Job) {
+        debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
+        let share = Share { job, left: job.size };
+        if self.serving.len() < self.servers {
+            self.start(now, share);
+        } else {
+            self.queue.push_back(share);
+        }
+    }
+
+    #[inline]
+    fn next(&self) -> Option<Nanos> {
+        self.serving.peek().map(|first| first.key)
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Nanos) -> Option<Job> {
+        while let Some(ended) = self.next().filter(|next| *next <= now) {
+            let share = self.serving.pop()?.what;
+            let done = share.left == Nanos::ZERO;
+            if !done {
+                self.queue.push_back(share);
+            }
+            if let Some(next) = self.queue.pop_front() {
+                self.start(ended, next);
+            }
+            if done {
+                return Some(share.job);
+            }
+        }
+        None
+    }
+}

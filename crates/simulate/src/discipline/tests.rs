@@ -1,0 +1,58 @@
+//! Every discipline against what queueing theory says of it.
+
+mod properties;
+mod theory;
+
+use offered_model::{Law, Nanos, Purpose, Seed};
+
+use super::*;
+
+/// One server, by name. Sizes are known exactly, the quantum is 1 ms.
+fn all() -> Vec<(&'static str, Box<dyn Discipline>)> {
+    vec![
+        ("fcfs", Box::new(Fcfs::new(1))),
+        ("lcfs", Box::new(Lcfs::new(1))),
+        ("lcfs-pr", Box::new(PreemptiveLcfs::new(1))),
+        ("ps", Box::new(Ps::new(1))),
+        ("ps:3", Box::new(LimitedPs::new(1, 3).unwrap())),
+        ("srpt", Box::new(Srpt::new(1))),
+        ("sjf", Box::new(Sjf::new(1, Estimate::Exact))),
+        ("psjf", Box::new(Psjf::new(1, Estimate::Exact))),
+        ("ljf", Box::new(Ljf::new(1, Estimate::Exact))),
+        ("pljf", Box::new(Pljf::new(1, Estimate::Exact))),
+        ("priority", Box::new(Priority::new(1))),
+        ("priority-p", Box::new(PreemptivePriority::new(1))),
+        ("fb", Box::new(Fb::default())),
+        ("rr", Box::new(RoundRobin::new(1, Nanos::from_millis(1)).unwrap())),
+    ]
+}
+
+/// What happens to a list of jobs in order of arrival: each with the instant it was finished, in that order.
+fn run(server: &mut dyn Discipline, jobs: &[Job]) -> Vec<(Nanos, Job)> {
+    let mut done = Vec::new();
+    for job in jobs {
+        drain(server, job.arrived, &mut done);
+        server.arrive(job.arrived, *job);
+    }
+    drain(server, Nanos::MAX, &mut done);
+    done
+}
+
+fn drain(server: &mut dyn Discipline, until: Nanos, done: &mut Vec<(Nanos, Job)>) {
+    while let Some(at) = server.next().filter(|at| *at <= until) {
+        done.extend(server.complete(at).map(|job| (at, job)));
+    }
+}
+
+/// Jobs of a Poisson stream; the class is the phase of a hyperexponential law, else 0. Times in units of `unit`.
+fn poisson(seed: u64, jobs: u64, load: f64, law: &Law) -> Vec<Job> {
+    let mut gaps = Seed(seed).stream(Purpose::Arrivals);
+    let mut sizes = Seed(seed).stream(Purpose::Size);
+    let mut at = 0.0;
+    let job = |id| {
+        at += gaps.exponential() * law.mean() / load;
+        let size = Nanos::from_secs_f64(law.sample(&mut sizes));
+        Job { id, class: 0, size, arrived: Nanos::from_secs_f64(at) }
+    };
+    (0..jobs).map(job).collect()
+}

@@ -1,0 +1,177 @@
+//! What is true of every trace.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Up to 60 jobs with ties, zero sizes, idle times and three classes; instants and sizes in milliseconds and a few odd
+/// nanoseconds.
+fn traces() -> impl Strategy<Value = Vec<Job>> {
+    let job = (0u64..6_000_000, prop_oneof![Just(0u64), 1u64..4, 1_000_000u64..9_000_000], 0u16..3);
+    prop::collection::vec(job, 1..60).prop_map(|jobs| {
+        let mut now = 0;
+        let each = jobs.into_iter().enumerate().map(|(id, (gap, size, class))| {
+            // A third of the jobs come together with the one before.
+            now += if gap % 3 == 0 { 0 } else { gap };
+            Job { id: id as u64, class, size: Nanos(size), arrived: Nanos(now) }
+        });
+        each.collect()
+    })
+}
+
+fn total_response(done: &[(Nanos, Job)]) -> u64 {
+    done.iter().map(|(at, job)| (*at - job.arrived).0).sum()
+}
+
+/// The last instant of every busy period, judged where half a microsecond of idleness follows.
+fn ends_of_busy_periods(done: &[(Nanos, Job)], jobs: &[Job]) -> Vec<Nanos> {
+    let ends = done.iter().enumerate().filter(|(i, (at, _))| {
+        let came = jobs.partition_point(|job| job.arrived <= *at + Nanos(500));
+        came == i + 1
+    });
+    ends.map(|(_, (at, _))| *at).collect()
+}
+
+proptest! {
+    #[test]
+    fn nobody_is_lost_or_served_faster_than_possible(jobs in traces()) {
+        for (name, mut server) in all() {
+            let done = run(&mut *server, &jobs);
+            let mut ids: Vec<u64> = done.iter().map(|(_, job)| job.id).collect();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, (0..jobs.len() as u64).collect::<Vec<_>>(), "{}", name);
+            prop_assert!(done.is_sorted_by_key(|(at, _)| *at), "{} goes back in time", name);
+            for (at, job) in &done {
+                prop_assert!(*at - job.arrived >= job.size, "{} served {:?} in {:?}", name, job, *at - job.arrived);
+            }
+        }
+    }
+
+    #[test]
+    fn all_have_the_same_busy_periods(jobs in traces()) {
+        // Work conservation: the work left does not depend on the order of service. Sharing rounds each completion up to
+        // the nanosecond, so its busy periods may end a nanosecond late; whole microseconds keep that from joining two.
+        let whole = |t: Nanos| Nanos(t.0.next_multiple_of(1000));
+        let round = |job: Job| Job { size: whole(job.size), arrived: whole(job.arrived), ..job };
+        let jobs: Vec<Job> = jobs.into_iter().map(round).collect();
+        let reference = ends_of_busy_periods(&run(&mut Fcfs::new(1), &jobs), &jobs);
+        for (name, mut server) in all() {
+            let ends = ends_of_busy_periods(&run(&mut *server, &jobs), &jobs);
+            prop_assert_eq!(ends.len(), reference.len(), "{}", name);
+            for (a, b) in ends.iter().zip(&reference) {
+                prop_assert!(a.0.abs_diff(b.0) <= 1, "{}: {:?} and {:?}", name, a, b);
+            }
+        }
+    }
+
+    #[test]
+    fn srpt_is_never_beaten(jobs in traces()) {
+        let best = total_response(&run(&mut Srpt::new(1), &jobs));
+        for (name, mut server) in all() {
+            let total = total_response(&run(&mut *server, &jobs));
+            // Sharing may call a job finished up to a nanosecond early through rounding of doubles.
+            prop_assert!(best <= total + jobs.len() as u64, "{}: {} against {}", name, total, best);
+        }
+    }
+
+    #[test]
+    fn alone_every_discipline_is_fcfs(size in 0u64..10_000_000_000, at in 0u64..1_000_000_000_000) {
+        let job = Job { id: 0, class: 0, size: Nanos(size), arrived: Nanos(at) };
+        for (name, mut server) in all() {
+            let done = run(&mut *server, &[job]);
+            prop_assert_eq!(done, vec![(Nanos(at + size), job)], "{}", name);
+        }
+    }
+
+    #[test]
+    fn a_late_caller_changes_nothing(jobs in traces(), every in 1u64..20_000_000) {
+        // Completions asked for only at multiples of `every` and at arrivals: same jobs, same order.
+        for ((name, mut prompt), (_, mut late)) in all().into_iter().zip(all()) {
+            let expected: Vec<Job> = run(&mut *prompt, &jobs).into_iter().map(|(_, job)| job).collect();
+            let mut got = Vec::new();
+            let mut look = 0;
+            for job in &jobs {
+                while look < job.arrived.0 {
+                    got.extend(std::iter::from_fn(|| late.complete(Nanos(look))));
+                    look += every;
+                }
+                got.extend(std::iter::from_fn(|| late.complete(job.arrived)));
+                late.arrive(job.arrived, *job);
+            }
+            got.extend(std::iter::from_fn(|| late.complete(Nanos::MAX)));
+            prop_assert_eq!(got, expected, "{}", name);
+        }
+    }
+
+    #[test]
+    fn limits_of_sharing_and_of_turns(jobs in traces()) {
+        // One at a time is FCFS; room for all is PS; a turn longer than any job is FCFS.
+        let fcfs = run(&mut Fcfs::new(1), &jobs);
+        prop_assert_eq!(&run(&mut LimitedPs::new(1, 1).unwrap(), &jobs), &fcfs);
+        prop_assert_eq!(&run(&mut RoundRobin::new(1, Nanos::from_secs(1)).unwrap(), &jobs), &fcfs);
+        prop_assert_eq!(run(&mut LimitedPs::new(1, 100).unwrap(), &jobs), run(&mut Ps::new(1), &jobs));
+    }
+
+    #[test]
+    fn with_a_server_for_everybody_nobody_waits(jobs in traces()) {
+        let many = jobs.len() as u32;
+        let servers: [(&str, Box<dyn Discipline>); 6] = [
+            ("infinite", Box::new(Infinite::default())),
+            ("fcfs", Box::new(Fcfs::new(many))),
+            ("ps", Box::new(Ps::new(many))),
+            ("srpt", Box::new(Srpt::new(many))),
+            ("priority", Box::new(PreemptivePriority::new(many))),
+            ("rr", Box::new(RoundRobin::new(many, Nanos::from_millis(1)).unwrap())),
+        ];
+        for (name, mut server) in servers {
+            for (at, job) in run(&mut *server, &jobs) {
+                prop_assert_eq!(at, job.arrived + job.size, "{}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_series_of_one_station_is_that_station(jobs in traces()) {
+        // Constant work, because a network draws its own.
+        let work = Law::constant(0.004).unwrap();
+        let same: Vec<Job> = jobs.iter().map(|job| Job { size: Nanos::from_millis(4), ..*job }).collect();
+        let station = Station { discipline: Box::new(Fcfs::new(1)), service: work, visits: 1 };
+        let mut network = Network::new(vec![station], Seed(1)).unwrap();
+        prop_assert_eq!(run(&mut network, &same), run(&mut Fcfs::new(1), &same));
+    }
+}
+
+#[test]
+fn by_hand() {
+    // Two jobs: 10 of work at 0, 4 of work at 2.
+    let jobs = [(0, 10, 1), (2, 4, 0)];
+    let job = |(id, (at, size, class)): (usize, (u64, u64, u16))| Job {
+        id: id as u64,
+        class,
+        size: Nanos(size),
+        arrived: Nanos(at),
+    };
+    let jobs: Vec<Job> = jobs.into_iter().enumerate().map(job).collect();
+    for (name, mut server) in all() {
+        let mut ends = run(&mut *server, &jobs);
+        ends.sort_by_key(|(_, job)| job.id);
+        let ends = [ends[0].0.0, ends[1].0.0];
+        let expected = match name {
+            "fcfs" | "lcfs" | "sjf" | "ljf" | "pljf" | "priority" | "rr" => [10, 14],
+            "ps" | "ps:3" => [14, 10],
+            "lcfs-pr" | "srpt" | "psjf" | "priority-p" => [14, 6],
+            // The newcomer alone from 2 to 4, then together: 2 more each by 8.
+            "fb" => [14, 8],
+            other => panic!("{other} has no expectation"),
+        };
+        assert_eq!(ends, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_negative_or_empty_setting_is_refused_in_one_line() {
+    assert!(LimitedPs::new(1, 0).unwrap_err().to_string().contains("at least 1"));
+    assert!(RoundRobin::new(1, Nanos::ZERO).unwrap_err().to_string().contains("above zero"));
+    assert!(Network::new(vec![], Seed(1)).is_err());
+    assert!(Estimate::noisy(-1.0, Seed(1)).is_err());
+}
