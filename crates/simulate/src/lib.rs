@@ -2,8 +2,12 @@
 //! known exactly.
 //!
 //! A [`Discipline`] is a server and its queue, as a value with three methods; it never looks at a clock, so the same value
-//! serves here and behind a socket.
+//! serves here and behind a socket. [`drive`](drive::drive) brings it together with the agenda of a workload, the same agenda
+//! that the load generator follows.
 
 pub mod discipline;
+pub mod drive;
+pub mod policy;
 
 pub use discipline::{Discipline, Job};
+pub use policy::{Policy, Setting};

@@ -30,7 +30,8 @@ pub struct Network {
     free: Vec<usize>,
     moving: VecDeque<usize>,
     finished: VecDeque<(Nanos, Job)>,
-    sizes: Stream,
+    /// One stream of work per station, so that a change at one leaves the others alone.
+    sizes: Vec<Stream>,
 }
 
 struct Traveller {
@@ -50,6 +51,7 @@ impl Network {
         if route.is_empty() {
             return Err(Wrong::new("a network needs at least one station with at least one visit"));
         }
+        let sizes = (1..=stations.len() as u64).map(|k| seed.at(Purpose::Size, u64::MAX - k, 0)).collect();
         Ok(Self {
             stations,
             route,
@@ -57,15 +59,16 @@ impl Network {
             free: Vec::new(),
             moving: VecDeque::new(),
             finished: VecDeque::new(),
-            sizes: seed.stream(Purpose::Size),
+            sizes,
         })
     }
 
     /// Sends a traveller to the next place of its route.
     fn send(&mut self, now: Nanos, place: usize) {
         let traveller = &self.travellers[place];
-        let station = &mut self.stations[self.route[traveller.visit]];
-        let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes));
+        let k = self.route[traveller.visit];
+        let station = &mut self.stations[k];
+        let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes[k]));
         station.discipline.arrive(now, Job { id: place as u64, class: traveller.job.class, size, arrived: now });
     }
 

@@ -28,18 +28,13 @@ pub trait Rank {
 pub enum Estimate {
     /// The size itself.
     Exact,
-    /// The mean of its class.
+    /// The mean of its class; one for every class.
     ClassMean(Vec<Nanos>),
     /// The size times noise: lognormal with mean 1, drawn in the order of arrival.
     Noisy(Law, Box<Stream>),
 }
 
 impl Estimate {
-    /// The mean of the job's class; `means` has one for every class.
-    pub fn class_mean(means: Vec<Nanos>) -> Self {
-        Self::ClassMean(means)
-    }
-
     /// The size times lognormal noise of mean 1 and this squared coefficient of variation.
     ///
     /// # Errors
@@ -48,7 +43,7 @@ impl Estimate {
         Ok(Self::Noisy(Law::lognormal(1.0, scv)?, Box::new(seed.stream(offered_model::Purpose::Size))))
     }
 
-    /// Of this job. A class without a mean is taken for one of size 0: [`Estimate::class_mean`] asks for all of them.
+    /// Of this job; a class without a mean counts as 0.
     #[inline]
     pub(super) fn of(&mut self, job: &Job) -> Nanos {
         match self {

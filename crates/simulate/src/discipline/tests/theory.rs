@@ -70,7 +70,7 @@ fn server(case: &Case) -> Box<dyn Discipline> {
         "peljf" => {
             // A nanosecond tells phases of equal means apart.
             let [short, long] = phases(case.exponential).1.map(Nanos::from_secs_f64);
-            Box::new(Pljf::new(m, Estimate::class_mean(vec![short, long + Nanos(1)])))
+            Box::new(Pljf::new(m, Estimate::ClassMean(vec![short, long + Nanos(1)])))
         }
         other => panic!("no discipline {other}"),
     }

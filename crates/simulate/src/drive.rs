@@ -1,0 +1,153 @@
+//! The driver on the virtual clock: an agenda of launches, a modelled server, and somebody who looks on.
+
+use std::ops::ControlFlow;
+
+use offered_model::workload::Mix;
+use offered_model::{Agenda, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
+
+use crate::discipline::{Discipline, Job};
+
+/// Which request a launch is, and how much work it brings: functions of (seed, session, step), like everything of a workload.
+#[derive(Clone, Debug)]
+pub struct Demands {
+    seed: Seed,
+    mix: Mix,
+    laws: Vec<Law>,
+    mean: f64,
+    second_moment: f64,
+}
+
+impl Demands {
+    /// Of the requests of this workload: each by its own law, or by its server's.
+    ///
+    /// # Errors
+    /// Neither a `[server]` nor a law for every request; or work that is always zero.
+    pub fn new(workload: &Workload) -> Result<Self, Wrong> {
+        let server = workload.server.as_ref().map(|server| &server.service);
+        let laws = workload.requests.iter().map(|request| {
+            request.service.as_ref().or(server).cloned().ok_or_else(|| {
+                Wrong::new(format!(
+                    "the request {} has no service law; write for example [server] service = {{ exponential = \"10ms\" }}",
+                    request.name
+                ))
+            })
+        });
+        let laws = laws.collect::<Result<Vec<Law>, Wrong>>()?;
+        let total: f64 = workload.requests.iter().map(|request| request.weight).sum();
+        let expect = |moment: fn(&Law) -> f64| -> f64 {
+            workload.requests.iter().zip(&laws).map(|(r, law)| r.weight / total * moment(law)).sum()
+        };
+        let (mean, second_moment) = (expect(Law::mean), expect(Law::second_moment));
+        if mean == 0.0 {
+            return Err(Wrong::new("requests bring no work: give the service law a mean above zero"));
+        }
+        Ok(Self { seed: workload.seed, mix: workload.mix(), laws, mean, second_moment })
+    }
+
+    /// E[S] over all requests, in seconds.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// C2 over all requests.
+    pub fn scv(&self) -> f64 {
+        (self.second_moment / (self.mean * self.mean) - 1.0).max(0.0)
+    }
+
+    /// The mean work of each kind of request.
+    pub fn class_means(&self) -> Vec<Nanos> {
+        self.laws.iter().map(|law| Nanos::from_secs_f64(law.mean())).collect()
+    }
+
+    #[inline]
+    fn of(&self, launch: Launch) -> (u16, Nanos) {
+        let class = self.mix.choose(launch.session, launch.step);
+        let mut stream = self.seed.at(Purpose::Size, launch.session, launch.step);
+        (class, Nanos::from_secs_f64(self.laws[usize::from(class)].sample(&mut stream)))
+    }
+}
+
+/// A modelled server with the launches inside it.
+#[derive(Clone, Debug)]
+pub struct Served<D> {
+    discipline: D,
+    /// Room for so many in the system, those being served included.
+    room: usize,
+    /// The launches inside; a job's id is its place.
+    inside: Vec<Option<Launch>>,
+    free: Vec<usize>,
+}
+
+impl<D: Discipline> Served<D> {
+    /// An empty one with room for this many, or for any number.
+    pub fn new(discipline: D, room: Option<u32>) -> Self {
+        let room = room.map_or(usize::MAX, |room| room as usize);
+        Self { discipline, room, inside: Vec::new(), free: Vec::new() }
+    }
+
+    /// The launches that have not been finished.
+    pub fn unfinished(&self) -> impl Iterator<Item = Launch> {
+        self.inside.iter().flatten().copied()
+    }
+
+    /// A place for a launch; `None` when there is no room.
+    #[inline]
+    fn admit(&mut self, launch: Launch) -> Option<usize> {
+        if let Some(place) = self.free.pop() {
+            self.inside[place] = Some(launch);
+            return Some(place);
+        }
+        (self.inside.len() < self.room).then(|| {
+            self.inside.push(Some(launch));
+            self.inside.len() - 1
+        })
+    }
+
+    #[inline]
+    fn dismiss(&mut self, job: &Job) -> Option<Launch> {
+        self.free.push(job.id as usize);
+        self.inside[job.id as usize].take()
+    }
+}
+
+/// Somebody who looks on while a workload is simulated. Instants never decrease.
+pub trait Sink {
+    /// A launch was let in.
+    fn arrived(&mut self, now: Nanos);
+    /// A launch found no room.
+    fn refused(&mut self, launch: Launch, class: u16);
+    /// A launch is finished; [`ControlFlow::Break`] stops the simulation, which can be taken up again.
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()>;
+}
+
+/// Runs until the agenda and the server are empty, or the sink has seen enough.
+///
+/// At one instant completions come before launches. All state is in the arguments, so a second call goes on where the first
+/// one stopped.
+pub fn drive<D: Discipline, S: Sink>(agenda: &mut Agenda, server: &mut Served<D>, demands: &Demands, sink: &mut S) {
+    loop {
+        let next = server.discipline.next();
+        // A launch before the next completion, or the completion.
+        let before = next.map_or(Some(Nanos::MAX), |next| next.0.checked_sub(1).map(Nanos));
+        if let Some(launch) = before.and_then(|before| agenda.due(before)) {
+            let now = launch.intended;
+            let (class, size) = demands.of(launch);
+            if let Some(place) = server.admit(launch) {
+                server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now });
+                sink.arrived(now);
+            } else {
+                sink.refused(launch, class);
+                agenda.completed(launch, now);
+            }
+        } else if let Some(now) = next {
+            let Some(job) = server.discipline.complete(now) else { continue };
+            let launch = server.dismiss(&job).expect("every job inside belongs to a launch");
+            agenda.completed(launch, now);
+            if sink.completed(now, launch, &job).is_break() {
+                return;
+            }
+        } else {
+            return;
+        }
+    }
+}
