@@ -8,6 +8,7 @@
 pub mod discipline;
 pub mod drive;
 pub mod policy;
+pub mod statistics;
 
 pub use discipline::{Discipline, Job};
 pub use policy::{Policy, Setting};

@@ -19,6 +19,7 @@ pub mod histogram;
 pub mod independence;
 pub mod periodicity;
 pub mod steadiness;
+pub mod steady_state;
 pub mod summary;
 pub mod ticks;
 

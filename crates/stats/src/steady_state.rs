@@ -1,0 +1,146 @@
+//! Means of a long run that starts somewhere: where its beginning ends, and how sure the rest makes us.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A number with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end of its interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Half the width of the interval.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// Half the width as a fraction of the number; infinite where the number is zero or unknown.
+    pub fn relative(&self) -> f64 {
+        if self.value > 0.0 { self.half_width() / self.value } else { f64::INFINITY }
+    }
+}
+
+/// How many of the first batch means to leave out (the *warm-up*): MSER, the marginal standard error rule (White 1997).
+///
+/// Of all cuts d in the first half, the one that makes sum((x - mean)^2) / (n - d)^2 over the rest smallest. Fed with means of
+/// 5 observations it is MSER-5; with larger batches the answer is coarser, and less disturbed by single values. A cut at the
+/// very half says that the run may not have settled.
+pub fn mser(means: &[f64]) -> usize {
+    let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
+    let n = means.len();
+    // Shifting by any constant near the mean keeps the squares from cancelling.
+    let shift = means.last().copied().unwrap_or(0.0);
+    for (d, mean) in means.iter().enumerate().rev() {
+        let x = mean - shift;
+        sum += x;
+        squares += x * x;
+        let left = (n - d) as f64;
+        let error = (squares - sum * sum / left) / (left * left);
+        if d <= n / 2 && error <= best.0 {
+            best = (error, d);
+        }
+    }
+    best.1
+}
+
+/// sum(numerators) / sum(denominators) with its 95 % interval, from pairs that are nearly independent (one per batch).
+///
+/// The classical ratio estimator: residuals n - R d, Student's t with one degree of freedom less than there are pairs
+/// (Law and Kelton, Simulation Modeling and Analysis, section 9.5). With fewer than two pairs the interval is infinite.
+pub fn ratio(pairs: &[(f64, f64)]) -> Estimate {
+    let k = pairs.len() as f64;
+    let (n, d) = pairs.iter().fold((0.0, 0.0), |(n, d), pair| (n + pair.0, d + pair.1));
+    let value = n / d;
+    let squares: f64 = pairs.iter().map(|(n, d)| (n - value * d).powi(2)).sum();
+    let half = t_975(pairs.len()) * (squares / (k - 1.0) / k).sqrt() / (d / k);
+    around(value, half)
+}
+
+/// A figure taken from the whole run (a percentile), with the 95 % interval that its values in single batches suggest.
+pub fn from_batches(value: f64, batches: &[f64]) -> Estimate {
+    let k = batches.len() as f64;
+    let mean = batches.iter().sum::<f64>() / k;
+    let squares: f64 = batches.iter().map(|x| (x - mean).powi(2)).sum();
+    around(value, t_975(batches.len()) * (squares / (k - 1.0) / k).sqrt())
+}
+
+/// The correlation of each value with the next; `None` with fewer than three values, or when all are equal.
+pub fn lag_1(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    if n < 3 || squares <= 0.0 {
+        return None;
+    }
+    Some(values.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / squares)
+}
+
+fn around(value: f64, half: f64) -> Estimate {
+    let half = if half.is_nan() { f64::INFINITY } else { half };
+    Estimate { value, low: value - half, high: value + half }
+}
+
+/// The 97.5 % point of Student's t for a sample of `n`.
+fn t_975(n: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, n.saturating_sub(1) as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uniform numbers, the same every time.
+    fn noise() -> impl FnMut() -> f64 {
+        let mut state = 1u64;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        }
+    }
+
+    #[test]
+    fn student_is_student() {
+        assert!((t_975(20) - 2.093_024_054).abs() < 1e-6, "{}", t_975(20));
+        assert!((t_975(2) - 12.706_204_736).abs() < 1e-5, "{}", t_975(2));
+        assert_eq!(t_975(1), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_warm_up_is_found_and_none_is_not_invented() {
+        let mut noise = noise();
+        let late: Vec<f64> = (0..100).map(|i| 10.0 - 10.0 * (-f64::from(i) / 6.0).exp() + noise()).collect();
+        assert!((10..40).contains(&mser(&late)), "{}", mser(&late));
+        // White noise needs no cut; MSER is known to cut a little now and then.
+        let cuts: usize = (0..200).map(|_| mser(&(0..100).map(|_| noise()).collect::<Vec<_>>())).sum();
+        assert!(cuts / 200 <= 12, "cuts {} of 100 on average", cuts / 200);
+        assert_eq!((mser(&[]), mser(&[3.0])), (0, 0));
+    }
+
+    #[test]
+    fn nineteen_of_twenty_intervals_hold_the_truth() {
+        let mut noise = noise();
+        let (mut ratios, mut quantiles) = (0, 0);
+        for _ in 0..2000 {
+            // Sums of 10 gaps over counts of 10: mean 0.5.
+            let pairs: Vec<(f64, f64)> = (0..20).map(|_| ((0..10).map(|_| noise()).sum(), 10.0)).collect();
+            let r = ratio(&pairs);
+            ratios += usize::from(r.low < 0.5 && 0.5 < r.high);
+            let means: Vec<f64> = pairs.iter().map(|(n, d)| n / d).collect();
+            let q = from_batches(means.iter().sum::<f64>() / 20.0, &means);
+            quantiles += usize::from(q.low < 0.5 && 0.5 < q.high);
+        }
+        assert!((1860..1940).contains(&ratios) && ratios == quantiles, "{ratios} and {quantiles} of 2000");
+    }
+
+    #[test]
+    fn one_batch_tells_nothing_about_its_error() {
+        assert_eq!(ratio(&[(3.0, 2.0)]).relative(), f64::INFINITY);
+        assert_eq!(lag_1(&[1.0, 1.0, 1.0]), None);
+        assert!((lag_1(&[1.0, 2.0, 3.0, 4.0]).unwrap() - 0.25).abs() < 1e-12);
+    }
+}
