@@ -31,7 +31,8 @@ impl Use for Race {
 fn main() {
     println!("{:24} {:>14}", "model", "million jobs/s");
     let open = "open = { rate = \"80/s\" }";
-    let closed = |users: u32| format!("closed = {{ users = {users}, think = {{ exponential = \"{}ms\" }} }}", users * 12);
+    let closed =
+        |users: u32| format!("closed = {{ users = {users}, think = {{ exponential = \"{}ms\" }} }}", users * 12);
     let rows = [
         ("M/M/1 fcfs", open.to_owned(), "fcfs"),
         ("M/M/1 srpt", open.to_owned(), "srpt"),
@@ -49,7 +50,9 @@ fn main() {
         ),
     ];
     for (name, arrivals, policy) in rows {
-        let text = format!("duration = \"1000000h\"\n[arrivals]\n{arrivals}\n[server]\nservice = {{ exponential = \"10ms\" }}\n");
+        let text = format!(
+            "duration = \"1000000h\"\n[arrivals]\n{arrivals}\n[server]\nservice = {{ exponential = \"10ms\" }}\n"
+        );
         let workload = Workload::parse(&text, "bench", &|_| Err(String::new())).unwrap();
         let demands = Demands::new(&workload).unwrap();
         let setting = Setting { servers: 1, class_means: demands.class_means(), seed: workload.seed };
