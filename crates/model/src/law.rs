@@ -270,6 +270,31 @@ impl Law {
         Ok(Self(Shape::Empirical(Empirical { values: values.into(), sums })))
     }
 
+    /// The law of `factor` times a value of this one (a Poisson count of milliseconds stays one, with that mean).
+    ///
+    /// # Errors
+    /// A factor that is not above zero.
+    pub fn scaled(&self, factor: f64) -> Result<Self, Wrong> {
+        let by = positive("the factor", factor)?;
+        Ok(Self(match &self.0 {
+            Shape::Constant(value) => Shape::Constant(value * by),
+            Shape::Uniform(low, high) => Shape::Uniform(low * by, high * by),
+            Shape::Exponential(mean) => Shape::Exponential(mean * by),
+            Shape::Gamma { shape, scale } => Shape::Gamma { shape: *shape, scale: scale * by },
+            Shape::Hyperexponential { p, first, second } => {
+                Shape::Hyperexponential { p: *p, first: first * by, second: second * by }
+            }
+            Shape::Lognormal { mu, sigma } => Shape::Lognormal { mu: mu + libm::log(by), sigma: *sigma },
+            Shape::Weibull { shape, scale } => Shape::Weibull { shape: *shape, scale: scale * by },
+            Shape::Pareto { min, shape } => Shape::Pareto { min: min * by, shape: *shape },
+            Shape::BoundedPareto { min, max, shape } => {
+                Shape::BoundedPareto { min: min * by, max: max * by, shape: *shape }
+            }
+            Shape::Poisson(millis) => Shape::Poisson(millis * by),
+            Shape::Empirical(e) => return Self::empirical(e.values.iter().map(|value| value * by).collect()),
+        }))
+    }
+
     /// Its form and parameters.
     pub fn shape(&self) -> &Shape {
         &self.0

@@ -5,7 +5,7 @@
 //! holds session 17 draws the same number. Nothing has to be remembered between draws, which is what lets a million
 //! thinking users fit in a few megabytes.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna 2021), seeded by SplitMix64 as its authors advise. It stands here, in
+//! The generator is xoshiro256++ (Blackman and Vigna 2021), seeded by `SplitMix64` as its authors advise. It stands here, in
 //! twenty lines, because a stream is made for nearly every number: where the compiler sees through the seeding, a draw costs a
 //! third of what it does across a crate's border. The floating-point functions that turn its numbers into times come from
 //! `libm`, not from the platform, so one seed gives one schedule on every machine.

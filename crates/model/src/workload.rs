@@ -177,6 +177,23 @@ pub struct Server {
     pub discipline: String,
     /// The law of service demands (the papers' S), in seconds.
     pub service: Law,
+    /// Room for so many requests, those being served included; who finds it full is refused. `None`: for any number.
+    pub room: Option<u32>,
+    /// Where a request goes after this server, in order.
+    pub then: Vec<Station>,
+}
+
+/// A further station of the modelled server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Station {
+    /// m.
+    pub servers: u32,
+    /// The scheduling policy, by name.
+    pub discipline: String,
+    /// The law of the work of one visit, in seconds.
+    pub service: Law,
+    /// How often each request comes by.
+    pub visits: u32,
 }
 
 /// One kind of request.

@@ -54,6 +54,13 @@ impl Demands {
         (self.second_moment / (self.mean * self.mean) - 1.0).max(0.0)
     }
 
+    /// The laws as the workload file writes them, once each.
+    pub fn laws_as_text(&self) -> String {
+        let mut texts: Vec<String> = self.laws.iter().map(Law::to_string).collect();
+        texts.dedup();
+        texts.join(", ")
+    }
+
     /// The mean work of each kind of request.
     pub fn class_means(&self) -> Vec<Nanos> {
         self.laws.iter().map(|law| Nanos::from_secs_f64(law.mean())).collect()
@@ -86,7 +93,7 @@ impl<D: Discipline> Served<D> {
     }
 
     /// The launches that have not been finished.
-    pub fn unfinished(&self) -> impl Iterator<Item = Launch> {
+    pub fn unfinished(&self) -> impl Iterator<Item = Launch> + '_ {
         self.inside.iter().flatten().copied()
     }
 
@@ -118,6 +125,36 @@ pub trait Sink {
     fn refused(&mut self, launch: Launch, class: u16);
     /// A launch is finished; [`ControlFlow::Break`] stops the simulation, which can be taken up again.
     fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()>;
+}
+
+/// Nobody: looks at nothing.
+impl Sink for () {
+    fn arrived(&mut self, _: Nanos) {}
+    fn refused(&mut self, _: Launch, _: u16) {}
+    fn completed(&mut self, _: Nanos, _: Launch, _: &Job) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Two who look on together; one of them is enough to stop.
+impl<A: Sink, B: Sink> Sink for (&mut A, &mut B) {
+    #[inline]
+    fn arrived(&mut self, now: Nanos) {
+        self.0.arrived(now);
+        self.1.arrived(now);
+    }
+
+    #[inline]
+    fn refused(&mut self, launch: Launch, class: u16) {
+        self.0.refused(launch, class);
+        self.1.refused(launch, class);
+    }
+
+    #[inline]
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()> {
+        let (first, second) = (self.0.completed(now, launch, job), self.1.completed(now, launch, job));
+        if first.is_break() { first } else { second }
+    }
 }
 
 /// Runs until the agenda and the server are empty, or the sink has seen enough.

@@ -6,9 +6,15 @@
 //! that the load generator follows.
 
 pub mod discipline;
+mod doubts;
 pub mod drive;
+pub mod load;
+mod modelled;
 pub mod policy;
+mod simulation;
 pub mod statistics;
 
 pub use discipline::{Discipline, Job};
+pub use modelled::Modelled;
 pub use policy::{Policy, Setting};
+pub use simulation::{Answer, Stop, simulate};

@@ -127,6 +127,11 @@ impl Statistics {
         self.completed
     }
 
+    /// The last instant it has seen.
+    pub fn now(&self) -> Nanos {
+        self.last
+    }
+
     /// Nothing changed until `now`.
     #[inline]
     fn pass(&mut self, now: Nanos) {

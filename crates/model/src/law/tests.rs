@@ -149,3 +149,17 @@ fn kolmogorov(sorted: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     let step = |(i, x): (usize, &f64)| (cdf(*x) - i as f64 / n).abs().max((cdf(*x) - (i + 1) as f64 / n).abs());
     sorted.iter().enumerate().map(step).fold(0.0, f64::max)
 }
+
+#[test]
+fn a_scaled_law_is_the_same_law_in_another_unit() {
+    for name in ALL.into_iter().chain(["empirical"]) {
+        let law = name.parse().unwrap_or_else(|_| Law::empirical(vec![1.0, 2.0, 6.0]).unwrap());
+        let scaled = law.scaled(3.0).unwrap();
+        assert!(close(scaled.mean(), 3.0 * law.mean(), 1e-12), "{name}: {}", scaled.mean());
+        if !name.starts_with("poisson") {
+            assert!((scaled.scv() - law.scv()).abs() < 1e-9, "{name}: {}", scaled.scv());
+            assert!((scaled.cdf(3.0 * law.mean()) - law.cdf(law.mean())).abs() < 1e-9, "{name}");
+        }
+    }
+    assert!(Law::exponential(1.0).unwrap().scaled(0.0).is_err());
+}

@@ -4,7 +4,7 @@ use super::{Reader, choice, small};
 use crate::Wrong;
 use crate::time::Nanos;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Request, Reuse, Server, Target, Url};
+use crate::workload::{Request, Reuse, Server, Station, Target, Url};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
@@ -37,10 +37,22 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
 
 impl Reader<'_> {
     pub(super) fn server(&self, value: &Value<'_>) -> Result<Server, Mistake> {
-        let table = value.table(&["servers", "discipline", "service"])?;
-        let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
+        let table = value.table(&["servers", "discipline", "service", "room", "then"])?;
+        let Station { servers, discipline, service, .. } = self.station(&table)?;
+        let room = table.get("room").map(|v| small(&v, v.count()?)).transpose()?;
+        let known = ["servers", "discipline", "service", "visits"];
+        let then = match table.get("then") {
+            None => Vec::new(),
+            Some(list) => list.list()?.iter().map(|v| self.station(&v.table(&known)?)).collect::<Result<_, _>>()?,
+        };
+        Ok(Server { servers, discipline, service, room, then })
+    }
+
+    fn station(&self, table: &Table<'_>) -> Result<Station, Mistake> {
+        let count = |key| table.get(key).map_or(Ok(1), |v| small(&v, v.count()?));
         let discipline = table.get("discipline").map_or(Ok("fcfs"), |v| v.text())?.to_owned();
-        Ok(Server { servers, discipline, service: self.law(&table.need("service", "{ exponential = \"10ms\" }")?)? })
+        let service = self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?;
+        Ok(Station { servers: count("servers")?, discipline, service, visits: count("visits")? })
     }
 
     pub(super) fn requests(&self, value: &Value<'_>) -> Result<Vec<Request>, Mistake> {

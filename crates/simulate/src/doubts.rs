@@ -1,0 +1,53 @@
+//! What to doubt in an answer, computed from the answer, each with its remedy.
+
+use crate::simulation::{Answer, Stop};
+
+/// The warnings.
+pub(crate) fn of(answer: &Answer, stop: Stop) -> Vec<String> {
+    let summary = &answer.summary;
+    let mut doubts = Vec::new();
+    let precision = summary.response.mean.relative();
+    if !summary.little_holds {
+        doubts.push(
+            "Little's law does not hold: this is a bug of offered, please report it with the workload".to_owned(),
+        );
+    }
+    if !summary.settled {
+        doubts.push("the first half of the run still looks like a beginning; simulate longer".to_owned());
+    }
+    // The lag-1 correlation of 20 independent values exceeds 0.37 once in twenty times.
+    if summary.correlation > 0.37 {
+        doubts.push(format!(
+            "neighbouring parts of the run are alike (correlation {:.2}), so the intervals are too narrow; simulate longer",
+            summary.correlation
+        ));
+    }
+    let wanted = if let Stop::Precision(wanted) = stop { wanted } else { 0.1 };
+    if precision > wanted {
+        doubts.push(format!(
+            "the mean response is known to {:.1} % only; simulate longer, or with --until-precision",
+            100.0 * precision
+        ));
+    }
+    let (_, scv) = summary.work;
+    if scv < 0.8 * answer.scv {
+        doubts.push(format!(
+            "the sizes drawn have C2 {scv:.3}, the law has {:.3}: its largest sizes have not come yet; simulate longer",
+            answer.scv
+        ));
+    }
+    let little = summary.response_by_little.value / summary.response.mean.value;
+    if (little - 1.0).abs() > 0.05 {
+        let ages = answer.ages.map_or(String::new(), |(oldest, mean)| {
+            format!(
+                " ({} jobs are unfinished, {mean:.3} s old on average, the oldest {oldest:.3} s)",
+                summary.unfinished
+            )
+        });
+        doubts.push(format!(
+            "completed jobs took {:.4} s on average, but E[N]/X is {:.4} s: the discipline leaves some jobs unfinished{ages}; believe E[N]/X",
+            summary.response.mean.value, summary.response_by_little.value
+        ));
+    }
+    doubts
+}

@@ -1,0 +1,98 @@
+//! The modelled server of a workload, made.
+
+use offered_model::workload::{Server, Station as Specified};
+use offered_model::{Nanos, Workload, Wrong};
+
+use crate::discipline::{Network, Station};
+use crate::drive::Demands;
+use crate::policy::{Policy, Setting, Use};
+
+/// A modelled server that has been checked: one station, or several that every request visits.
+#[derive(Clone, Debug)]
+pub struct Modelled {
+    /// The policy of the first station.
+    pub policy: Policy,
+    setting: Setting,
+    room: Option<u32>,
+    /// Further stations; the first one, when there are some, is among them.
+    tour: Vec<(Policy, Specified)>,
+}
+
+impl Modelled {
+    /// Of this workload, whose requests bring this work.
+    ///
+    /// # Errors
+    /// No `[server]`, or a discipline that does not exist or does not fit.
+    pub fn new(workload: &Workload, demands: &Demands) -> Result<Self, Wrong> {
+        let server = workload.server.as_ref().ok_or_else(|| {
+            Wrong::new("the workload has no [server] to simulate; write for example [server] discipline = \"ps\", service = { exponential = \"10ms\" }")
+        })?;
+        let Server { servers, discipline, service, room, then } = server;
+        let policy: Policy = discipline.parse()?;
+        let setting = Setting { servers: *servers, class_means: demands.class_means(), seed: workload.seed };
+        let mut tour = Vec::new();
+        if !then.is_empty() {
+            if workload.requests.iter().any(|request| request.service.is_some()) {
+                return Err(Wrong::new(
+                    "a server with further stations (then) draws work by station; give requests no service law of their own",
+                ));
+            }
+            let first =
+                Specified { servers: *servers, discipline: discipline.clone(), service: service.clone(), visits: 1 };
+            for station in std::iter::once(&first).chain(then) {
+                tour.push((station.discipline.parse()?, station.clone()));
+            }
+        }
+        let modelled = Self { policy, setting, room: *room, tour };
+        modelled.make(Check)?;
+        Ok(modelled)
+    }
+
+    /// Room for so many in the system.
+    pub fn room(&self) -> Option<u32> {
+        self.room
+    }
+
+    /// Makes the discipline, empty, and hands it to `what` with its own type.
+    ///
+    /// # Errors
+    /// As [`Policy::make`].
+    pub fn make<U: Use>(&self, what: U) -> Result<U::Out, Wrong> {
+        if self.tour.is_empty() {
+            return self.policy.make(&self.setting, what);
+        }
+        let station = |(policy, station): &(Policy, Specified)| {
+            // Work is drawn by station, so all classes are alike in size.
+            let mean = Nanos::from_secs_f64(station.service.mean());
+            let class_means = vec![mean; self.setting.class_means.len()];
+            let setting = Setting { servers: station.servers, class_means, seed: self.setting.seed };
+            let discipline = policy.boxed(&setting)?;
+            Ok(Station { discipline, service: station.service.clone(), visits: station.visits })
+        };
+        let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, Wrong>>()?;
+        Ok(what.with(Network::new(stations, self.setting.seed)?))
+    }
+
+    /// Work per request and server at the busiest station, in seconds: 1 / this is the most the server can answer. `None`
+    /// when there is a server for everybody everywhere.
+    pub fn bottleneck(&self, demands: &Demands) -> Option<f64> {
+        let one = (self.policy, demands.mean(), 1, self.setting.servers);
+        let many = |(p, s): &(Policy, Specified)| (*p, s.service.mean(), s.visits, s.servers);
+        let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
+        let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
+        busy.map(|(_, mean, visits, servers)| mean * f64::from(visits) / f64::from(servers)).reduce(f64::max)
+    }
+
+    /// How many servers are counted as busy when jobs are present; `None` where that cannot be seen from their number.
+    pub fn counted_servers(&self) -> Option<u32> {
+        (self.tour.is_empty() && self.policy != Policy::Infinite).then_some(self.setting.servers)
+    }
+}
+
+/// Makes a discipline and drops it.
+struct Check;
+
+impl Use for Check {
+    type Out = ();
+    fn with<D: crate::Discipline + Send + 'static>(self, _: D) {}
+}

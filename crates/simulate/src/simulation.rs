@@ -1,0 +1,171 @@
+//! One simulation: a workload in, figures with their intervals and their doubts out.
+
+use offered_model::workload::Sessions;
+use offered_model::{Agenda, Nanos, Share, Workload, Wrong};
+use offered_stats::steady_state::Estimate;
+
+use crate::discipline::Discipline;
+use crate::drive::{Demands, Served, Sink, drive};
+use crate::modelled::Modelled;
+use crate::policy::Use;
+use crate::statistics::{Statistics, Summary, WarmUp};
+
+/// When a simulation has seen enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stop {
+    /// At the end of the workload's duration; what `skip_first` and `skip_last` name is left out.
+    Duration,
+    /// After so many completions, whatever the duration.
+    Jobs(u64),
+    /// When the 95 % interval of the mean response is within this fraction of it, whatever the duration.
+    Precision(f64),
+}
+
+/// A run for a precision starts with so many jobs, and gives up after so many.
+const FIRST: u64 = 100_000;
+const MOST: u64 = 2_000_000_000;
+
+/// What a simulation found.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// `open`, `closed` or `partly-open`.
+    pub model: &'static str,
+    /// The policy, as it is written.
+    pub discipline: String,
+    /// The offered load, where the workload fixes it: not in a closed system.
+    pub load: Option<f64>,
+    /// The load reached: utilisation, or of a server for everybody the work in progress.
+    pub load_reached: Estimate,
+    /// N of a closed system.
+    pub users: Option<u64>,
+    /// Mean requests per session, of a partly-open one.
+    pub session_length: Option<f64>,
+    /// Mean think time in seconds.
+    pub think: Option<f64>,
+    /// C2 of the work of a request.
+    pub scv: f64,
+    /// The law of work, as it is written: mean and scv alone do not fix it.
+    pub service: String,
+    /// The figures.
+    pub summary: Summary,
+    /// The age of the oldest job left unfinished, and the mean age, in seconds.
+    pub ages: Option<(f64, f64)>,
+    /// What to doubt, and what to do about it.
+    pub warnings: Vec<String>,
+}
+
+/// Simulates `workload` until `stop`; the events of every launch go to `also` as well.
+///
+/// # Errors
+/// A workload that cannot be simulated: no server, an open system with load 1 or more and room for everybody, or a run too
+/// short for any statistics.
+pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Result<Answer, Wrong> {
+    let demands = Demands::new(workload)?;
+    let modelled = Modelled::new(workload, &demands)?;
+    let load = offered_load(workload, &modelled, &demands);
+    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.room().is_none()) {
+        return Err(Wrong::new(format!(
+            "the load is {load:.3}, and at 1 or more an open system's queue grows without end; lower the rate, add servers, or give the server a room"
+        )));
+    }
+    let mut endless = workload.clone();
+    if stop != Stop::Duration {
+        endless.duration = Nanos::MAX;
+    }
+    let run = Run { workload: &endless, demands: &demands, modelled: &modelled, stop, also };
+    let (summary, ages) = modelled.make(run)??;
+    let load_reached = match modelled.counted_servers() {
+        Some(_) => summary.utilisation,
+        None => times(summary.throughput, modelled.bottleneck(&demands).unwrap_or(demands.mean())),
+    };
+    let (model, users, session_length, think) = match &workload.sessions {
+        Sessions::Open(_) => ("open", None, None, None),
+        Sessions::Closed(closed) => ("closed", Some(closed.users), None, Some(closed.think.mean())),
+        Sessions::PartlyOpen { length, think, .. } => ("partly-open", None, Some(length.mean()), Some(think.mean())),
+    };
+    let mut answer = Answer {
+        model,
+        discipline: modelled.policy.to_string(),
+        load,
+        load_reached,
+        users,
+        session_length,
+        think,
+        scv: demands.scv(),
+        service: demands.laws_as_text(),
+        summary,
+        ages,
+        warnings: Vec::new(),
+    };
+    answer.warnings = crate::doubts::of(&answer, stop);
+    Ok(answer)
+}
+
+/// The load that an open or partly-open workload offers to its busiest station, per server.
+pub(crate) fn offered_load(workload: &Workload, modelled: &Modelled, demands: &Demands) -> Option<f64> {
+    Some(workload.asked_rate()? * modelled.bottleneck(demands)?)
+}
+
+fn times(estimate: Estimate, by: f64) -> Estimate {
+    Estimate { value: estimate.value * by, low: estimate.low * by, high: estimate.high * by }
+}
+
+/// What [`Modelled::make`] does with the discipline: runs it.
+struct Run<'a, S> {
+    workload: &'a Workload,
+    demands: &'a Demands,
+    modelled: &'a Modelled,
+    stop: Stop,
+    also: &'a mut S,
+}
+
+type Ages = Option<(f64, f64)>;
+
+impl<S: Sink> Use for Run<'_, S> {
+    type Out = Result<(Summary, Ages), Wrong>;
+
+    fn with<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Out {
+        let Self { workload, demands, modelled, stop, also } = self;
+        let mut agenda = Agenda::new(workload, Share::ALL);
+        let mut served = Served::new(discipline, modelled.room());
+        let (from, until) = match stop {
+            Stop::Duration => (workload.skip_first, Nanos(workload.duration.0 - workload.skip_last.0)),
+            _ => (Nanos::ZERO, Nanos::MAX),
+        };
+        let warm_up = if from > Nanos::ZERO { WarmUp::Fixed } else { WarmUp::Mser };
+        let enough = match stop {
+            Stop::Duration => u64::MAX,
+            Stop::Jobs(jobs) => jobs,
+            Stop::Precision(_) => FIRST,
+        };
+        let servers = modelled.counted_servers().unwrap_or(1);
+        let mut statistics = Statistics::new(servers, workload.requests.len(), from, until, enough);
+        loop {
+            let before = statistics.completed();
+            drive(&mut agenda, &mut served, demands, &mut (&mut statistics, &mut *also));
+            let summary = statistics.summary(warm_up).ok_or_else(|| {
+                Wrong::new(format!(
+                    "only {} requests were answered in the time that counts, too few for an interval; simulate longer, for example with --jobs 1e6",
+                    statistics.completed()
+                ))
+            })?;
+            let precise = match stop {
+                Stop::Precision(wanted) => summary.response.mean.relative() <= wanted,
+                _ => true,
+            };
+            let completed = statistics.completed();
+            if precise || completed >= MOST || completed == before {
+                let ages = ages(&served, statistics.now());
+                return Ok((summary, ages));
+            }
+            statistics.go_on_until(completed + completed / 2);
+        }
+    }
+}
+
+/// The largest and the mean time since arrival of the jobs inside, in seconds.
+fn ages<D: Discipline>(served: &Served<D>, now: Nanos) -> Ages {
+    let ages: Vec<f64> = served.unfinished().map(|launch| now.since(launch.intended).as_secs_f64()).collect();
+    let oldest = ages.iter().copied().reduce(f64::max)?;
+    Some((oldest, ages.iter().sum::<f64>() / ages.len() as f64))
+}

@@ -1,0 +1,254 @@
+//! Open, closed and partly-open systems, whole, against closed forms and solved Markov chains.
+//!
+//! Means of 10 ms stand for the oracles' E[S] = 10. Every number must lie in four thirds of its own 95 % interval (a chance of
+//! one in a hundred to fail for another seed; the seeds are fixed), and the interval must be narrow.
+
+use std::ops::ControlFlow;
+
+use offered_model::{Launch, Nanos, Workload};
+use offered_simulate::drive::Sink;
+use offered_simulate::load::at_load;
+use offered_simulate::{Answer, Job, Stop, simulate};
+use offered_stats::steady_state::Estimate;
+
+fn workload(text: &str) -> Workload {
+    Workload::parse(&format!("duration = \"1000s\"\n{text}"), "w.toml", &|_| Err(String::new())).unwrap()
+}
+
+fn server(discipline: &str, service: &str) -> String {
+    format!("[server]\ndiscipline = \"{discipline}\"\nservice = {service}\n")
+}
+
+const H2: &str = "{ hyperexponential = { mean = \"10ms\", scv = 8 } }";
+const EXPONENTIAL: &str = "{ exponential = \"10ms\" }";
+
+fn run(text: &str, jobs: u64) -> Answer {
+    simulate(&workload(text), Stop::Jobs(jobs), &mut ()).unwrap()
+}
+
+/// In units of 10 ms: `estimate` in seconds holds `truth`, and knows it to `within`.
+#[track_caller]
+fn holds(name: &str, estimate: Estimate, truth: f64, within: f64) {
+    let half = estimate.half_width() * 4.0 / 3.0;
+    assert!((estimate.value - truth).abs() <= half, "{name}: {} +- {} against {truth}", estimate.value, half);
+    assert!(half <= within * truth, "{name}: {} +- {half} is too coarse to tell", estimate.value);
+}
+
+#[test]
+fn an_open_queue_is_pollaczek_and_khinchine() {
+    let open = "arrivals.open = { rate = \"70/s\" }\n";
+    for (service, truth) in [(EXPONENTIAL, 0.1 / 3.0), ("{ constant = \"10ms\" }", 0.01 + 0.07 / 6.0)] {
+        let answer = run(&format!("{open}{}", server("fcfs", service)), 1_000_000);
+        holds(service, answer.summary.response.mean, truth, 0.03);
+        holds(service, answer.load_reached, 0.7, 0.01);
+        holds(service, answer.summary.in_system, 70.0 * truth, 0.04);
+        holds(service, answer.summary.throughput, 70.0, 0.01);
+        assert!(answer.summary.little_holds);
+        assert_eq!(answer.warnings, Vec::<String>::new());
+        // The exponential law's percentiles have a closed form in M/M/1.
+        if service == EXPONENTIAL {
+            let spread = answer.summary.response;
+            holds("p50", spread.p50, truth * 2f64.ln(), 0.04);
+            holds("p95", spread.p95, truth * 20f64.ln(), 0.04);
+            holds("p99", spread.p99, truth * 100f64.ln(), 0.05);
+        }
+    }
+}
+
+#[test]
+fn think_time_does_not_matter_to_processor_sharing_and_does_to_fcfs() {
+    // Partly-open, load 0.6, p = 0.75. PS has product form: 25 at every think time. FCFS: exact Markov chains.
+    let seed = "seed = 2\n";
+    for (think, fcfs) in [("1ms", 38.138_764), ("100ms", 47.589_657), ("300ms", 56.802_403)] {
+        let sessions = format!(
+            "arrivals.partly_open = {{ rate = \"15/s\", stay = 0.75, think = {{ exponential = \"{think}\" }} }}\n"
+        );
+        let answer = run(&format!("{seed}{sessions}{}", server("ps", H2)), 600_000);
+        holds("ps", answer.summary.response.mean, 0.025, 0.06);
+        let answer = run(&format!("{seed}{sessions}{}", server("fcfs", H2)), 2_000_000);
+        holds("fcfs", answer.summary.response.mean, fcfs / 1e3, 0.08);
+    }
+}
+
+#[test]
+fn machine_repair_is_exact_mean_value_analysis() {
+    // M/M/1/N/N with S = 50 ms, and M/M/4/200/200; from ../shared/oracles.
+    let closed = |users: u32, think: &str, servers: u32, discipline: &str| {
+        run(
+            &format!(
+                "arrivals.closed = {{ users = {users}, think = {{ exponential = \"{think}\" }} }}\n[server]\nservers = {servers}\ndiscipline = \"{discipline}\"\nservice = {{ exponential = \"50ms\" }}\n"
+            ),
+            500_000,
+        )
+    };
+    for discipline in ["fcfs", "ps", "lcfs-preemptive"] {
+        let answer = closed(100, "5s", 1, discipline);
+        holds(discipline, answer.summary.throughput, 18.485_991, 0.01);
+        holds(discipline, answer.summary.in_system, 7.570_045_3, 0.1);
+        holds(discipline, answer.summary.response_by_little, 7.570_045_3 / 18.485_991, 0.1);
+    }
+    holds("m = 4", closed(200, "2500ms", 4, "fcfs").summary.throughput, 75.213_09, 0.01);
+    holds("p95", closed(100, "10s", 1, "fcfs").summary.response.p95, 0.289_961_46, 0.05);
+    holds("p99", closed(100, "10s", 1, "fcfs").summary.response.p99, 0.442_732_81, 0.1);
+}
+
+#[test]
+fn a_network_is_exact_mean_value_analysis() {
+    let answer = run(
+        "arrivals.closed = { users = 200, think = { exponential = \"10s\" } }\n[server]\nservice = { exponential = \"50ms\" }\n[[server.then]]\nservice = { exponential = \"20ms\" }\nvisits = 2\n[[server.then]]\ndiscipline = \"ps\"\nservice = { gamma = { mean = \"30ms\", scv = 3 } }\n",
+        400_000,
+    );
+    holds("X", answer.summary.throughput, 18.640_896, 0.01);
+    holds("Q", answer.summary.in_system, 13.591_042, 0.1);
+    holds("load", answer.load_reached, 18.640_896 * 0.05, 0.01);
+}
+
+#[test]
+fn a_finite_room_loses_what_erlang_says() {
+    // M/M/1/5 at load 1.2: P(full) = (1 - r) r^5 / (1 - r^6).
+    let text = format!("arrivals.open = {{ rate = \"120/s\" }}\n{}room = 5\n", server("fcfs", EXPONENTIAL));
+    let lost = (1.0 - 1.2) * 1.2f64.powi(5) / (1.0 - 1.2f64.powi(6));
+    let answer = run(&text, 500_000);
+    holds("refused", answer.summary.refused, lost, 0.02);
+    holds("X", answer.summary.throughput, 120.0 * (1.0 - lost), 0.01);
+    // Erlang's B is insensitive: M/G/4/4 with 3 erlangs.
+    let text = "arrivals.open = { rate = \"300/s\" }\n[server]\nservers = 4\nroom = 4\n".to_owned();
+    let answer = run(&format!("{text}service = {H2}\n"), 500_000);
+    holds("Erlang B", answer.summary.refused, 0.206_106_870_229, 0.04);
+}
+
+#[test]
+fn a_closed_system_is_brought_to_its_load_by_its_think_time() {
+    // H2 service with C2 = 8: think times and responses from solved Markov chains.
+    for (users, load, think, response) in [(10, 0.5, 169.475_18, 30.524_82), (10, 0.9, 57.557_131, 53.553_98)] {
+        let text = format!(
+            "arrivals.closed = {{ users = {users}, think = {{ exponential = \"1s\" }} }}\n{}",
+            server("fcfs", H2)
+        );
+        let at = at_load(&workload(&text), load, 500_000).unwrap();
+        let answer = simulate(&at, Stop::Jobs(1_000_000), &mut ()).unwrap();
+        let found = answer.think.unwrap() * 1e3;
+        assert!((found / think - 1.0).abs() < 0.03, "N = {users}, load {load}: Z = {found}, exactly {think}");
+        // Two errors meet here, that of the search and that of this run.
+        assert!((answer.load_reached.value - load).abs() < 0.004, "{:?}", answer.load_reached);
+        holds("response", answer.summary.response.mean, response / 1e3, 0.05);
+    }
+}
+
+#[test]
+fn without_thinking_the_unfinished_are_not_forgotten() {
+    // Z = 0, N = 100, S = 10 ms: whatever the discipline, E[T] = N E[S] = 1 s, of which the completed know nothing.
+    let text = format!("arrivals.closed = {{ users = 100 }}\n{}", server("srpt", H2));
+    let answer = run(&text, 200_000);
+    holds("by Little", answer.summary.response_by_little, 1.0, 0.2);
+    assert!(answer.summary.response.mean.high < 0.9, "{:?}", answer.summary.response.mean);
+    assert_eq!(answer.summary.unfinished, 99);
+    assert!(answer.ages.unwrap().0 > 1.0);
+    assert!(answer.warnings.iter().any(|w| w.contains("believe E[N]/X")), "{:?}", answer.warnings);
+}
+
+/// Remembers everything.
+#[derive(Default, PartialEq, Debug)]
+struct Tape(Vec<(Nanos, Launch, Job)>);
+
+impl Sink for Tape {
+    fn arrived(&mut self, _: Nanos) {}
+    fn refused(&mut self, _: Launch, _: u16) {}
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()> {
+        self.0.push((now, launch, *job));
+        ControlFlow::Continue(())
+    }
+}
+
+fn tape(text: &str) -> Vec<(Nanos, Launch, Job)> {
+    let mut tape = Tape::default();
+    simulate(&workload(text), Stop::Jobs(20_000), &mut tape).unwrap();
+    tape.0
+}
+
+#[test]
+fn with_stay_zero_partly_open_is_open_event_for_event() {
+    for discipline in ["fcfs", "ps", "srpt", "fb"] {
+        let server = server(discipline, H2);
+        let open = tape(&format!("arrivals.open = {{ rate = \"80/s\" }}\n{server}"));
+        let partly = tape(&format!("arrivals.partly_open = {{ rate = \"80/s\", stay = 0 }}\n{server}"));
+        assert_eq!(open, partly, "{discipline}");
+    }
+}
+
+#[test]
+fn one_closed_user_alternates() {
+    let text = format!(
+        "arrivals.closed = {{ users = 1, think = {{ constant = \"5ms\" }} }}\n{}",
+        server("ps", "{ constant = \"10ms\" }")
+    );
+    let tape = tape(&text);
+    assert!(tape.windows(2).all(|w| w[1].1.intended == w[0].0 + Nanos::from_millis(5)));
+    assert!(tape.iter().all(|(done, launch, _)| *done == launch.intended + Nanos::from_millis(10)));
+}
+
+#[test]
+fn disciplines_see_the_same_jobs() {
+    // Common random numbers: the work of (session, step) is the same under every discipline, so open systems meet equal jobs.
+    let jobs = |discipline: &str| {
+        let mut jobs: Vec<Job> = tape(&format!("arrivals.open = {{ rate = \"80/s\" }}\n{}", server(discipline, H2)))
+            .into_iter()
+            .map(|(_, launch, job)| Job { id: launch.session, ..job })
+            .collect();
+        jobs.sort_by_key(|job| job.id);
+        jobs.truncate(15_000);
+        jobs
+    };
+    let fcfs = jobs("fcfs");
+    for discipline in ["ps", "fb", "lcfs"] {
+        assert_eq!(jobs(discipline), fcfs, "{discipline}");
+    }
+}
+
+#[test]
+fn the_end_of_a_duration_is_the_end_of_what_counts() {
+    let text = format!(
+        "skip_first = \"100s\"\nskip_last = \"100s\"\narrivals.open = {{ rate = \"50/s\" }}\n{}",
+        server("ps", EXPONENTIAL)
+    );
+    let answer = simulate(&workload(&text), Stop::Duration, &mut ()).unwrap();
+    assert!((38_000..42_000).contains(&answer.summary.jobs), "{} of 800 s at 50/s", answer.summary.jobs);
+    holds("ps", answer.summary.response.mean, 0.02, 0.08);
+    assert!(answer.summary.little_holds);
+}
+
+#[test]
+fn until_precision_stops_when_the_interval_is_narrow() {
+    let text = format!("arrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", H2));
+    let answer = simulate(&workload(&text), Stop::Precision(0.03), &mut ()).unwrap();
+    assert!(answer.summary.response.mean.relative() <= 0.03);
+    holds("P-K", answer.summary.response.mean, 0.055, 0.05);
+    assert!(answer.summary.jobs > 100_000, "more than the first look: {}", answer.summary.jobs);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_one_clear_line() {
+    let open = "arrivals.open = { rate = \"200/s\" }\n";
+    let closed = "arrivals.closed = { users = 3 }\n";
+    let fcfs = server("fcfs", EXPONENTIAL);
+    let refused = |text: &str, why: &str| {
+        let error = simulate(&workload(text), Stop::Jobs(10_000), &mut ()).unwrap_err().to_string();
+        assert!(error.contains(why) && !error.contains('\n'), "{error}");
+    };
+    refused(open, "no service law");
+    refused(&format!("{open}{fcfs}"), "load is 2.000");
+    refused(&format!("{open}{}", server("peljf", H2)), "[[request]]");
+    refused(&format!("{open}{}", server("sprt", H2)), "no discipline");
+    refused(&format!("{open}{}", server("fcfs", "{ constant = \"0s\" }")), "no work");
+    let unreachable = |text: &str, load: f64, why: &str| {
+        let error = at_load(&workload(text), load, 10_000).unwrap_err().to_string();
+        assert!(error.contains(why) && !error.contains('\n'), "{error}");
+    };
+    unreachable(&format!("{open}{fcfs}"), 1.0, "without end");
+    unreachable(&format!("{open}{fcfs}"), -0.5, "above zero");
+    unreachable(&format!("{closed}{fcfs}"), 0.9, "it has none");
+    let thinking = "arrivals.closed = { users = 3, think = { exponential = \"1s\" } }\n";
+    unreachable(&format!("{thinking}{}servers = 9\n", fcfs), 0.9, "even without thinking");
+    let ramp = "arrivals.open = { rate = { ramp = [\"1/s\", \"9/s\"], over = \"1m\" } }\n";
+    unreachable(&format!("{ramp}{fcfs}"), 0.9, "constant");
+}
