@@ -6,6 +6,7 @@
 mod exit;
 mod file;
 mod run;
+mod serve;
 mod table;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Run(run::Args),
+    Serve(serve::Args),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     };
     let done: Result<Exit, Failure> = match &cli.verb {
         Verb::Run(args) => run::run(args),
+        Verb::Serve(args) => serve::serve(args),
     };
     exit::code(done)
 }

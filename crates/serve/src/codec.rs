@@ -39,7 +39,7 @@ pub(crate) struct Head<'a> {
     pub(crate) text: &'a [u8],
     pub(crate) target: &'a str,
     /// Answer with a head only.
-    pub(crate) is_head: bool,
+    pub(crate) bodiless: bool,
     /// HTTP/1.0, which knows neither chunks nor 1xx.
     pub(crate) is_old: bool,
     pub(crate) keep_alive: bool,
@@ -83,7 +83,7 @@ impl Decoder {
     ///
     /// # Errors
     /// The bytes cannot become a request any more; the decoder must not be asked again.
-    pub(crate) fn next<'a>(&'a mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, Bad> {
+    pub(crate) fn next<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Part<'a>>, Bad> {
         if matches!(self.state, State::Head) {
             return self.head(input);
         }
@@ -113,7 +113,7 @@ impl Decoder {
         )))
     }
 
-    fn head<'a>(&'a mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, Bad> {
+    fn head<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Part<'a>>, Bad> {
         let before = self.kept.len();
         let room = MAX_HEAD - before;
         let fresh = &input[..input.len().min(room)];
@@ -162,7 +162,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, Bad> {
     let mut head = Head {
         text: &bytes[..length],
         target,
-        is_head: method == "HEAD",
+        bodiless: method == "HEAD",
         is_old,
         keep_alive: !is_old,
         expects: false,

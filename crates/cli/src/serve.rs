@@ -1,0 +1,118 @@
+//! `offered serve`: the reference server, until Ctrl-C.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::ValueEnum;
+use offered_clock::Clock;
+use offered_model::{Law, Nanos, Seed};
+use offered_serve::{Address, Options, Server, Stopper, Summary};
+use offered_simulate::Discipline;
+use offered_simulate::discipline::{Fcfs, Infinite, Ps};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::{Exit, Failure};
+
+/// How long before a completion the server stops sleeping.
+const SPIN: Nanos = Nanos::from_micros(100);
+
+/// Serves HTTP in front of a server whose service law and discipline are known exactly, until Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Law of the jobs' sizes, for example exponential:10ms, constant:2ms or hyperexponential:10ms,8 (mean, scv)
+    #[arg(long, value_name = "LAW", default_value = "exponential:10ms")]
+    service: Law,
+    /// Who is served when
+    #[arg(long, value_enum, default_value_t = Policy::Ps)]
+    discipline: Policy,
+    /// Servers behind the one queue, each of speed 1
+    #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    servers: u32,
+    /// Where the sizes come from; job number n has always the same
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to listen: 127.0.0.1:8080, 127.0.0.1:0 for a free port, [::1]:8080, unix:/tmp/offered.sock
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: Address,
+    /// New CSV file, a row per request: arrival_ns,work_ns,due_ns,done_ns,path
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Sleep until a completion is due, or sleep to 100 us before it and spin the rest
+    #[arg(long, value_enum, default_value_t = Precision::Spin)]
+    precision: Precision,
+}
+
+const AFTER: &str = "\
+Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /bytes/N, /chunked/N, /nolength/N, \
+/delay/50ms, /echo, /continue, /early, /garbage, /close, /reset, /stall";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Policy {
+    /// First come, first served
+    Fcfs,
+    /// Processor sharing: all jobs at once, each at its share of the speed
+    Ps,
+    /// As many servers as jobs: nobody waits
+    Infinite,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Precision {
+    Spin,
+    Sleep,
+}
+
+/// Serves until a signal or a failure.
+pub(crate) fn serve(args: &Args) -> Result<Exit, Failure> {
+    let discipline: Box<dyn Discipline + Send> = match args.discipline {
+        Policy::Fcfs => Box::new(Fcfs::new(args.servers)),
+        Policy::Ps => Box::new(Ps::new(args.servers)),
+        Policy::Infinite => Box::new(Infinite::default()),
+    };
+    let running = Server::start(Options {
+        listen: args.listen,
+        discipline,
+        service: args.service,
+        seed: Seed(args.seed),
+        spin: match args.precision {
+            Precision::Spin => SPIN,
+            Precision::Sleep => Nanos::ZERO,
+        },
+        clock: Clock::start(),
+        record: args.record,
+        keep_arrivals: false,
+    })
+    .map_err(Failure::stopped)?;
+    // Whoever started the server waits for this line; a pipe must not hold it back.
+    println!("listening on {}", running.address());
+    std::io::stdout().flush().map_err(Failure::stopped)?;
+    stop_on_signals(running.stopper()).map_err(Failure::stopped)?;
+    println!("{}", told(&running.wait().map_err(Failure::stopped)?));
+    Ok(Exit::Done)
+}
+
+/// The first Ctrl-C or SIGTERM stops the server when what has arrived is answered; the second ends the process at once.
+fn stop_on_signals(stopper: Stopper) -> std::io::Result<()> {
+    let is_second = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 1, is_second.clone())?;
+        signal_hook::flag::register(signal, is_second.clone())?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    Ok(())
+}
+
+fn told(summary: &Summary) -> String {
+    let Summary { requests, jobs, answered, malformed, lateness_mean, lateness_max, .. } = summary;
+    format!(
+        "{requests} requests, {jobs} of them jobs; {answered} answers, sent {:.1} us after they were due (mean), {:.1} us at \
+         worst; {malformed} malformed",
+        lateness_mean.as_micros_f64(),
+        lateness_max.as_micros_f64()
+    )
+}

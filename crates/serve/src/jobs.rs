@@ -1,0 +1,45 @@
+//! Jobs in a discipline, and whose they are.
+
+use offered_model::Nanos;
+use offered_simulate::{Discipline, Job};
+
+use crate::slab::Slab;
+
+/// The request that waits for a job: which connection, and which of its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The connection's place.
+    pub(crate) place: usize,
+    /// Tells it from an earlier connection in the same place.
+    pub(crate) serial: u64,
+    /// The number of the request on its connection.
+    pub(crate) request: u64,
+}
+
+/// A discipline and the owners of the jobs in it.
+pub(crate) struct Jobs {
+    discipline: Box<dyn Discipline + Send>,
+    owners: Slab<Owner>,
+}
+
+impl Jobs {
+    pub(crate) fn new(discipline: Box<dyn Discipline + Send>) -> Self {
+        Self { discipline, owners: Slab::new() }
+    }
+
+    /// A job arrives; whatever was done by `now` must have been taken out before.
+    pub(crate) fn arrive(&mut self, now: Nanos, size: Nanos, owner: Owner) {
+        let id = self.owners.insert(owner) as u64;
+        self.discipline.arrive(now, Job { id, class: 0, size, arrived: now });
+    }
+
+    /// When the next job is done, on paper.
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        self.discipline.next()
+    }
+
+    /// The owner of the job done at [`next`](Self::next), if that is not after `now`.
+    pub(crate) fn complete(&mut self, now: Nanos) -> Option<Owner> {
+        self.owners.remove(self.discipline.complete(now)?.id as usize)
+    }
+}

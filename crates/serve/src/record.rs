@@ -1,0 +1,130 @@
+//! What the server saw, one CSV row per request, written by a thread of its own.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use offered_model::Nanos;
+
+/// One request as the server saw it; times are since the server's start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// When its last byte was read.
+    pub(crate) arrival: Nanos,
+    /// Its work; `None` for endpoints without a job.
+    pub(crate) work: Option<Nanos>,
+    /// When the discipline had it done, on paper, and the answer was due.
+    pub(crate) due: Option<Nanos>,
+    /// When the last byte of the answer was handed to the system; `None` if it never was.
+    pub(crate) done: Option<Nanos>,
+    /// The request's target.
+    pub(crate) path: String,
+}
+
+/// The head of the file.
+const HEAD: &str = "arrival_ns,work_ns,due_ns,done_ns,path";
+/// Rows are handed over when so many are there, or so much time has passed.
+const BATCH: usize = 4096;
+const EVERY: Nanos = Nanos::from_millis(500);
+
+/// The hand that fills the file without ever waiting for it.
+pub(crate) struct Recorder {
+    rows: Vec<Row>,
+    /// When `rows` were last handed over.
+    handed: Nanos,
+    writer: Sender<Vec<Row>>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Recorder {
+    /// Into a new file at `path`.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let file = File::create_new(path)?;
+        let (writer, rows) = channel();
+        let thread = std::thread::Builder::new().name("record".into()).spawn(move || write(file, &rows))?;
+        Ok(Self { rows: Vec::with_capacity(BATCH), handed: Nanos::ZERO, writer, thread })
+    }
+
+    /// When rows that wait here must be handed over.
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        (!self.rows.is_empty()).then(|| self.handed + EVERY)
+    }
+
+    pub(crate) fn add(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// Hands the rows over if it is time.
+    pub(crate) fn tick(&mut self, now: Nanos) {
+        if self.rows.len() >= BATCH || self.next().is_some_and(|next| next <= now) {
+            // A writer that failed is gone; `finish` says why.
+            let _ = self.writer.send(std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH)));
+            self.handed = now;
+        }
+    }
+
+    /// Writes what is left and closes the file.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        let _ = self.writer.send(self.rows);
+        drop(self.writer);
+        self.thread.join().expect("the writer does not panic")
+    }
+}
+
+fn write(file: File, batches: &Receiver<Vec<Row>>) -> io::Result<()> {
+    let mut file = BufWriter::new(file);
+    writeln!(file, "{HEAD}")?;
+    file.flush()?;
+    for batch in batches {
+        for row in &batch {
+            write_row(&mut file, row)?;
+        }
+        file.flush()?;
+    }
+    Ok(())
+}
+
+fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
+    write!(out, "{},", row.arrival.0)?;
+    for time in [row.work, row.due, row.done] {
+        match time {
+            Some(time) => write!(out, "{},", time.0)?,
+            None => out.write_all(b",")?,
+        }
+    }
+    if row.path.contains([',', '"']) {
+        writeln!(out, "\"{}\"", row.path.replace('"', "\"\""))
+    } else {
+        writeln!(out, "{}", row.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_reach_the_file_when_it_is_time_and_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen.csv");
+        let mut recorder = Recorder::create(&path).unwrap();
+        let row = |arrival, path: &str| Row {
+            arrival: Nanos(arrival),
+            work: None,
+            due: Some(Nanos(7)),
+            done: None,
+            path: path.into(),
+        };
+        recorder.add(row(1, "/"));
+        assert_eq!(recorder.next(), Some(EVERY));
+        recorder.tick(EVERY);
+        assert_eq!(recorder.next(), None);
+        recorder.add(row(2, "/a,b?c=\"d\""));
+        recorder.finish().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, format!("{HEAD}\n1,,7,,/\n2,,7,,\"/a,b?c=\"\"d\"\"\"\n"));
+        assert!(Recorder::create(&path).is_err(), "a record is never written over");
+    }
+}
