@@ -35,16 +35,18 @@ pub(crate) struct Args {
     /// Where the sizes come from; job number n has always the same
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where to listen: 127.0.0.1:8080, 127.0.0.1:0 for a free port, [::1]:8080, unix:/tmp/offered.sock
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", help = LISTEN)]
     listen: Address,
-    /// New CSV file, a row per request: arrival_ns,work_ns,due_ns,done_ns,path
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = RECORD)]
     record: Option<PathBuf>,
     /// Sleep until a completion is due, or sleep to 100 us before it and spin the rest
     #[arg(long, value_enum, default_value_t = Precision::Spin)]
     precision: Precision,
 }
+
+const LISTEN: &str = "Where to listen: 127.0.0.1:8080, 127.0.0.1:0 for a free port, [::1]:8080, unix:/tmp/offered.sock";
+
+const RECORD: &str = "New CSV file with a row per request: arrival_ns,work_ns,due_ns,done_ns,path";
 
 const AFTER: &str = "\
 Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /bytes/N, /chunked/N, /nolength/N, \
@@ -110,8 +112,8 @@ fn stop_on_signals(stopper: Stopper) -> std::io::Result<()> {
 fn told(summary: &Summary) -> String {
     let Summary { requests, jobs, answered, malformed, lateness_mean, lateness_max, .. } = summary;
     format!(
-        "{requests} requests, {jobs} of them jobs; {answered} answers, sent {:.1} us after they were due (mean), {:.1} us at \
-         worst; {malformed} malformed",
+        "{requests} requests, {jobs} of them jobs, answered {:.1} us after they were due (mean), {:.1} us at worst; \
+         {answered} answers; {malformed} connections with malformed requests",
         lateness_mean.as_micros_f64(),
         lateness_max.as_micros_f64()
     )

@@ -13,13 +13,14 @@ pub(crate) struct Ledger {
     pub(crate) summary: Summary,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) keep_arrivals: bool,
-    /// The sum of all lateness, for its mean.
+    /// The sum of the jobs' lateness and the number of those jobs, for its mean.
     late: u128,
+    jobs_answered: u128,
 }
 
 impl Ledger {
     pub(crate) fn new(clock: Clock, recorder: Option<Recorder>, keep_arrivals: bool) -> Self {
-        Self { clock, summary: Summary::default(), recorder, keep_arrivals, late: 0 }
+        Self { clock, summary: Summary::default(), recorder, keep_arrivals, late: 0, jobs_answered: 0 }
     }
 
     /// A request's last byte was read.
@@ -33,9 +34,12 @@ impl Ledger {
     /// The last byte of a request's answer was handed to the system.
     pub(crate) fn answered(&mut self, request: Request, now: Nanos) {
         self.summary.answered += 1;
-        let late = now.since(request.due.unwrap_or(now));
-        self.late += u128::from(late.0);
-        self.summary.lateness_max = self.summary.lateness_max.max(late);
+        if let (Some(_), Some(due)) = (request.work, request.due) {
+            let late = now.since(due);
+            self.jobs_answered += 1;
+            self.late += u128::from(late.0);
+            self.summary.lateness_max = self.summary.lateness_max.max(late);
+        }
         self.record(request, Some(now));
     }
 
@@ -54,7 +58,7 @@ impl Ledger {
     /// Closes the record; the final counts.
     pub(crate) fn finish(self) -> std::io::Result<Summary> {
         let mut summary = self.summary;
-        if let Some(mean) = self.late.checked_div(u128::from(summary.answered)) {
+        if let Some(mean) = self.late.checked_div(self.jobs_answered) {
             summary.lateness_mean = Nanos(mean as u64);
         }
         self.recorder.map_or(Ok(()), Recorder::finish)?;

@@ -108,7 +108,7 @@ pub struct Summary {
     pub answered: u64,
     /// Connections given up because their bytes were not requests.
     pub malformed: u64,
-    /// How long after it was due on paper an answer was handed to the system, on average.
+    /// How long after it was due on paper the last byte of a job's answer was handed to the system, on average.
     pub lateness_mean: Nanos,
     /// The same, at worst.
     pub lateness_max: Nanos,

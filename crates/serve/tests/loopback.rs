@@ -1,0 +1,345 @@
+//! The server on real sockets, loopback only, every wait bounded.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use offered_clock::Clock;
+use offered_model::{Law, Nanos, Purpose, Seed};
+use offered_serve::{Address, Error, Options, Running, Server};
+use offered_simulate::Discipline;
+use offered_simulate::discipline::{Fcfs, Infinite};
+use proptest::prelude::*;
+
+fn options(discipline: impl Discipline + Send + 'static) -> Options {
+    Options {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        discipline: Box::new(discipline),
+        service: Law::constant(0.0).unwrap(),
+        seed: Seed(1),
+        spin: Nanos::ZERO,
+        clock: Clock::start(),
+        record: None,
+        keep_arrivals: true,
+    }
+}
+
+fn start() -> Running {
+    Server::start(options(Infinite::default())).unwrap()
+}
+
+fn connect(server: &Running) -> TcpStream {
+    let Address::Tcp(address) = server.address() else { panic!("TCP was asked for") };
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// All that comes back for `bytes` until the server ends the connection.
+fn told(server: &Running, bytes: impl AsRef<[u8]>) -> String {
+    let mut stream = connect(server);
+    stream.write_all(bytes.as_ref()).unwrap();
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).unwrap();
+    String::from_utf8_lossy(&back).into_owned()
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: here\r\n\r\n")
+}
+
+/// As [`get`], and the server ends the connection after it.
+fn last(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n")
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
+const LAST_OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n";
+
+#[test]
+fn pipelined_requests_are_answered_in_order_though_the_first_is_done_last() {
+    let server = start();
+    let all = [get("/status/503?work_ms=30"), get("/?work_ms=1"), get("/delay/5ms"), last("/")].concat();
+    let error = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
+    assert_eq!(told(&server, all), [error, OK, OK, LAST_OK].concat());
+    let summary = server.stop().unwrap();
+    assert_eq!((summary.requests, summary.jobs, summary.answered), (4, 3, 4));
+    assert_eq!(summary.arrivals.len(), 4);
+    assert!(summary.arrivals.is_sorted());
+}
+
+#[test]
+fn every_way_to_end_a_body() {
+    let server = start();
+    let close = "Connection: close\r\n\r\n";
+    for (request, answer) in [
+        (last("/bytes/5"), format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n{close}.....")),
+        (
+            last("/chunked/10"),
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{close}a\r\n..........\r\n0\r\n\r\n"),
+        ),
+        (last("/chunked/0"), format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{close}0\r\n\r\n")),
+        (get("/nolength/3"), format!("HTTP/1.1 200 OK\r\n{close}...")),
+        (last("/status/204"), format!("HTTP/1.1 204 No Content\r\n{close}")),
+        (last("/status/304"), format!("HTTP/1.1 304 Not Modified\r\n{close}")),
+        (get("/early"), "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".to_owned()),
+        (
+            "HEAD /bytes/5 HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned(),
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n{close}"),
+        ),
+        ("GET /chunked/3 HTTP/1.0\r\n\r\n".to_owned(), format!("HTTP/1.1 200 OK\r\n{close}...")),
+        (
+            "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n".to_owned(),
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\nok\n{LAST_OK}"),
+        ),
+        (
+            last("/continue"),
+            format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n{LAST_OK}"),
+        ),
+    ] {
+        let back = told(&server, &request);
+        if request.contains("early") {
+            assert_eq!(back.len(), answer.len() + 500);
+            assert!(back.starts_with(&answer));
+        } else {
+            assert_eq!(back, answer, "{request}");
+        }
+    }
+}
+
+#[test]
+fn an_echo_is_the_request_as_it_came() {
+    let server = start();
+    let head = "POST /echo HTTP/1.1\r\nX-Session: 17\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let back = told(&server, format!("{head}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"));
+    assert!(back.ends_with(&format!("{head}abcde")), "{back}");
+    let large = vec![b'x'; 2 << 20];
+    let head = format!("POST /echo HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", large.len());
+    let back = told(&server, [head.as_bytes(), &large].concat());
+    assert!(back.starts_with("HTTP/1.1 413 "), "{back}");
+}
+
+#[test]
+fn a_client_that_waits_is_told_to_continue() {
+    let server = start();
+    let mut stream = connect(&server);
+    stream.write_all(b"PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").unwrap();
+    let mut interim = [0; 25];
+    stream.read_exact(&mut interim).unwrap();
+    assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(b"body").unwrap();
+    let mut answer = vec![0; OK.len()];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer, OK.as_bytes());
+}
+
+#[test]
+fn what_is_no_request_is_refused_after_those_before_it_are_answered() {
+    let server = start();
+    let back = told(&server, get("/?work_ms=5") + "nonsense\r\n\r\n" + &get("/"));
+    assert!(back.starts_with(&format!("{OK}HTTP/1.1 400 Bad Request\r\n")), "{back}");
+    assert!(back.ends_with("\r\n\r\nthis is not a request of HTTP/1.1\n"), "nothing is read after it: {back}");
+    let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
+    assert!(told(&server, long).starts_with("HTTP/1.1 431 "));
+    let cut = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnot a size\r\n";
+    assert!(told(&server, cut).starts_with("HTTP/1.1 400 "));
+    assert_eq!(server.stop().unwrap().malformed, 3);
+}
+
+#[test]
+fn a_client_that_ends_its_side_first_is_answered_and_then_left() {
+    let server = start();
+    let mut stream = connect(&server);
+    stream.write_all((get("/?work_ms=20") + &get("/") + "GET /unfinished HT").as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut back = String::new();
+    stream.read_to_string(&mut back).unwrap();
+    assert_eq!(back, [OK, OK].concat());
+    assert_eq!(server.stop().unwrap().requests, 2);
+}
+
+#[test]
+fn large_bodies_pass_in_both_directions() {
+    let server = start();
+    let mut stream = connect(&server);
+    let size = 40_000_000;
+    let mut sender = stream.try_clone().unwrap();
+    let thread = std::thread::spawn(move || {
+        sender.write_all(format!("POST / HTTP/1.1\r\nContent-Length: {size}\r\n\r\n").as_bytes()).unwrap();
+        sender.write_all(&vec![b'y'; size]).unwrap();
+        sender.write_all(last(&format!("/bytes/{size}")).as_bytes()).unwrap();
+    });
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).unwrap();
+    thread.join().unwrap();
+    let head = format!("{OK}HTTP/1.1 200 OK\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n");
+    assert!(back.starts_with(head.as_bytes()));
+    assert_eq!(back.len(), head.len() + size);
+}
+
+#[test]
+fn thousands_of_pipelined_requests_wait_their_turn() {
+    let server = start();
+    let mut stream = connect(&server);
+    let count = 20_000;
+    let mut sender = stream.try_clone().unwrap();
+    let thread = std::thread::spawn(move || {
+        sender.write_all(get("/?work_ms=0.01").repeat(count).as_bytes()).unwrap();
+        sender.write_all(last("/").as_bytes()).unwrap();
+    });
+    let mut back = String::new();
+    stream.read_to_string(&mut back).unwrap();
+    thread.join().unwrap();
+    assert_eq!(back, OK.repeat(count) + LAST_OK);
+}
+
+#[test]
+fn nasty_ends() {
+    let server = start();
+    assert_eq!(told(&server, get("/close")), "");
+    assert!(!told(&server, get("/garbage")).contains("HTTP/1.1 "));
+    let mut stream = connect(&server);
+    stream.write_all((get("/") + &get("/reset")).as_bytes()).unwrap();
+    assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let mut stream = connect(&server);
+    stream.write_all((get("/") + &get("/stall") + &get("/")).as_bytes()).unwrap();
+    stream.read_exact(&mut vec![0; OK.len()]).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(stream);
+    let summary = server.stop().unwrap();
+    assert_eq!((summary.requests, summary.answered), (7, 3));
+}
+
+/// The rows of a record: arrival, work, due, done; in the order of arrival.
+fn rows(path: &Path) -> Vec<(Nanos, Nanos, Nanos, Option<Nanos>)> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("arrival_ns,work_ns,due_ns,done_ns,path"));
+    let row = |line: &str| {
+        let mut cells = line.split(',').map(|cell| cell.parse().ok().map(Nanos));
+        let mut next = || cells.next().flatten();
+        (next().unwrap(), next().unwrap(), next().unwrap_or_default(), next())
+    };
+    let mut rows: Vec<_> = lines.map(row).collect();
+    rows.sort_by_key(|row| (row.0, row.2));
+    rows
+}
+
+#[test]
+fn jobs_are_done_at_the_instants_of_the_discipline_however_late_the_loop() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.csv");
+    let law = Law::exponential(0.0005).unwrap();
+    let server = Server::start(Options {
+        service: law.clone(),
+        seed: Seed(9),
+        record: Some(path.clone()),
+        ..options(Fcfs::new(1))
+    })
+    .unwrap();
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let mut stream = connect(&server);
+            std::thread::spawn(move || {
+                for _ in 0..25 {
+                    stream.write_all(get("/").as_bytes()).unwrap();
+                    stream.read_exact(&mut vec![0; OK.len()]).unwrap();
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.join().unwrap();
+    }
+    let summary = server.stop().unwrap();
+    let rows = rows(&path);
+    assert_eq!(rows.len(), 200);
+    assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), summary.arrivals);
+    // Lindley's recursion, to the nanosecond: one server is free when the last job is done, and works from then on.
+    let mut free = Nanos::ZERO;
+    for (number, (arrival, work, due, done)) in rows.into_iter().enumerate() {
+        let size = Nanos::from_secs_f64(law.sample(&mut Seed(9).at(Purpose::Size, number as u64, 0)));
+        assert_eq!(work, size, "the size of job {number}");
+        free = free.max(arrival) + work;
+        assert_eq!(due, free, "job {number}");
+        assert!(done.unwrap() >= due, "answered before it was done");
+    }
+}
+
+#[test]
+fn a_stopping_server_answers_what_has_arrived_and_records_what_it_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.csv");
+    let server = Server::start(Options { record: Some(path.clone()), ..options(Infinite::default()) }).unwrap();
+    let mut idle = connect(&server);
+    let mut stream = connect(&server);
+    stream.write_all((get("/") + &get("/?work_ms=100") + &get("/?work_ms=3600000")).as_bytes()).unwrap();
+    stream.read_exact(&mut vec![0; OK.len()]).unwrap();
+    let summary = server.stop().unwrap();
+    assert_eq!((summary.requests, summary.answered), (3, 2));
+    let mut back = String::new();
+    stream.read_to_string(&mut back).unwrap();
+    assert_eq!(back, OK);
+    assert_eq!(idle.read(&mut [0]).unwrap(), 0);
+    let done: Vec<bool> = rows(&path).iter().map(|row| row.3.is_some()).collect();
+    assert_eq!(done.iter().filter(|done| **done).count(), 2);
+    assert_eq!(done.len(), 3);
+}
+
+#[test]
+fn a_unix_socket_serves_and_is_taken_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("offered.sock");
+    let listen = Address::Unix(path.clone());
+    let server = Server::start(Options { listen: listen.clone(), ..options(Infinite::default()) }).unwrap();
+    assert_eq!(server.address(), &listen);
+    let mut stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(last("/").as_bytes()).unwrap();
+    let mut back = String::new();
+    stream.read_to_string(&mut back).unwrap();
+    assert_eq!(back, LAST_OK);
+    server.stop().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why_and_writes_nothing() {
+    let server = start();
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("seen.csv");
+    let taken =
+        Options { listen: server.address().clone(), record: Some(record.clone()), ..options(Infinite::default()) };
+    let Err(error) = Server::start(taken) else { panic!("two servers on one port") };
+    assert!(matches!(error, Error::Listen { .. }) && !error.to_string().contains('\n'), "{error}");
+    assert!(!record.exists());
+    std::fs::write(&record, "precious").unwrap();
+    let kept = Options { record: Some(record.clone()), ..options(Infinite::default()) };
+    let Err(error) = Server::start(kept) else { panic!("a record was written over") };
+    assert!(matches!(error, Error::Record { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(&record).unwrap(), "precious");
+    for wrong in ["localhost", "unix:", "127.0.0.1:99999"] {
+        assert!(wrong.parse::<Address>().unwrap_err().to_string().contains("for example"), "{wrong}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn no_bytes_disturb_the_next_client(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..500), 0..5)) {
+        let server = start();
+        let mut nasty = connect(&server);
+        for piece in pieces {
+            // A server that has refused may have ended the connection already.
+            if nasty.write_all(&piece).is_err() {
+                break;
+            }
+        }
+        prop_assert_eq!(told(&server, last("/")), LAST_OK);
+        drop(nasty);
+        server.stop().unwrap();
+    }
+}
