@@ -1,16 +1,16 @@
 //! `offered serve`: the reference server, until Ctrl-C.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use offered_clock::Clock;
-use offered_model::{Law, Nanos, Seed};
+use offered_model::workload::Server as Modelled;
+use offered_model::{Law, Nanos, Seed, Workload};
 use offered_serve::{Address, Options, Server, Stopper, Summary};
-use offered_simulate::Discipline;
-use offered_simulate::discipline::{Fcfs, Infinite, Ps};
+use offered_simulate::{Policy, Setting};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -23,12 +23,15 @@ const SPIN: Nanos = Nanos::from_micros(100);
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
+    /// Workload file with a [server] table, instead of the four options below
+    #[arg(conflicts_with_all = ["service", "discipline", "servers", "seed"])]
+    workload: Option<PathBuf>,
     /// Law of the jobs' sizes, for example exponential:10ms, constant:2ms or hyperexponential:10ms,8 (mean, scv)
     #[arg(long, value_name = "LAW", default_value = "exponential:10ms")]
     service: Law,
-    /// Who is served when
-    #[arg(long, value_enum, default_value_t = Policy::Ps)]
-    discipline: Policy,
+    /// Who is served when: ps, fcfs, infinite (nobody waits), srpt, and all others of the workload file
+    #[arg(long, value_name = "NAME", default_value = "ps")]
+    discipline: String,
     /// Servers behind the one queue, each of speed 1
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     servers: u32,
@@ -39,7 +42,7 @@ pub(crate) struct Args {
     listen: Address,
     #[arg(long, value_name = "FILE", help = RECORD)]
     record: Option<PathBuf>,
-    /// Sleep until a completion is due, or sleep to 100 us before it and spin the rest
+    /// Wait for completions by sleeping only, or by sleeping to 100 us before them and spinning the rest
     #[arg(long, value_enum, default_value_t = Precision::Spin)]
     precision: Precision,
 }
@@ -53,16 +56,6 @@ Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /b
 /delay/50ms, /echo, /continue, /early, /garbage, /close, /reset, /stall";
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Policy {
-    /// First come, first served
-    Fcfs,
-    /// Processor sharing: all jobs at once, each at its share of the speed
-    Ps,
-    /// As many servers as jobs: nobody waits
-    Infinite,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
 enum Precision {
     Spin,
     Sleep,
@@ -70,16 +63,19 @@ enum Precision {
 
 /// Serves until a signal or a failure.
 pub(crate) fn serve(args: &Args) -> Result<Exit, Failure> {
-    let discipline: Box<dyn Discipline + Send> = match args.discipline {
-        Policy::Fcfs => Box::new(Fcfs::new(args.servers)),
-        Policy::Ps => Box::new(Ps::new(args.servers)),
-        Policy::Infinite => Box::new(Infinite::default()),
+    let (modelled, seed) = if let Some(path) = &args.workload {
+        modelled(path)?
+    } else {
+        let Args { servers, discipline, service, seed, .. } = args;
+        (Modelled { servers, discipline, service }, Seed(seed))
     };
+    let policy: Policy = modelled.discipline.parse()?;
+    let mean = Nanos::from_secs_f64(modelled.service.mean());
     let running = Server::start(Options {
         listen: args.listen,
-        discipline,
-        service: args.service,
-        seed: Seed(args.seed),
+        discipline: policy.boxed(&Setting { servers: modelled.servers, class_means: vec![mean], seed })?,
+        service: modelled.service,
+        seed,
         spin: match args.precision {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,
@@ -95,6 +91,20 @@ pub(crate) fn serve(args: &Args) -> Result<Exit, Failure> {
     stop_on_signals(running.stopper()).map_err(Failure::stopped)?;
     println!("{}", told(&running.wait().map_err(Failure::stopped)?));
     Ok(Exit::Done)
+}
+
+/// The modelled server of the workload file at `path`, and its seed.
+fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("cannot read {name}: {error}; name a workload file")))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let beside = |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
+    let workload = Workload::parse(&text, &name.to_string(), &beside).map_err(Failure::input)?;
+    let server = workload.server.ok_or_else(|| {
+        Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
+    })?;
+    Ok((server, workload.seed))
 }
 
 /// The first Ctrl-C or SIGTERM stops the server when what has arrived is answered; the second ends the process at once.

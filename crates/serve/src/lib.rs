@@ -43,6 +43,7 @@ use std::thread::JoinHandle;
 use offered_clock::{Clock, Poller, Waker};
 use offered_model::{Law, Nanos, Seed};
 use offered_simulate::Discipline;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use address::Address;
 
@@ -143,11 +144,12 @@ impl Stopper {
 }
 
 impl Server {
-    /// Listens, and serves on a thread of its own from now on.
+    /// Listens, and serves on a thread of its own from now on. The process may then have as many files open as its hard limit.
     ///
     /// # Errors
     /// The address is taken or not ours, the record exists already or cannot be made, or the system refuses.
     pub fn start(options: Options) -> Result<Running, Error> {
+        allow_connections();
         let listener = Listener::bind(&options.listen)
             .map_err(|source| Error::Listen { address: options.listen.clone(), source })?;
         let address = listener.address().map_err(Error::System)?;
@@ -203,6 +205,12 @@ impl Running {
     pub fn wait(self) -> Result<Summary, Error> {
         join(self.thread, self.record)
     }
+}
+
+/// Raises the limit on open files as far as it goes; where that is refused, clients wait for each other's ends.
+fn allow_connections() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn join(thread: JoinHandle<io::Result<Summary>>, record: Option<PathBuf>) -> Result<Summary, Error> {
