@@ -12,6 +12,7 @@ use offered_clock::{Poller, Ready};
 use offered_model::{Law, Nanos, Purpose, Seed};
 use offered_simulate::discipline::Infinite;
 use rustix::io::Errno;
+use slab::Slab;
 
 use crate::address::Listener;
 use crate::connection::{Connection, Fate, Request};
@@ -19,7 +20,6 @@ use crate::demand::Work;
 use crate::jobs::{Jobs, Owner};
 use crate::ledger::Ledger;
 use crate::record::Recorder;
-use crate::slab::Slab;
 use crate::{Options, Summary};
 
 /// The listening socket; connection `n` has the token `n + 1`.
@@ -108,7 +108,7 @@ impl EventLoop {
                 recorder.tick(now);
             }
         }
-        for place in self.connections.keys().collect::<Vec<_>>() {
+        for place in self.places(|_| true) {
             self.close(place);
         }
         self.ledger.finish()
@@ -281,7 +281,7 @@ impl EventLoop {
     }
 
     fn close(&mut self, place: usize) {
-        let Some(connection) = self.connections.remove(place) else { return };
+        let Some(connection) = self.connections.try_remove(place) else { return };
         // It was watched; a failure here has no consequence, since closing ends the watch as well.
         let _ = self.poller.remove(&connection.socket);
         connection.unanswered().for_each(|request| self.ledger.unanswered(request));
@@ -293,12 +293,14 @@ impl EventLoop {
     /// Accepts nobody any more, and ends the connections on which nothing is under way.
     fn close_idle(&mut self) {
         self.listener = None;
-        let places: Vec<usize> = self.connections.keys().collect();
-        for place in places {
-            if self.connections.get_mut(place).is_some_and(|connection| connection.is_idle()) {
-                self.close(place);
-            }
+        for place in self.places(Connection::is_idle) {
+            self.close(place);
         }
+    }
+
+    /// Where the connections are of which this holds.
+    fn places(&self, holds: impl Fn(&Connection) -> bool) -> Vec<usize> {
+        self.connections.iter().filter(|(_, connection)| holds(connection)).map(|(place, _)| place).collect()
     }
 }
 

@@ -2,8 +2,7 @@
 
 use offered_model::Nanos;
 use offered_simulate::{Discipline, Job};
-
-use crate::slab::Slab;
+use slab::Slab;
 
 /// The request that waits for a job: which connection, and which of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +39,6 @@ impl Jobs {
 
     /// The owner of the job done at [`next`](Self::next), if that is not after `now`.
     pub(crate) fn complete(&mut self, now: Nanos) -> Option<Owner> {
-        self.owners.remove(self.discipline.complete(now)?.id as usize)
+        self.owners.try_remove(self.discipline.complete(now)?.id as usize)
     }
 }

@@ -32,7 +32,6 @@ mod jobs;
 mod ledger;
 mod record;
 mod reply;
-mod slab;
 
 use std::io;
 use std::path::PathBuf;
