@@ -67,13 +67,14 @@ pub(crate) fn serve(args: &Args) -> Result<Exit, Failure> {
         modelled(path)?
     } else {
         let Args { servers, discipline, service, seed, .. } = args;
-        (Modelled { servers, discipline, service }, Seed(seed))
+        (Modelled { servers, discipline, service, room: None, then: Vec::new() }, Seed(seed))
     };
     let policy: Policy = modelled.discipline.parse()?;
     let mean = Nanos::from_secs_f64(modelled.service.mean());
     let running = Server::start(Options {
         listen: args.listen,
         discipline: policy.boxed(&Setting { servers: modelled.servers, class_means: vec![mean], seed })?,
+        room: modelled.room,
         service: modelled.service,
         seed,
         spin: match args.precision {
@@ -104,6 +105,12 @@ fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
     let server = workload.server.ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
     })?;
+    if !server.then.is_empty() || workload.requests.iter().any(|request| request.service.is_some()) {
+        return Err(Failure::input(format!(
+            "{name} has further stations (then) or a service law of a request's own; serve has one station with one law: take \
+             them out, or simulate the file"
+        )));
+    }
     Ok((server, workload.seed))
 }
 

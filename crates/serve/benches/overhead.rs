@@ -26,6 +26,7 @@ fn start(clock: Clock, service: Law, spin: Nanos, discipline: impl Discipline + 
     Server::start(Options {
         listen: "127.0.0.1:0".parse().expect("an address"),
         discipline: Box::new(discipline),
+        room: None,
         service,
         seed: Seed(1),
         spin,

@@ -343,6 +343,12 @@ impl Request {
         self.stage = Stage::Ready;
     }
 
+    /// There was no room for its job.
+    pub(crate) fn turn_away(&mut self, now: Nanos) {
+        self.reply = Reply::Status(503);
+        self.ready(now);
+    }
+
     /// Keeps a piece of the body if it will be echoed.
     fn body(&mut self, data: &[u8]) {
         if let Reply::Echo(text) = &mut self.reply {

@@ -42,6 +42,7 @@ pub(crate) struct EventLoop {
     pauses: Jobs,
     service: Law,
     seed: Seed,
+    room: Option<u32>,
     spin: Nanos,
     ledger: Ledger,
     /// Connections with something to write.
@@ -72,6 +73,7 @@ impl EventLoop {
             pauses: Jobs::new(Box::new(Infinite::default())),
             service: options.service,
             seed: options.seed,
+            room: options.room,
             spin: options.spin,
             ledger,
             ripe: Vec::new(),
@@ -230,6 +232,10 @@ impl EventLoop {
         let Some(work) = request.asked else { return self.served(owner, now) };
         let number = self.ledger.summary.jobs;
         self.ledger.summary.jobs += 1;
+        if self.room.is_some_and(|room| self.jobs.len() >= room as usize) {
+            request.turn_away(now);
+            return self.ripe.push(owner.place);
+        }
         let size = match work {
             Work::Given(size) => size,
             Work::Drawn => Nanos::from_secs_f64(self.service.sample(&mut self.seed.at(Purpose::Size, number, 0))),
@@ -258,7 +264,8 @@ impl EventLoop {
             let Some(due) = job.into_iter().chain(pause).min().filter(|due| *due <= now) else { return };
             let (is_pause, station) =
                 if pause == Some(due) { (true, &mut self.pauses) } else { (false, &mut self.jobs) };
-            let Some(owner) = station.complete(now) else { return };
+            // Asked at its own instant and not at ours, or a late look would blur it.
+            let Some(owner) = station.complete(due) else { continue };
             if !is_pause {
                 self.served(owner, due);
             } else if let Some(request) = owned(&mut self.connections, owner) {

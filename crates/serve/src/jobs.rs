@@ -32,13 +32,18 @@ impl Jobs {
         self.discipline.arrive(now, Job { id, class: 0, size, arrived: now });
     }
 
-    /// When the next job is done, on paper.
+    /// How many are in the system.
+    pub(crate) fn len(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// When to ask for a completion, on paper.
     pub(crate) fn next(&self) -> Option<Nanos> {
         self.discipline.next()
     }
 
-    /// The owner of the job done at [`next`](Self::next), if that is not after `now`.
-    pub(crate) fn complete(&mut self, now: Nanos) -> Option<Owner> {
-        self.owners.try_remove(self.discipline.complete(now)?.id as usize)
+    /// The owner of the job done exactly at `due`, which is [`next`](Self::next); `None` when only the turn changed.
+    pub(crate) fn complete(&mut self, due: Nanos) -> Option<Owner> {
+        self.owners.try_remove(self.discipline.complete(due)?.id as usize)
     }
 }

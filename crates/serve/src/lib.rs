@@ -81,6 +81,8 @@ pub struct Options {
     pub listen: Address,
     /// The server and its queue.
     pub discipline: Box<dyn Discipline + Send>,
+    /// Room for so many jobs, those being served included; who finds it full is answered 503 at once. `None`: for any number.
+    pub room: Option<u32>,
     /// The law of the sizes of jobs that do not bring their own, in seconds.
     pub service: Law,
     /// Where the sizes come from: job number n (from 0) has always the same.
@@ -102,7 +104,7 @@ pub struct Options {
 pub struct Summary {
     /// Requests that arrived whole.
     pub requests: u64,
-    /// Those of them that were jobs.
+    /// Those of them that were jobs, or would have been had there been room.
     pub jobs: u64,
     /// Answers sent in full; those to malformed requests among them.
     pub answered: u64,

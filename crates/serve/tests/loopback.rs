@@ -10,13 +10,14 @@ use offered_clock::Clock;
 use offered_model::{Law, Nanos, Purpose, Seed};
 use offered_serve::{Address, Error, Options, Running, Server};
 use offered_simulate::Discipline;
-use offered_simulate::discipline::{Fcfs, Infinite};
+use offered_simulate::discipline::{Fcfs, Infinite, RoundRobin};
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {
     Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         discipline: Box::new(discipline),
+        room: None,
         service: Law::constant(0.0).unwrap(),
         seed: Seed(1),
         spin: Nanos::ZERO,
@@ -267,6 +268,23 @@ fn jobs_are_done_at_the_instants_of_the_discipline_however_late_the_loop() {
         assert_eq!(due, free, "job {number}");
         assert!(done.unwrap() >= due, "answered before it was done");
     }
+}
+
+#[test]
+fn who_finds_no_room_is_told_so_at_once() {
+    let server = Server::start(Options { room: Some(1), ..options(Fcfs::new(1)) }).unwrap();
+    let back = told(&server, get("/?work_ms=20") + &get("/") + &last("/status/204"));
+    let full = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
+    assert_eq!(back, [OK, full, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"].concat());
+}
+
+#[test]
+fn taking_turns_is_no_end_of_a_job() {
+    let server = Server::start(options(RoundRobin::new(1, Nanos::from_micros(50)).unwrap())).unwrap();
+    let back = told(&server, get("/status/404?work_ms=5") + &last("/?work_ms=1"));
+    assert!(back.starts_with("HTTP/1.1 404 ") && back.ends_with(LAST_OK), "{back}");
+    let summary = server.stop().unwrap();
+    assert_eq!((summary.jobs, summary.answered), (2, 2));
 }
 
 #[test]
