@@ -1,1 +1,39 @@
-//! The plan room.
+//! The arithmetic of a load test before it is run: pure functions from a question to numbers.
+//!
+//! Times are seconds and rates are per second, as `f64`, everywhere in this room; the command line turns `10s` and `20/s`
+//! into them. Letters in formulas: N users, Z think, R response, S service, X throughput, Q number at the server,
+//! D = visits x S demand, rho load, C2 squared coefficient of variation, p stay probability.
+//!
+//! # Three questions
+//! * *How do I make a closed tool launch like the open web?* [`emulate`], [`web_users`], [`superposition`].
+//! * *What will this system answer?* [`open`], [`closed`], [`partly_open`], [`jackson`]: each solver names its source.
+//! * *Which rate or think time gives this load?* [`load`].
+//!
+//! # Limitations
+//! A solver refuses what it cannot do; none falls back to another method. Every closed solver here is free of
+//! subtractions of nearly equal numbers, so a population of 100,000 users at any load neither overflows nor goes negative.
+
+mod birth_death;
+pub mod closed;
+pub mod emulate;
+mod error;
+mod integrate;
+pub mod jackson;
+mod levels;
+pub mod littles;
+pub mod load;
+mod matrix;
+mod moments;
+pub mod open;
+pub mod partly_open;
+mod percentile;
+mod station;
+pub mod superposition;
+pub mod web_users;
+
+pub use error::Error;
+pub use percentile::Percentiles;
+pub use station::{AtStation, Kind, Solution, Station};
+
+#[cfg(test)]
+mod oracles;

@@ -1,0 +1,18 @@
+//! The stationary probabilities of a birth-death chain, from its mode outward so that none overflows.
+
+/// P(n) for n = 0..=last, where `up(n)` is the rate from n to n+1 and `down(n)` from n to n-1, and P has one mode.
+///
+/// Source: detailed balance, p(n+1) = p(n) up(n) / down(n+1).
+pub(crate) fn stationary(last: usize, up: impl Fn(usize) -> f64, down: impl Fn(usize) -> f64) -> Vec<f64> {
+    let mode = (0..last).find(|&n| up(n) < down(n + 1)).unwrap_or(last);
+    let mut p = vec![0.0; last + 1];
+    p[mode] = 1.0;
+    for n in mode..last {
+        p[n + 1] = p[n] * up(n) / down(n + 1);
+    }
+    for n in (0..mode).rev() {
+        p[n] = p[n + 1] * down(n + 1) / up(n);
+    }
+    let total: f64 = p.iter().sum();
+    p.into_iter().map(|p| p / total).collect()
+}

@@ -1,0 +1,111 @@
+//! N users and m servers in one station: M/M/m/N/N, the machine repair model.
+//!
+//! The number at the station is a birth-death chain, solved from its mode outward ([`crate::birth_death`]): subtraction-free,
+//! where load-dependent mean value analysis in floating point goes negative. The means hold for FCFS with exponential
+//! service and for processor sharing with any service law, and for any law of the think time; percentiles and launches need
+//! FCFS and exponential think times.
+//!
+//! Source: Brady and Gunther 2016, section 4.1; percentiles by the arrival theorem (Sevcik and Mitrani 1981).
+
+use super::Launches;
+use crate::Error;
+use crate::birth_death::stationary;
+use crate::error::{not_negative, positive, some};
+use crate::levels::{Level, Levels};
+use crate::matrix::Matrix;
+use crate::percentile::{Percentiles, tail_behind};
+
+/// The model: m servers of mean service time S, N users of mean think time Z.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MachineRepair {
+    servers: u32,
+    service: f64,
+    users: u64,
+    think: f64,
+}
+
+/// Its means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// X, per second.
+    pub throughput: f64,
+    /// R, seconds.
+    pub response: f64,
+    /// Q.
+    pub in_system: f64,
+    /// U of each server.
+    pub utilisation: f64,
+}
+
+impl MachineRepair {
+    /// With these parameters.
+    ///
+    /// # Errors
+    /// No servers or users, a service time that is not above zero, or a negative think time.
+    pub fn new(servers: u32, service: f64, users: u64, think: f64) -> Result<Self, Error> {
+        some("the number of servers", u64::from(servers))?;
+        some("the number of users", users)?;
+        positive("the service time", service)?;
+        not_negative("the think time", think)?;
+        Ok(Self { servers, service, users, think })
+    }
+
+    /// The exact means.
+    pub fn solve(&self) -> Answer {
+        let p = self.probabilities();
+        let mean = |value: &dyn Fn(f64) -> f64| -> f64 { p.iter().enumerate().map(|(n, p)| value(n as f64) * p).sum() };
+        let m = f64::from(self.servers);
+        let (in_system, busy) = (mean(&|n| n), mean(&|n| n.min(m)));
+        let throughput = busy / self.service;
+        Answer { throughput, response: in_system / throughput, in_system, utilisation: busy / m }
+    }
+
+    /// Percentiles of the response time under FCFS: an arrival finds what a system of one user fewer shows on average.
+    pub fn percentiles(&self) -> Percentiles {
+        let found = match self.users {
+            1 => vec![1.0],
+            users => Self { users: users - 1, ..*self }.probabilities(),
+        };
+        // Finding fewer than m there means no wait; finding n means waiting for n - m + 1 completions.
+        let free = found.len().min(self.servers as usize);
+        let mut ahead = vec![found[..free].iter().sum::<f64>()];
+        ahead.extend(&found[free..]);
+        Percentiles::of(self.solve().response, tail_behind(&ahead, self.service, self.servers))
+    }
+
+    /// How regular its launches are, with exponential think times and service.
+    ///
+    /// # Errors
+    /// A think time of zero: launches then are the departures, one after another.
+    pub fn launches(&self) -> Result<Launches, Error> {
+        positive("the think time", self.think)?;
+        let one = |rate: f64| Matrix::diagonal(&[rate]);
+        let last = self.users as usize;
+        let level = |n: usize| Level {
+            down: if n == 0 { Matrix::zero(1, 0) } else { one(self.rate_down(n)) },
+            local: Matrix::zero(1, 1),
+            up: if n == last { Matrix::zero(1, 0) } else { one(self.rate_up(n)) },
+        };
+        let balance = (self.users as f64 - f64::from(self.servers) * self.think / self.service).max(0.0) as usize;
+        Ok(Launches::of(&Levels::solve((0..=last).map(level).collect(), balance)))
+    }
+
+    fn rate_up(&self, n: usize) -> f64 {
+        (self.users - n as u64) as f64 / self.think
+    }
+
+    fn rate_down(&self, n: usize) -> f64 {
+        (n as f64).min(f64::from(self.servers)) / self.service
+    }
+
+    /// P(n at the station), n = 0 to N.
+    fn probabilities(&self) -> Vec<f64> {
+        let last = self.users as usize;
+        if self.think == 0.0 {
+            let mut p = vec![0.0; last + 1];
+            p[last] = 1.0;
+            return p;
+        }
+        stationary(last, |n| self.rate_up(n), |n| self.rate_down(n))
+    }
+}

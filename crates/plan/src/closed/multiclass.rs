@@ -1,0 +1,146 @@
+//! Networks with several classes of users, each with its own think time and its own demands.
+//!
+//! Product form needs, at an FCFS station, the same service law for every class; under processor sharing anything goes
+//! (BCMP 1975). Stations are single servers and delays.
+
+use crate::Error;
+use crate::error::{not_negative, positive, some};
+
+/// One class of users.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// What it is called in tables.
+    pub name: String,
+    /// N, how many of them.
+    pub users: u64,
+    /// Z, seconds.
+    pub think: f64,
+    /// D at each station in turn, seconds; zero where it never goes.
+    pub demands: Vec<f64>,
+}
+
+/// Throughput of each class and its residence time at each station.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// X of each class, per second.
+    pub throughput: Vec<f64>,
+    /// Residence time of each class (outer) at each station (inner), seconds.
+    pub residence: Vec<Vec<f64>>,
+}
+
+impl Solution {
+    /// R of class `c`, seconds.
+    pub fn response(&self, c: usize) -> f64 {
+        self.residence[c].iter().sum()
+    }
+}
+
+/// The exact solution by the vector recursion of Reiser and Lavenberg (1980), within a budget of `budget` population vectors.
+///
+/// `delay[k]` says whether station k is a delay; the others are single servers.
+///
+/// # Errors
+/// No classes, a class of no users or of other than `delay.len()` demands, times below zero, or more than `budget` vectors.
+pub fn exact(classes: &[Class], delay: &[bool], budget: usize) -> Result<Solution, Error> {
+    check(classes, delay)?;
+    let states: f64 = classes.iter().map(|c| c.users as f64 + 1.0).product();
+    if states > budget as f64 {
+        return Err(Error::Budget { states, budget });
+    }
+    // The population vector as a mixed-radix number: class c counts in steps of stride[c].
+    let stride: Vec<usize> = classes
+        .iter()
+        .scan(1, |product, class| {
+            let stride = *product;
+            *product *= class.users as usize + 1;
+            Some(stride)
+        })
+        .collect();
+    let stations = delay.len();
+    let mut queue = vec![0.0; states as usize * stations];
+    let mut solution = Solution { throughput: vec![0.0; classes.len()], residence: vec![vec![]; classes.len()] };
+    for state in 1..states as usize {
+        for (c, class) in classes.iter().enumerate() {
+            let n = state / stride[c] % (class.users as usize + 1);
+            if n == 0 {
+                continue;
+            }
+            let seen = &queue[(state - stride[c]) * stations..][..stations];
+            let residence = residence(class, delay, seen);
+            let throughput = n as f64 / (class.think + residence.iter().sum::<f64>());
+            for (k, r) in residence.iter().enumerate() {
+                queue[state * stations + k] += throughput * r;
+            }
+            (solution.throughput[c], solution.residence[c]) = (throughput, residence);
+        }
+    }
+    Ok(solution)
+}
+
+/// The Bard-Schweitzer approximation, iterated to a relative change below `tolerance`.
+///
+/// # Errors
+/// As [`exact`], without the budget; also an iteration that does not settle.
+pub fn schweitzer(classes: &[Class], delay: &[bool], tolerance: f64) -> Result<Solution, Error> {
+    const MOST_STEPS: usize = 100_000;
+    check(classes, delay)?;
+    positive("the tolerance", tolerance)?;
+    let stations = delay.len();
+    let mut queue: Vec<Vec<f64>> = classes.iter().map(|c| vec![c.users as f64 / stations as f64; stations]).collect();
+    for _ in 0..MOST_STEPS {
+        let mut solution = Solution { throughput: vec![], residence: vec![] };
+        for (c, class) in classes.iter().enumerate() {
+            let n = class.users as f64;
+            let seen: Vec<f64> = (0..stations)
+                .map(|k| queue.iter().enumerate().map(|(o, q)| if o == c { q[k] * (n - 1.0) / n } else { q[k] }).sum())
+                .collect();
+            let residence = residence(class, delay, &seen);
+            solution.throughput.push(n / (class.think + residence.iter().sum::<f64>()));
+            solution.residence.push(residence);
+        }
+        let mut moved: f64 = 0.0;
+        for (c, class) in classes.iter().enumerate() {
+            for (queue, residence) in queue[c].iter_mut().zip(&solution.residence[c]) {
+                let q = solution.throughput[c] * residence;
+                moved = moved.max((q - *queue).abs() / class.users as f64);
+                *queue = q;
+            }
+        }
+        if moved < tolerance {
+            return Ok(solution);
+        }
+    }
+    Err(Error::Unsettled { steps: MOST_STEPS, tolerance })
+}
+
+/// R = D (1 + Q seen) at a server, D at a delay.
+fn residence(class: &Class, delay: &[bool], seen: &[f64]) -> Vec<f64> {
+    let at = |k: usize| if delay[k] { class.demands[k] } else { class.demands[k] * (1.0 + seen[k]) };
+    (0..delay.len()).map(at).collect()
+}
+
+fn check(classes: &[Class], delay: &[bool]) -> Result<(), Error> {
+    if classes.is_empty() {
+        return Err(Error::Empty { what: "classes" });
+    }
+    if delay.is_empty() {
+        return Err(Error::Empty { what: "stations" });
+    }
+    for class in classes {
+        some("the number of users of a class", class.users)?;
+        not_negative("the think time of a class", class.think)?;
+        if class.demands.len() != delay.len() {
+            return Err(Error::Refused(format!(
+                "class `{}` has {} demands for {} stations; give one for each, 0 where it never goes",
+                class.name,
+                class.demands.len(),
+                delay.len()
+            )));
+        }
+        for demand in &class.demands {
+            not_negative("a demand", *demand)?;
+        }
+        positive("the total demand of a class", class.demands.iter().sum())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! N users and one FCFS server whose service is a mixture or a chain of exponential phases: M/PH/1/N/N.
+//!
+//! There is no product form here, so the answer comes from the Markov chain itself ([`crate::levels`]), exactly. With
+//! hyperexponential service this is the closed system of Schroeder, Wierman and Harchol-Balter's Figures 2 to 5.
+//! Think times are exponential.
+
+use offered_model::Law;
+use offered_model::law::Shape;
+
+use super::Launches;
+use crate::Error;
+use crate::error::{positive, some};
+use crate::levels::{Level, Levels};
+use crate::matrix::Matrix;
+
+/// What the chain says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// X, per second.
+    pub throughput: f64,
+    /// R, seconds.
+    pub response: f64,
+    /// Q.
+    pub in_system: f64,
+    /// U.
+    pub utilisation: f64,
+}
+
+/// A service law as phases: where it starts, how it goes on, how it ends.
+struct Phases {
+    start: Vec<f64>,
+    onward: Matrix,
+    end: Vec<f64>,
+}
+
+/// More stages than this are refused: the chain would have N times as many states.
+const MOST_STAGES: f64 = 100.0;
+
+impl Phases {
+    fn of(law: &Law) -> Result<Self, Error> {
+        match law.shape() {
+            Shape::Exponential(mean) => Ok(Self::mixture(&[1.0], &[*mean])),
+            Shape::Hyperexponential { p, first, second } => Ok(Self::mixture(&[*p, 1.0 - p], &[*first, *second])),
+            Shape::Gamma { shape, scale } if shape.fract() == 0.0 && *shape <= MOST_STAGES => {
+                let stages = *shape as usize;
+                let mut start = vec![0.0; stages];
+                start[0] = 1.0;
+                let mut onward = Matrix::zero(stages, stages);
+                for i in 1..stages {
+                    *onward.of(i - 1, i) = 1.0 / scale;
+                }
+                let mut end = vec![0.0; stages];
+                end[stages - 1] = 1.0 / scale;
+                Ok(Self { start, onward, end })
+            }
+            _ => Err(Error::Refused(format!(
+                "{law} service is not made of exponential phases, so the closed FCFS system has no solvable chain; use \
+                 exponential, hyperexponential or erlang service, or simulate"
+            ))),
+        }
+    }
+
+    fn mixture(share: &[f64], mean: &[f64]) -> Self {
+        let d = share.len();
+        Self { start: share.to_vec(), onward: Matrix::zero(d, d), end: mean.iter().map(|m| 1.0 / m).collect() }
+    }
+}
+
+/// The exact means for `users` who think an exponential time of mean `think`; at zero everybody is always at the server.
+///
+/// # Errors
+/// No users, a negative think time, or a service law that is not made of phases.
+pub fn solve(service: &Law, users: u64, think: f64) -> Result<Answer, Error> {
+    if think == 0.0 {
+        let n = some("the number of users", users)?;
+        let service = Phases::of(service).map(|_| service.mean())?;
+        return Ok(Answer { throughput: 1.0 / service, response: n * service, in_system: n, utilisation: 1.0 });
+    }
+    let chain = chain(service, users, think)?;
+    let (throughput, in_system) = (chain.rate(), chain.mean());
+    let utilisation = if chain.empty() < 0.5 { 1.0 - chain.empty() } else { throughput * service.mean() };
+    Ok(Answer { throughput, response: in_system / throughput, in_system, utilisation })
+}
+
+/// The second-order properties of the launches, exactly.
+///
+/// # Errors
+/// As [`solve`].
+pub fn launches(service: &Law, users: u64, think: f64) -> Result<Launches, Error> {
+    Ok(Launches::of(&chain(service, users, think)?))
+}
+
+fn chain(service: &Law, users: u64, think: f64) -> Result<Levels, Error> {
+    let n = some("the number of users", users)?;
+    positive("the think time", think)?;
+    let Phases { start, onward, end } = Phases::of(service)?;
+    let d = start.len();
+    let level = |at: u64| {
+        let launch = (users - at) as f64 / think;
+        if at == 0 {
+            let mut up = Matrix::zero(1, d);
+            (0..d).for_each(|j| *up.of(0, j) = launch * start[j]);
+            return Level { down: Matrix::zero(1, 0), local: Matrix::zero(1, 1), up };
+        }
+        let up = if at == users { Matrix::zero(d, 0) } else { Matrix::diagonal(&vec![launch; d]) };
+        let mut down = Matrix::zero(d, if at == 1 { 1 } else { d });
+        for (i, end) in end.iter().enumerate() {
+            if at == 1 {
+                *down.of(i, 0) = *end;
+            } else {
+                start.iter().enumerate().for_each(|(j, start)| *down.of(i, j) = end * start);
+            }
+        }
+        Level { down, local: onward.clone(), up }
+    };
+    Ok(Levels::solve((0..=users).map(level).collect(), likely_level(n, service.mean(), think)))
+}
+
+/// Where the flow in and the flow out balance: the queue that remains above saturation, else nearly nobody.
+pub(crate) fn likely_level(users: f64, service: f64, think: f64) -> usize {
+    (users - think / service).max(0.0) as usize
+}

@@ -1,0 +1,60 @@
+//! N users and one server that prefers one of two classes of requests, preemptively: the closed PESJF and PELJF.
+//!
+//! Each launch is of the first class with probability p. With hyperexponential service the classes are the branches, so this
+//! is a server that knows each request's *expected* size (Schroeder, Wierman and Harchol-Balter 2006, section 5). The chain
+//! has (N+1)(N+2)/2 states and is solved exactly by levels ([`crate::levels`]) at O(N^4) cost, so N is limited.
+
+use crate::error::{not_negative, positive, some};
+use crate::levels::{Level, Levels};
+use crate::matrix::Matrix;
+use crate::{Error, closed::phases::Answer};
+
+/// The largest population solved.
+pub const MOST_USERS: u64 = 200;
+
+/// The exact means when the class with mean service `first`, of which a share `p` of the requests is, goes before the class
+/// with mean service `second`.
+///
+/// # Errors
+/// Times that are not above zero, a share outside (0, 1), no users, or more than [`MOST_USERS`].
+pub fn preemptive(p: f64, first: f64, second: f64, users: u64, think: f64) -> Result<Answer, Error> {
+    some("the number of users", users)?;
+    not_negative("the think time", think)?;
+    positive("the service time of the first class", first)?;
+    positive("the service time of the second class", second)?;
+    if !(p > 0.0 && p < 1.0) {
+        return Err(Error::Share { what: "the share of the first class", expected: "between 0 and 1", value: p });
+    }
+    if users > MOST_USERS {
+        return Err(Error::Refused(format!(
+            "the closed priority chain of {users} users is too large; ask for at most {MOST_USERS} users, or simulate"
+        )));
+    }
+    let mean = p * first + (1.0 - p) * second;
+    if think == 0.0 {
+        let n = users as f64;
+        return Ok(Answer { throughput: 1.0 / mean, response: n * mean, in_system: n, utilisation: 1.0 });
+    }
+    let last = users as usize;
+    // On level n, state j has j requests of the first class.
+    let level = |n: usize| {
+        let launch = (last - n) as f64 / think;
+        let mut up = Matrix::zero(n + 1, if n == last { 0 } else { n + 2 });
+        let mut down = Matrix::zero(n + 1, n);
+        for j in 0..=n {
+            if n < last {
+                *up.of(j, j + 1) = launch * p;
+                *up.of(j, j) = launch * (1.0 - p);
+            }
+            if j > 0 {
+                *down.of(j, j - 1) = 1.0 / first;
+            } else if n > 0 {
+                *down.of(0, 0) = 1.0 / second;
+            }
+        }
+        Level { down, local: Matrix::zero(n + 1, n + 1), up }
+    };
+    let chain = Levels::solve((0..=last).map(level).collect(), super::phases::likely_level(users as f64, mean, think));
+    let (throughput, in_system) = (chain.rate(), chain.mean());
+    Ok(Answer { throughput, response: in_system / throughput, in_system, utilisation: throughput * mean })
+}

@@ -1,0 +1,149 @@
+//! Small dense matrices of rates, and elimination without subtraction.
+//!
+//! A generator of a Markov chain is described by its off-diagonal rates and by the rate out of the set, both non-negative;
+//! its diagonal is never stored. Grassmann, Taksar and Heyman (1985) eliminate states from it by adding and multiplying
+//! only, so every result has nearly full relative precision, however small a probability is.
+
+/// A matrix by rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Matrix {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    at: Vec<f64>,
+}
+
+impl Matrix {
+    pub(crate) fn zero(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, at: vec![0.0; rows * cols] }
+    }
+
+    pub(crate) fn diagonal(values: &[f64]) -> Self {
+        let mut matrix = Self::zero(values.len(), values.len());
+        for (i, value) in values.iter().enumerate() {
+            *matrix.of(i, i) = *value;
+        }
+        matrix
+    }
+
+    pub(crate) fn get(&self, i: usize, j: usize) -> f64 {
+        self.at[i * self.cols + j]
+    }
+
+    pub(crate) fn of(&mut self, i: usize, j: usize) -> &mut f64 {
+        &mut self.at[i * self.cols + j]
+    }
+
+    pub(crate) fn row(&self, i: usize) -> &[f64] {
+        &self.at[i * self.cols..][..self.cols]
+    }
+
+    pub(crate) fn row_sums(&self) -> Vec<f64> {
+        (0..self.rows).map(|i| self.row(i).iter().sum()).collect()
+    }
+
+    /// The product of two matrices.
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        let mut product = Self::zero(self.rows, other.cols);
+        for i in 0..self.rows {
+            for k in 0..self.cols {
+                let factor = self.get(i, k);
+                if factor != 0.0 {
+                    let row = &mut product.at[i * other.cols..][..other.cols];
+                    row.iter_mut().zip(other.row(k)).for_each(|(sum, b)| *sum += factor * b);
+                }
+            }
+        }
+        product
+    }
+
+    /// The sum of two matrices.
+    pub(crate) fn plus(mut self, other: &Self) -> Self {
+        self.at.iter_mut().zip(&other.at).for_each(|(a, b)| *a += b);
+        self
+    }
+
+    /// The row vector `v` times this matrix.
+    pub(crate) fn under(&self, v: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; self.cols];
+        for (i, factor) in v.iter().enumerate() {
+            product.iter_mut().zip(self.row(i)).for_each(|(sum, b)| *sum += factor * b);
+        }
+        product
+    }
+
+    /// This matrix times the column vector `v`.
+    pub(crate) fn on(&self, v: &[f64]) -> Vec<f64> {
+        (0..self.rows).map(|i| self.row(i).iter().zip(v).map(|(a, b)| a * b).sum()).collect()
+    }
+}
+
+/// States with rates between them and a rate out of each, eliminated in order; the diagonal of `between` is ignored.
+pub(crate) struct Eliminated {
+    between: Matrix,
+    pivot: Vec<f64>,
+}
+
+impl Eliminated {
+    /// Eliminates. Rates out may be zero as long as every state can leave somehow, save the last.
+    pub(crate) fn new(mut between: Matrix, mut out: Vec<f64>) -> Self {
+        let d = between.rows;
+        let mut pivot = vec![0.0; d];
+        for k in 0..d {
+            pivot[k] = out[k] + between.row(k)[k + 1..].iter().sum::<f64>();
+            for i in k + 1..d {
+                let share = between.get(i, k) / pivot[k];
+                if share != 0.0 {
+                    for j in k + 1..d {
+                        *between.of(i, j) += share * between.get(k, j);
+                    }
+                    out[i] += share * out[k];
+                }
+            }
+        }
+        Self { between, pivot }
+    }
+
+    /// Expected total of `reward` (a rate of gain in each state) until leaving, by starting state.
+    ///
+    /// Where no state leads out (a whole chain), the last state's answer is zero by convention.
+    pub(crate) fn until_out(&self, reward: &[f64]) -> Vec<f64> {
+        let d = self.pivot.len();
+        let mut gain = reward.to_vec();
+        for k in 0..d {
+            for i in k + 1..d {
+                gain[i] += self.between.get(i, k) / self.pivot[k] * gain[k];
+            }
+        }
+        for k in (0..d).rev() {
+            let onward: f64 = (k + 1..d).map(|j| self.between.get(k, j) * gain[j]).sum();
+            gain[k] = if self.pivot[k] == 0.0 { 0.0 } else { (gain[k] + onward) / self.pivot[k] };
+        }
+        gain
+    }
+
+    /// The matrix of expected times: entry (i, j) is the time spent in j before leaving when starting from i.
+    pub(crate) fn sojourns(&self) -> Matrix {
+        let d = self.pivot.len();
+        let mut times = Matrix::zero(d, d);
+        for j in 0..d {
+            let mut unit = vec![0.0; d];
+            unit[j] = 1.0;
+            for (i, time) in self.until_out(&unit).into_iter().enumerate() {
+                *times.of(i, j) = time;
+            }
+        }
+        times
+    }
+
+    /// The stationary probabilities of a whole chain, from the first state to the last.
+    pub(crate) fn stationary(&self) -> Vec<f64> {
+        let d = self.pivot.len();
+        let mut p = vec![0.0; d];
+        p[d - 1] = 1.0;
+        for k in (0..d - 1).rev() {
+            p[k] = (k + 1..d).map(|i| p[i] * self.between.get(i, k)).sum::<f64>() / self.pivot[k];
+        }
+        let total: f64 = p.iter().sum();
+        p.iter().map(|p| p / total).collect()
+    }
+}
