@@ -3,10 +3,12 @@
 //! One file per verb; this one is the table of contents. Results go to stdout, progress and warnings to stderr, and an error
 //! is one line that says what to do.
 
+mod demo;
 mod exit;
 mod file;
 mod run;
 mod serve;
+mod signals;
 mod table;
 
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Demo(demo::Args),
     Run(run::Args),
     Serve(serve::Args),
 }
@@ -34,9 +37,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
-    let done: Result<Exit, Failure> = match &cli.verb {
-        Verb::Run(args) => run::run(args),
-        Verb::Serve(args) => serve::serve(args),
+    let done: Result<Exit, Failure> = match cli.verb {
+        Verb::Demo(args) => demo::run(&args),
+        Verb::Run(args) => run::run(&args),
+        Verb::Serve(args) => serve::run(args),
     };
     exit::code(done)
 }

@@ -6,18 +6,17 @@ mod sink;
 mod summary;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use offered_model::{Event, Law, Nanos, Recording, Share, Workload};
+use offered_model::{Law, Nanos, Recording, Share, Workload};
 use offered_run::{Done, Generator, Load};
 use offered_store::{ReadOptions, Recorder, Writer};
 use offered_verify::{Ask, Verdict, verify};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
+use crate::signals;
 use sink::Sink;
-pub(crate) use summary::Summary;
+pub(crate) use summary::{Summary, short};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.dry_run.is_none() && start_at.is_none() {
         generator.knock().map_err(Failure::stopped)?;
     }
-    stop_on_signals(&generator.stop())?;
+    signals::stop(&generator.stop())?;
     let store = args.out.as_deref().map(|out| Store::create(out, &text, &workload)).transpose()?;
     let (done, sinks) = launch(args, &generator, start_at, store.as_ref())?;
     let recording = recording(&workload, sinks, store.as_ref())?;
@@ -120,16 +119,8 @@ fn recording(workload: &Workload, sinks: Vec<Sink>, store: Option<&Store>) -> Re
         recording.notes.clear(); // that there is no run.json yet
         return Ok(recording);
     }
-    let events: Vec<Event> = sinks.into_iter().flat_map(Sink::into_events).collect();
-    Ok(Recording {
-        events,
-        labels: workload.labels(),
-        format: "run".to_owned(),
-        resolution: Nanos(1),
-        intent_known: true,
-        sessions_known: true,
-        ..Recording::default()
-    })
+    let events = sinks.into_iter().flat_map(Sink::into_events).collect();
+    Ok(Recording::of_run(events, workload.labels()))
 }
 
 /// A run directory being written.
@@ -170,18 +161,6 @@ impl Store {
         });
         self.recorder.finish(run).map_err(Failure::stopped)
     }
-}
-
-/// The first Ctrl-C (or SIGTERM) stops cleanly and still reports; the second leaves at once.
-fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    use signal_hook::flag;
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the second signal finds the flag set by the first.
-        flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(Failure::stopped)?;
-        flag::register(signal, stop.clone()).map_err(Failure::stopped)?;
-    }
-    Ok(())
 }
 
 fn of_run(error: offered_run::Error) -> Failure {

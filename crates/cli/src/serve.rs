@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use offered_clock::Clock;
@@ -11,10 +10,10 @@ use offered_model::workload::Server as Modelled;
 use offered_model::{Law, Nanos, Seed, Workload};
 use offered_serve::{Address, Options, Server, Stopper, Summary};
 use offered_simulate::{Policy, Setting};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
+use crate::{file, signals};
 
 /// How long before a completion the server stops sleeping.
 const SPIN: Nanos = Nanos::from_micros(100);
@@ -62,7 +61,7 @@ enum Precision {
 }
 
 /// Serves until a signal or a failure.
-pub(crate) fn serve(args: &Args) -> Result<Exit, Failure> {
+pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let (modelled, seed) = if let Some(path) = &args.workload {
         modelled(path)?
     } else {
@@ -89,7 +88,7 @@ pub(crate) fn serve(args: &Args) -> Result<Exit, Failure> {
     // Whoever started the server waits for this line; a pipe must not hold it back.
     println!("listening on {}", running.address());
     std::io::stdout().flush().map_err(Failure::stopped)?;
-    stop_on_signals(running.stopper()).map_err(Failure::stopped)?;
+    stop_on_signals(running.stopper())?;
     println!("{}", told(&running.wait().map_err(Failure::stopped)?));
     Ok(Exit::Done)
 }
@@ -97,11 +96,8 @@ pub(crate) fn serve(args: &Args) -> Result<Exit, Failure> {
 /// The modelled server of the workload file at `path`, and its seed.
 fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
     let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::input(format!("cannot read {name}: {error}; name a workload file")))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let beside = |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-    let workload = Workload::parse(&text, &name.to_string(), &beside).map_err(Failure::input)?;
+    let text = file::text(path)?;
+    let workload = Workload::parse(&text, &name.to_string(), &file::beside(Some(path))).map_err(Failure::input)?;
     let server = workload.server.ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
     })?;
@@ -114,15 +110,11 @@ fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
     Ok((server, workload.seed))
 }
 
-/// The first Ctrl-C or SIGTERM stops the server when what has arrived is answered; the second ends the process at once.
-fn stop_on_signals(stopper: Stopper) -> std::io::Result<()> {
-    let is_second = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 1, is_second.clone())?;
-        signal_hook::flag::register(signal, is_second.clone())?;
-    }
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+/// Stops the server when what has arrived is answered.
+fn stop_on_signals(stopper: Stopper) -> Result<(), Failure> {
+    signals::stop(&Arc::default())?;
+    let mut arriving = Signals::new(signals::STOPPING).map_err(Failure::stopped)?;
+    std::thread::spawn(move || arriving.forever().for_each(|_| stopper.stop()));
     Ok(())
 }
 

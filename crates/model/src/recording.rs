@@ -30,3 +30,18 @@ pub struct Recording {
     /// What the reader must know besides: "cut off in the middle of a row", "the run was killed", ...
     pub notes: Vec<String>,
 }
+
+impl Recording {
+    /// Of a run of ours, just made.
+    pub fn of_run(events: Vec<Event>, labels: Vec<String>) -> Self {
+        Self {
+            events,
+            labels,
+            format: "run".to_owned(),
+            resolution: Nanos(1),
+            intent_known: true,
+            sessions_known: true,
+            ..Self::default()
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 mod page;
 
-pub(crate) use page::Page;
+pub(crate) use page::{Page, short};
 
 use std::collections::BTreeMap;
 
@@ -20,20 +20,20 @@ const SATURATED: f64 = 0.9;
 pub(crate) struct Summary {
     schema: &'static str,
     /// Launches (of the whole session) per second meant; `null` for a closed system, whose rate is the server's to give.
-    asked_rate_per_s: Option<f64>,
+    pub(crate) asked_rate_per_s: Option<f64>,
     /// Launches per second that were sent.
-    offered_rate_per_s: Option<f64>,
+    pub(crate) offered_rate_per_s: Option<f64>,
     launched: u64,
     unsent: u64,
     completed: u64,
     outcomes: BTreeMap<&'static str, u64>,
     /// done - intended.
-    response_ms: Option<Millis>,
+    pub(crate) response_ms: Option<Millis>,
     /// done - sent.
     service_ms: Option<Millis>,
     /// sent - intended.
     lateness_us: Option<Micros>,
-    arrivals: Arrivals,
+    pub(crate) arrivals: Arrivals,
     queue: offered_verify::Queue,
     bytes_in: u64,
     bytes_out: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Summary {
     /// Processor time of the launching threads, spinning included.
     cpu_s: f64,
     seed: u64,
-    judgement: Judgement,
+    pub(crate) judgement: Judgement,
     warnings: Vec<Warning>,
     pub(crate) out: Option<String>,
 }
@@ -150,21 +150,6 @@ impl Summary {
     /// Whether the result may be believed: nothing that was checked failed.
     pub(crate) fn believable(&self) -> bool {
         self.judgement != Judgement::Fails
-    }
-
-    /// Launches per second that were sent.
-    pub(crate) fn offered(&self) -> Option<f64> {
-        self.offered_rate_per_s
-    }
-
-    /// done - intended.
-    pub(crate) fn response(&self) -> Option<&Millis> {
-        self.response_ms.as_ref()
-    }
-
-    /// What the launches look like.
-    pub(crate) fn arrivals(&self) -> &Arrivals {
-        &self.arrivals
     }
 }
 

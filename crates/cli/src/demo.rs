@@ -1,0 +1,183 @@
+//! `offered demo`: one server, one load, three system models, measured against theory.
+
+use offered_clock::Clock;
+use offered_model::{Event, Law, Nanos, Recording, Seed, Share, Workload};
+use offered_plan::closed::machine_repair::MachineRepair;
+use offered_plan::open::mg1::Mg1;
+use offered_plan::{load, partly_open};
+use offered_run::{Generator, Load};
+use offered_serve::{Options, Server};
+use offered_simulate::policy::{Policy, Setting};
+use offered_verify::{Ask, verify};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+use crate::run::{Summary, short};
+use crate::table::Table;
+
+/// Mean service time of the demo's server, seconds; exponential.
+const SERVICE: f64 = 0.01;
+/// Its load under every model.
+const LOAD: f64 = 0.7;
+/// Users of the closed model.
+const USERS: u64 = 50;
+/// Stay probability of the partly-open model.
+const STAY: f64 = 0.8;
+/// Mean think time of its sessions, seconds; exponential.
+const THINK: f64 = 1.0;
+
+const AFTER: &str = "\
+Takes about 40 seconds and needs nothing: the server is `offered serve` on a free port of 127.0.0.1.
+
+Example:
+  offered demo --seconds 3";
+
+/// Run open, closed and partly-open load against a known server, and compare with theory
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// How long each model is measured (two more seconds before that warm up)
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=3600))]
+    seconds: u64,
+    /// Print one JSON document (schema offered.demo/1)
+    #[arg(long)]
+    json: bool,
+    /// From which every random choice follows
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// One model of the demo.
+struct Case {
+    name: &'static str,
+    /// Its `[arrivals]`, as they stand in a workload file.
+    arrivals: String,
+    /// The mean response that theory predicts, milliseconds, and where from.
+    theory_ms: f64,
+    source: &'static str,
+}
+
+#[derive(Serialize)]
+struct Row {
+    model: &'static str,
+    arrivals: String,
+    theory_ms: f64,
+    source: &'static str,
+    run: Summary,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let mut rows = Vec::new();
+    for case in cases().map_err(Failure::stopped)? {
+        eprintln!("{} for {} s ...", case.name, args.seconds + 2);
+        rows.push(measure(case, args)?);
+    }
+    if args.json {
+        let document = serde_json::json!({ "schema": "offered.demo/1", "load": LOAD, "service_ms": SERVICE * 1e3, "models": rows });
+        println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
+    } else {
+        print(&rows);
+    }
+    Ok(if rows.iter().all(|row| row.run.believable()) { Exit::Done } else { Exit::Doubtful })
+}
+
+/// The three models at the same load, each with its theory.
+fn cases() -> Result<[Case; 3], offered_plan::Error> {
+    let rate = load::open_rate(LOAD, 1, SERVICE)?;
+    let service = Law::exponential(SERVICE).expect("a mean above zero");
+    let closed = |think: f64| MachineRepair::new(1, SERVICE, USERS, think).map(|model| model.solve());
+    let think = load::closed_think(LOAD, 1, SERVICE, USERS, |think| Ok(closed(think)?.throughput))?;
+    let sessions = load::session_rate(LOAD, 1, SERVICE, STAY)?;
+    let think_law = |mean| Law::exponential(mean).expect("a mean above zero");
+    Ok([
+        Case {
+            name: "open",
+            arrivals: format!("open = {{ rate = \"{rate:.3}/s\" }}"),
+            theory_ms: Mg1::new(&service, rate)?.ps() * 1e3,
+            source: "M/M/1 processor sharing, R = S / (1 - rho)",
+        },
+        Case {
+            name: "closed",
+            arrivals: format!("closed = {{ users = {USERS}, think = {} }}", think_law(think)),
+            theory_ms: closed(think)?.response * 1e3,
+            source: "M/M/1/N/N (machine repair), exact",
+        },
+        Case {
+            name: "partly-open",
+            arrivals: format!(
+                "partly_open = {{ rate = \"{sessions:.3}/s\", stay = {STAY}, think = {} }}",
+                think_law(THINK)
+            ),
+            theory_ms: partly_open::Sessions::new(sessions, STAY)?.product_form(1, SERVICE)? * 1e3,
+            source: "product form: that of the open system at the same load",
+        },
+    ])
+}
+
+fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
+    let seed = Seed(args.seed);
+    let server = Server::start(Options {
+        listen: "127.0.0.1:0".parse().map_err(Failure::stopped)?,
+        discipline: Policy::Ps(None).boxed(&Setting {
+            servers: 1,
+            class_means: vec![Nanos::from_secs_f64(SERVICE)],
+            seed,
+        })?,
+        room: None,
+        service: Law::exponential(SERVICE)?,
+        seed,
+        spin: Nanos::ZERO,
+        clock: Clock::start(),
+        record: None,
+        keep_arrivals: false,
+    })
+    .map_err(Failure::stopped)?;
+    let text = format!(
+        "seed = {}\nduration = \"{}s\"\nskip_first = \"2s\"\ntarget.url = \"{}/\"\n[arrivals]\n{}\n",
+        args.seed,
+        args.seconds + 2,
+        server.address(),
+        case.arrivals
+    );
+    let workload = Workload::parse(&text, "demo", &|_| Err(String::new())).map_err(Failure::stopped)?;
+    let generator = Generator::new(workload.clone(), Share::ALL, Load::Target).map_err(Failure::stopped)?;
+    let (done, sinks) = generator.run(None, Vec::<Event>::new, |_| ()).map_err(Failure::stopped)?;
+    server.stop().map_err(Failure::stopped)?;
+    let recording = Recording::of_run(sinks.into_iter().flatten().collect(), workload.labels());
+    let verdict = verify(&recording, &Ask { path: case.name.to_owned(), ..Ask::of(&workload, 1.0) });
+    let run = Summary::new(&workload, Share::ALL, &recording, &done, &verdict);
+    Ok(Row { model: case.name, arrivals: case.arrivals, theory_ms: case.theory_ms, source: case.source, run })
+}
+
+fn print(rows: &[Row]) {
+    println!("One server (processor sharing, exponential service of mean {} ms) at load {LOAD}:\n", SERVICE * 1e3);
+    let mut table =
+        Table::new(["model", "asked/s", "offered/s", "CoV", "R mean ms", "theory ms", "R p95 ms", "verdict"]);
+    let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
+    for Row { model, theory_ms, run, .. } in rows {
+        table.row([
+            (*model).to_owned(),
+            number(Some(run.asked_rate_per_s.unwrap_or(LOAD / SERVICE))),
+            number(run.offered_rate_per_s),
+            run.arrivals.sent_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.2}")),
+            number(run.response_ms.as_ref().map(|response| response.mean)),
+            short(*theory_ms),
+            number(run.response_ms.as_ref().map(|response| response.p95)),
+            run.judgement.name().to_owned(),
+        ]);
+    }
+    println!("{table}");
+    for Row { model, source, arrivals, .. } in rows {
+        println!("{model:<12} {arrivals}\n{:<12} theory: {source}", "");
+    }
+    println!(
+        "
+What you just saw: the same server, as busy each time. In the open run people arrive whatever the server does, a Poisson
+process: the coefficient of variation (CoV) of the times between launches is 1. In the closed run {USERS} users wait for
+their answer before they think and ask again, so the server holds back its own load when it is slow, and the waiting looks
+shorter than real visitors would find it. The partly-open run is what a web site sees: visitors arrive like the open ones,
+make some requests and leave. Each launch was meant for an instant, and `R` is counted from that instant. Ten seconds are few:
+the means wander by a tenth or so around theory; ask for more with --seconds 300."
+    );
+}
