@@ -28,7 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Demo(demo::Args),
-    Run(run::Args),
+    Run(Box<run::Args>),
     Serve(serve::Args),
 }
 

@@ -14,7 +14,7 @@ use crate::file;
 /// The flags that say a workload.
 #[derive(clap::Args)]
 pub(crate) struct Quick {
-    /// A URL (http://host:port/path or unix:/run/app.sock:/path) or a workload file
+    /// A URL, as `http://host:port/path` or `unix:/run/app.sock:/path`, or a workload file
     pub(crate) target: String,
 
     /// Open: so many requests a second arrive whatever the server does

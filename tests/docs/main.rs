@@ -1,0 +1,250 @@
+//! Executes every console block of the README and the book.
+//!
+//! A block fenced as `console` holds commands (`$ ...`) with their output. They run in a shell, page by page in a fresh
+//! directory, with `offered` on the path; `cargo run --release -- X` runs `offered X`. Output must be as printed, where any
+//! number stands for any other and runs of blanks are one: measurements differ from day to day. In a block fenced as
+//! `console,exact` numbers must agree too. `[..]` stands for any text within a line, a line `...` for any lines. A command that ends in ` &` runs until the end of
+//! its page. `console,exit=3` says that the last command ends with 3. In a block fenced as `console,live` any verdict is as good as
+//! the one printed, and exit 3 as 0: on a busy machine a run is late, and says so. Ports 8080 to 8089 of 127.0.0.1 stand for free ones.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            pages(&entry, found);
+        } else if entry.extension().is_some_and(|extension| extension == "md") {
+            found.push(entry);
+        }
+    }
+}
+
+/// One command of a page, with what it should print.
+struct Step {
+    line: usize,
+    command: String,
+    expected: Vec<String>,
+    kind: Kind,
+    exit: i32,
+}
+
+/// How closely a block's output is looked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Shape,
+    Exact,
+    Live,
+}
+
+/// The steps of a page, in order.
+fn steps(text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut block: Option<(Kind, i32, usize)> = None;
+    for (number, line) in text.lines().enumerate() {
+        match block {
+            None => {
+                if let Some(info) = line.strip_prefix("```console") {
+                    let exit = info.split(',').find_map(|word| word.strip_prefix("exit="));
+                    let exit = exit.map_or(0, |code| code.parse().expect("exit=NUMBER"));
+                    let kind = match info {
+                        _ if info.contains("exact") => Kind::Exact,
+                        _ if info.contains("live") => Kind::Live,
+                        _ => Kind::Shape,
+                    };
+                    block = Some((kind, exit, steps.len()));
+                }
+            }
+            Some((_, exit, first)) if line.starts_with("```") => {
+                assert!(steps.len() > first, "line {number}: a console block without a command");
+                steps.last_mut().unwrap().exit = exit;
+                block = None;
+            }
+            Some((kind, ..)) => match line.strip_prefix("$ ") {
+                Some(command) => {
+                    let command = command.to_owned();
+                    steps.push(Step { line: number + 1, command, expected: Vec::new(), kind, exit: 0 });
+                }
+                None => {
+                    let step = steps.last_mut().expect("a command before its output");
+                    if let (true, Some(open)) = (step.expected.is_empty(), step.command.strip_suffix('\\')) {
+                        step.command = format!("{open} {}", line.trim()); // a command over several lines
+                    } else {
+                        step.expected.push(line.to_owned());
+                    }
+                }
+            },
+        }
+    }
+    steps
+}
+
+/// The words of a verdict, any of which stands for any other where a block is live.
+const VERDICTS: [&str; 6] = ["DO NOT BELIEVE THIS RUN", "NOT CHECKED", "HOLDS", "not checked", "holds", "fails"];
+
+/// A line with every number as `#` and every run of blanks as one.
+fn shape(line: &str, kind: Kind) -> String {
+    let mut line = line.to_owned();
+    if kind == Kind::Live {
+        line = VERDICTS.iter().fold(line, |line, verdict| line.replace(verdict, "VERDICT"));
+    }
+    let mut shaped = String::new();
+    let mut before = ' ';
+    for c in line.trim().chars() {
+        let numeric = kind != Kind::Exact && (c.is_ascii_digit() || (c == '.' && before.is_ascii_digit()));
+        match c {
+            _ if numeric => {
+                if !shaped.ends_with('#') {
+                    shaped.push('#');
+                }
+            }
+            ' ' if shaped.ends_with(' ') => {}
+            _ => shaped.push(c),
+        }
+        before = c;
+    }
+    shaped
+}
+
+/// Whether a line is as expected, where `[..]` in the expectation stands for any text.
+fn like(expected: &str, actual: &str) -> bool {
+    let mut parts = expected.split("[..]");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = actual.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+fn agrees(expected: &[String], actual: &[String], kind: Kind) -> bool {
+    match expected.split_first() {
+        None => actual.is_empty(),
+        Some((any, rest)) if any.trim() == "..." => (0..=actual.len()).any(|skip| agrees(rest, &actual[skip..], kind)),
+        Some((line, rest)) => actual
+            .split_first()
+            .is_some_and(|(first, after)| like(&shape(line, kind), &shape(first, kind)) && agrees(rest, after, kind)),
+    }
+}
+
+/// A page being played: its directory, its stand-in ports, and what runs beside it.
+struct Page {
+    name: String,
+    folder: tempfile::TempDir,
+    ports: HashMap<String, String>,
+    beside: Vec<Child>,
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        for child in &mut self.beside {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Page {
+    fn new(path: &Path) -> Self {
+        let free: Vec<TcpListener> = (0..10).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let port = |(i, socket): (usize, &TcpListener)| {
+            (format!("127.0.0.1:808{i}"), format!("127.0.0.1:{}", socket.local_addr().unwrap().port()))
+        };
+        let ports = free.iter().enumerate().map(port).collect();
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        Self { name, folder: tempfile::tempdir().unwrap(), ports, beside: Vec::new() }
+    }
+
+    fn play(&mut self, step: &Step) -> Result<(), String> {
+        let mut line = step.command.replace("cargo run --release -- ", "offered ");
+        if line == "cargo test" {
+            return Ok(()); // which is what is running now
+        }
+        for (written, used) in &self.ports {
+            line = line.replace(written, used);
+        }
+        let beside = line.strip_suffix('&').map(str::trim).map(str::to_owned);
+        let bin = Path::new(env!("CARGO_BIN_EXE_offered")).parent().unwrap();
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        let mut shell = Command::new("sh");
+        shell.current_dir(self.folder.path()).env("PATH", path).env("ROOT", root()).stdin(Stdio::null());
+        let place = format!("{}:{}: `{}`", self.name, step.line, step.command);
+        if let Some(command) = beside {
+            let mut child = shell.args(["-c", &format!("exec {command}")]).stdout(Stdio::piped()).spawn().unwrap();
+            let mut first = String::new();
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+            self.beside.push(child);
+            return self.compare(&place, step, &[first.trim_end().to_owned()]);
+        }
+        let output = shell.args(["-c", &line]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let live = step.kind == Kind::Live && output.status.code() == Some(3);
+        if output.status.code() != Some(step.exit) && !live {
+            let error = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{place} ended with {}, not {}:\n{text}{error}", output.status, step.exit));
+        }
+        self.compare(&place, step, &lines)
+    }
+
+    fn compare(&self, place: &str, step: &Step, actual: &[String]) -> Result<(), String> {
+        let written =
+            |line: &String| self.ports.iter().fold(line.clone(), |line, (written, used)| line.replace(used, written));
+        let actual: Vec<String> = actual.iter().map(written).collect();
+        let end = step.expected.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
+        if agrees(&step.expected[..end], &actual, step.kind) {
+            return Ok(());
+        }
+        Err(format!("{place} printed\n{}\nwhere the page says\n{}", actual.join("\n"), step.expected[..end].join("\n")))
+    }
+}
+
+#[test]
+fn every_console_block_of_readme_and_book_does_what_it_shows() {
+    let mut found = vec![root().join("README.md")];
+    pages(&root().join("book/src"), &mut found);
+    let played: Vec<(usize, Vec<String>)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = found
+            .iter()
+            .map(|path| {
+                scope.spawn(move || {
+                    let steps = steps(&std::fs::read_to_string(path).unwrap());
+                    let mut page = Page::new(path);
+                    let failed = steps.iter().filter_map(|step| page.play(step).err()).collect();
+                    (steps.len(), failed)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let failures: Vec<String> = played.iter().flat_map(|(_, failures)| failures.clone()).collect();
+    let commands: usize = played.iter().map(|(commands, _)| commands).sum();
+    assert!(failures.is_empty(), "{} of {commands} commands:\n\n{}", failures.len(), failures.join("\n\n"));
+    assert!(commands > 0, "no console block was found");
+    println!("{commands} commands of {} pages", found.len());
+}
+
+#[test]
+fn a_number_stands_for_any_other_and_a_word_for_itself() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    assert!(agrees(&lines("CoV 1.002  sent 7\n...\nend"), &lines("CoV 0.9 sent 12345\nx\ny\nend"), Kind::Shape));
+    assert!(agrees(&lines("holds: [..]"), &lines("holds: it is 3 of 4"), Kind::Shape));
+    assert!(
+        agrees(&lines("a [..] b [..] c"), &lines("a 1 b 2 c"), Kind::Exact)
+            && !agrees(&lines("a [..] b"), &lines("a 1 c"), Kind::Exact)
+    );
+    assert!(!agrees(&lines("CoV 1.002 holds"), &lines("CoV 1.002 fails"), Kind::Shape));
+    assert!(agrees(&lines("CoV 1.002 holds"), &lines("CoV 1.002 fails"), Kind::Live));
+    assert!(!agrees(&lines("N = 7"), &lines("N = 8"), Kind::Exact));
+    assert!(!agrees(&lines("one"), &lines("one\ntwo"), Kind::Shape));
+}
