@@ -28,7 +28,7 @@ const STAY: f64 = 0.8;
 const THINK: f64 = 0.2;
 
 const AFTER: &str = "\
-Takes about 40 seconds and needs nothing: the server is `offered serve` on a free port of 127.0.0.1.
+Takes about 45 seconds and needs nothing: the server is `offered serve` on a free port of 127.0.0.1.
 
 Example:
   offered demo --seconds 3";
@@ -38,7 +38,7 @@ Example:
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// How long each model is measured (two more seconds before that warm up)
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=3600))]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u64).range(2..=3600))]
     seconds: u64,
     /// Print one JSON document (schema offered.demo/1)
     #[arg(long)]
