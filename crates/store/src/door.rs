@@ -1,25 +1,58 @@
 //! The one door: a path in, a recording out, whatever kind of file stands behind it.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use bytes::Bytes;
-use offered_model::Recording;
+use offered_model::{Nanos, Recording};
 
 use crate::error::Error;
+use crate::foreign::{self, Format};
 use crate::rundir;
 
-/// What the reader cannot find out by itself.
+/// What the reader cannot find out by itself, or should not.
 #[derive(Clone, Debug, Default)]
-pub struct ReadOptions {}
+pub struct ReadOptions {
+    /// The kind of file, instead of looking at its content.
+    pub format: Option<Format>,
+    /// What JMeter's stamps mean, instead of deciding by the overlaps.
+    pub stamps: Option<Stamps>,
+    /// The column of a table of no known tool that holds the launch times.
+    pub start_column: Option<String>,
+    /// The column that holds the ends.
+    pub end_column: Option<String>,
+    /// The column that holds the names of the requests.
+    pub label_column: Option<String>,
+    /// How long one unit of its numbers is, instead of telling by their size.
+    pub unit: Option<Nanos>,
+}
+
+/// What the stamp of a sample is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamps {
+    /// When it was launched.
+    Start,
+    /// When it was over.
+    End,
+}
+
+impl fmt::Display for Stamps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::End => "end",
+        })
+    }
+}
 
 /// Reads a run: our directory, one of its parts, or a foreign file, `-` for stdin; gzip and zstd are undone on the way.
 ///
 /// # Errors
 /// The file is absent, unreadable, of no known kind, of a kind that has no launch times, or more than half of its rows cannot
 /// be read.
-pub fn read(path: &Path, _options: &ReadOptions) -> Result<Recording, Error> {
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording, Error> {
     if path.is_dir() {
         return rundir::read(path);
     }
@@ -36,7 +69,7 @@ pub fn read(path: &Path, _options: &ReadOptions) -> Result<Recording, Error> {
         content.read_to_end(&mut whole).map_err(Error::io("read", path))?;
         return rundir::read_part(&name, Bytes::from(whole));
     }
-    Err(Error::content(name, "is of no kind that is known here; give a run directory or a result file"))
+    foreign::read(&name, &mut *content, options)
 }
 
 const BUFFER: usize = 1 << 18;

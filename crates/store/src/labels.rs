@@ -36,6 +36,11 @@ impl Labels {
         number
     }
 
+    /// The names so far, by number.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// The names, and a note when there were too many.
     pub(crate) fn into_names(self, notes: &mut Vec<String>) -> Vec<String> {
         if self.names.len() > MOST {

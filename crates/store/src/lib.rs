@@ -6,12 +6,14 @@
 
 mod door;
 mod error;
+mod foreign;
 mod labels;
 mod part;
 mod recorder;
 mod rundir;
 
-pub use door::{ReadOptions, read};
+pub use door::{ReadOptions, Stamps, read};
 pub use error::Error;
+pub use foreign::Format;
 pub use recorder::Recorder;
 pub use rundir::Writer;

@@ -1,0 +1,182 @@
+//! Other tools' result files: one file per format, told apart by their content.
+//!
+//! A format is a name, a test on the first bytes, and a reader that fills an [`Intake`]; the table [`READERS`] is all that
+//! knows of it. The order of the table matters where one shape includes another: the strict ones come first.
+
+mod ab;
+mod access_log;
+mod columns;
+mod fortio;
+mod gatling_binary;
+mod gatling_text;
+mod goose;
+mod h2load;
+mod har;
+mod hey;
+mod instants;
+mod intake;
+mod jtl;
+mod jtl_csv;
+mod jtl_xml;
+mod k6;
+mod locust;
+mod number;
+mod oha;
+mod pgbench;
+mod phout;
+mod refused;
+mod rows;
+mod vegeta;
+
+use std::io::{BufRead, Cursor, Read};
+
+use offered_model::Recording;
+
+use crate::door::ReadOptions;
+use crate::error::Error;
+use intake::Intake;
+
+/// The content of a foreign file, from its first byte.
+type Content<'a> = &'a mut dyn BufRead;
+
+struct Reader {
+    name: &'static str,
+    sniff: fn(&Head) -> bool,
+    read: fn(Content, &ReadOptions, &mut Intake) -> Result<(), Error>,
+}
+
+static READERS: [&Reader; 23] = [
+    &gatling_binary::READER,
+    &jtl_xml::READER,
+    &jtl_csv::READER,
+    &gatling_text::READER,
+    &k6::JSON,
+    &k6::CSV,
+    &vegeta::JSON,
+    &vegeta::CSV,
+    &fortio::READER,
+    &goose::JSON,
+    &goose::CSV,
+    &hey::READER,
+    &oha::READER,
+    &locust::READER,
+    &ab::READER,
+    &har::READER,
+    &phout::READER,
+    &h2load::READER,
+    &pgbench::READER,
+    &access_log::READER,
+    &instants::READER,
+    &columns::CSV,
+    &columns::TSV,
+];
+
+/// A kind of foreign file.
+#[derive(Clone, Copy)]
+pub struct Format(&'static Reader);
+
+impl Format {
+    /// The names of all formats, in the order in which they are tried.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        READERS.iter().map(|reader| reader.name)
+    }
+
+    /// The format of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        READERS.iter().find(|reader| reader.name == name).map(|reader| Self(reader))
+    }
+
+    /// Its name, as in [`Recording::format`].
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The first bytes of a file, without a byte order mark.
+struct Head<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    /// The first line that is not blank, without its end.
+    fn line(&self) -> &'a [u8] {
+        self.lines().find(|line| !line.is_empty()).unwrap_or_default()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii)
+    }
+
+    fn starts_with(&self, text: &str) -> bool {
+        self.bytes.trim_ascii_start().starts_with(text.as_bytes())
+    }
+
+    fn contains(&self, text: &str) -> bool {
+        memchr::memmem::find(self.bytes, text.as_bytes()).is_some()
+    }
+
+    /// Whether the first line is a JSON object with all of these keys.
+    fn json_line(&self, keys: &[&str]) -> bool {
+        let line = self.line();
+        line.starts_with(b"{")
+            && keys.iter().all(|key| memchr::memmem::find(line, format!("\"{key}\":").as_bytes()).is_some())
+    }
+
+    /// The cells of the first line, if it were a table with `delimiter`.
+    fn cells(&self, delimiter: u8) -> Vec<&'a [u8]> {
+        self.line().split(|&byte| byte == delimiter).map(|cell| cell.trim_ascii().trim_quotes()).collect()
+    }
+}
+
+trait TrimQuotes {
+    fn trim_quotes(self) -> Self;
+}
+
+impl TrimQuotes for &[u8] {
+    fn trim_quotes(self) -> Self {
+        self.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(self)
+    }
+}
+
+const HEAD: u64 = 1 << 16;
+
+/// Reads `content` as the format asked for, or as the one it looks like.
+pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Result<Recording, Error> {
+    let failed = Error::io("read", name.as_ref());
+    let mut head = Vec::new();
+    if let Err(error) = (&mut *content).take(HEAD).read_to_end(&mut head) {
+        return Err(failed(error));
+    }
+    if head.starts_with(b"\xef\xbb\xbf") {
+        head.drain(..3);
+    }
+    if head.trim_ascii().is_empty() {
+        return Err(Error::content(name, "is empty"));
+    }
+    let format = options.format.map_or_else(|| sniff(name, &Head { bytes: &head }), |format| Ok(format.0))?;
+    let mut intake = Intake::new(name, format.name);
+    (format.read)(&mut Cursor::new(head).chain(content), options, &mut intake)?;
+    intake.finish()
+}
+
+fn sniff(name: &str, head: &Head) -> Result<&'static Reader, Error> {
+    if head.bytes.starts_with(b"\xff\xfe") || head.bytes.starts_with(b"\xfe\xff") {
+        return Err(Error::content(name, "is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"));
+    }
+    if let Some(why) = refused::why(head) {
+        return Err(Error::content(name, why));
+    }
+    READERS.iter().copied().find(|reader| (reader.sniff)(head)).ok_or_else(|| {
+        let known: Vec<_> = Format::names().collect();
+        Error::content(name, format!("is of no kind that is known here; --format says what it is: {}", known.join(" ")))
+    })
+}
+
+#[cfg(test)]
+mod tests;

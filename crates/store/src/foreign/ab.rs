@@ -1,0 +1,41 @@
+//! ab's gnuplot file (`ab -g FILE`): sorted by response time, stamped in whole seconds.
+//!
+//! Launches within a second cannot be told apart; the recording's resolution says so, and whoever judges must heed it.
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::Intake;
+use super::number::whole;
+use super::rows::Rows;
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader =
+    Reader { name: "ab-g", sniff: |head| head.line().starts_with(b"starttime\tseconds\tctime"), read };
+
+const S: Nanos = Nanos::from_secs(1);
+const MS: Nanos = Nanos::from_millis(1);
+
+fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    intake.recording.resolution = S;
+    intake.note("ab stamps whole seconds: how launches lie within a second cannot be seen");
+    let mut rows = Rows::of_fields(content, b'\t');
+    let [seconds, total, connect, wait] = intake.header(&mut rows, ["seconds", "ttime", "ctime", "wait"])?;
+    intake.each_row(&mut rows, |intake, row| {
+        let ms = |column| whole(row.maybe(column)).map(|ms| MS * ms);
+        let start = S * whole(row.maybe(seconds)).ok_or("its seconds are no number")?;
+        let done = start + ms(total).ok_or("its ttime is no whole number of ms")?;
+        intake.launch(
+            b"request",
+            Event {
+                sent: Some(start),
+                first_byte: ms(connect).zip(ms(wait)).map(|(connect, wait)| (start + connect + wait).min(done)),
+                done: Some(done),
+                outcome: Outcome::Ok,
+                ..Event::at(start)
+            },
+        );
+        Ok(())
+    })
+}

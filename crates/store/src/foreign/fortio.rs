@@ -1,0 +1,55 @@
+//! fortio's access log (`-access-log-file FILE`), its JSON lines: a stamp in ns at the start of the call.
+
+use std::borrow::Cow;
+
+use offered_model::{Event, Nanos, Outcome};
+use serde::Deserialize;
+
+use super::intake::{Bad, Intake};
+use super::number::{from_f64, whole};
+use super::rows::Rows;
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader =
+    Reader { name: "fortio", sniff: |head| head.json_line(&["latency", "timestamp", "thread", "iter"]), read };
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    latency: f64,
+    timestamp: u64,
+    thread: u64,
+    iter: u32,
+    ok: bool,
+    #[serde(borrow, default)]
+    details: Cow<'a, str>,
+}
+
+fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    intake.recording.sessions_known = true;
+    let mut rows = Rows::of_lines(content);
+    intake.each_row(&mut rows, |intake, row| {
+        let line: Line = serde_json::from_slice(row.get(0)).map_err(|why| Bad::from(why.to_string()))?;
+        let took = from_f64(line.latency, Nanos::from_secs(1)).ok_or("its latency is no time in seconds")?;
+        let (start, status) = (Nanos(line.timestamp), whole(line.details.as_bytes()));
+        intake.launch(
+            b"call",
+            Event {
+                sent: Some(start),
+                done: Some(start + took),
+                session: line.thread,
+                step: line.iter,
+                status: status.unwrap_or(0) as u16,
+                outcome: match (line.ok, status) {
+                    (true, _) => Outcome::Ok,
+                    (false, Some(400..)) => Outcome::HttpError,
+                    (false, _) => Outcome::Reset,
+                },
+                error: (!line.ok).then(|| line.details.into_owned().into_boxed_str()),
+                ..Event::at(start)
+            },
+        );
+        Ok(())
+    })
+}

@@ -1,0 +1,49 @@
+//! hey's CSV (`-o csv`): the offset from the run's start in seconds with four decimals, taken right before the request.
+//!
+//! Only requests that got an answer are in it.
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::Intake;
+use super::number::{nanos, whole};
+use super::rows::Rows;
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader =
+    Reader { name: "hey-csv", sniff: |head| head.line().starts_with(b"response-time,DNS+dialup,"), read };
+
+const S: Nanos = Nanos::from_secs(1);
+
+fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut rows = Rows::of_fields(content, b',');
+    let names = ["response-time", "DNS+dialup", "Request-write", "Response-delay", "status-code", "offset"];
+    let columns = intake.header(&mut rows, names)?;
+    let [.., Some(_)] = columns else {
+        let why = "has no column `offset`, so no launch times; use hey 0.1.3 or newer";
+        return Err(Error::content(intake.name(), why));
+    };
+    let [total, dial, write, delay, status, offset] = columns;
+    intake.recording.resolution = Nanos::from_micros(100);
+    intake.note("hey lists only requests that got an answer: the launches of the others are missing");
+    intake.each_row(&mut rows, |intake, row| {
+        let seconds = |column| nanos(row.maybe(column), S);
+        let start = seconds(offset).ok_or("its offset is no time in seconds")?;
+        let done = start + seconds(total).ok_or("its response time is no time in seconds")?;
+        let parts = [dial, write, delay].map(seconds);
+        let status = whole(row.maybe(status)).unwrap_or(0) as u16;
+        intake.launch(
+            b"request",
+            Event {
+                sent: Some(start),
+                first_byte: parts.into_iter().try_fold(start, |at, part| Some(at + part?)).map(|at| at.min(done)),
+                done: Some(done),
+                status,
+                outcome: if status < 400 { Outcome::Ok } else { Outcome::HttpError },
+                ..Event::at(start)
+            },
+        );
+        Ok(())
+    })
+}

@@ -1,0 +1,51 @@
+//! A plain list of launch times, one on a line: numbers or dates.
+//!
+//! A number's unit is `--unit`, or what its size says: an instant of this century has 10 digits in seconds, 13 in ms, 16 in us
+//! and 19 in ns. Smaller numbers count as seconds.
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::Intake;
+use super::number::{date_time, nanos, tick};
+use super::rows::Rows;
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader = Reader {
+    name: "instants",
+    sniff: |head| {
+        let mut lines = head.lines().filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        lines.next().is_some_and(|line| instant(line, None).is_some())
+    },
+    read,
+};
+
+/// An instant as a tool may write it, and the step it is written in.
+pub(super) fn instant(text: &[u8], unit: Option<Nanos>) -> Option<(Nanos, Nanos)> {
+    let text = text.trim_ascii();
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let unit = unit.unwrap_or(match digits {
+        18.. => Nanos(1),
+        15..=17 => Nanos::from_micros(1),
+        12..=14 => Nanos::from_millis(1),
+        _ => Nanos::from_secs(1),
+    });
+    nanos(text, unit).map(|at| (at, tick(text, unit))).or_else(|| date_time(text))
+}
+
+fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut finest: Option<Nanos> = None;
+    let mut rows = Rows::of_lines(content);
+    intake.each_row(&mut rows, |intake, row| {
+        if row.get(0).starts_with(b"#") {
+            return Ok(());
+        }
+        let (at, tick) = instant(row.get(0), options.unit).ok_or("it is neither a number nor a date")?;
+        finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
+        intake.launch(b"launch", Event { sent: Some(at), outcome: Outcome::Ok, ..Event::at(at) });
+        Ok(())
+    })?;
+    intake.recording.resolution = finest.unwrap_or(Nanos(1));
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! What JMeter's CSV and XML logs have in common: threads, outcomes, and the two things that only the whole file can tell.
+//!
+//! # Start or end?
+//! `sampleresult.timestamp.start` decides whether a stamp is the start or the END of its sample, and the file does not say
+//! which. A thread does one thing at a time, so its samples cannot overlap: the reading with fewer overlaps is taken.
+//!
+//! # Sub-results
+//! A redirect or an embedded resource may appear as a row `label-0` beside its parent `label`, with times inside the
+//! parent's. It is part of the parent's launch, not a launch. A row is taken for a sub-result only when such a parent is its
+//! neighbour in the same thread, so a request that is really named `page-1` stays.
+
+use std::collections::HashMap;
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::Intake;
+use crate::door::Stamps;
+use crate::error::Error;
+
+/// Gives every thread a session: its group in the upper half, its number in the group in the lower.
+///
+/// `Thread Group 1-17` is thread 17 of `Thread Group 1`; sessions in ascending order are the threads in order of their
+/// numbers, group by group.
+#[derive(Default)]
+pub(super) struct Threads {
+    sessions: HashMap<Box<[u8]>, u64>,
+    groups: HashMap<Box<[u8]>, u64>,
+}
+
+impl Threads {
+    #[inline]
+    pub(super) fn session(&mut self, name: &[u8]) -> u64 {
+        match self.sessions.get(name) {
+            Some(&session) => session,
+            None => self.add(name),
+        }
+    }
+
+    fn add(&mut self, name: &[u8]) -> u64 {
+        let dash = name.iter().rposition(|&byte| byte == b'-');
+        let numbered = dash.and_then(|dash| Some((&name[..dash], super::number::whole(&name[dash + 1..])?)));
+        let (group, number) = numbered.unwrap_or((name, 0));
+        let groups = self.groups.len() as u64;
+        let group = *self.groups.entry(group.into()).or_insert(groups);
+        let session = group << 32 | number & u64::from(u32::MAX);
+        self.sessions.insert(name.into(), session);
+        session
+    }
+}
+
+/// JMeter's response code and success as an outcome and a status; JMeter judges by assertions, so success wins.
+pub(super) fn outcome(success: bool, code: &[u8]) -> (Outcome, u16) {
+    let status = super::number::whole(code).and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
+    let names = |exception: &str| memchr::memmem::find(code, exception.as_bytes()).is_some();
+    let outcome = match () {
+        () if success => Outcome::Ok,
+        () if status > 0 => Outcome::HttpError,
+        () if names("Timeout") || names("TimedOut") => Outcome::Timeout,
+        () if names("HostConnectException") || names("java.net.ConnectException") => Outcome::Refused,
+        () if names("UnknownHost") => Outcome::Dns,
+        () if names("SocketException") || names("NoHttpResponse") => Outcome::Reset,
+        () => Outcome::Malformed,
+    };
+    (outcome, status)
+}
+
+/// Whether this response message is that of a Transaction Controller, whose row sums up samples that have rows of their own.
+pub(super) fn is_controller(message: &[u8]) -> bool {
+    message.starts_with(b"Number of samples in transaction")
+}
+
+/// Settles stamps and sub-results when all rows are in, with the stamps read as starts.
+pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u64) -> Result<(), Error> {
+    if controllers > 0 {
+        intake.note(format!("{controllers} rows of Transaction Controllers are not launches and are left out"));
+        if intake.recording.events.is_empty() {
+            let why =
+                "holds only Transaction Controllers, which are no launches; clear `Generate parent sample` in the plan";
+            return Err(Error::content(intake.name(), why));
+        }
+    }
+    let parents = parents(intake.labels());
+    let events = &mut intake.recording.events;
+    let (pairs, start, end) = overlaps(events, &parents, intake.recording.resolution);
+    let stamps = asked.unwrap_or(if end < start { Stamps::End } else { Stamps::Start });
+    let why = if asked.is_some() { "asked for" } else { "chosen" };
+    let evidence = format!(
+        "{stamps} of the sample, {why}: of {pairs} pairs of consecutive samples of one thread, {start} overlap if stamps \
+         are starts, {end} if they are ends"
+    );
+    intake.recording.stamps = Some(evidence);
+    if stamps == Stamps::End {
+        for event in events.iter_mut() {
+            shift_to_end(event);
+        }
+    }
+    let dropped = drop_sub_results(events, &parents);
+    if dropped > 0 {
+        intake.note(format!("{dropped} sub-results (`label-0` inside `label`) are not launches and are left out"));
+    }
+    Ok(())
+}
+
+/// The stamp was the end: everything happened one elapsed time earlier.
+fn shift_to_end(event: &mut Event) {
+    let (start, elapsed) = (event.intended, event.service().unwrap_or_default());
+    let earlier = |at: Nanos| Nanos(at.0.saturating_sub(elapsed.0));
+    event.intended = earlier(start);
+    event.sent = Some(earlier(start));
+    event.done = Some(start);
+    event.first_byte = event.first_byte.map(earlier);
+}
+
+/// For every label that looks like a sub-result's, the label of its parent.
+fn parents(labels: &[String]) -> HashMap<u16, u16> {
+    let numbers: HashMap<&str, u16> = labels.iter().zip(0..).map(|(name, number)| (name.as_str(), number)).collect();
+    let parent = |name: &str| {
+        let (stem, number) = name.rsplit_once('-')?;
+        number.bytes().all(|byte| byte.is_ascii_digit()).then(|| numbers.get(stem).copied())?
+    };
+    let mut parents: HashMap<u16, u16> =
+        labels.iter().zip(0..).filter_map(|(name, number)| Some((number, parent(name)?))).collect();
+    // `a-0-1` is inside `a-0`, which is inside `a`: point at the outermost.
+    for label in parents.keys().copied().collect::<Vec<_>>() {
+        let mut root = parents[&label];
+        while let Some(&above) = parents.get(&root) {
+            root = above;
+        }
+        parents.insert(label, root);
+    }
+    parents
+}
+
+/// Pairs of consecutive samples of one thread, and how many overlap when stamps are starts, and when they are ends.
+///
+/// A thread logs its samples one after another, so the order of the file serves; pairs that go backward (a second run
+/// appended) tell nothing. Stamps and times are rounded, so an overlap by one tick is none.
+fn overlaps(events: &[Event], parents: &HashMap<u16, u16>, tick: Nanos) -> (u64, u64, u64) {
+    let mut last: HashMap<u64, (Nanos, Nanos)> = HashMap::new();
+    let (mut pairs, mut start, mut end) = (0, 0, 0);
+    for event in events.iter().filter(|event| parents.is_empty() || !parents.contains_key(&event.label)) {
+        let (stamp, elapsed) = (event.intended, event.service().unwrap_or_default());
+        let Some((before, took)) = last.insert(event.session, (stamp, elapsed)) else { continue };
+        if stamp >= before {
+            pairs += 1;
+            start += u64::from(stamp + tick < before + took);
+            end += u64::from(stamp.since(before) + tick < elapsed);
+        }
+    }
+    (pairs, start, end)
+}
+
+/// Removes rows that lie inside a neighbouring row of their parent's label in the same thread; says how many.
+fn drop_sub_results(events: &mut Vec<Event>, parents: &HashMap<u16, u16>) -> usize {
+    if parents.is_empty() {
+        return 0;
+    }
+    // The neighbours of a row in its thread that are no sub-results: the last before it, and the first after it.
+    let mut inside = vec![false; events.len()];
+    let within = |child: &Event, parent: &Event| {
+        parents[&child.label] == parent.label && child.sent >= parent.sent && child.done <= parent.done
+    };
+    let mut before: HashMap<u64, usize> = HashMap::new();
+    let mut waiting: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (row, event) in events.iter().enumerate() {
+        if parents.contains_key(&event.label) {
+            match before.get(&event.session) {
+                Some(&parent) if within(event, &events[parent]) => inside[row] = true,
+                _ => waiting.entry(event.session).or_default().push(row),
+            }
+        } else {
+            for child in waiting.remove(&event.session).unwrap_or_default() {
+                inside[child] = within(&events[child], event);
+            }
+            before.insert(event.session, row);
+        }
+    }
+    let mut row = 0;
+    let kept = events.len();
+    events.retain(|_| {
+        row += 1;
+        !inside[row - 1]
+    });
+    kept - events.len()
+}

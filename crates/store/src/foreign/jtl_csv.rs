@@ -1,0 +1,190 @@
+//! JMeter's CSV log (JTL), with the header of any version since 2.6 or without one.
+//!
+//! Which columns there are, between which delimiter, and whether there is a header is up to `jmeter.save.saveservice.*`; a
+//! header names them. Without one the position of `success` and the number of columns behind it tell the version.
+
+use std::borrow::Cow;
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::{Bad, Intake};
+use super::jtl::{Threads, is_controller, outcome, settle};
+use super::number::{date_time, whole};
+use super::rows::{Row, Rows};
+use super::{Content, Head, Reader, TrimQuotes};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader =
+    Reader { name: "jtl-csv", sniff: |head| header(head.line()).is_some() || headerless(head.bytes).is_some(), read };
+
+const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+const MS: Nanos = Nanos::from_millis(1);
+
+/// Where the columns are; `None`: this log does not have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Columns {
+    stamp: usize,
+    elapsed: usize,
+    label: Option<usize>,
+    code: Option<usize>,
+    message: Option<usize>,
+    thread: Option<usize>,
+    success: Option<usize>,
+    bytes: Option<usize>,
+    sent_bytes: Option<usize>,
+    first_byte: Option<usize>,
+    host: Option<usize>,
+    samples: Option<usize>,
+}
+
+/// The delimiter and columns that a header line names.
+fn header(line: &[u8]) -> Option<(u8, Columns)> {
+    DELIMITERS.into_iter().find_map(|delimiter| {
+        let names: Vec<&[u8]> =
+            line.split(|&byte| byte == delimiter).map(|name| name.trim_ascii().trim_quotes()).collect();
+        let at = |name: &str| names.iter().position(|found| found.eq_ignore_ascii_case(name.as_bytes()));
+        let columns = Columns {
+            stamp: at("timeStamp")?,
+            elapsed: at("elapsed")?,
+            label: at("label"),
+            code: at("responseCode"),
+            message: at("responseMessage"),
+            thread: at("threadName"),
+            success: at("success"),
+            bytes: at("bytes"),
+            sent_bytes: at("sentBytes"),
+            first_byte: at("Latency"),
+            host: at("Hostname"),
+            samples: at("SampleCount"),
+        };
+        Some((delimiter, columns))
+    })
+}
+
+/// The delimiter and columns of a log without header, from its first row.
+fn headerless(bytes: &[u8]) -> Option<(u8, Columns)> {
+    DELIMITERS.into_iter().find_map(|delimiter| {
+        let mut bytes = bytes;
+        let mut rows = Rows::of_fields(&mut bytes, delimiter);
+        let row = rows.next().ok()??;
+        whole(row.get(1))?;
+        stamp(row.get(0))?;
+        let success = (6..=7).find(|&column| matches!(row.get(column), b"true" | b"false"))?;
+        // What followed `success` when: 2.6 (bytes, Latency), 2.12 with thread counts, 3.0, 3.1 to 4, 5.
+        let (bytes, sent_bytes, first_byte) = match row.len() - success - 1 {
+            0 => (None, None, None),
+            1 => (Some(1), None, None),
+            2 => (Some(1), None, Some(2)),
+            4 => (Some(1), None, Some(4)),
+            6 => (Some(2), None, Some(5)),
+            8 => (Some(2), Some(3), Some(6)),
+            9 => (Some(2), Some(3), Some(7)),
+            _ => return None,
+        };
+        let after = |columns: Option<usize>| columns.map(|columns| success + columns);
+        let columns = Columns {
+            stamp: 0,
+            elapsed: 1,
+            label: Some(2),
+            code: Some(3),
+            message: Some(4),
+            thread: Some(5),
+            success: Some(success),
+            bytes: after(bytes),
+            sent_bytes: after(sent_bytes),
+            first_byte: after(first_byte),
+            host: None,
+            samples: None,
+        };
+        Some((delimiter, columns))
+    })
+}
+
+/// A stamp and its tick: milliseconds since 1970, or a date.
+#[inline]
+fn stamp(text: &[u8]) -> Option<(Nanos, Nanos)> {
+    match whole(text) {
+        Some(ms) => Some((MS * ms, MS)),
+        None => date_time(text),
+    }
+}
+
+fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    // The first line is looked at before the rows are split: it names the delimiter.
+    let peek = content.fill_buf().map_err(Error::io("read", intake.name().as_ref()))?;
+    let named = header(Head { bytes: peek }.line());
+    let Some((delimiter, columns)) = named.or_else(|| headerless(peek)) else {
+        let why = "its first line is neither a header with timeStamp and elapsed nor a row of a known version; ask JMeter \
+                   for jmeter.save.saveservice.print_field_names=true";
+        return Err(Error::content(intake.name(), why));
+    };
+    let mut rows = Rows::of_fields(content, delimiter);
+    if named.is_some() {
+        intake.header(&mut rows, [])?;
+    }
+    let mut log = Log { columns, threads: Threads::default(), hosts: Threads::default(), controllers: 0, tick: MS };
+    intake.recording.sessions_known = columns.thread.is_some();
+    intake.each_row(&mut rows, |intake, row| log.row(row, intake))?;
+    intake.recording.resolution = log.tick;
+    settle(intake, options.stamps, log.controllers)
+}
+
+struct Log {
+    columns: Columns,
+    threads: Threads,
+    hosts: Threads,
+    controllers: u64,
+    tick: Nanos,
+}
+
+impl Log {
+    #[inline]
+    fn row(&mut self, row: &Row, intake: &mut Intake) -> Result<(), Bad> {
+        let columns = &self.columns;
+        let Some((start, tick)) = stamp(row.get(columns.stamp)) else {
+            // Logs that were appended to one another repeat the header.
+            let repeated = row.get(columns.stamp).eq_ignore_ascii_case(b"timeStamp");
+            return if repeated { Ok(()) } else { Err("its time stamp is neither milliseconds nor a date".into()) };
+        };
+        let elapsed = whole(row.get(columns.elapsed)).ok_or("its elapsed time is no whole number of ms")?;
+        if [columns.success, columns.thread, columns.label].into_iter().flatten().any(|column| column >= row.len()) {
+            return Err("it has fewer columns than the first row".into());
+        }
+        if whole(row.maybe(columns.samples)).is_some_and(|samples| samples > 1) {
+            return Err("it sums up several samples; ask JMeter for mode=Standard".into());
+        }
+        if is_controller(row.maybe(columns.message)) {
+            self.controllers += 1;
+            return Ok(());
+        }
+        self.tick = self.tick.max(tick);
+        let success = row.maybe(columns.success) != b"false";
+        let code = row.maybe(columns.code);
+        let (outcome, status) = outcome(success, code);
+        let done = start + MS * elapsed;
+        let first_byte = whole(row.maybe(columns.first_byte)).filter(|&ms| ms > 0 || success).map(|ms| start + MS * ms);
+        let label = columns.label.map_or(Cow::Borrowed(&b""[..]), |column| row.text(column));
+        intake.launch(
+            &label,
+            Event {
+                sent: Some(start),
+                first_byte: first_byte.filter(|&at| at <= done),
+                done: Some(done),
+                session: self.threads.session(row.maybe(columns.thread)),
+                outcome,
+                status,
+                bytes_out: whole(row.maybe(columns.sent_bytes)).unwrap_or(0),
+                bytes_in: whole(row.maybe(columns.bytes)).unwrap_or(0),
+                worker: (self.hosts.session(row.maybe(columns.host)) >> 32) as u16,
+                error: (outcome != Outcome::Ok).then(|| error(code, row.maybe(columns.message))),
+                ..Event::at(start)
+            },
+        );
+        Ok(())
+    }
+}
+
+fn error(code: &[u8], message: &[u8]) -> Box<str> {
+    crate::labels::text(if message.is_empty() { code } else { message }).into_boxed_str()
+}

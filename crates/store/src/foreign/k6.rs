@@ -1,0 +1,203 @@
+//! k6's CSV and JSON points (`--out csv=...`, `--out json=...`).
+//!
+//! A request is a run of samples that begins with `http_reqs` and all carry the END of the request. What k6 calls `duration`
+//! is sending + waiting + receiving, counted from when the connection was there; `blocked` is the wait for the connection
+//! and, in k6's own code (`httpext/tracer.go`), *includes* connecting and TLS. So
+//!
+//! ```text
+//! launch = end - duration - max(blocked, connecting + tls)
+//! ```
+//!
+//! and subtracting all four would count the handshakes of every new connection twice.
+
+use std::borrow::Cow;
+
+use offered_model::{Event, Nanos, Outcome};
+use serde::Deserialize;
+
+use super::intake::{Bad, Intake};
+use super::number::{date_time, from_f64, nanos, whole};
+use super::rows::Rows;
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static CSV: Reader = Reader {
+    name: "k6-csv",
+    sniff: |head| head.line().starts_with(b"metric_name,timestamp,metric_value"),
+    read: read_csv,
+};
+pub(super) static JSON: Reader =
+    Reader { name: "k6-json", sniff: |head| head.json_line(&["type", "metric", "data"]), read: read_json };
+
+const S: Nanos = Nanos::from_secs(1);
+const MS: Nanos = Nanos::from_millis(1);
+const US: Nanos = Nanos::from_micros(1);
+
+/// The samples of one request, as far as they came.
+#[derive(Default)]
+struct Request {
+    end: Nanos,
+    duration: Nanos,
+    blocked: Nanos,
+    connecting: Nanos,
+    tls: Nanos,
+    receiving: Nanos,
+    label: u16,
+    status: u16,
+    session: u64,
+    error: Option<Box<str>>,
+}
+
+impl Request {
+    fn set(&mut self, metric: &str, value: Nanos) {
+        match metric {
+            "http_req_duration" => self.duration = value,
+            "http_req_blocked" => self.blocked = value,
+            "http_req_connecting" => self.connecting = value,
+            "http_req_tls_handshaking" => self.tls = value,
+            "http_req_receiving" => self.receiving = value,
+            _ => {}
+        }
+    }
+
+    fn event(self) -> Event {
+        let before = self.blocked.max(self.connecting + self.tls);
+        let start = Nanos(self.end.0.saturating_sub((self.duration + before).0));
+        let answered = self.status > 0;
+        Event {
+            sent: Some(start),
+            first_byte: answered.then(|| Nanos(self.end.0.saturating_sub(self.receiving.0)).max(start)),
+            done: Some(self.end),
+            session: self.session,
+            label: self.label,
+            outcome: match self.status {
+                0 => Outcome::Reset,
+                400.. => Outcome::HttpError,
+                _ => Outcome::Ok,
+            },
+            status: self.status,
+            reused: self.connecting == Nanos::ZERO && self.tls == Nanos::ZERO,
+            error: self.error,
+            ..Event::at(start)
+        }
+    }
+}
+
+/// The END stamp of a CSV row and its tick; k6 writes whole seconds unless told otherwise.
+fn stamp(text: &[u8]) -> Option<(Nanos, Nanos)> {
+    match (whole(text), text.len()) {
+        (Some(n), 17..) => Some((Nanos(n), Nanos(1))),
+        (Some(n), 15..=16) => Some((US * n, US)),
+        (Some(n), 12..=14) => Some((MS * n, MS)),
+        (Some(n), _) => Some((S * n, S)),
+        (None, _) => date_time(text),
+    }
+}
+
+fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut rows = Rows::of_fields(content, b',');
+    let names = ["metric_name", "timestamp", "metric_value", "name", "url", "status", "error", "vu", "metadata"];
+    let [metric, at, value, name, url, status, error, vu, metadata] = intake.header(&mut rows, names)?;
+    let mut open: Option<Request> = None;
+    let mut tick = Nanos(1);
+    intake.each_row(&mut rows, |intake, row| {
+        let metric = std::str::from_utf8(row.maybe(metric)).unwrap_or_default();
+        if metric == "http_reqs" {
+            let (end, step) = stamp(row.maybe(at)).ok_or("its timestamp is neither a number nor a date")?;
+            tick = tick.max(step);
+            intake.recording.events.extend(open.take().map(Request::event));
+            let user = whole(row.maybe(vu)).or_else(|| {
+                let pairs = row.maybe(metadata).split(|&byte| byte == b'&');
+                pairs.filter_map(|pair| pair.strip_prefix(b"vu=")).find_map(whole)
+            });
+            intake.recording.sessions_known |= user.is_some();
+            let label = if row.maybe(name).is_empty() { row.maybe(url) } else { row.maybe(name) };
+            open = Some(Request {
+                end,
+                label: intake.label(label),
+                status: whole(row.maybe(status)).unwrap_or(0) as u16,
+                session: user.unwrap_or(0),
+                error: Some(row.maybe(error)).filter(|why| !why.is_empty()).map(|why| crate::labels::text(why).into()),
+                ..Request::default()
+            });
+        } else if let (Some(request), true) = (&mut open, metric.starts_with("http_req_")) {
+            // `http_req_failed` is no time, but every other metric of the family is one in ms.
+            request.set(metric, nanos(row.maybe(value), MS).ok_or("its value is no time in ms")?);
+        }
+        Ok(())
+    })?;
+    intake.recording.events.extend(open.map(Request::event));
+    intake.recording.resolution = tick;
+    if tick >= S {
+        let why = "has stamps in whole seconds only, so its launches cannot be told apart; run k6 with \
+                   K6_CSV_TIME_FORMAT=unix_nano, or with --out json=FILE";
+        return Err(Error::content(intake.name(), why));
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    metric: &'a str,
+    #[serde(borrow)]
+    data: Data<'a>,
+}
+
+/// Of a definition (`"type":"Metric"`) none of these is there.
+#[derive(Deserialize)]
+struct Data<'a> {
+    time: Option<&'a str>,
+    value: Option<f64>,
+    #[serde(borrow)]
+    tags: Option<Tags<'a>>,
+    #[serde(borrow)]
+    metadata: Option<Tags<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Tags<'a> {
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    error: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    vu: Option<Cow<'a, str>>,
+}
+
+fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut rows = Rows::of_lines(content);
+    let mut open: Option<Request> = None;
+    intake.each_row(&mut rows, |intake, row| {
+        let line: Line = serde_json::from_slice(row.get(0)).map_err(|why| Bad::from(why.to_string()))?;
+        if line.r#type != "Point" {
+            return Ok(());
+        }
+        if line.metric == "http_reqs" {
+            let time = line.data.time.and_then(|time| date_time(time.as_bytes()));
+            let end = time.ok_or("its time is no RFC 3339 date")?.0;
+            intake.recording.events.extend(open.take().map(Request::event));
+            let tags = line.data.tags.unwrap_or_default();
+            let user =
+                tags.vu.or(line.data.metadata.and_then(|metadata| metadata.vu)).and_then(|vu| whole(vu.as_bytes()));
+            intake.recording.sessions_known |= user.is_some();
+            open = Some(Request {
+                end,
+                label: intake.label(tags.name.as_deref().unwrap_or("").as_bytes()),
+                status: tags.status.and_then(|status| whole(status.as_bytes())).unwrap_or(0) as u16,
+                session: user.unwrap_or(0),
+                error: tags.error.map(Cow::into_owned).map(Into::into),
+                ..Request::default()
+            });
+        } else if let (Some(request), true) = (&mut open, line.metric.starts_with("http_req_")) {
+            let value = line.data.value.and_then(|value| from_f64(value, MS));
+            request.set(line.metric, value.ok_or("its value is no time in ms")?);
+        }
+        Ok(())
+    })?;
+    intake.recording.events.extend(open.map(Request::event));
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Locust's request CSV (`locust.contrib.csv_request_logger`): one row per request, stamped in seconds when it was sent.
+//!
+//! Hand-written listeners use the event's own words (`start_time`, `response_time`); these are understood as well.
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::Intake;
+use super::number::{nanos, tick, whole};
+use super::rows::Rows;
+use super::{Content, Head, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader = Reader { name: "locust-csv", sniff, read };
+
+fn sniff(head: &Head) -> bool {
+    let cells = head.cells(b',');
+    let any = |names: &[&str]| names.iter().any(|name| cells.contains(&name.as_bytes()));
+    any(&["timestamp", "start_time"]) && any(&["response_time_ms", "response_time"]) && any(&["request_type"])
+}
+
+fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut rows = Rows::of_fields(content, b',');
+    let names = [
+        "start_time",
+        "timestamp",
+        "response_time_ms",
+        "response_time",
+        "request_type",
+        "name",
+        "response_length",
+        "status_code",
+        "exception",
+    ];
+    let [start, stamp, took_ms, took, kind, name, length, status, exception] = intake.header(&mut rows, names)?;
+    let (start, took) = (start.or(stamp), took_ms.or(took));
+    let second = Nanos::from_secs(1);
+    let mut finest = second;
+    intake.each_row(&mut rows, |intake, row| {
+        let at = nanos(row.maybe(start), second).ok_or("its start is no time in seconds")?;
+        let took = nanos(row.maybe(took), Nanos::from_millis(1)).ok_or("its response time is no time in ms")?;
+        finest = finest.min(tick(row.maybe(start), second));
+        let failed = !matches!(row.maybe(exception), b"" | b"None");
+        let status = whole(row.maybe(status)).unwrap_or(0) as u16;
+        intake.launch(
+            [row.maybe(kind), row.maybe(name)].join(&b" "[..]).trim_ascii(),
+            Event {
+                sent: Some(at),
+                done: Some(at + took),
+                bytes_in: whole(row.maybe(length)).unwrap_or(0),
+                status,
+                outcome: match status {
+                    400.. => Outcome::HttpError,
+                    _ if !failed => Outcome::Ok,
+                    0 => Outcome::Reset,
+                    _ => Outcome::Malformed,
+                },
+                error: failed.then(|| crate::labels::text(row.maybe(exception)).into()),
+                ..Event::at(at)
+            },
+        );
+        Ok(())
+    })?;
+    // A float prints as few digits as it needs: the finest row tells the tick.
+    intake.recording.resolution = finest;
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! oha's CSV (`--output-format csv`): seconds since the run's start, in the order of the starts.
+//!
+//! Only requests that succeeded are in it. oha's JSON has no launch times, and the database of `--db-url` would cost a database engine
+//! for what the CSV holds as well: both are refused in words (see `refused`).
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::Intake;
+use super::number::{nanos, whole};
+use super::rows::Rows;
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader =
+    Reader { name: "oha-csv", sniff: |head| head.line().starts_with(b"request-start,DNS,DNS+dialup,"), read };
+
+const S: Nanos = Nanos::from_secs(1);
+
+fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut rows = Rows::of_fields(content, b',');
+    let names = ["request-start", "Response-delay", "request-duration", "bytes", "status"];
+    let [start, delay, duration, bytes, status] = intake.header(&mut rows, names)?;
+    intake.note("oha lists only requests that succeeded: the launches of the others are missing");
+    intake.each_row(&mut rows, |intake, row| {
+        let seconds = |column| nanos(row.maybe(column), S);
+        let start = seconds(start).ok_or("its request-start is no time in seconds")?;
+        let done = start + seconds(duration).ok_or("its request-duration is no time in seconds")?;
+        let status = whole(row.maybe(status)).unwrap_or(0) as u16;
+        intake.launch(
+            b"request",
+            Event {
+                sent: Some(start),
+                first_byte: seconds(delay).filter(|delay| *delay > Nanos::ZERO).map(|delay| (start + delay).min(done)),
+                done: Some(done),
+                bytes_in: whole(row.maybe(bytes)).unwrap_or(0),
+                status,
+                outcome: if status < 400 { Outcome::Ok } else { Outcome::HttpError },
+                ..Event::at(start)
+            },
+        );
+        Ok(())
+    })
+}

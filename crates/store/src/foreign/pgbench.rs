@@ -1,0 +1,68 @@
+//! pgbench's transaction log (`-l`): client, number, time, script, END in s and us, and with `-R` the lag behind the schedule.
+//!
+//! With `-R` the time counts from the *scheduled* start (`processXactStats` in `pgbench.c`), so intent is known:
+//! intended = end - time, sent = intended + lag. Without it sent = end - time. A transaction skipped by `--latency-limit` was
+//! never sent; all that is known of it is when pgbench gave it up, and that stands for when it was meant.
+
+use offered_model::{Event, Nanos, Outcome};
+
+use super::intake::Intake;
+use super::number::whole;
+use super::rows::Rows;
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader = Reader {
+    name: "pgbench",
+    sniff: |head| {
+        let cells = head.cells(b' ');
+        let numbers = [0, 1, 3, 4, 5].iter().all(|&column| cells.get(column).is_some_and(|cell| whole(cell).is_some()));
+        numbers && (6..=8).contains(&cells.len()) && cells[4].len() == 10 && cells[5].len() <= 6
+    },
+    read,
+};
+
+const S: Nanos = Nanos::from_secs(1);
+const US: Nanos = Nanos::from_micros(1);
+
+fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    intake.recording.sessions_known = true;
+    intake.recording.resolution = US;
+    let mut rows = Rows::of_fields(content, b' ');
+    intake.each_row(&mut rows, |intake, row| {
+        let number = |column: usize| whole(row.get(column));
+        let client = number(0).ok_or("its client is no number")?;
+        let second =
+            number(4).ok_or("it has no end time: is this an aggregated log? Leave out --aggregate-interval")?;
+        let end = S * second + US * number(5).ok_or("its end time has no us")?;
+        let lag = number(6).map(|lag| US * lag);
+        let label = [b"script ", row.get(3)].concat();
+        let step = number(1).unwrap_or(0) as u32;
+        let common = Event { session: client, step, ..Event::at(end) };
+        if row.get(2) == b"skipped" {
+            let error = Some("skipped: already past --latency-limit".into());
+            intake.launch(&label, Event { error, ..common });
+            return Ok(());
+        }
+        let Some(time) = number(2) else {
+            // A failed transaction (serialization, deadlock) is logged without its time.
+            let (outcome, error) = (Outcome::Malformed, Some(crate::labels::text(row.get(2)).into()));
+            intake.launch(&label, Event { sent: Some(end), done: Some(end), outcome, error, ..common });
+            return Ok(());
+        };
+        let intended = Nanos(end.0.saturating_sub((US * time).0));
+        intake.recording.intent_known |= lag.is_some();
+        intake.launch(
+            &label,
+            Event {
+                intended,
+                sent: Some((intended + lag.unwrap_or_default()).min(end)),
+                done: Some(end),
+                outcome: Outcome::Ok,
+                ..common
+            },
+        );
+        Ok(())
+    })
+}

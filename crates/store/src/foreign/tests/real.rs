@@ -1,0 +1,120 @@
+//! Files that real tools wrote, against the facts that ../shared/data/README.md states about them.
+
+use super::*;
+
+#[track_caller]
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
+}
+
+#[test]
+fn the_run_1830_of_brady_and_gunther() {
+    let Some(run) = real("jmeter_1830_AggRpt.csv") else { return };
+    assert_eq!((run.format.as_str(), run.resolution, run.unreadable), ("jtl-csv", Nanos::from_millis(1), 0));
+    assert_eq!(run.labels.len(), 6, "{:?}", run.labels);
+    let all = launches(&run);
+    near(cov(&all), 1.19, 0.005);
+    let (from, to) = (all[0] + 120_000_000_000, all[0] + 1_320_000_000_000);
+    let window: Vec<u64> = all.into_iter().filter(|at| (from..=to).contains(at)).collect();
+    assert_eq!(window.len(), 38_073);
+    near((window[window.len() - 1] - window[0]) as f64 / 38_072.0 / 1e6, 31.52, 0.005);
+    near(cov(&window), 1.002, 0.0005);
+    assert!(run.stamps.unwrap().starts_with("start"));
+    let threads: std::collections::BTreeSet<u64> = run.events.iter().map(|event| event.session).collect();
+    assert_eq!(threads.into_iter().collect::<Vec<_>>(), (1..=200).collect::<Vec<_>>());
+}
+
+#[test]
+fn apaches_log_has_end_stamps() {
+    let Some(run) = real("apache_sample_log1.jtl") else { return };
+    assert_eq!((run.format.as_str(), run.events.len()), ("jtl-xml", 10_000));
+    near(cov(&launches(&run)), 0.90, 0.005);
+    let stamps = run.stamps.unwrap();
+    assert!(stamps.starts_with("end"), "{stamps}");
+    assert!(
+        stamps.contains("of 9990 pairs") && stamps.contains(" 4671 overlap") && stamps.contains(" 0 if"),
+        "{stamps}"
+    );
+    let options = ReadOptions { stamps: Some(Stamps::Start), ..ReadOptions::default() };
+    let start = real_with("apache_sample_log1.jtl", &options).unwrap();
+    near(cov(&launches(&start)), 0.87, 0.005);
+}
+
+#[test]
+fn gatling_wrote_text_and_then_binary() {
+    let Some(nuxeo) = real("nuxeo_simulation-v3.10.log.gz") else { return };
+    assert_eq!((nuxeo.format.as_str(), nuxeo.events.len()), ("gatling-text", 16_029));
+    let all = launches(&nuxeo);
+    near(cov(&all), 0.997, 0.0005);
+    near(16_029.0 / ((all[all.len() - 1] - all[0]) as f64 / 1e9), 88.3, 0.1);
+    let taurus = real("taurus_gatling-351-000.simulation.log").unwrap();
+    assert_eq!(taurus.events.len(), 220);
+    near(cov(&launches(&taurus)), 2.86, 0.01);
+    let binary = real("taurus_gatling-6-314.simulation.log").unwrap();
+    assert_eq!((binary.format.as_str(), binary.notes.len()), ("gatling-binary", 0));
+    assert_eq!(binary.labels[..3], ["request_0", "request_0 Redirect 1", "jquery.min.js"]);
+    // From the file's bytes: 36 records begin with 1, and request_0 took from 0x249 to 0x36b ms after 1_756_297_866_... .
+    let first = &binary.events[0];
+    assert_eq!(first.service(), Some(Nanos::from_millis(0x36b - 0x249)));
+    assert_eq!(first.sent, Some(Nanos::from_millis(0x198_dff0_abd4 + 0x249)));
+}
+
+#[test]
+fn hey_launches_ten_at_a_time() {
+    let Some(run) = real("samples/hey_c10_q10_5s.csv") else { return };
+    near(cov(&launches(&run)), 2.99, 0.01);
+    assert_eq!(run.resolution, Nanos::from_micros(100));
+}
+
+#[test]
+fn pgbench_knows_what_was_meant() {
+    let Some(run) = real("samples/pgbench_rate50.log") else { return };
+    assert_eq!(run.events.len(), 162);
+    assert!(run.intent_known);
+    near(cov(&launches(&run)), 0.945, 0.0005);
+    let mut meant: Vec<u64> = run.events.iter().map(|event| event.intended.0).collect();
+    meant.sort_unstable();
+    near(cov(&meant), 0.935, 0.0005);
+}
+
+#[test]
+fn k6_stamps_the_end_and_blocked_includes_the_handshakes() {
+    let Some(csv) = real("samples/k6_unix_nano.csv") else { return };
+    let json = real("samples/k6_points.json").unwrap();
+    assert_eq!((csv.format.as_str(), json.format.as_str()), ("k6-csv", "k6-json"));
+    // Constant arrival rate: k6 aims at even gaps, and the launches must come out nearly so.
+    for run in [&csv, &json] {
+        assert!(run.events.len() > 10 && run.unreadable == 0);
+        assert!(cov(&launches(run)) < 0.2, "{}", cov(&launches(run)));
+    }
+    let seconds = crate::read(&shared("samples/k6_unix_seconds.csv"), &ReadOptions::default());
+    assert!(seconds.unwrap_err().to_string().contains("K6_CSV_TIME_FORMAT=unix_nano"));
+}
+
+#[test]
+fn vegeta_says_the_same_in_csv_and_json() {
+    let Some(csv) = real("samples/vegeta.csv") else { return };
+    let json = real("samples/vegeta.json").unwrap();
+    assert_eq!((csv.format.as_str(), json.format.as_str()), ("vegeta-csv", "vegeta-json"));
+    assert_eq!(csv.labels, ["GET http://127.0.0.1:18991/"]);
+    assert_eq!(csv.events, json.events);
+}
+
+#[test]
+fn fortio_h2load_and_ab() {
+    let Some(fortio) = real("samples/fortio_access.jsonl") else { return };
+    assert_eq!((fortio.format.as_str(), fortio.events.len()), ("fortio", 40));
+    let h2load = real("samples/h2load.tsv").unwrap();
+    assert_eq!((h2load.format.as_str(), h2load.events.len()), ("h2load", 5));
+    let ab = real("samples/ab.tsv").unwrap();
+    assert_eq!((ab.format.as_str(), ab.events.len(), ab.resolution), ("ab-g", 20, Nanos::from_secs(1)));
+    let summary = crate::read(&shared("samples/fortio.json"), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(summary.contains("-access-log-file"), "{summary}");
+}
+
+#[test]
+fn nasas_web_log() {
+    let Some(run) = real("nasa_1995-08-01.log.gz") else { return };
+    assert_eq!((run.format.as_str(), run.events.len() as u64 + run.unreadable), ("access-log", 30_969));
+    assert_eq!(run.events.iter().map(|event| event.session).max(), Some(2364));
+}
