@@ -57,25 +57,32 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording, Error> {
         return rundir::read(path);
     }
     let name = path.display().to_string();
-    let raw: Box<dyn Read> = if name == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(path).map_err(Error::io("open", path))?)
-    };
-    let mut content = plain(BufReader::with_capacity(BUFFER, raw)).map_err(Error::io("read", path))?;
-    let head = content.fill_buf().map_err(Error::io("read", path))?;
+    if name == "-" {
+        return read_from(&name, io::stdin().lock(), options);
+    }
+    read_from(&name, File::open(path).map_err(Error::io("open", path))?, options)
+}
+
+/// Reads the content of a file, as [`read`] does; `name` is what errors call it.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_from(name: &str, raw: impl Read, options: &ReadOptions) -> Result<Recording, Error> {
+    let mut raw = BufReader::with_capacity(BUFFER, raw);
+    let mut content = plain(&mut raw).map_err(Error::io("read", name.as_ref()))?;
+    let head = content.fill_buf().map_err(Error::io("read", name.as_ref()))?;
     if head.starts_with(b"PAR1") {
         let mut whole = Vec::new();
-        content.read_to_end(&mut whole).map_err(Error::io("read", path))?;
-        return rundir::read_part(&name, Bytes::from(whole));
+        content.read_to_end(&mut whole).map_err(Error::io("read", name.as_ref()))?;
+        return rundir::read_part(name, Bytes::from(whole));
     }
-    foreign::read(&name, &mut *content, options)
+    foreign::read(name, &mut *content, options)
 }
 
 const BUFFER: usize = 1 << 18;
 
 /// The content without the compression around it, which is told by the first bytes, not by the name.
-fn plain<R: BufRead + 'static>(mut raw: R) -> io::Result<Box<dyn BufRead>> {
+fn plain<'a>(raw: &'a mut impl BufRead) -> io::Result<Box<dyn BufRead + 'a>> {
     let head = raw.fill_buf()?;
     if head.starts_with(&[0x1f, 0x8b]) {
         Ok(Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(raw))))

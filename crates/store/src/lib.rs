@@ -12,7 +12,7 @@ mod part;
 mod recorder;
 mod rundir;
 
-pub use door::{ReadOptions, Stamps, read};
+pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;
 pub use foreign::Format;
 pub use recorder::Recorder;

@@ -6,6 +6,7 @@
 //! included; `an_event_takes_few_bytes` in the tests holds it below 24.
 
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use offered_model::{Event, Nanos, Outcome};
@@ -117,8 +118,16 @@ impl<W: Write + Send> Columns<'_, W> {
     }
 }
 
-/// Appends the events of a part to `events`, naming their labels in `labels`.
+/// Appends the events of a part to `events`, naming their labels in `labels`; after an error what it appended is unusable.
+///
+/// The `parquet` crate panics on some damaged files (a dictionary page turned into something else). To whoever reads a run
+/// that is one more damaged part, so it becomes an error here.
 pub(crate) fn read<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
+    let read = catch_unwind(AssertUnwindSafe(|| read_whole(part, events, labels)));
+    read.unwrap_or_else(|_| Err(ParquetError::General("it is damaged inside; restore it from a copy".to_owned())))
+}
+
+fn read_whole<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
     let file = SerializedFileReader::new(part)?;
     let (found, ours) = (file.metadata().file_metadata().schema(), schema());
     let names = |schema: &parquet::schema::types::Type| -> Vec<(String, parquet::basic::Type)> {

@@ -1,4 +1,6 @@
-//! Any table with a header: `--start-column`, `--end-column`, `--label-column` and `--unit` say what its columns mean.
+//! Any table: `--start-column`, `--end-column`, `--label-column` and `--unit` say what its columns mean.
+//!
+//! A column is called by its head or by its number from 1. The first row is a header unless its start is an instant.
 
 use std::borrow::Cow;
 
@@ -23,13 +25,14 @@ pub(super) static TSV: Reader = Reader {
 };
 
 fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let peek = content.fill_buf().map_err(Error::io("read", intake.name().as_ref()))?;
+    let heads = heads(peek, delimiter);
     let mut rows = Rows::of_fields(content, delimiter);
-    let first = rows.next().map_err(|why| Error::content(intake.name(), why.to_string()))?;
-    let heads: Vec<String> = first
-        .map_or_else(Vec::new, |row| (0..row.len()).map(|i| crate::labels::text(row.get(i).trim_ascii())).collect());
     let column = |name: &Option<String>| -> Result<Option<usize>, Error> {
         let Some(name) = name else { return Ok(None) };
-        match heads.iter().position(|head| head.eq_ignore_ascii_case(name)) {
+        let named = heads.iter().position(|head| head.eq_ignore_ascii_case(name));
+        let counted = || name.parse::<usize>().ok()?.checked_sub(1).filter(|&column| column < heads.len());
+        match named.or_else(counted) {
             None => {
                 let why = format!("has no column `{name}`; its columns are: {}", heads.join(", "));
                 Err(Error::content(intake.name(), why))
@@ -47,6 +50,9 @@ fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Int
         );
         return Err(Error::content(intake.name(), why));
     };
+    if instant(heads[start].as_bytes(), options.unit).is_none() {
+        intake.header(&mut rows, [])?;
+    }
     let mut finest: Option<Nanos> = None;
     intake.each_row(&mut rows, |intake, row| {
         let (at, tick) = instant(row.get(start), options.unit).ok_or("its start is neither a number nor a date")?;
@@ -64,4 +70,14 @@ fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Int
     })?;
     intake.recording.resolution = finest.unwrap_or(Nanos(1));
     Ok(())
+}
+
+/// The fields of the first row.
+fn heads(mut peek: &[u8], delimiter: u8) -> Vec<String> {
+    let first = Rows::of_fields(&mut peek, delimiter)
+        .next()
+        .ok()
+        .flatten()
+        .map(|row| (0..row.len()).map(|column| crate::labels::text(row.get(column).trim_ascii())).collect());
+    first.unwrap_or_default()
 }

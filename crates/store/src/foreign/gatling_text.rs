@@ -32,7 +32,7 @@ const MS: Nanos = Nanos::from_millis(1);
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.resolution = MS;
     let mut users: HashMap<Box<[u8]>, u64> = HashMap::new();
-    let mut rows = Rows::of_fields(content, b'\t');
+    let mut rows = Rows::of_plain_fields(content, b'\t');
     intake.each_row(&mut rows, |intake, row| match (row.get(0), row.get(2)) {
         (b"REQUEST", _) | (_, b"REQUEST") => request(row, &mut users, intake),
         (b"RUN" | b"USER" | b"GROUP" | b"ERROR" | b"ASSERTION", _) | (_, b"RUN" | b"USER" | b"GROUP") => Ok(()),

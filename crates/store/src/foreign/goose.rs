@@ -133,8 +133,8 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
             update: row.maybe(update) == b"true",
             user: number(user).ok_or("its user is no number")?,
             coordinated_omission_elapsed: number(invented).unwrap_or(0),
-            name: crate::labels::text(row.maybe(name)).into(),
-            error: crate::labels::text(row.maybe(error)).into(),
+            name: crate::labels::text(&row.maybe_text(name)).into(),
+            error: crate::labels::text(&row.maybe_text(error)).into(),
         };
         left_out.take(line, intake);
         Ok(())

@@ -24,7 +24,7 @@ const US: Nanos = Nanos::from_micros(1);
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.resolution = US;
-    let mut rows = Rows::of_fields(content, b'\t');
+    let mut rows = Rows::of_plain_fields(content, b'\t');
     intake.each_row(&mut rows, |intake, row| {
         let start = US * whole(row.get(0)).ok_or("its start is no whole number of us")?;
         let took = US * whole(row.get(2)).ok_or("its duration is no whole number of us")?;

@@ -2,7 +2,8 @@
 //!
 //! # Start or end?
 //! `sampleresult.timestamp.start` decides whether a stamp is the start or the END of its sample, and the file does not say
-//! which. A thread does one thing at a time, so its samples cannot overlap: the reading with fewer overlaps is taken.
+//! which. A thread does one thing at a time, so its samples cannot overlap: END is taken when that reading halves the overlaps
+//! or better. Where neither does (parallel downloads, made-up threads) the file does not tell; JMeter's default is start.
 //!
 //! # Sub-results
 //! A redirect or an embedded resource may appear as a row `label-0` beside its parent `label`, with times inside the
@@ -82,8 +83,12 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u6
     let parents = parents(intake.labels());
     let events = &mut intake.recording.events;
     let (pairs, start, end) = overlaps(events, &parents, intake.recording.resolution);
-    let stamps = asked.unwrap_or(if end < start { Stamps::End } else { Stamps::Start });
-    let why = if asked.is_some() { "asked for" } else { "chosen" };
+    let stamps = asked.unwrap_or(if end * 2 < start { Stamps::End } else { Stamps::Start });
+    let why = match asked {
+        Some(_) => "asked for",
+        None if end * 2 < start || start * 2 < end => "chosen",
+        None => "JMeter's default, the file does not tell",
+    };
     let evidence = format!(
         "{stamps} of the sample, {why}: of {pairs} pairs of consecutive samples of one thread, {start} overlap if stamps \
          are starts, {end} if they are ends"
@@ -139,7 +144,7 @@ fn overlaps(events: &[Event], parents: &HashMap<u16, u16>, tick: Nanos) -> (u64,
     let mut last: HashMap<u64, (Nanos, Nanos)> = HashMap::new();
     let (mut pairs, mut start, mut end) = (0, 0, 0);
     for event in events.iter().filter(|event| parents.is_empty() || !parents.contains_key(&event.label)) {
-        let (stamp, elapsed) = (event.intended, event.service().unwrap_or_default());
+        let (stamp, elapsed) = (event.sent.unwrap_or_default(), event.service().unwrap_or_default());
         let Some((before, took)) = last.insert(event.session, (stamp, elapsed)) else { continue };
         if stamp >= before {
             pairs += 1;

@@ -3,8 +3,6 @@
 //! Which columns there are, between which delimiter, and whether there is a header is up to `jmeter.save.saveservice.*`; a
 //! header names them. Without one the position of `success` and the number of columns behind it tell the version.
 
-use std::borrow::Cow;
-
 use offered_model::{Event, Nanos, Outcome};
 
 use super::intake::{Bad, Intake};
@@ -12,8 +10,9 @@ use super::jtl::{Threads, is_controller, outcome, settle};
 use super::number::{date_time, whole};
 use super::rows::{Row, Rows};
 use super::{Content, Head, Reader, TrimQuotes};
-use crate::door::ReadOptions;
+use crate::door::{ReadOptions, Stamps};
 use crate::error::Error;
+use crate::labels::Labels;
 
 pub(super) static READER: Reader =
     Reader { name: "jtl-csv", sniff: |head| header(head.line()).is_some() || headerless(head.bytes).is_some(), read };
@@ -36,6 +35,16 @@ struct Columns {
     first_byte: Option<usize>,
     host: Option<usize>,
     samples: Option<usize>,
+    exact: Option<Exact>,
+}
+
+/// Where `offered export` puts the instants in ns, which JMeter takes for variables of the plan (`sample_variables`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Exact {
+    intended: usize,
+    sent: usize,
+    first_byte: usize,
+    done: usize,
 }
 
 /// The delimiter and columns that a header line names.
@@ -57,8 +66,18 @@ fn header(line: &[u8]) -> Option<(u8, Columns)> {
             first_byte: at("Latency"),
             host: at("Hostname"),
             samples: at("SampleCount"),
+            exact: exact(at),
         };
         Some((delimiter, columns))
+    })
+}
+
+fn exact(at: impl Fn(&str) -> Option<usize>) -> Option<Exact> {
+    Some(Exact {
+        intended: at("intended_ns")?,
+        sent: at("sent_ns")?,
+        first_byte: at("first_byte_ns")?,
+        done: at("done_ns")?,
     })
 }
 
@@ -96,6 +115,7 @@ fn headerless(bytes: &[u8]) -> Option<(u8, Columns)> {
             first_byte: after(first_byte),
             host: None,
             samples: None,
+            exact: None,
         };
         Some((delimiter, columns))
     })
@@ -123,19 +143,33 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     if named.is_some() {
         intake.header(&mut rows, [])?;
     }
-    let mut log = Log { columns, threads: Threads::default(), hosts: Threads::default(), controllers: 0, tick: MS };
+    let mut log = Log { columns, threads: Threads::default(), hosts: Labels::default(), controllers: 0, tick: MS };
     intake.recording.sessions_known = columns.thread.is_some();
     intake.each_row(&mut rows, |intake, row| log.row(row, intake))?;
-    intake.recording.resolution = log.tick;
-    settle(intake, options.stamps, log.controllers)
+    let exact = columns.exact.is_some();
+    intake.recording.resolution = if exact { Nanos(1) } else { log.tick };
+    intake.recording.intent_known = exact;
+    settle(intake, options.stamps.or(exact.then_some(Stamps::Start)), log.controllers)
 }
 
 struct Log {
     columns: Columns,
     threads: Threads,
-    hosts: Threads,
+    hosts: Labels,
     controllers: u64,
     tick: Nanos,
+}
+
+impl Exact {
+    fn refine(&self, row: &Row, event: &mut Event) -> Result<(), Bad> {
+        let ns = |column| whole(row.get(column)).map(Nanos);
+        let missing = "its intended_ns, sent_ns or done_ns is no whole number";
+        event.intended = ns(self.intended).ok_or(missing)?;
+        event.sent = Some(ns(self.sent).ok_or(missing)?);
+        event.first_byte = ns(self.first_byte);
+        event.done = Some(ns(self.done).ok_or(missing)?);
+        Ok(())
+    }
 }
 
 impl Log {
@@ -164,23 +198,24 @@ impl Log {
         let (outcome, status) = outcome(success, code);
         let done = start + MS * elapsed;
         let first_byte = whole(row.maybe(columns.first_byte)).filter(|&ms| ms > 0 || success).map(|ms| start + MS * ms);
-        let label = columns.label.map_or(Cow::Borrowed(&b""[..]), |column| row.text(column));
-        intake.launch(
-            &label,
-            Event {
-                sent: Some(start),
-                first_byte: first_byte.filter(|&at| at <= done),
-                done: Some(done),
-                session: self.threads.session(row.maybe(columns.thread)),
-                outcome,
-                status,
-                bytes_out: whole(row.maybe(columns.sent_bytes)).unwrap_or(0),
-                bytes_in: whole(row.maybe(columns.bytes)).unwrap_or(0),
-                worker: (self.hosts.session(row.maybe(columns.host)) >> 32) as u16,
-                error: (outcome != Outcome::Ok).then(|| error(code, row.maybe(columns.message))),
-                ..Event::at(start)
-            },
-        );
+        let label = row.maybe_text(columns.label);
+        let mut event = Event {
+            sent: Some(start),
+            first_byte: first_byte.filter(|&at| at <= done),
+            done: Some(done),
+            session: self.threads.session(row.maybe(columns.thread)),
+            outcome,
+            status,
+            bytes_out: whole(row.maybe(columns.sent_bytes)).unwrap_or(0),
+            bytes_in: whole(row.maybe(columns.bytes)).unwrap_or(0),
+            worker: columns.host.map_or(0, |column| self.hosts.number(row.get(column))),
+            error: (outcome != Outcome::Ok).then(|| error(code, &row.maybe_text(columns.message))),
+            ..Event::at(start)
+        };
+        if let Some(exact) = &columns.exact {
+            exact.refine(row, &mut event)?;
+        }
+        intake.launch(&label, event);
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ use super::number::{date_time, whole};
 use super::{Content, Reader};
 use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::labels::Labels;
 
 pub(super) static READER: Reader =
     Reader { name: "jtl-xml", sniff: |head| head.starts_with("<") && head.contains("<testResults"), read };
@@ -24,7 +25,7 @@ const MS: Nanos = Nanos::from_millis(1);
 fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.sessions_known = true;
     intake.recording.resolution = MS;
-    let mut log = Log { threads: Threads::default(), hosts: Threads::default(), controllers: 0, open: Vec::new() };
+    let mut log = Log { threads: Threads::default(), hosts: Labels::default(), controllers: 0, open: Vec::new() };
     let mut xml = quick_xml::Reader::from_reader(content);
     // The file may be cut, so the end tags are counted here and not checked there.
     xml.config_mut().check_end_names = false;
@@ -70,7 +71,7 @@ enum Kind {
 
 struct Log {
     threads: Threads,
-    hosts: Threads,
+    hosts: Labels,
     controllers: u64,
     open: Vec<Kind>,
 }
@@ -116,7 +117,7 @@ impl Log {
                 "tn" | "threadName" => event.session = self.threads.session(bytes),
                 "by" => event.bytes_in = whole(bytes).unwrap_or(0),
                 "sby" => event.bytes_out = whole(bytes).unwrap_or(0),
-                "hn" => event.worker = (self.hosts.session(bytes) >> 32) as u16,
+                "hn" => event.worker = self.hosts.number(bytes),
                 _ => {}
             }
         }

@@ -112,13 +112,15 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
                 pairs.filter_map(|pair| pair.strip_prefix(b"vu=")).find_map(whole)
             });
             intake.recording.sessions_known |= user.is_some();
-            let label = if row.maybe(name).is_empty() { row.maybe(url) } else { row.maybe(name) };
+            let label = row.maybe_text(if row.maybe(name).is_empty() { url } else { name });
             open = Some(Request {
                 end,
-                label: intake.label(label),
+                label: intake.label(&label),
                 status: whole(row.maybe(status)).unwrap_or(0) as u16,
                 session: user.unwrap_or(0),
-                error: Some(row.maybe(error)).filter(|why| !why.is_empty()).map(|why| crate::labels::text(why).into()),
+                error: Some(row.maybe_text(error))
+                    .filter(|why| !why.is_empty())
+                    .map(|why| crate::labels::text(&why).into()),
                 ..Request::default()
             });
         } else if let (Some(request), true) = (&mut open, metric.starts_with("http_req_")) {

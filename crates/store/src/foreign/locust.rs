@@ -43,7 +43,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let failed = !matches!(row.maybe(exception), b"" | b"None");
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
         intake.launch(
-            [row.maybe(kind), row.maybe(name)].join(&b" "[..]).trim_ascii(),
+            [row.maybe(kind), &row.maybe_text(name)].join(&b" "[..]).trim_ascii(),
             Event {
                 sent: Some(at),
                 done: Some(at + took),
@@ -55,7 +55,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
                     0 => Outcome::Reset,
                     _ => Outcome::Malformed,
                 },
-                error: failed.then(|| crate::labels::text(row.maybe(exception)).into()),
+                error: failed.then(|| crate::labels::text(&row.maybe_text(exception)).into()),
                 ..Event::at(at)
             },
         );

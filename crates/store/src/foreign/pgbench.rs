@@ -29,7 +29,7 @@ const US: Nanos = Nanos::from_micros(1);
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.sessions_known = true;
     intake.recording.resolution = US;
-    let mut rows = Rows::of_fields(content, b' ');
+    let mut rows = Rows::of_plain_fields(content, b' ');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
         let client = number(0).ok_or("its client is no number")?;

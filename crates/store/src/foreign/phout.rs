@@ -23,7 +23,7 @@ const US: Nanos = Nanos::from_micros(1);
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut finest = S;
-    let mut rows = Rows::of_fields(content, b'\t');
+    let mut rows = Rows::of_plain_fields(content, b'\t');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
         let start = nanos(row.get(0), S).ok_or("its time is no time in seconds")?;

@@ -54,7 +54,12 @@ impl Row<'_> {
         index.map_or(&[], |index| self.get(index))
     }
 
-    /// Field `index` with doubled quotes made single.
+    /// [`Row::text`] of a field if there is such a column at all.
+    pub(super) fn maybe_text(&self, index: Option<usize>) -> Cow<'_, [u8]> {
+        index.map_or(Cow::Borrowed(&[]), |index| self.text(index))
+    }
+
+    /// Field `index` with doubled quotes made single: a name, not a number.
     pub(super) fn text(&self, index: usize) -> Cow<'_, [u8]> {
         let raw = self.get(index);
         if !self.fields.get(index).is_some_and(|field| field.doubled) {
@@ -82,28 +87,45 @@ pub(super) struct Rows<'a> {
     pub(super) cut: bool,
     line: u64,
     delimiter: Option<u8>,
+    quotes: bool,
     fields: Vec<Field>,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows with fields between `delimiter`s.
+    /// Rows with fields between `delimiter`s, which may be quoted.
     pub(super) fn of_fields(content: Content<'a>, delimiter: u8) -> Self {
-        Self::new(content, Some(delimiter))
+        Self::new(content, Some(delimiter), true)
+    }
+
+    /// Rows with fields between `delimiter`s, in which a quote is a letter.
+    pub(super) fn of_plain_fields(content: Content<'a>, delimiter: u8) -> Self {
+        Self::new(content, Some(delimiter), false)
     }
 
     /// Rows of one field each: lines.
     pub(super) fn of_lines(content: Content<'a>) -> Self {
-        Self::new(content, None)
+        Self::new(content, None, false)
     }
 
-    fn new(content: Content<'a>, delimiter: Option<u8>) -> Self {
+    fn new(content: Content<'a>, delimiter: Option<u8>, quotes: bool) -> Self {
         let fields = Vec::new();
-        Self { content, buffer: vec![0; STEP], start: 0, end: 0, at_end: false, cut: false, line: 1, delimiter, fields }
+        Self {
+            content,
+            buffer: vec![0; STEP],
+            start: 0,
+            end: 0,
+            at_end: false,
+            cut: false,
+            line: 1,
+            delimiter,
+            quotes,
+            fields,
+        }
     }
 
     /// The next row, `None` at the end of the file.
     pub(super) fn next(&mut self) -> io::Result<Option<Row<'_>>> {
-        let mut quotes = true;
+        let mut quotes = self.quotes;
         let size = loop {
             let bytes = &self.buffer[self.start..self.end];
             match split(bytes, self.delimiter, quotes, self.at_end, &mut self.fields) {
@@ -162,7 +184,7 @@ fn split(bytes: &[u8], delimiter: Option<u8>, quotes: bool, last: bool, fields: 
     loop {
         let mut field = Field { start: at, end: at, doubled: false };
         let mut look = at;
-        if quotes && delimiter.is_some() && bytes.get(at) == Some(&b'"') {
+        if quotes && bytes.get(at) == Some(&b'"') {
             let Some(close) = closing_quote(bytes, at + 1, &mut field.doubled) else { return Split::Unclosed };
             (field.start, field.end, look) = (at + 1, close, close + 1);
         }

@@ -91,4 +91,15 @@ proptest! {
         read(bytes::Bytes::from(file), &mut read_back, &mut names).unwrap();
         prop_assert_eq!(read_back, events);
     }
+
+    #[test]
+    fn a_damaged_part_is_an_error_and_no_panic(at in any::<prop::sample::Index>(), byte: u8, cut: bool) {
+        let mut file = written(&mut realistic()[..40], &["home".to_owned()]);
+        let at = at.index(file.len());
+        file[at] = byte;
+        if cut {
+            file.truncate(at);
+        }
+        let _ = read(bytes::Bytes::from(file), &mut Vec::new(), &mut Labels::default());
+    }
 }

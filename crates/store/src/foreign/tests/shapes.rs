@@ -424,6 +424,11 @@ fn any_table_with_named_columns() {
         let recording = parse_with(&text, &options).unwrap();
         assert_eq!(recording.labels, ["a", "b"]);
         assert_eq!(recording.events[1].service(), Some(Nanos::from_micros(5)));
+        let counted =
+            ReadOptions { start_column: Some("2".to_owned()), end_column: Some("3".to_owned()), ..options.clone() };
+        assert_eq!(parse_with(&text, &counted).unwrap().events, recording.events);
+        let bare = ReadOptions { label_column: Some("1".to_owned()), ..counted };
+        assert_eq!(parse_with(&text[text.find('\n').unwrap() + 1..], &bare).unwrap().events, recording.events);
         let error = parse(&text).unwrap_err().to_string();
         assert!(error.contains("--start-column") && error.contains("what, begin, end"), "{error}");
     }

@@ -1,0 +1,243 @@
+//! `offered export`: a recorded run in the formats of other tools, so that their analyses can be run on it.
+//!
+//! Times that a format has no place for are not bent to fit: the JTL has whole milliseconds where JMeter wants them and the
+//! exact instants in columns of their own, so that it verifies to the same numbers as the run itself.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_store::{ReadOptions, read};
+
+use crate::exit::{Exit, Failure};
+
+/// Write a recorded run in another tool's format
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A run directory, or any result file that `offered verify` reads
+    run: PathBuf,
+    /// What to write
+    #[arg(long, value_enum)]
+    to: To,
+    /// Where to write it; stdout if not given. An existing file is not overwritten
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum To {
+    /// JMeter's CSV log, with the exact instants in columns of their own
+    Jtl,
+    /// Every column of every event
+    Csv,
+    /// vegeta's JSON lines, for `vegeta report` and `vegeta plot`
+    Vegeta,
+    /// `HdrHistogram` interval log, one interval a second, tags `response` and `service`, values in ns
+    Hdr,
+    /// The gaps between successive launches in ms, one on a line, for R
+    Gaps,
+}
+
+/// Runs the verb.
+pub(crate) fn export(args: &Args) -> Result<Exit, Failure> {
+    let recording = read(&args.run, &ReadOptions::default()).map_err(Failure::input)?;
+    for note in &recording.notes {
+        eprintln!("warning: {}: {note}", args.run.display());
+    }
+    let origin = origin(&args.run);
+    match &args.output {
+        None => match write(args.to, &recording, origin, &mut io::stdout().lock()) {
+            // Whoever read us (`| head`) has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written.map_err(|error| Failure::stopped(format!("cannot write to stdout: {error}")))?,
+        },
+        Some(path) => {
+            let mut file = File::create_new(path).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    Failure::input(format!("{} exists already; choose another -o", path.display()))
+                }
+                _ => Failure::input(format!("cannot create {}: {error}", path.display())),
+            })?;
+            let written = write(args.to, &recording, origin, &mut file);
+            if let Err(error) = written {
+                // Half a file under the name asked for would pass for a whole one.
+                let _ = fs::remove_file(path);
+                return Err(Failure::stopped(format!("cannot write {}: {error}", path.display())));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// When the run started, since 1970, which its events do not know; zero for a file, whose stamps are since 1970 themselves.
+fn origin(run: &Path) -> Nanos {
+    let started = || -> Option<u64> {
+        let run: serde_json::Value = serde_json::from_slice(&fs::read(run.join("run.json")).ok()?).ok()?;
+        run.get("started_unix_ns")?.as_u64()
+    };
+    Nanos(started().unwrap_or(0))
+}
+
+fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    match to {
+        To::Jtl => jtl(recording, origin, &mut out)?,
+        To::Csv => csv(recording, &mut out)?,
+        To::Vegeta => vegeta(recording, origin, &mut out)?,
+        To::Hdr => hdr(recording, origin, &mut out)?,
+        To::Gaps => gaps(recording, &mut out)?,
+    }
+    out.flush()
+}
+
+/// The events that were sent, with when they were sent and done.
+fn sent(recording: &Recording) -> impl Iterator<Item = (&Event, Nanos, Nanos)> {
+    recording.events.iter().filter_map(|event| Some((event, event.sent?, event.done.or(event.sent)?)))
+}
+
+fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
+    recording.labels.get(usize::from(event.label)).map_or("", String::as_str)
+}
+
+/// A field of a CSV row, quoted where RFC 4180 wants it.
+fn field(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// JMeter takes quoted columns for variables of the plan and leaves them alone.
+fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,Latency,Hostname,\
+         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\""
+    )?;
+    for (event, sent, done) in sent(recording) {
+        let ms = |from: Nanos, to: Nanos| to.since(from).0 / 1_000_000;
+        let ok = event.outcome == Outcome::Ok;
+        let code = if event.status > 0 { event.status.to_string() } else { event.outcome.name().to_owned() };
+        let message = event.error.as_deref().unwrap_or(if ok { "OK" } else { event.outcome.name() });
+        let latency = event.first_byte.map_or(0, |at| ms(sent, at));
+        let first_byte = event.first_byte.map_or_else(String::new, |at| (origin + at).0.to_string());
+        writeln!(
+            out,
+            "{},{},{},{code},{},user 1-{},{ok},{},{},{latency},worker-{},{},{},{first_byte},{}",
+            (origin + sent).0 / 1_000_000,
+            ms(sent, done),
+            field(label(recording, event)),
+            field(message),
+            event.session,
+            event.bytes_in,
+            event.bytes_out,
+            event.worker,
+            (origin + event.intended).0,
+            (origin + sent).0,
+            (origin + done).0,
+        )?;
+    }
+    Ok(())
+}
+
+fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "intended_ns,sent_ns,first_byte_ns,done_ns,session,step,label,outcome,status,bytes_out,bytes_in,worker,connection,\
+         reused,error"
+    )?;
+    let instant = |at: Option<Nanos>| at.map_or_else(String::new, |at| at.0.to_string());
+    for event in &recording.events {
+        writeln!(
+            out,
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            event.intended.0,
+            instant(event.sent),
+            instant(event.first_byte),
+            instant(event.done),
+            event.session,
+            event.step,
+            field(label(recording, event)),
+            event.outcome.name(),
+            event.status,
+            event.bytes_out,
+            event.bytes_in,
+            event.worker,
+            event.connection,
+            event.reused,
+            field(event.error.as_deref().unwrap_or("")),
+        )?;
+    }
+    Ok(())
+}
+
+/// vegeta's `latency` counts from its stamp, so it is what we call `service`.
+fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
+    for ((event, sent, done), seq) in sent(recording).zip(0u64..) {
+        let at = jiff::Timestamp::from_nanosecond(i128::from((origin + sent).0)).map_err(io::Error::other)?;
+        let error = match (&event.error, event.outcome) {
+            (Some(error), _) => error,
+            (None, Outcome::Ok) => "",
+            (None, outcome) => outcome.name(),
+        };
+        let row = serde_json::json!({
+            "attack": "offered",
+            "seq": seq,
+            "code": event.status,
+            "timestamp": at.to_string(),
+            "latency": done.since(sent).0,
+            "bytes_out": event.bytes_out,
+            "bytes_in": event.bytes_in,
+            "error": error,
+            "body": null,
+            "method": "",
+            "url": label(recording, event),
+            "headers": null,
+        });
+        writeln!(out, "{row}")?;
+    }
+    Ok(())
+}
+
+/// One interval for every second in which something was done; Java's tools show its maximum in ms.
+fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
+    const SECOND: u64 = 1_000_000_000;
+    let mut events: Vec<(&Event, Nanos, Nanos)> = sent(recording).collect();
+    events.sort_unstable_by_key(|(_, _, done)| *done);
+    // Stamps since 1970 make the start of the log; the intervals count from there.
+    let start = origin + Nanos(events.first().map_or(0, |(_, _, done)| done.0 / SECOND * SECOND));
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("[Histogram log format version 1.3]")
+        .with_base_time(SystemTime::UNIX_EPOCH + Duration::from_nanos(start.0))
+        .with_start_time(SystemTime::UNIX_EPOCH + Duration::from_nanos(start.0))
+        .with_max_value_divisor(1e6)
+        .begin_log_with(out, &mut serializer)?;
+    for second in events.chunk_by(|a, b| a.2.0 / SECOND == b.2.0 / SECOND) {
+        let from = Duration::from_nanos((origin + Nanos(second[0].2.0 / SECOND * SECOND)).since(start).0);
+        let times: [(&str, fn(&Event) -> Option<Nanos>); 2] =
+            [("response", Event::response), ("service", Event::service)];
+        for (name, time) in times {
+            let mut histogram: Histogram<u64> = Histogram::new(3).expect("three digits are allowed");
+            for value in second.iter().filter_map(|(event, ..)| time(event)) {
+                histogram.record(value.0).map_err(io::Error::other)?;
+            }
+            log.write_histogram(&histogram, from, Duration::from_secs(1), Tag::new(name)).map_err(io::Error::other)?;
+        }
+    }
+    Ok(())
+}
+
+fn gaps(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+    let mut launches: Vec<Nanos> = sent(recording).map(|(_, sent, _)| sent).collect();
+    launches.sort_unstable();
+    for pair in launches.windows(2) {
+        writeln!(out, "{:.6}", (pair[1] - pair[0]).as_millis_f64())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

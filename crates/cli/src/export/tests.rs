@@ -1,0 +1,151 @@
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+use super::*;
+
+/// A run of a second and a half: every outcome, all optional times, names and errors that need quotes.
+fn run() -> Recording {
+    let events = (0..1500u64).map(|i| {
+        let intended = Nanos(i * 1_000_000 + i * 7919 % 900_000);
+        let sent = intended + Nanos(12_345);
+        let outcome = Outcome::ALL[if i % 10 == 3 { (i % 9) as usize } else { 0 }];
+        let unsent = outcome == Outcome::Unsent;
+        Event {
+            sent: (!unsent).then_some(sent),
+            first_byte: (outcome == Outcome::Ok).then_some(sent + Nanos(1_234_567)),
+            done: (!unsent).then_some(sent + Nanos(2_345_678 + i)),
+            session: i % 40,
+            step: (i / 40) as u32,
+            label: (i % 2) as u16,
+            outcome,
+            status: if outcome == Outcome::Ok { 200 } else { 0 },
+            bytes_in: 512 + i,
+            bytes_out: 77,
+            worker: (i % 2) as u16,
+            error: (outcome != Outcome::Ok).then(|| "went, \"wrong\"".into()),
+            ..Event::at(intended)
+        }
+    });
+    Recording {
+        events: events.collect(),
+        labels: vec!["home".to_owned(), "a \"b\", c".to_owned()],
+        format: "run".to_owned(),
+        resolution: Nanos(1),
+        intent_known: true,
+        sessions_known: true,
+        ..Recording::default()
+    }
+}
+
+fn exported(to: To, origin: Nanos) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(to, &run(), origin, &mut out).unwrap();
+    out
+}
+
+fn read_back(to: To, origin: Nanos) -> Recording {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("exported");
+    fs::write(&path, exported(to, origin)).unwrap();
+    read(&path, &ReadOptions::default()).unwrap()
+}
+
+#[test]
+fn a_jtl_says_the_same_as_the_run() {
+    let origin = Nanos::from_secs(1_795_186_049);
+    let (run, jtl) = (run(), read_back(To::Jtl, origin));
+    assert_eq!((jtl.format.as_str(), jtl.resolution, jtl.intent_known, jtl.unreadable), ("jtl-csv", Nanos(1), true, 0));
+    assert_eq!(jtl.labels, run.labels);
+    let launched: Vec<&Event> = run.events.iter().filter(|event| event.sent.is_some()).collect();
+    assert_eq!(jtl.events.len(), launched.len());
+    for (read, event) in jtl.events.iter().zip(launched) {
+        let later = |at: Option<Nanos>| at.map(|at| origin + at);
+        assert_eq!((read.intended, read.sent), (origin + event.intended, later(event.sent)));
+        assert_eq!((read.first_byte, read.done), (later(event.first_byte), later(event.done)));
+        assert_eq!(
+            (read.session, read.label, read.status, read.worker),
+            (event.session, event.label, event.status, event.worker)
+        );
+        assert_eq!((read.bytes_in, read.bytes_out), (event.bytes_in, event.bytes_out));
+        assert_eq!(read.outcome == Outcome::Ok, event.outcome == Outcome::Ok);
+        assert_eq!(read.error, event.error);
+    }
+}
+
+#[test]
+fn vegeta_reads_what_was_sent() {
+    let (run, vegeta) = (run(), read_back(To::Vegeta, Nanos::from_secs(1_795_186_049)));
+    assert_eq!(vegeta.format, "vegeta-json");
+    let service = |recording: &Recording| recording.events.iter().filter_map(Event::service).collect::<Vec<_>>();
+    assert_eq!(service(&vegeta), service(&run));
+}
+
+#[test]
+fn csv_has_every_event_and_every_column() {
+    let text = String::from_utf8(exported(To::Csv, Nanos::ZERO)).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next().unwrap().split(',').count(), 15);
+    assert_eq!(lines.next().unwrap(), "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,");
+    assert_eq!(lines.clone().count(), 1499);
+    let unsent = lines.find(|line| line.contains("unsent")).unwrap();
+    assert!(unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\""), "{unsent}");
+}
+
+#[test]
+fn gaps_are_those_of_the_launches() {
+    let text = String::from_utf8(exported(To::Gaps, Nanos::ZERO)).unwrap();
+    let gaps: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    let mut launches: Vec<u64> = run().events.iter().filter_map(|event| Some(event.sent?.0)).collect();
+    launches.sort_unstable();
+    assert_eq!(gaps.len(), launches.len() - 1);
+    let span = (launches[launches.len() - 1] - launches[0]) as f64 / 1e6;
+    assert!((gaps.iter().sum::<f64>() - span).abs() < 1e-6);
+}
+
+#[test]
+fn the_histograms_hold_every_launch_once() {
+    let log = exported(To::Hdr, Nanos::from_secs(1_795_186_049));
+    let text = String::from_utf8(log.clone()).unwrap();
+    assert!(text.starts_with("#[Histogram log format version 1.3]\n#[StartTime: 1795186049.000"), "{}", &text[..80]);
+    let mut counts = std::collections::HashMap::new();
+    let mut longest = 0;
+    for entry in IntervalLogIterator::new(&log) {
+        if let LogEntry::Interval(interval) = entry.unwrap() {
+            // The encoding is the crate's own business; that it decodes to our counts is ours.
+            let bytes = decode(interval.encoded_histogram());
+            let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+            *counts.entry(interval.tag().unwrap().as_str().to_owned()).or_insert(0) += histogram.len();
+            longest = longest.max(histogram.max());
+        }
+    }
+    let sent = run().events.iter().filter(|event| event.sent.is_some()).count() as u64;
+    assert_eq!((counts["response"], counts["service"]), (sent, sent));
+    assert!((2_350_000..2_370_000).contains(&longest), "{longest}");
+}
+
+/// Base64 as of RFC 4648.
+fn decode(text: &str) -> Vec<u8> {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bits, mut held, mut bytes) = (0u32, 0, Vec::new());
+    for letter in text.bytes().filter(|&letter| letter != b'=') {
+        bits = bits << 6 | LETTERS.iter().position(|&known| known == letter).unwrap() as u32;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn an_existing_file_is_not_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, output) = (dir.path().join("in"), dir.path().join("out"));
+    fs::write(&input, "1\n2\n4\n").unwrap();
+    let args = Args { run: input, to: To::Gaps, output: Some(output.clone()) };
+    assert_eq!(export(&args).unwrap(), Exit::Done);
+    assert_eq!(fs::read_to_string(&output).unwrap(), "1000.000000\n2000.000000\n");
+    let Err(Failure::Input(why)) = export(&args) else { panic!("it was overwritten") };
+    assert!(why.contains("exists already"), "{why}");
+}
