@@ -44,7 +44,7 @@ enum To {
 }
 
 /// Runs the verb.
-pub(crate) fn export(args: &Args) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let recording = read(&args.run, &ReadOptions::default()).map_err(Failure::input)?;
     for note in &recording.notes {
         eprintln!("warning: {}: {note}", args.run.display());

@@ -5,6 +5,7 @@
 
 mod demo;
 mod exit;
+mod export;
 mod file;
 mod run;
 mod serve;
@@ -27,9 +28,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    Demo(demo::Args),
     Run(Box<run::Args>),
+    Export(export::Args),
     Serve(serve::Args),
+    Demo(demo::Args),
 }
 
 fn main() -> ExitCode {
@@ -38,9 +40,10 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let done: Result<Exit, Failure> = match cli.verb {
-        Verb::Demo(args) => demo::run(&args),
         Verb::Run(args) => run::run(&args),
+        Verb::Export(args) => export::run(&args),
         Verb::Serve(args) => serve::run(args),
+        Verb::Demo(args) => demo::run(&args),
     };
     exit::code(done)
 }

@@ -4,7 +4,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use super::*;
 
 /// A run of a second and a half: every outcome, all optional times, names and errors that need quotes.
-fn run() -> Recording {
+fn recording() -> Recording {
     let events = (0..1500u64).map(|i| {
         let intended = Nanos(i * 1_000_000 + i * 7919 % 900_000);
         let sent = intended + Nanos(12_345);
@@ -39,7 +39,7 @@ fn run() -> Recording {
 
 fn exported(to: To, origin: Nanos) -> Vec<u8> {
     let mut out = Vec::new();
-    write(to, &run(), origin, &mut out).unwrap();
+    write(to, &recording(), origin, &mut out).unwrap();
     out
 }
 
@@ -53,7 +53,7 @@ fn read_back(to: To, origin: Nanos) -> Recording {
 #[test]
 fn a_jtl_says_the_same_as_the_run() {
     let origin = Nanos::from_secs(1_795_186_049);
-    let (run, jtl) = (run(), read_back(To::Jtl, origin));
+    let (run, jtl) = (recording(), read_back(To::Jtl, origin));
     assert_eq!((jtl.format.as_str(), jtl.resolution, jtl.intent_known, jtl.unreadable), ("jtl-csv", Nanos(1), true, 0));
     assert_eq!(jtl.labels, run.labels);
     let launched: Vec<&Event> = run.events.iter().filter(|event| event.sent.is_some()).collect();
@@ -74,7 +74,7 @@ fn a_jtl_says_the_same_as_the_run() {
 
 #[test]
 fn vegeta_reads_what_was_sent() {
-    let (run, vegeta) = (run(), read_back(To::Vegeta, Nanos::from_secs(1_795_186_049)));
+    let (run, vegeta) = (recording(), read_back(To::Vegeta, Nanos::from_secs(1_795_186_049)));
     assert_eq!(vegeta.format, "vegeta-json");
     let service = |recording: &Recording| recording.events.iter().filter_map(Event::service).collect::<Vec<_>>();
     assert_eq!(service(&vegeta), service(&run));
@@ -95,7 +95,7 @@ fn csv_has_every_event_and_every_column() {
 fn gaps_are_those_of_the_launches() {
     let text = String::from_utf8(exported(To::Gaps, Nanos::ZERO)).unwrap();
     let gaps: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
-    let mut launches: Vec<u64> = run().events.iter().filter_map(|event| Some(event.sent?.0)).collect();
+    let mut launches: Vec<u64> = recording().events.iter().filter_map(|event| Some(event.sent?.0)).collect();
     launches.sort_unstable();
     assert_eq!(gaps.len(), launches.len() - 1);
     let span = (launches[launches.len() - 1] - launches[0]) as f64 / 1e6;
@@ -118,7 +118,7 @@ fn the_histograms_hold_every_launch_once() {
             longest = longest.max(histogram.max());
         }
     }
-    let sent = run().events.iter().filter(|event| event.sent.is_some()).count() as u64;
+    let sent = recording().events.iter().filter(|event| event.sent.is_some()).count() as u64;
     assert_eq!((counts["response"], counts["service"]), (sent, sent));
     assert!((2_350_000..2_370_000).contains(&longest), "{longest}");
 }
@@ -144,8 +144,8 @@ fn an_existing_file_is_not_overwritten() {
     let (input, output) = (dir.path().join("in"), dir.path().join("out"));
     fs::write(&input, "1\n2\n4\n").unwrap();
     let args = Args { run: input, to: To::Gaps, output: Some(output.clone()) };
-    assert_eq!(export(&args).unwrap(), Exit::Done);
+    assert_eq!(super::run(&args).unwrap(), Exit::Done);
     assert_eq!(fs::read_to_string(&output).unwrap(), "1000.000000\n2000.000000\n");
-    let Err(Failure::Input(why)) = export(&args) else { panic!("it was overwritten") };
+    let Err(Failure::Input(why)) = super::run(&args) else { panic!("it was overwritten") };
     assert!(why.contains("exists already"), "{why}");
 }
