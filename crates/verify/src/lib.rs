@@ -17,10 +17,12 @@ mod finding;
 mod judge;
 mod lateness;
 mod meant;
+mod merge;
 mod pattern;
 mod poisson;
 mod queue;
 mod runs;
+mod samples;
 mod scope;
 mod stream;
 mod tables;
@@ -33,6 +35,8 @@ mod tests;
 
 pub use ask::{Ask, Failures};
 pub use meant::{Meant, superposition_cov};
+pub use merge::merge;
+pub use samples::{Sample, samples};
 pub use verdict::{
     Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Threads, Times, Verdict, Warning,
     Window,
@@ -54,16 +58,12 @@ use stream::Stream;
 /// The work is a few sorts of the launch instants; beside the events at most six columns of eight bytes are held. A recording
 /// into which several runs were appended is judged run by run, and as a whole only described.
 pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
-    let mut runs = runs::split(recording);
+    let runs = runs::split(recording);
+    let nothing = Run { rows: 0..recording.events.len(), from: 0, to: 0 };
+    let whole = Run::whole(recording).unwrap_or(nothing);
     if runs.len() < 2 {
-        let nothing = Run { rows: 0..recording.events.len(), from: 0, to: 0 };
-        return of_run(recording, &runs.pop().unwrap_or(nothing), ask);
+        return of_run(recording, &whole, ask);
     }
-    let whole = Run {
-        rows: 0..recording.events.len(),
-        from: runs.iter().map(|run| run.from).min().unwrap_or(0),
-        to: runs.iter().map(|run| run.to).max().unwrap_or(0),
-    };
     let parts: Vec<Verdict> = runs.iter().map(|run| of_run(recording, run, ask)).collect();
     let all = |judgement| parts.iter().all(|part| part.judgement == judgement);
     let any = |judgement| parts.iter().any(|part| part.judgement == judgement);

@@ -1,5 +1,7 @@
 //! What the launches were meant to be, and what theory expects of it.
 
+mod text;
+
 use offered_model::arrivals::{Batch, Process, Schedule};
 use offered_model::workload::{Closed, Sessions};
 use offered_model::{Law, Workload};

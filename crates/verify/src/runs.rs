@@ -5,6 +5,8 @@ use std::ops::Range;
 use offered_model::{Event, Recording};
 use offered_stats::summary::{gaps, quantile};
 
+use crate::merge;
+
 /// A run has at least so many launches; fewer are part of their neighbour.
 const LEAST: usize = 50;
 /// A silence that parts two runs lasts at least this long, and this many times the 99 % point of the gaps.
@@ -22,6 +24,14 @@ pub(crate) struct Run {
     pub(crate) to: u64,
 }
 
+impl Run {
+    /// All of `recording` as one run; `None` when nothing was sent.
+    pub(crate) fn whole(recording: &Recording) -> Option<Self> {
+        let sent = || recording.events.iter().filter_map(|event| Some(event.sent?.0));
+        Some(Self { rows: 0..recording.events.len(), from: sent().min()?, to: sent().max()? })
+    }
+}
+
 /// The runs of `recording` in the order of the file; none when nothing was sent.
 pub(crate) fn split(recording: &Recording) -> Vec<Run> {
     by_jumps(recording).into_iter().flat_map(|rows| by_silence(&recording.events, rows)).collect()
@@ -31,7 +41,7 @@ pub(crate) fn split(recording: &Recording) -> Vec<Run> {
 fn by_jumps(recording: &Recording) -> Vec<Range<usize>> {
     let whole = std::iter::once(0..recording.events.len()).collect();
     // Our own parts are written worker by worker; their clock cannot jump.
-    if recording.format == "run" {
+    if recording.format == "run" || recording.format == merge::FORMAT {
         return whole;
     }
     let (mut parts, mut start) = (Vec::new(), 0);

@@ -3,7 +3,7 @@
 use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
 use serde_json::Value;
 
-use crate::{Ask, Failures, Judgement, Meant, Pattern, Verdict, superposition_cov, verify};
+use crate::{Ask, Failures, Judgement, Meant, Pattern, Verdict, merge, samples, superposition_cov, verify};
 
 const S: f64 = 1e9;
 
@@ -75,7 +75,7 @@ fn pattern(recording: &Recording) -> (Pattern, Judgement) {
 #[test]
 fn poisson_streams_hold_at_every_size_and_tick() {
     // 5 % of foreign files may be rejected; more than 16 of 120 has a chance of one in ten thousand.
-    for (n, rate) in [(60, 10.0), (400, 30.0), (3000, 1000.0), (3000, 5000.0)] {
+    for (n, rate) in [(60, 10.0), (400, 30.0), (1500, 5000.0)] {
         for ms in [false, true] {
             let rejected = (0..120)
                 .filter(|&seed| {
@@ -447,4 +447,51 @@ fn the_same_seed_gives_the_same_verdict() {
     let recording = in_ms(poisson(500, 800.0, 3));
     let text = || serde_json::to_string(&verify(&recording, &Ask::default())).unwrap();
     assert_eq!(text(), text());
+}
+
+#[test]
+fn merged_generators_are_one_stream() {
+    // Two even generators out of step are one even generator of twice the rate.
+    let part = |from: f64| Recording {
+        sessions_known: true,
+        labels: vec![format!("from {from}")],
+        ..launched((0..500).map(|i| from + f64::from(i) * 2e6))
+    };
+    let merged = merge(vec![part(0.0), part(1e6)]);
+    assert_eq!((merged.events.len(), merged.labels.len()), (1000, 2));
+    let ask = Ask { meant: Meant::Constant, rate_per_s: Some(1000.0), by_threads: true, ..Ask::default() };
+    let verdict = verify(&merged, &ask);
+    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Clockwork, Judgement::Holds));
+    assert_eq!((verdict.launches.len(), verdict.by_threads.len()), (3, 2));
+    assert!(verdict.warnings[0].doubt.contains("clocks"), "{:?}", verdict.warnings);
+}
+
+#[test]
+fn samples_are_what_the_tables_summarise() {
+    let recording = poisson(300, 10.0, 1);
+    let ask = Ask { skip_first: Nanos::from_secs(5), ..Ask::default() };
+    let (all, verdict) = (samples(&recording, &ask), verify(&recording, &ask));
+    assert_eq!(all.iter().map(|sample| sample.label.as_str()).collect::<Vec<_>>(), ["a", "Total"]);
+    let total = all.last().unwrap();
+    assert_eq!(total.gaps.len() as u64, verdict.launches.last().unwrap().n);
+    assert_eq!(total.gaps.iter().copied().max().unwrap() as f64 / 1e6, verdict.launches.last().unwrap().max_ms);
+    assert_eq!(total.responses.len() as u64, verdict.responses.last().unwrap().n);
+    assert!(samples(&Recording::default(), &ask).is_empty());
+}
+
+#[test]
+fn what_was_meant_can_be_said_on_a_command_line() {
+    let think = Law::uniform(0.0, 12.5).unwrap();
+    assert_eq!("closed:200:uniform:0s,12.5s".parse::<Meant>().unwrap(), Meant::Closed { users: 200, think });
+    assert_eq!("gamma:1.5".parse::<Meant>().unwrap(), Meant::Renewal { cov: 1.5 });
+    for (text, name) in
+        [("poisson", "poisson"), ("poisson-fixed-count", "poisson-fixed-count"), ("constant", "constant")]
+    {
+        assert_eq!(text.parse::<Meant>().unwrap().name(), name);
+    }
+    for wrong in
+        ["", "poison", "gamma", "gamma:-1", "gamma:NaN", "closed", "closed:0:constant:1s", "closed:5", "closed:5:x:1s"]
+    {
+        assert!(wrong.parse::<Meant>().is_err(), "{wrong}");
+    }
 }

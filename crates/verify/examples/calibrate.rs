@@ -1,0 +1,97 @@
+//! How often the tests of `verify` are wrong: prints the tables of book/src/background/calibration.md.
+//!
+//! `cargo run --release -p offered-verify --example calibrate` takes some minutes; an argument sets the repetitions.
+
+use std::fmt::Write;
+
+use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed, Stream};
+use offered_verify::{Ask, Judgement, verify};
+
+/// Mean gap of all streams, in seconds: about that of the paper's run 1830.
+const MEAN: f64 = 0.030;
+
+/// The gap in seconds before launch number so and so.
+type Gap = dyn Fn(&mut Stream, usize) -> f64;
+
+/// A kind of stream.
+struct Kind {
+    name: &'static str,
+    gap: Box<Gap>,
+}
+
+impl Kind {
+    fn new(name: &'static str, gap: impl Fn(&mut Stream, usize) -> f64 + 'static) -> Self {
+        Self { name, gap: Box::new(gap) }
+    }
+}
+
+fn kinds() -> Vec<Kind> {
+    let gamma = |cov: f64| Law::gamma(MEAN, cov * cov).expect("a law");
+    let (even, bursty) = (gamma(0.9), gamma(1.2));
+    vec![
+        Kind::new("Poisson", |stream, _| MEAN * stream.exponential()),
+        Kind::new("gamma, CoV 0.9", move |stream, _| even.sample(stream)),
+        Kind::new("gamma, CoV 1.2", move |stream, _| bursty.sample(stream)),
+        Kind::new("uniform gaps", |stream, _| 2.0 * MEAN * stream.uniform()),
+        // Two at a time, a tenth of a millisecond apart, the pairs at random.
+        Kind::new("batches of 2", |stream, i| if i % 2 == 0 { 2.0 * MEAN * stream.exponential() } else { 1e-4 }),
+    ]
+}
+
+fn recording(kind: &Kind, n: usize, tick: u64, seed: u64) -> Recording {
+    let mut stream = Seed(seed).stream(Purpose::Arrivals);
+    let mut at = 0.0;
+    let events = (0..=n).map(|i| {
+        at += (kind.gap)(&mut stream, i);
+        let sent = Nanos((at * 1e9) as u64 / tick * tick);
+        Event { sent: Some(sent), done: Some(sent), outcome: Outcome::Ok, ..Event::at(sent) }
+    });
+    Recording { events: events.collect(), format: "made".into(), resolution: Nanos(tick), ..Recording::default() }
+}
+
+/// The tests shown, and the heads of their columns.
+const TESTS: [(&str, &str); 8] = [
+    ("cov", "CoV"),
+    ("gamma fit", "gamma fit"),
+    ("anderson-darling", "A-D"),
+    ("kolmogorov", "K-S"),
+    ("poisson counts", "counts"),
+    ("dispersion of counts", "dispersion"),
+    ("ljung-box", "Ljung-Box"),
+    ("trend", "trend"),
+];
+
+/// The percentage of `repetitions` streams that each test rejects at 5 %, then the percentage that the verdict fails.
+fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
+    let mut counts = vec![0u64; TESTS.len() + 1];
+    for seed in 0..repetitions {
+        let ask = Ask { seed: Seed(seed), ..Ask::default() };
+        let verdict = verify(&recording(kind, n, tick, seed + 1_000_000 * n as u64), &ask);
+        for (count, (name, _)) in counts.iter_mut().zip(TESTS) {
+            let p = verdict.tests.iter().find(|test| test.name == name).and_then(|test| test.p);
+            *count += u64::from(p.is_some_and(|p| p < 0.05));
+        }
+        counts[TESTS.len()] += u64::from(verdict.judgement == Judgement::Fails);
+    }
+    counts.iter().map(|&count| 100.0 * count as f64 / repetitions as f64).collect()
+}
+
+fn main() {
+    let repetitions: u64 = std::env::args().nth(1).map_or(2000, |arg| arg.parse().expect("a number of repetitions"));
+    for (tick, title) in [(1, "Exact stamps"), (1_000_000, "Stamps of whole milliseconds")] {
+        let heads: Vec<&str> = TESTS.iter().map(|(_, head)| *head).collect();
+        println!("### {title}\n\n| stream | n | {} | verdict |", heads.join(" | "));
+        println!("|---|{}", "--:|".repeat(TESTS.len() + 2));
+        for kind in kinds() {
+            for n in [100, 400, 1000, 10_000] {
+                let repetitions = if n > 1000 { (repetitions / 4).max(1) } else { repetitions };
+                let mut row = format!("| {} | {n} |", kind.name);
+                for percent in rejected(&kind, n, tick, repetitions) {
+                    write!(row, " {percent:.1} |").expect("writing to a string");
+                }
+                println!("{row}");
+            }
+        }
+        println!();
+    }
+}

@@ -1,0 +1,43 @@
+//! What was meant, as text on a command line.
+
+use std::str::FromStr;
+
+use offered_model::{Law, Wrong};
+
+use super::Meant;
+
+/// `poisson`, `poisson-fixed-count`, `constant`, `gamma:COV` (gaps of that CoV), `closed:USERS:THINK` (a law, as in
+/// `closed:200:uniform:0s,12.5s`), `partly-open`, and `other` for what cannot be said here.
+impl FromStr for Meant {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong = |why: &str| {
+            Wrong::new(format!(
+                "`{text}` {why}; write poisson, poisson-fixed-count, constant, gamma:1.5, closed:200:uniform:0s,12.5s, \
+                 partly-open or other"
+            ))
+        };
+        let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        match (name, rest) {
+            ("poisson", None) => Ok(Self::Poisson),
+            ("poisson-fixed-count", None) => Ok(Self::FixedCount),
+            ("constant", None) => Ok(Self::Constant),
+            ("partly-open", None) => Ok(Self::PartlyOpen),
+            ("other", None) => Ok(Self::Other("something else".into())),
+            ("gamma", Some(cov)) => match cov.parse::<f64>() {
+                Ok(cov) if cov.is_finite() && cov > 0.0 => Ok(Self::Renewal { cov }),
+                _ => Err(wrong("needs a CoV above zero")),
+            },
+            ("closed", Some(rest)) => {
+                let (users, think) =
+                    rest.split_once(':').ok_or_else(|| wrong("needs users and a law of think times"))?;
+                match users.parse() {
+                    Ok(users) if users > 0 => Ok(Self::Closed { users, think: think.parse::<Law>()? }),
+                    _ => Err(wrong("needs a number of users above zero")),
+                }
+            }
+            _ => Err(wrong("is no pattern of launches")),
+        }
+    }
+}
