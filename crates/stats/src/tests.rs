@@ -151,7 +151,31 @@ fn spreading_ticks_makes_a_rounded_poisson_stream_pass_again() {
     let spread = ticks::spread(&rounded, 1_000_000, || stream.uniform());
     assert!(judge(&spread) > 0.01, "{}", judge(&spread));
     assert_eq!(ticks::spread(&exact, 1, || 0.9), exact);
-    assert_eq!(ticks::corrected_cov(1.0, (1.0f64 / 6.0).sqrt(), 1.0), 0.0);
+}
+
+#[test]
+fn the_cov_survives_rounding() {
+    let mut stream = Seed(8).stream(Purpose::Arrivals);
+    // From thirty ticks a gap to five gaps a tick; the law stays what it was.
+    for per_second in [30.0, 300.0, 1000.0, 5000.0] {
+        for (law, cov) in [
+            (offered_model::Law::constant(1.0), 0.0),
+            (offered_model::Law::gamma(1.0, 0.25), 0.5),
+            (offered_model::Law::exponential(1.0), 1.0),
+        ] {
+            let (law, mut at) = (law.unwrap(), 0.0);
+            let stamps: Vec<u64> = (0..20_000)
+                .map(|_| {
+                    at += law.sample(&mut stream) / per_second;
+                    (at * 1e9) as u64 / 1_000_000 * 1_000_000
+                })
+                .collect();
+            let ours = ticks::corrected_cov(&stamps, 1_000_000).unwrap();
+            assert!((ours - cov).abs() < 0.06, "{per_second}/s, CoV {cov}: {ours}");
+        }
+    }
+    assert_eq!(ticks::corrected_cov(&[1, 2], 1), None);
+    assert_eq!(ticks::corrected_cov(&[3, 3, 3], 5), None);
 }
 
 #[test]

@@ -23,10 +23,22 @@ pub fn spread(sorted: &[u64], tick: u64, mut uniform: impl FnMut() -> f64) -> Ve
     spread
 }
 
-/// The CoV of gaps with the variance that rounding to ticks added taken out again, from their `mean` and `sdev`.
+/// The CoV of the gaps between `sorted` stamps without what rounding to ticks added to it. `None` for fewer than two gaps.
 ///
-/// Two rounded ends add tick^2 / 6 on average (Sheppard's correction, twice); zero where nothing is left. All three in one
-/// unit.
-pub fn corrected_cov(mean: f64, sdev: f64, tick: f64) -> f64 {
-    (sdev * sdev - tick * tick / 6.0).max(0.0).sqrt() / mean
+/// Two rounded ends add tick^2 / 6 to the variance (Sheppard's correction, twice), but only where a gap is several ticks long.
+/// Of finer gaps the sums of k are looked at, k so large that a sum is four ticks: their variance is k times that of one gap
+/// when gaps are independent, and next to nothing for a clock.
+pub fn corrected_cov(sorted: &[u64], tick: u64) -> Option<f64> {
+    let gaps = sorted.len().saturating_sub(1);
+    let length = sorted.last()? - sorted[0];
+    if gaps < 2 || length == 0 {
+        return None;
+    }
+    let mean = length as f64 / gaps as f64;
+    let tick = if tick > 1 { tick as f64 } else { 0.0 };
+    let k = ((4.0 * tick / mean).ceil() as usize).clamp(1, gaps / 2);
+    let sums: Vec<f64> = sorted.windows(k + 1).step_by(k).map(|run| (run[k] - run[0]) as f64).collect();
+    let middle = sums.iter().sum::<f64>() / sums.len() as f64;
+    let variance = sums.iter().map(|sum| (sum - middle).powi(2)).sum::<f64>() / (sums.len() - 1) as f64;
+    Some(((variance - tick * tick / 6.0).max(0.0) / k as f64).sqrt() / mean)
 }

@@ -3,7 +3,7 @@
 //! One thread launches too evenly for a Poisson process; the superposition of many comes near one. The launches of the first 1,
 //! 2, ... threads, in the order of their numbers, show how many it takes.
 
-use offered_stats::Summary;
+use offered_stats::cov::cov;
 use offered_stats::summary::gaps;
 
 use crate::scope::Scope;
@@ -29,19 +29,13 @@ pub(crate) fn by_threads(scope: Scope) -> Vec<Threads> {
         return Vec::new();
     }
     let of_first = |k: usize| {
-        let sent: Vec<u64> =
-            launches.iter().filter(|&&(_, thread)| thread <= threads[k - 1]).map(|&(sent, _)| sent).collect();
-        let mut apart: Vec<u64> = gaps(&sent).collect();
-        apart.sort_unstable();
-        let row = Summary::of_sorted(&apart, 1e6)?;
-        Some(Threads {
-            threads: k as u64,
-            launches: sent.len() as u64,
-            rate_per_s: 1e3 / row.mean,
-            mean_ms: row.mean,
-            sdev_ms: row.sdev,
-            cov: row.cov,
-        })
+        let of_them = launches.iter().filter(|&&(_, thread)| thread <= threads[k - 1]);
+        let sent: Vec<u64> = of_them.map(|&(sent, _)| sent).collect();
+        let apart: Vec<f64> = gaps(&sent).map(|gap| gap as f64 / 1e6).collect();
+        let mean_ms = apart.iter().sum::<f64>() / apart.len() as f64;
+        let cov = cov(&apart)?;
+        let (launches, rate_per_s, sdev_ms) = (sent.len() as u64, 1e3 / mean_ms, cov * mean_ms);
+        Some(Threads { threads: k as u64, launches, rate_per_s, mean_ms, sdev_ms, cov })
     };
     ladder(threads.len()).into_iter().filter_map(of_first).collect()
 }

@@ -45,7 +45,7 @@ pub(crate) fn against_intent(
     let mut found = Vec::new();
     if stream.is_long_enough() {
         found.extend(of_law(ask, stream, queue));
-        found.extend(meant_cov.zip(stream.corrected_cov()).map(|(meant, sent)| {
+        found.extend(meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
             let finding = limit("sent cov against meant", (sent - meant).abs(), ask.tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
@@ -60,7 +60,7 @@ pub(crate) fn against_intent(
 
 /// What each law of arrivals can be held to.
 fn of_law(ask: &Ask, stream: &Stream, queue: &Queue) -> Vec<Finding> {
-    let cov = stream.corrected_cov().unwrap_or(0.0);
+    let cov = stream.corrected_cov.unwrap_or(0.0);
     match &ask.meant {
         Meant::Poisson | Meant::FixedCount | Meant::PartlyOpen | Meant::Other(_) => Vec::new(),
         Meant::Constant => vec![limit("even gaps (cov)", cov, EVEN)],
@@ -115,7 +115,7 @@ pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
 /// The rate offered against the rate asked for, as a ratio: with n Poisson gaps it is known to 1.96 / sqrt(n).
 fn rate(ask: &Ask, stream: &Stream) -> Option<Finding> {
     let ratio = stream.rate_per_s()? / ask.rate_per_s?;
-    let cov = stream.corrected_cov()?;
+    let cov = stream.corrected_cov?;
     let half = 1.96 * cov / (stream.gaps.len() as f64).sqrt();
     let interval = Interval { low: ratio - half, high: ratio + half };
     Some(outside("rate against asked", ratio, Some(interval), 1.0, ask.tolerance))

@@ -29,7 +29,7 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
         return plain(Pattern::TooFew, why);
     }
     let fails = |name: &str| findings.iter().find(|f| f.name == name && f.judgement == Judgement::Fails);
-    let cov = stream.corrected_cov().unwrap_or(0.0);
+    let cov = stream.corrected_cov.unwrap_or(0.0);
     if cov <= CLOCKWORK {
         return plain(Pattern::Clockwork, format!("the gaps are nearly equal (CoV {cov:.2})"));
     }

@@ -24,7 +24,7 @@ pub(crate) mod name {
     pub(crate) const REPEAT: &str = "repeat";
 }
 
-/// Lags of the portmanteau test.
+/// Lags of the portmanteau test, at most; a short stream gets one for every 40 gaps, or its limit law does not fit yet.
 const LAGS: usize = 20;
 /// Lags searched for a repeating pattern: up to so many users with fixed timers are found.
 const REPEAT_LAGS: usize = 1000;
@@ -79,7 +79,7 @@ fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
 /// Does one gap say anything about the next ones?
 fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let gaps = stream.stretch();
-    let correlations = rank_autocorrelations(gaps, LAGS);
+    let correlations = rank_autocorrelations(gaps, LAGS.min(gaps.len() / 40));
     let largest = correlations.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let portmanteau = largest.map(|_| ljung_box(&correlations, gaps.len()));
     let next = spearman_next(gaps);

@@ -3,7 +3,7 @@
 use offered_model::random::Purpose;
 use offered_model::{Event, Seed};
 use offered_stats::summary::gaps;
-use offered_stats::{Summary, ticks};
+use offered_stats::ticks;
 
 use crate::scope::Scope;
 
@@ -17,12 +17,12 @@ const STRETCH: usize = 50_000;
 pub(crate) struct Stream {
     /// The instants in ns, ascending, each put somewhere in its tick.
     pub(crate) instants: Vec<u64>,
+    /// The CoV of the gaps without what rounding added to it; `None` for fewer than two gaps.
+    pub(crate) corrected_cov: Option<f64>,
     /// Their differences in order.
     pub(crate) gaps: Vec<f64>,
     /// And by size.
     pub(crate) sorted_gaps: Vec<f64>,
-    /// The gaps as they were written down, in ns; `None` for fewer than two launches.
-    pub(crate) written: Option<Summary>,
     /// The tick in ns.
     pub(crate) tick: f64,
 }
@@ -31,16 +31,14 @@ impl Stream {
     /// The launches of `scope` for which `which` holds.
     pub(crate) fn new(scope: Scope, seed: Seed, which: impl Fn(&Event) -> bool) -> Self {
         let sent = scope.sent(which);
-        let mut written: Vec<u64> = gaps(&sent).collect();
-        written.sort_unstable();
-        let written = Summary::of_sorted(&written, 1.0);
         let tick = scope.recording.resolution.0;
+        let corrected_cov = ticks::corrected_cov(&sent, tick);
         let mut chance = seed.stream(Purpose::Judge);
         let instants = ticks::spread(&sent, tick, || chance.uniform());
         let gaps: Vec<f64> = gaps(&instants).map(|gap| gap as f64).collect();
         let mut sorted_gaps = gaps.clone();
         sorted_gaps.sort_unstable_by(f64::total_cmp);
-        Self { instants, gaps, sorted_gaps, written, tick: tick as f64 }
+        Self { instants, corrected_cov, gaps, sorted_gaps, tick: tick as f64 }
     }
 
     /// Whether a pattern can be named at all: enough gaps, over enough ticks of the clock.
@@ -55,18 +53,12 @@ impl Stream {
 
     /// Launches per second, from the gaps.
     pub(crate) fn rate_per_s(&self) -> Option<f64> {
-        self.written.filter(|written| written.mean > 0.0).map(|written| 1e9 / written.mean)
+        (self.length() > 0).then(|| 1e9 / self.mean_gap())
     }
 
     /// From the first launch to the last, in ns.
     pub(crate) fn length(&self) -> u64 {
         self.instants.last().map_or(0, |last| last - self.instants[0])
-    }
-
-    /// The CoV of the gaps without what rounding added to it.
-    pub(crate) fn corrected_cov(&self) -> Option<f64> {
-        let written = self.written.filter(|written| written.mean > 0.0)?;
-        Some(ticks::corrected_cov(written.mean, written.sdev, if self.tick > 1.0 { self.tick } else { 0.0 }))
     }
 
     /// Neighbouring gaps from the middle, no more than the slow tests can bear.
