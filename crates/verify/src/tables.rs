@@ -32,13 +32,15 @@ struct Group {
 pub(crate) fn tables(scope: Scope) -> Tables {
     let groups = groups(scope);
     let sizes = column(scope, &groups, 1.0, |event| Some(event.bytes_in));
+    let sent = Values::of(scope, |sent, _| Some(sent));
     let launches = groups.iter().filter_map(|group| {
-        let sent = scope.sent(|event| group.holds(event));
-        let mut apart: Vec<u64> = gaps(&sent).collect();
+        let mut apart: Vec<u64> = gaps(sent.of_group(group)).collect();
         apart.sort_unstable();
         let row = Summary::of_sorted(&apart, MS)?;
         Some(times(group.name.clone(), &row, group.span_ms, Some(exponential_interval(row.cov, row.n))))
     });
+    let launches = launches.collect();
+    drop(sent);
     let responses =
         column(scope, &groups, MS, |event| Some(event.response()?.0)).into_iter().map(|(group, row)| Times {
             error_percent: Some(group.error_percent),
@@ -49,7 +51,7 @@ pub(crate) fn tables(scope: Scope) -> Tables {
         .into_iter()
         .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
     Tables {
-        launches: launches.collect(),
+        launches,
         responses: responses.collect(),
         first_byte: first_byte.collect(),
         // A format without sizes leaves them all zero.
@@ -61,10 +63,6 @@ pub(crate) fn tables(scope: Scope) -> Tables {
 }
 
 impl Group {
-    fn holds(&self, event: &Event) -> bool {
-        self.label.is_none_or(|label| label == event.label)
-    }
-
     fn sizes(&self, row: &Summary) -> Sizes {
         Sizes {
             label: self.name.clone(),
@@ -159,21 +157,37 @@ fn column<'a>(
     per_unit: f64,
     measure: impl Fn(&Event) -> Option<u64>,
 ) -> Vec<(&'a Group, Summary)> {
-    let mut of_label: Vec<Vec<u64>> = vec![Vec::new(); scope.recording.labels.len() + 1];
-    let total = of_label.len() - 1;
-    for (_, event) in scope.launches() {
-        if let Some(value) = measure(event) {
-            of_label[usize::from(event.label).min(total)].push(value);
+    let values = Values::of(scope, |_, event| measure(event));
+    let row = |group: &'a Group| Some((group, Summary::of_sorted(values.of_group(group), per_unit)?));
+    groups.iter().filter_map(row).collect()
+}
+
+/// A measure of every launch, ascending: of each label by itself, and of all.
+struct Values {
+    of_label: Vec<Vec<u64>>,
+    all: Vec<u64>,
+}
+
+impl Values {
+    /// What `measure` says of each launch, given the instant it was sent.
+    fn of(scope: Scope, measure: impl Fn(u64, &Event) -> Option<u64>) -> Self {
+        let mut of_label: Vec<Vec<u64>> = vec![Vec::new(); scope.recording.labels.len()];
+        let mut all = Vec::new();
+        for (sent, event) in scope.launches() {
+            let Some(value) = measure(sent, event) else { continue };
+            all.push(value);
+            if let Some(values) = of_label.get_mut(usize::from(event.label)) {
+                values.push(value);
+            }
         }
+        all.sort_unstable();
+        for values in &mut of_label {
+            values.sort_unstable();
+        }
+        Self { of_label, all }
     }
-    for values in &mut of_label {
-        values.sort_unstable();
+
+    fn of_group(&self, group: &Group) -> &[u64] {
+        group.label.map_or(&self.all, |label| &self.of_label[usize::from(label)])
     }
-    let mut all = of_label.concat();
-    all.sort_unstable();
-    let rows = groups.iter().map(|group| {
-        let values = group.label.map_or(&all, |label| &of_label[usize::from(label)]);
-        Some((group, Summary::of_sorted(values, per_unit)?))
-    });
-    rows.flatten().collect()
 }
