@@ -11,6 +11,7 @@ mod run;
 mod serve;
 mod signals;
 mod table;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Run(Box<run::Args>),
+    Verify(verify::Args),
     Export(export::Args),
     Serve(serve::Args),
     Demo(demo::Args),
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     };
     let done: Result<Exit, Failure> = match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Serve(args) => serve::run(args),
         Verb::Demo(args) => demo::run(&args),

@@ -62,7 +62,7 @@ impl Ask {
             }
             Sessions::Closed(_) => None,
         };
-        let (meant, seed) = (Meant::of(workload), workload.seed);
+        let (meant, seed) = (Meant::of(workload).share(fraction), workload.seed);
         let (skip_first, skip_last) = (workload.skip_first, workload.skip_last);
         Self { meant, rate_per_s, skip_first, skip_last, seed, ..Self::default() }
     }

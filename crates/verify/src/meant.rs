@@ -62,6 +62,22 @@ impl Meant {
         }
     }
 
+    /// What is left of it in a share of the run: every n-th arrival, or every n-th user.
+    ///
+    /// Every n-th gap of a stream is the sum of n gaps, so its CoV is smaller by sqrt(n): one share of a Poisson stream is *not*
+    /// a Poisson stream, only all shares together are.
+    #[must_use]
+    pub(crate) fn share(self, fraction: f64) -> Self {
+        match self {
+            _ if fraction >= 1.0 => self,
+            Self::Poisson | Self::FixedCount => Self::Renewal { cov: fraction.sqrt() },
+            Self::Renewal { cov } => Self::Renewal { cov: cov * fraction.sqrt() },
+            Self::Closed { users, think } => Self::Closed { users: (users as f64 * fraction).round() as u64, think },
+            Self::PartlyOpen => Self::Other("a share of partly-open sessions".into()),
+            Self::Constant | Self::Other(_) => self,
+        }
+    }
+
     /// Its name in the verdict.
     pub fn name(&self) -> String {
         match self {

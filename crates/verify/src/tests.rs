@@ -1,6 +1,6 @@
 //! The verdict on streams whose nature is known, and on the paper's own run.
 
-use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed, Workload};
 use serde_json::Value;
 
 use crate::{Ask, Failures, Judgement, Meant, Pattern, Verdict, merge, samples, superposition_cov, verify};
@@ -233,6 +233,20 @@ fn partly_open_sessions_are_judged_by_their_arrivals() {
     let ask = Ask { meant: Meant::PartlyOpen, rate_per_s: Some(20.0), ..Ask::default() };
     let verdict = verify(&recording, &ask);
     assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Poisson, Judgement::Holds), "{}", verdict.because);
+}
+
+#[test]
+fn one_share_of_a_poisson_run_is_held_to_what_it_is() {
+    // Every fourth arrival: Erlang gaps of four stages, CoV 1/2.
+    let files = |_: &str| Err(String::new());
+    let text =
+        "duration = \"40s\"\narrivals = { open = { rate = \"100/s\" } }\ntarget = { url = \"http://127.0.0.1/\" }\n";
+    let workload = Workload::parse(text, "workload.toml", &files).unwrap();
+    let (whole, share) = (Ask::of(&workload, 1.0), Ask::of(&workload, 0.25));
+    assert_eq!((&whole.meant, &share.meant), (&Meant::Poisson, &Meant::Renewal { cov: 0.5 }));
+    let every_fourth = renewal(1000, &Law::erlang(4, 0.04).unwrap(), 1);
+    assert_eq!(verify(&every_fourth, &share).judgement, Judgement::Holds);
+    assert_eq!(verify(&every_fourth, &whole).judgement, Judgement::Fails);
 }
 
 #[test]

@@ -1,0 +1,130 @@
+//! `offered verify`: judges the arrivals of any tool's run.
+
+mod files;
+mod intent;
+mod page;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use offered_model::{Nanos, Recording};
+use offered_verify::{Ask, Failures, Judgement, Verdict, merge, verify};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure};
+
+const EXAMPLES: &str = "\
+Examples:
+  offered verify results.jtl --skip-first 2m --take 20m --by-threads
+  offered verify runs/1                                against its own workload
+  offered verify k6.csv.gz --meant constant --rate 100/s --strict
+  offered verify a.jtl b.jtl c.jtl                     each alone, and side by side
+  offered verify a.jtl b.jtl --merge                   two generators, one server
+  k6 run --out csv=- script.js | offered verify -
+
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 with --strict, the launches are not what was meant.";
+
+/// Judge the arrivals of any tool's run: the pattern of its launches, and whether that was meant
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Run directories or result files, plain, .gz or .zst; - for stdin
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Treat the files as one run of several generators
+    #[arg(long)]
+    merge: bool,
+    /// Print one JSON document (schema offered.verify/1) instead of the tables
+    #[arg(long)]
+    json: bool,
+    /// Exit 3 when the launches are not what was meant
+    #[arg(long)]
+    strict: bool,
+
+    #[command(flatten)]
+    window: Window,
+    #[command(flatten)]
+    intent: intent::Intent,
+    #[command(flatten)]
+    source: source::Source,
+    #[command(flatten)]
+    files_out: files::Files,
+}
+
+/// Which launches are looked at, and how.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Window and groups")]
+struct Window {
+    /// Leave so much after the first launch out
+    #[arg(long, value_name = "TIME")]
+    skip_first: Option<Nanos>,
+    /// Leave so much before the last launch out
+    #[arg(long, value_name = "TIME")]
+    skip_last: Option<Nanos>,
+    /// Judge only so much after that; both ends are inclusive
+    #[arg(long, value_name = "TIME")]
+    take: Option<Nanos>,
+    /// Whether failed launches count
+    #[arg(long, value_parser = ["keep", "drop"], default_value = "keep")]
+    failures: String,
+    /// Show the CoV against the number of threads
+    #[arg(long)]
+    by_threads: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    args.files_out.check(args.merge || args.files.len() == 1)?;
+    let verdicts = if args.merge { vec![merged(args)?] } else { each(args)? };
+    if args.json {
+        let document = match &verdicts[..] {
+            [verdict] => json!(verdict),
+            several => json!({ "schema": "offered.verify-several/1", "verdicts": several }),
+        };
+        println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
+    } else {
+        for verdict in &verdicts {
+            print!("{}", page::Page(verdict));
+        }
+        if verdicts.len() > 1 {
+            print!("{}", page::Summary(&verdicts));
+        }
+    }
+    let fails = verdicts.iter().any(|verdict| verdict.judgement == Judgement::Fails);
+    Ok(if args.strict && fails { Exit::Doubtful } else { Exit::Done })
+}
+
+/// The verdict on each file; one recording is in memory at a time.
+fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
+    let verdict = |path: &PathBuf| {
+        let recording = args.source.read(path)?;
+        judged(args, &recording, args.intent.ask(Some(path))?, path.display().to_string())
+    };
+    args.files.iter().map(verdict).collect()
+}
+
+/// The verdict on all files as one run.
+fn merged(args: &Args) -> Result<Verdict, Failure> {
+    let parts = args.files.iter().map(|path| args.source.read(path)).collect::<Result<Vec<Recording>, Failure>>()?;
+    let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
+    judged(args, &merge(parts), args.intent.ask(None)?, names.join(" + "))
+}
+
+/// The verdict on one recording; the files asked for besides are written.
+fn judged(args: &Args, recording: &Recording, intent: Ask, path: String) -> Result<Verdict, Failure> {
+    let window = &args.window;
+    let ask = Ask {
+        path,
+        skip_first: window.skip_first.unwrap_or(intent.skip_first),
+        skip_last: window.skip_last.unwrap_or(intent.skip_last),
+        take: window.take,
+        failures: if window.failures == "drop" { Failures::Drop } else { Failures::Keep },
+        by_threads: window.by_threads,
+        ..intent
+    };
+    let verdict = verify(recording, &ask);
+    args.files_out.write(recording, &ask, &verdict)?;
+    Ok(verdict)
+}

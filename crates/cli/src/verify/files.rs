@@ -1,0 +1,165 @@
+//! Files for other programs: the web-generator-toolkit's four tables and its histograms, and the bare gaps.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use offered_model::Recording;
+use offered_stats::histogram::Histogram;
+use offered_verify::{Ask, Sample, Sizes, Times, Verdict, samples};
+
+use crate::exit::Failure;
+
+/// Which files are written, and where.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct Files {
+    /// Write the web-generator-toolkit's four tables and its histograms into this directory
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
+    /// The widths of the cells of the fine and the coarse histograms, in ms
+    #[arg(long, value_name = "MS", num_args = 2, default_values_t = [10, 100], value_parser = clap::value_parser!(u64).range(1..))]
+    cells: Vec<u64>,
+    /// The most cells of a histogram; what lies above is counted in one line
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    most_cells: usize,
+    /// Write the gaps between launches in ms to this file, one a line in the order of time (R: scan("gaps.txt"))
+    #[arg(long, value_name = "FILE")]
+    gaps: Option<PathBuf>,
+}
+
+impl Files {
+    /// Wrong use is found before any work is done: one file of gaps holds one recording's.
+    pub(crate) fn check(&self, one_recording: bool) -> Result<(), Failure> {
+        if self.gaps.is_some() && !one_recording {
+            return Err(Failure::input("--gaps goes with one file, or with --merge"));
+        }
+        Ok(())
+    }
+
+    /// Writes what was asked for.
+    pub(crate) fn write(&self, recording: &Recording, ask: &Ask, verdict: &Verdict) -> Result<(), Failure> {
+        if self.csv.is_none() && self.gaps.is_none() {
+            return Ok(());
+        }
+        let samples = samples(recording, ask);
+        if let Some(path) = &self.gaps {
+            let gaps = samples.last().map_or(&[][..], |total| &total.gaps);
+            let lines: String = gaps.iter().fold(String::new(), |mut lines, &gap| {
+                let _ = writeln!(lines, "{}", gap as f64 / 1e6);
+                lines
+            });
+            put(path, &lines)?;
+        }
+        match &self.csv {
+            Some(dir) => self.tables(dir, verdict, &samples),
+            None => Ok(()),
+        }
+    }
+
+    fn tables(&self, dir: &Path, verdict: &Verdict, samples: &[Sample]) -> Result<(), Failure> {
+        let path = Path::new(&verdict.source.path);
+        let stem = path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+        let stem = stem.split('.').next().filter(|stem| !stem.is_empty() && *stem != "-").unwrap_or("stdin").to_owned();
+        std::fs::create_dir_all(dir)
+            .map_err(|why| Failure::stopped(format!("cannot create {}: {why}", dir.display())))?;
+        let whole = verdict.source.resolution_ms >= 1.0;
+        for (suffix, title, content) in [
+            ("arr", "Inter-arrival Summary Statistics (ms)", times(&verdict.launches, "cv", whole)),
+            ("agg", "Aggregate Stats [Response Time(ms)-%Err-BW]", times(&verdict.responses, "vmr", whole)),
+            ("byte", "Web Page Size Summary Statistics (bytes)", sizes(&verdict.sizes)),
+            ("rt_1st", "Response Time 1st Byte Summary Statistics (ms)", times(&verdict.first_byte, "vmr", whole)),
+        ] {
+            put(&dir.join(format!("{stem}_{suffix}.csv")), &format!("{title} - {stem}\n{content}"))?;
+        }
+        for sample in samples {
+            for &cell in &self.cells {
+                for (suffix, name, values) in
+                    [("arr", "Inter-arrival", &sample.gaps), ("rt", "Response", &sample.responses)]
+                {
+                    let file = format!("{stem}_{}_{suffix}_{cell:04}.csv", plain(&sample.label));
+                    let title = format!("{name} Time Histogram For {} - {stem}", sample.label);
+                    put(&dir.join(file), &format!("{title}\n{}", self.histogram(values, cell)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn histogram(&self, values: &[u64], cell: u64) -> String {
+        let histogram = Histogram::of(values.iter().copied(), cell * 1_000_000, self.most_cells);
+        let mut text = "Milliseconds,Count\n".to_owned();
+        for (i, count) in histogram.counts.iter().enumerate() {
+            let _ = writeln!(text, "{},{count}", i as u64 * cell);
+        }
+        if histogram.overflow > 0 {
+            let _ = writeln!(text, ">{},{}", (histogram.counts.len() as u64 - 1) * cell, histogram.overflow);
+        }
+        text
+    }
+}
+
+fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", path.display())))
+}
+
+/// A label as a part of a file name: everything a file system could dislike becomes `_`.
+fn plain(label: &str) -> String {
+    label.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }).collect()
+}
+
+/// A label as a cell: quoted where a comma or a quote would break the row.
+fn quoted(label: &str) -> String {
+    if label.contains([',', '"', '\n']) { format!("\"{}\"", label.replace('"', "\"\"")) } else { label.to_owned() }
+}
+
+/// The toolkit's rows: order statistics whole where the clock is, its dispersion column `cv` or `vmr` (variance / mean).
+fn times(rows: &[Times], dispersion: &str, whole: bool) -> String {
+    let responses = rows.last().is_some_and(|row| row.error_percent.is_some());
+    let more = if responses { ",%error,KB/sec" } else { "" };
+    let mut text = format!("label,n,tps,median,mean,sdev,{dispersion},p90,p95,p99,min,max{more}\n");
+    let digits = if whole { 0 } else { 3 };
+    for row in rows {
+        let spread = if dispersion == "cv" { row.cov } else { row.cov * row.sdev_ms };
+        let _ = write!(
+            text,
+            "{},{},{:.2},{:.digits$},{:.2},{:.2},{spread:.2}",
+            quoted(&row.label),
+            row.n,
+            row.rate_per_s,
+            row.median_ms,
+            row.mean_ms,
+            row.sdev_ms
+        );
+        for value in [row.p90_ms, row.p95_ms, row.p99_ms, row.min_ms, row.max_ms] {
+            let _ = write!(text, ",{value:.digits$}");
+        }
+        if let (Some(error), Some(kb)) = (row.error_percent, row.kb_per_s) {
+            let _ = write!(text, ",{error:.2},{kb:.2}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn sizes(rows: &[Sizes]) -> String {
+    let mut text = "label,n,tps,median,mean,sdev,vmr,p90,p95,p99,min,max\n".to_owned();
+    for row in rows {
+        let vmr = row.cov * row.sdev_bytes;
+        let _ = writeln!(
+            text,
+            "{},{},{:.2},{:.0},{:.2},{:.2},{vmr:.2},{:.0},{:.0},{:.0},{:.0},{:.0}",
+            quoted(&row.label),
+            row.n,
+            row.rate_per_s,
+            row.median_bytes,
+            row.mean_bytes,
+            row.sdev_bytes,
+            row.p90_bytes,
+            row.p95_bytes,
+            row.p99_bytes,
+            row.min_bytes,
+            row.max_bytes
+        );
+    }
+    text
+}

@@ -1,0 +1,75 @@
+//! What was meant: said on the command line, in a workload file, or by the run's own workload.
+
+use std::path::{Path, PathBuf};
+
+use offered_model::{Nanos, Rate, Seed, Share, Workload};
+use offered_verify::{Ask, Meant};
+
+use crate::exit::Failure;
+use crate::file;
+
+/// What the launches are held to.
+#[derive(clap::Args)]
+#[command(next_help_heading = "What was meant")]
+pub(crate) struct Intent {
+    /// poisson, poisson-fixed-count, constant, gamma:COV, closed:USERS:THINK, partly-open or other
+    /// [default: the run's own workload, else poisson]
+    #[arg(long, value_name = "PATTERN")]
+    meant: Option<Meant>,
+    /// The workload that was meant, as a file
+    #[arg(long, value_name = "FILE", conflicts_with = "meant")]
+    workload: Option<PathBuf>,
+    /// The rate that was asked for
+    #[arg(long)]
+    rate: Option<Rate>,
+    /// How far a CoV may be from the one meant and still be as good as equal
+    #[arg(long, default_value = "0.05", value_parser = tolerance)]
+    tolerance: f64,
+    /// How late the latest hundredth of the launches may be
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    late: Nanos,
+    /// From which the spreading of coarse stamps draws [default: 1, or the workload's]
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl Intent {
+    /// What is asked of the recording at `path` (of a merged one: `None`), without the window on the command line.
+    pub(crate) fn ask(&self, path: Option<&Path>) -> Result<Ask, Failure> {
+        let own = path.map(|path| path.join("workload.toml")).filter(|own| own.is_file());
+        let given = match (&self.meant, &self.workload, &own) {
+            (Some(meant), ..) => Ask { meant: meant.clone(), ..Ask::default() },
+            (None, Some(workload), _) => of_workload(workload, 1.0)?,
+            (None, None, Some(own)) => of_workload(own, fraction(own))?,
+            (None, None, None) => Ask::default(),
+        };
+        Ok(Ask {
+            rate_per_s: self.rate.map(Rate::per_sec).or(given.rate_per_s),
+            tolerance: self.tolerance,
+            late_tolerance: self.late,
+            seed: self.seed.map_or(given.seed, Seed),
+            ..given
+        })
+    }
+}
+
+fn of_workload(path: &Path, fraction: f64) -> Result<Ask, Failure> {
+    let text = file::text(path)?;
+    let workload = Workload::parse(&text, &path.display().to_string(), &file::beside(Some(path)));
+    Ok(Ask::of(&workload.map_err(Failure::input)?, fraction))
+}
+
+/// Which fraction of its workload a run launched: `run.json` beside it says so; a killed run has none, and was the whole.
+fn fraction(workload: &Path) -> f64 {
+    let text = std::fs::read_to_string(workload.with_file_name("run.json")).unwrap_or_default();
+    let run: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let share = run["share"].as_str().and_then(|share| share.parse::<Share>().ok());
+    share.map_or(1.0, Share::fraction)
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(tolerance) if (0.0..1.0).contains(&tolerance) && tolerance > 0.0 => Ok(tolerance),
+        _ => Err("write a number between 0 and 1, for example 0.05".to_owned()),
+    }
+}

@@ -1,0 +1,271 @@
+//! The page a person reads: the verdict on its first line, then the tables it rests on.
+
+use std::fmt::{self, Display, Formatter};
+
+use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict};
+
+use crate::table::Table;
+
+/// Tables of labels show no more than these; `Total` is always among them.
+const ROWS: usize = 40;
+
+/// One verdict.
+pub(crate) struct Page<'a>(pub(crate) &'a Verdict);
+
+impl Display for Page<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let v = self.0;
+        writeln!(f, "{}: {}", v.source.path, headline(v))?;
+        source(f, v)?;
+        for warning in &v.warnings {
+            wrapped(f, "doubt:  ", &warning.doubt)?;
+            wrapped(f, "remedy: ", &warning.remedy)?;
+        }
+        // Milliseconds of a coarse clock are whole; of a fine one three digits are shown.
+        let digits = if v.source.resolution_ms >= 1.0 { 0 } else { 3 };
+        times(f, "Gaps between launches (ms)", &v.launches, digits)?;
+        times(f, "Gaps of each worker's launches (ms)", &v.by_worker, digits)?;
+        times(f, "Responses (ms)", &v.responses, digits)?;
+        times(f, "First bytes (ms)", &v.first_byte, digits)?;
+        sizes(f, &v.sizes)?;
+        threads(f, &v.by_threads)?;
+        lateness(f, v)?;
+        queue(f, v)?;
+        findings(f, &v.tests)?;
+        dispersion(f, v)?;
+        for run in &v.runs {
+            writeln!(f, "\n{}", Self(run))?;
+        }
+        Ok(())
+    }
+}
+
+fn headline(v: &Verdict) -> String {
+    match v.judgement {
+        Judgement::Holds => format!("{} holds - {}", v.meant.arrivals, v.because),
+        Judgement::Fails => {
+            format!("{} FAILS, the launches are {} - {}", v.meant.arrivals, v.pattern.name(), v.because)
+        }
+        Judgement::NotChecked => format!("{} not checked ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),
+    }
+}
+
+fn source(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let (w, s) = (&v.window, &v.source);
+    writeln!(
+        f,
+        "{}, {} rows, stamps to {}{}; judged {} launches from {:.1} s to {:.1} s, left out {}",
+        s.format,
+        s.rows,
+        if s.resolution_ms >= 1.0 {
+            format!("{} ms", s.resolution_ms)
+        } else {
+            format!("{} us", s.resolution_ms * 1e3)
+        },
+        s.stamps.as_ref().map_or_else(String::new, |stamps| format!(" ({stamps})")),
+        w.launches,
+        w.from_s,
+        w.to_s,
+        w.left_out
+    )?;
+    // The plain case, Poisson, needs no words.
+    match v.meant.expected_cov {
+        Some(cov) if cov != 1.0 => writeln!(f, "meant: {}; the CoV to expect is {cov:.3}", v.meant.arrivals),
+        _ => Ok(()),
+    }
+}
+
+fn number(x: f64, digits: usize) -> String {
+    format!("{x:.digits$}")
+}
+
+fn maybe(x: Option<f64>, digits: usize) -> String {
+    x.map_or_else(|| "-".to_owned(), |x| number(x, digits))
+}
+
+fn times(f: &mut Formatter<'_>, title: &str, rows: &[Times], digits: usize) -> fmt::Result {
+    let Some(total) = rows.last() else { return Ok(()) };
+    writeln!(f, "\n{title}")?;
+    let fine = digits.max(2);
+    let cells = |row: &Times| {
+        let order = [row.p90_ms, row.p95_ms, row.p99_ms, row.min_ms, row.max_ms].map(|x| number(x, digits));
+        let [p90, p95, p99, min, max] = order;
+        let (mean, sdev) = (number(row.mean_ms, fine), number(row.sdev_ms, fine));
+        let head = [clipped(&row.label), row.n.to_string(), number(row.rate_per_s, 2), number(row.median_ms, digits)];
+        let [label, n, rate, median] = head;
+        [label, n, rate, median, mean, sdev, number(row.cov, 2), p90, p95, p99, min, max]
+    };
+    let heads = ["label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "min", "max"];
+    if total.error_percent.is_some() {
+        let mut table = Table::new([
+            "label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "max", "%error", "KB/s",
+        ]);
+        for row in shown(rows) {
+            let [label, n, rate, median, mean, sdev, cov, p90, p95, p99, _, max] = cells(row);
+            let (error, kb) = (maybe(row.error_percent, 2), maybe(row.kb_per_s, 2));
+            table.row([label, n, rate, median, mean, sdev, cov, p90, p95, p99, max, error, kb]);
+        }
+        write!(f, "{table}")
+    } else {
+        let mut table = Table::new(heads);
+        for row in shown(rows) {
+            table.row(cells(row));
+        }
+        write!(f, "{table}")?;
+        if let (Some(low), Some(high)) = (total.cov_low, total.cov_high) {
+            writeln!(f, "CoV of {}: {:.3}, 95 % interval {low:.3} to {high:.3}", total.label, total.cov)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first rows and the last.
+fn shown<T>(rows: &[T]) -> impl Iterator<Item = &T> {
+    let last = rows.len() - 1;
+    rows.iter().enumerate().filter(move |(i, _)| *i == last || *i < ROWS).map(|(_, row)| row)
+}
+
+fn clipped(label: &str) -> String {
+    if label.chars().count() <= 24 {
+        label.to_owned()
+    } else {
+        format!("{}...", label.chars().take(21).collect::<String>())
+    }
+}
+
+fn sizes(f: &mut Formatter<'_>, rows: &[Sizes]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nSizes (bytes)")?;
+    let mut table = Table::new(["label", "n", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "min", "max"]);
+    for row in shown(rows) {
+        let [median, p90, p95, p99, min, max] =
+            [row.median_bytes, row.p90_bytes, row.p95_bytes, row.p99_bytes, row.min_bytes, row.max_bytes]
+                .map(|x| number(x, 0));
+        let (mean, sdev, cov) = (number(row.mean_bytes, 2), number(row.sdev_bytes, 2), number(row.cov, 2));
+        table.row([clipped(&row.label), row.n.to_string(), median, mean, sdev, cov, p90, p95, p99, min, max]);
+    }
+    write!(f, "{table}")
+}
+
+fn threads(f: &mut Formatter<'_>, rows: &[Threads]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nGaps against the number of threads (ms)")?;
+    let mut table = Table::new(["threads", "launches", "/s", "mean", "sdev", "CoV"]);
+    for row in rows {
+        let (rate, mean, sdev) = (number(row.rate_per_s, 2), number(row.mean_ms, 2), number(row.sdev_ms, 2));
+        table.row([row.threads.to_string(), row.launches.to_string(), rate, mean, sdev, number(row.cov, 2)]);
+    }
+    write!(f, "{table}")
+}
+
+fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(late) = &v.lateness else { return Ok(()) };
+    writeln!(
+        f,
+        "\nLateness (us): p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; {} of {} never sent",
+        late.p50_us,
+        late.p90_us,
+        late.p99_us,
+        late.max_us,
+        late.unsent,
+        late.unsent + late.n
+    )
+}
+
+fn queue(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let q = &v.queue;
+    if q.concurrency.is_none() {
+        return Ok(());
+    }
+    writeln!(f, "\nLittle's law (times in ms)")?;
+    let mut table = Table::new(["lambda /s", "R", "Q = lambda R", "Z", "N = lambda (R+Z)", "users seen", "RoRT"]);
+    let seen = q.users_seen.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let (rate, response, think) = (maybe(q.rate_per_s, 2), maybe(q.response_ms, 2), maybe(q.think_ms, 1));
+    table.row([rate, response, maybe(q.concurrency, 2), think, maybe(q.users, 1), seen, maybe(q.rort, 4)]);
+    write!(f, "{table}")
+}
+
+fn findings(f: &mut Formatter<'_>, findings: &[Finding]) -> fmt::Result {
+    writeln!(f, "\nFindings")?;
+    let mut table = Table::new(["finding", "estimate", "low", "high", "statistic", "p", "judgement"]);
+    for finding in findings {
+        let p = finding.p.map_or_else(|| "-".to_owned(), |p| if p < 1e-4 { "<0.0001".into() } else { number(p, 4) });
+        let (estimate, low, high) = (maybe(finding.estimate, 3), maybe(finding.low, 3), maybe(finding.high, 3));
+        let judgement = finding.judgement.name().to_owned();
+        table.row([finding.name.to_owned(), estimate, low, high, maybe(finding.statistic, 3), p, judgement]);
+    }
+    write!(f, "{table}")
+}
+
+fn dispersion(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    if v.dispersion.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nDispersion of counts (variance / mean; 1 for Poisson at every window)")?;
+    let mut table = Table::new(["window", "IDC", "low", "high"]);
+    for rung in &v.dispersion {
+        let window = format!("{} s", rung.window_s);
+        table.row([window, number(rung.idc, 3), number(rung.low, 3), number(rung.high, 3)]);
+    }
+    write!(f, "{table}")
+}
+
+/// A paragraph under a heading, in lines of at most a hundred characters.
+fn wrapped(f: &mut Formatter<'_>, head: &str, text: &str) -> fmt::Result {
+    let mut line = head.to_owned();
+    for word in text.split_whitespace() {
+        if line.chars().count() + word.chars().count() > 99 {
+            writeln!(f, "{}", line.trim_end())?;
+            line = " ".repeat(head.len());
+        }
+        line.extend([word, " "]);
+    }
+    writeln!(f, "{}", line.trim_end())
+}
+
+/// Several verdicts side by side: Figures 12 and 16 of Brady and Gunther.
+pub(crate) struct Summary<'a>(pub(crate) &'a [Verdict]);
+
+impl Display for Summary<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nSide by side")?;
+        let mut table = Table::new([
+            "file",
+            "n",
+            "/s",
+            "mean ms",
+            "sdev ms",
+            "CoV",
+            "low",
+            "high",
+            "R ms",
+            "RoRT",
+            "pattern",
+            "judgement",
+        ]);
+        for v in self.0 {
+            let total = v.launches.last();
+            let cell = |get: fn(&Times) -> f64, digits| maybe(total.map(get), digits);
+            let name = v.source.path.rsplit('/').next().unwrap_or_default();
+            table.row([
+                clipped(name),
+                total.map_or(0, |total| total.n).to_string(),
+                cell(|row| row.rate_per_s, 2),
+                cell(|row| row.mean_ms, 2),
+                cell(|row| row.sdev_ms, 2),
+                cell(|row| row.cov, 2),
+                maybe(total.and_then(|row| row.cov_low), 2),
+                maybe(total.and_then(|row| row.cov_high), 2),
+                maybe(v.queue.response_ms, 2),
+                maybe(v.queue.rort, 3),
+                v.pattern.name().to_owned(),
+                v.judgement.name().to_owned(),
+            ]);
+        }
+        write!(f, "{table}")
+    }
+}

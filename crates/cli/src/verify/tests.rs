@@ -1,0 +1,108 @@
+//! The page and the files, of a recording whose numbers are known.
+
+use clap::Parser;
+use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_verify::{Ask, verify};
+
+use super::files::Files;
+use super::page::{Page, Summary};
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    files: Files,
+}
+
+/// Launches 10, 30 and 10 ms apart, answered after 5 ms with 1000 bytes; every second one has the other label.
+fn recording() -> Recording {
+    let events = [0, 10, 40, 50].into_iter().enumerate().map(|(i, ms)| {
+        let sent = Nanos::from_millis(1_700_000_000_000 + ms);
+        Event {
+            sent: Some(sent),
+            first_byte: Some(sent + Nanos::from_millis(2)),
+            done: Some(sent + Nanos::from_millis(5)),
+            label: (i % 2) as u16,
+            outcome: if i == 3 { Outcome::HttpError } else { Outcome::Ok },
+            bytes_in: 1000,
+            ..Event::at(sent)
+        }
+    });
+    Recording {
+        events: events.collect(),
+        labels: vec!["home, sweet".into(), "a/b".into()],
+        format: "jtl-csv".into(),
+        resolution: Nanos::from_millis(1),
+        ..Recording::default()
+    }
+}
+
+fn ask() -> Ask {
+    Ask { path: "dir/run.v1.jtl".into(), ..Ask::default() }
+}
+
+#[test]
+fn the_files_are_the_toolkits() {
+    let dir = tempfile::tempdir().unwrap();
+    let gaps = dir.path().join("gaps.txt");
+    let csv = dir.path().join("csv");
+    let command = Command::parse_from([
+        "verify",
+        "--gaps",
+        gaps.to_str().unwrap(),
+        "--csv",
+        csv.to_str().unwrap(),
+        "--most-cells",
+        "2",
+    ]);
+    let (recording, ask) = (recording(), ask());
+    command.files.write(&recording, &ask, &verify(&recording, &ask)).unwrap();
+    let text = |name: &str| std::fs::read_to_string(csv.join(name)).unwrap();
+    assert_eq!(std::fs::read_to_string(gaps).unwrap(), "10\n30\n10\n");
+    // 3 gaps in 55 ms (to the end of the last answer); mean 50/3, sdev sqrt(400/3).
+    assert_eq!(
+        text("run_arr.csv"),
+        "Inter-arrival Summary Statistics (ms) - run\n\
+         label,n,tps,median,mean,sdev,cv,p90,p95,p99,min,max\n\
+         a/b,1,22.22,40,40.00,0.00,0.00,40,40,40,40,40\n\
+         \"home, sweet\",1,22.22,40,40.00,0.00,0.00,40,40,40,40,40\n\
+         Total,3,54.55,10,16.67,11.55,0.69,30,30,30,10,30\n"
+    );
+    let aggregate = text("run_agg.csv");
+    assert!(aggregate.ends_with("Total,4,72.73,5,5.00,0.00,0.00,5,5,5,5,5,25.00,72.73\n"), "{aggregate}");
+    assert!(text("run_byte.csv").contains("Total,4,72.73,1000,1000.00,0.00,0.00,1000,1000,1000,1000,1000\n"));
+    assert!(text("run_rt_1st.csv").contains("Total,4,72.73,2,2.00"));
+    assert_eq!(
+        text("run_Total_arr_0010.csv"),
+        "Inter-arrival Time Histogram For Total - run\nMilliseconds,Count\n0,0\n10,2\n20,0\n>20,1\n"
+    );
+    assert!(csv.join("run_home__sweet_rt_0100.csv").exists() && csv.join("run_a_b_arr_0100.csv").exists());
+}
+
+#[test]
+fn pages_fit_into_a_hundred_and_twenty_columns() {
+    let (recording, ask) = (recording(), Ask { by_threads: true, ..ask() });
+    let short = verify(&recording, &ask);
+    // The widest numbers a table meets: microseconds shown, minutes long, thousands of launches.
+    let mut long = Recording { resolution: Nanos(1), sessions_known: true, ..recording };
+    long.events = (0..5000u64)
+        .map(|i| {
+            let sent = Nanos(1_700_000_000_000_000_000 + i * 2_345_678_901 + i * i % 7 * 100_003);
+            let event = &long.events[(i % 4) as usize];
+            Event { sent: Some(sent), done: Some(sent + Nanos::from_secs(100)), first_byte: None, ..event.clone() }
+        })
+        .map(|event| Event { intended: event.sent.unwrap(), ..event })
+        .collect();
+    let long = verify(&long, &ask);
+    let pages = format!("{}{}{}", Page(&short), Page(&long), Summary(&[short.clone(), long.clone()]));
+    for line in pages.lines().filter(|line| !line.contains(" - ")) {
+        assert!(line.chars().count() <= 120, "{} columns: {line}", line.chars().count());
+    }
+    assert!(pages.starts_with("dir/run.v1.jtl: poisson not checked (too-few)"), "{pages}");
+    assert!(pages.contains("FAILS, the launches are clockwork"), "{pages}");
+}
+
+#[test]
+fn gaps_of_several_recordings_are_refused_before_any_work() {
+    let command = Command::parse_from(["verify", "--gaps", "x"]);
+    assert!(command.files.check(true).is_ok() && command.files.check(false).is_err());
+}
