@@ -7,6 +7,7 @@ mod demo;
 mod exit;
 mod export;
 mod file;
+mod plan;
 mod run;
 mod serve;
 mod signals;
@@ -29,6 +30,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Plan(plan::Args),
     Run(Box<run::Args>),
     Verify(verify::Args),
     Export(export::Args),
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let done: Result<Exit, Failure> = match cli.verb {
+        Verb::Plan(args) => plan::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),

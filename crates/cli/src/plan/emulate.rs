@@ -1,0 +1,292 @@
+//! `offered plan emulate`: Principle A, and the ready workload or script that does it.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args as Arguments, ValueEnum};
+use offered_model::workload::{Request, Url, Workload};
+use offered_model::{Law, Nanos, Rate};
+use offered_plan::emulate::{Emulation, Wanted};
+use serde_json::{Value, json};
+
+use super::figures::{figure, percent, rate, time};
+use super::script::{Plan, Tool};
+use super::{per_second, print_json, seconds, share, users};
+use crate::exit::{Exit, Failure};
+use crate::table::Table;
+
+#[derive(Arguments)]
+pub(crate) struct Args {
+    /// Take the requests and the target from this workload
+    workload: Option<PathBuf>,
+    /// Launches per second wanted, e.g. 31.73/s
+    #[arg(long, required_unless_present = "load")]
+    rate: Option<Rate>,
+    /// Instead of a rate: this load of the bottleneck
+    #[arg(long, conflicts_with = "rate", requires = "bottleneck")]
+    load: Option<f64>,
+    /// Mean response time expected at that rate, e.g. 53ms
+    #[arg(long)]
+    response: Nanos,
+    /// Service demand of the slowest station (`S_max`), if it is known
+    #[arg(long)]
+    bottleneck: Option<Nanos>,
+    /// This many users
+    #[arg(long, conflicts_with = "rort", value_parser = users)]
+    users: Option<u64>,
+    /// As many users as keep R/(R+Z) below this
+    #[arg(long, default_value = "3%", value_parser = share)]
+    rort: f64,
+    /// The law of the think times
+    #[arg(long, value_enum, default_value_t = Think::Uniform)]
+    think_law: Think,
+    /// Write a script for this tool
+    #[arg(long = "for", value_enum)]
+    tool: Option<Tool>,
+    /// Write the script, or without --for a workload of ours, to this file
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// What the script or workload asks for
+    #[arg(long, conflicts_with = "workload")]
+    url: Option<Url>,
+    /// How long the script or workload runs
+    #[arg(long, default_value = "25m")]
+    duration: Nanos,
+    /// Users start over this time [default: one think time]
+    #[arg(long)]
+    ramp: Option<Nanos>,
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "tool")]
+    json: bool,
+}
+
+/// A law of think times; its mean is solved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Think {
+    /// Between 0 and 2Z
+    Uniform,
+    /// Exponential of mean Z
+    Exponential,
+    /// Always Z
+    Constant,
+    /// JMeter's Poisson timer: a Poisson count of milliseconds, nearly constant
+    Poisson,
+}
+
+impl Think {
+    pub(super) fn law(self, mean: f64) -> Result<Law, offered_model::Wrong> {
+        match self {
+            Self::Uniform => Law::uniform(0.0, 2.0 * mean),
+            Self::Exponential => Law::exponential(mean),
+            Self::Constant => Law::constant(mean),
+            Self::Poisson => Law::poisson_millis(mean),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Exponential => "exponential",
+            Self::Constant => "constant",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
+    let bottleneck = args.bottleneck.map(seconds);
+    let wanted_rate = match (args.rate, args.load, bottleneck) {
+        (Some(rate), ..) => per_second(rate),
+        (None, Some(load), Some(slowest)) => offered_plan::load::open_rate(load, 1, slowest)?,
+        _ => return Err(Failure::input("give --rate, or --load with --bottleneck")),
+    };
+    let mut wanted = Wanted::new(wanted_rate, seconds(args.response))?;
+    if let Some(slowest) = bottleneck {
+        wanted = wanted.within(slowest)?;
+    }
+    let emulation = match args.users {
+        Some(users) => wanted.with_users(users)?,
+        None => wanted.with_rort(args.rort)?,
+    };
+    let answer = Answer { args, wanted, emulation, rate: wanted_rate, service: bottleneck.unwrap_or(wanted.service()) };
+    if args.tool.is_some() || args.out.is_some() {
+        return answer.write();
+    }
+    if args.json { Ok(print_json(&answer.json()?)) } else { answer.print() }
+}
+
+struct Answer<'a> {
+    args: &'a Args,
+    wanted: Wanted,
+    emulation: Emulation,
+    rate: f64,
+    /// S of the server that the launches are judged on.
+    service: f64,
+}
+
+impl Answer<'_> {
+    /// With a hundredth of the users up to all of them: what happens with fewer.
+    fn fewer(&self) -> Result<Vec<(Emulation, f64)>, Failure> {
+        let sizes = [2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter().filter(|n| *n < self.emulation.users);
+        sizes
+            .map(|n| {
+                let fewer = self.wanted.with_users(n)?;
+                Ok((fewer, fewer.cov(&self.args.think_law.law(fewer.think)?)?))
+            })
+            .collect()
+    }
+
+    /// The same share of waiting at twice the response: twice the think time, so twice the users; and what this plan would do.
+    fn doubled(&self) -> Result<(Emulation, f64), Failure> {
+        let response = 2.0 * seconds(self.args.response);
+        let unchanged = self.emulation.users as f64 / (self.emulation.think + response);
+        Ok((Wanted::new(self.rate, response)?.with_users(2 * self.emulation.users)?, unchanged))
+    }
+
+    fn json(&self) -> Result<Value, Failure> {
+        let Emulation { users, think, ratio, rate, in_system, rort, exact_think } = self.emulation;
+        let law = self.args.think_law.law(think)?;
+        let launches = self.emulation.launches(self.service)?;
+        let (twice, unchanged) = self.doubled()?;
+        let fewer: Vec<Value> = self
+            .fewer()?
+            .iter()
+            .map(|(e, cov)| {
+                json!({"users": e.users, "think_s": e.think, "rate_per_s": e.rate, "concurrency": e.in_system,
+                       "rort": e.rort, "cov": cov})
+            })
+            .collect();
+        Ok(json!({
+            "schema": "offered.plan.emulate/1",
+            "wanted": {"rate_per_s": self.rate, "response_s": seconds(self.args.response)},
+            "users": users, "think_s": think, "ratio_per_s": ratio, "rate_per_s": rate, "concurrency": in_system,
+            "q_over_z": in_system / think, "rort": rort, "exact_think_s": exact_think,
+            "think_law": self.args.think_law.name(),
+            "cov": self.emulation.cov(&law)?,
+            "dispersion": offered_plan::superposition::dispersion(&law),
+            "with_queueing": {
+                "service_s": self.service, "load": launches.rate * self.service, "rate_per_s": launches.rate,
+                "cov": launches.cov, "lag1_correlation": launches.lag1, "dispersion": launches.dispersion,
+            },
+            "fewer_users": fewer,
+            "if_response_doubles": {
+                "users": twice.users, "think_s": twice.think, "rate_per_s": twice.rate, "rort": twice.rort,
+                "rate_unchanged_plan_per_s": unchanged,
+            },
+        }))
+    }
+
+    fn print(&self) -> Result<Exit, Failure> {
+        let Emulation { users, think, ratio, rate: launched, in_system, rort, exact_think } = self.emulation;
+        let law = self.args.think_law.law(think)?;
+        let launches = self.emulation.launches(self.service)?;
+        let line = |name: &str, value: String, note: &str| {
+            println!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
+        };
+        line("users N", users.to_string(), "");
+        line("think time Z", time(think), &format!("mean; {} law", self.args.think_law.name()));
+        line("N/Z", rate(ratio), "");
+        line("expected Q", figure(in_system), "Q = lambda R");
+        line("expected rate", rate(launched), "lambda = N/Z - Q/Z");
+        line("RoRT", percent(rort), "R / (R + Z)");
+        match exact_think {
+            Some(think) => {
+                line(&format!("for {} exactly", rate(self.rate)), time(think), "think time, if R stays as it is")
+            }
+            None => line(&format!("for {} exactly", rate(self.rate)), "-".to_owned(), "too few users at this response"),
+        }
+        println!(
+            "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"
+        );
+        let dispersion = offered_plan::superposition::dispersion(&law);
+        line("nothing queues", format!("{:.4}", self.emulation.cov(&law)?), &format!("{dispersion:>11.4}"));
+        let note = format!(
+            "{:>11.4}  M/M/1/N/N, S = {}, load {}, exponential think times",
+            launches.dispersion,
+            time(self.service),
+            figure(launches.rate * self.service)
+        );
+        line("with its queue", format!("{:.4}", launches.cov), &note);
+        println!("A CoV near 1 does not make the launches Poisson: the dispersion shows what the gaps hide.");
+
+        let fewer = self.fewer()?;
+        if !fewer.is_empty() {
+            println!("\nwith fewer users at the same N/Z");
+            let mut table = Table::new(["users", "think", "rate", "RoRT", "CoV"]);
+            for (e, cov) in fewer {
+                table.row([e.users.to_string(), time(e.think), rate(e.rate), percent(e.rort), format!("{cov:.4}")]);
+            }
+            print!("{table}");
+        }
+        let (twice, unchanged) = self.doubled()?;
+        println!(
+            "\nif the response doubles: this plan launches {}; N = {} with Z = {} keeps {} and the RoRT",
+            rate(unchanged),
+            twice.users,
+            time(twice.think),
+            rate(twice.rate)
+        );
+        Ok(Exit::Done)
+    }
+
+    /// Writes the script or the workload, to `--out` or to stdout.
+    fn write(&self) -> Result<Exit, Failure> {
+        let (url, requests) = self.what_to_ask()?;
+        let ramp = self.args.ramp.unwrap_or(Nanos::from_secs(self.emulation.think.ceil() as u64));
+        if ramp * 2 >= self.args.duration {
+            return Err(Failure::input(format!(
+                "a ramp of {ramp} leaves too little of {}; make --duration longer than twice the ramp, or give a shorter --ramp",
+                self.args.duration
+            )));
+        }
+        let plan = Plan {
+            url,
+            requests,
+            users: self.emulation.users,
+            think: self.emulation.think,
+            law: self.args.think_law,
+            rate: self.emulation.rate,
+            ratio: self.emulation.ratio,
+            ramp,
+            duration: self.args.duration,
+        };
+        let text = match self.args.tool {
+            Some(tool) => plan.script(tool)?,
+            None => plan.workload()?,
+        };
+        match &self.args.out {
+            None => print!("{text}"),
+            Some(path) => {
+                std::fs::write(path, text)
+                    .map_err(|e| Failure::stopped(format!("cannot write {}: {e}", path.display())))?;
+                eprintln!("wrote {}", path.display());
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    fn what_to_ask(&self) -> Result<(Url, Vec<Request>), Failure> {
+        if let Some(path) = &self.args.workload {
+            let workload = read_workload(path)?;
+            let target = workload.target.ok_or_else(|| {
+                Failure::input(format!(
+                    "{} has no [target]; add [target] url = \"http://127.0.0.1:8080/\"",
+                    path.display()
+                ))
+            })?;
+            return Ok((target.url, workload.requests));
+        }
+        let url = self.args.url.clone().ok_or_else(|| {
+            Failure::input("what should be asked? give --url http://127.0.0.1:8080/ or a workload with a [target]")
+        })?;
+        let requests = vec![Request::get(&url.path)];
+        Ok((url, requests))
+    }
+}
+
+/// The workload in a file, with the files it names read from beside it.
+pub(super) fn read_workload(path: &Path) -> Result<Workload, Failure> {
+    let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
+    let text = read(path).map_err(Failure::input)?;
+    let beside = |name: &str| read(&path.parent().unwrap_or(Path::new("")).join(name));
+    Workload::parse(&text, &path.display().to_string(), &beside).map_err(Failure::input)
+}

@@ -1,0 +1,74 @@
+//! A Gatling simulation.
+
+use super::super::emulate::Think;
+use super::Plan;
+
+/// The plan as Java: N users injected once over the ramp, who think and ask for ever.
+pub(super) fn script(plan: &Plan) -> String {
+    let think = match plan.law {
+        Think::Uniform => "2 * Z * random.nextDouble()",
+        Think::Exponential => "-Z * Math.log(1 - random.nextDouble())",
+        Think::Constant | Think::Poisson => "Z",
+    };
+    let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a Java literal");
+    let el = |text: &str| quoted(&text.replace("{session}", "#{session}").replace("{sequence}", "#{sequence}"));
+    let total: f64 = plan.requests.iter().map(|r| r.weight).sum();
+    let requests: Vec<String> = plan
+        .requests
+        .iter()
+        .filter(|r| r.weight > 0.0)
+        .map(|r| {
+            let header = |(k, v): &(String, String)| format!(".header({}, {})", quoted(k), quoted(v));
+            let headers = r.headers.iter().map(header).collect::<Vec<_>>().concat();
+            let body = r.body.as_ref().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b)));
+            format!(
+                "      percent({}).then(exec(http({}).httpRequest({}, {}){headers}{body}))",
+                r.weight / total * 100.0,
+                quoted(&r.name),
+                quoted(&r.method),
+                el(&r.path)
+            )
+        })
+        .collect();
+    format!(
+        r#"// {summary}.
+// Save it as src/test/java/PrincipleA.java. Gatling pauses in whole milliseconds.
+import static io.gatling.javaapi.core.CoreDsl.*;
+import static io.gatling.javaapi.http.HttpDsl.*;
+
+import io.gatling.javaapi.core.*;
+import java.time.Duration;
+import java.util.concurrent.ThreadLocalRandom;
+
+public class PrincipleA extends Simulation {{
+  static final double Z = {think_mean};  // mean think time, seconds
+
+  static Duration think() {{
+    ThreadLocalRandom random = ThreadLocalRandom.current();
+    return Duration.ofNanos((long) (1e9 * ({think})));
+  }}
+
+  ScenarioBuilder users = scenario("users")
+    .exec(session -> session.set("session", session.userId()))
+    .forever("sequence").on(
+      pause(session -> think()),
+      randomSwitch().on(
+{requests}
+      ));
+
+  {{
+    setUp(users.injectOpen(rampUsers({users}).during(Duration.ofSeconds({ramp}))))
+      .protocols(http.baseUrl("{origin}").disableFollowRedirect())
+      .maxDuration(Duration.ofSeconds({duration}));
+  }}
+}}
+"#,
+        summary = plan.summary(),
+        think_mean = plan.think,
+        requests = requests.join(",\n"),
+        users = plan.users,
+        ramp = plan.ramp.as_secs_f64().ceil(),
+        origin = plan.origin(),
+        duration = plan.duration.as_secs_f64().ceil(),
+    )
+}

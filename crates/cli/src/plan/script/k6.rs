@@ -1,0 +1,59 @@
+//! A k6 script.
+
+use super::super::emulate::Think;
+use super::Plan;
+
+/// The plan as a JavaScript module: VUs that think, ask, and think again.
+pub(super) fn script(plan: &Plan) -> String {
+    let think = match plan.law {
+        Think::Uniform => "2 * Z * Math.random()",
+        Think::Exponential => "-Z * Math.log(1 - Math.random())",
+        Think::Constant | Think::Poisson => "Z",
+    };
+    format!(
+        r"// {summary}.
+// Run it with: k6 run --out json=FILE.json FILE.js, and judge its launches with: offered verify FILE.json
+import http from 'k6/http';
+import {{ sleep }} from 'k6';
+import exec from 'k6/execution';
+
+const ORIGIN = '{origin}';
+const Z = {think_mean};  // mean think time, seconds
+const REQUESTS = {requests};
+
+export const options = {{
+  discardResponseBodies: true,
+  scenarios: {{
+    users: {{
+      executor: 'ramping-vus',
+      startVUs: 0,
+      stages: [
+        {{ duration: '{ramp}s', target: {users} }},
+        {{ duration: '{rest}s', target: {users} }},
+      ],
+      gracefulRampDown: '0s',
+      gracefulStop: '30s',
+    }},
+  }},
+}};
+
+const fill = (text) => text && text
+  .replaceAll('{{session}}', String(exec.vu.idInTest))
+  .replaceAll('{{sequence}}', String(exec.vu.iterationInScenario));
+
+export default function () {{
+  sleep({think});
+  const u = Math.random();
+  const r = REQUESTS.find((r) => u < r.upto);
+  http.request(r.method, ORIGIN + fill(r.path), fill(r.body), {{ headers: r.headers, tags: {{ name: r.name }} }});
+}}
+",
+        summary = plan.summary(),
+        origin = plan.origin(),
+        think_mean = plan.think,
+        requests = plan.requests_json(),
+        ramp = plan.ramp.as_secs_f64(),
+        rest = (plan.duration - plan.ramp).as_secs_f64(),
+        users = plan.users,
+    )
+}

@@ -1,0 +1,55 @@
+//! A Locust file.
+
+use super::super::emulate::Think;
+use super::Plan;
+
+/// The plan as Python: users that ask, think, and ask again.
+pub(super) fn script(plan: &Plan) -> String {
+    let think = match plan.law {
+        Think::Uniform => "random.uniform(0, 2 * Z)",
+        Think::Exponential => "random.expovariate(1 / Z)",
+        Think::Constant | Think::Poisson => "Z",
+    };
+    let requests = plan.requests_json();
+    format!(
+        r#"# {summary}.
+# Run it with: locust -f FILE.py --headless -u {users} -r {spawn} -t {duration}s
+import itertools
+import json
+import random
+
+from locust import HttpUser, task
+
+Z = {think_mean}  # mean think time, seconds
+REQUESTS = json.loads({quoted})
+sessions = itertools.count(1)
+
+
+class User(HttpUser):
+    host = "{origin}"
+
+    def on_start(self):
+        self.session, self.sequence = next(sessions), 0
+
+    def wait_time(self):
+        return {think}
+
+    def fill(self, text):
+        return text and text.replace("{{session}}", str(self.session)).replace("{{sequence}}", str(self.sequence))
+
+    @task
+    def ask(self):
+        u = random.random()
+        r = next(r for r in REQUESTS if u < r["upto"])
+        self.sequence += 1
+        self.client.request(r["method"], self.fill(r["path"]), name=r["name"], data=self.fill(r["body"]), headers=r["headers"])
+"#,
+        summary = plan.summary(),
+        users = plan.users,
+        spawn = plan.users as f64 / plan.ramp.as_secs_f64(),
+        duration = plan.duration.as_secs_f64().ceil(),
+        think_mean = plan.think,
+        quoted = serde_json::to_string(&requests).expect("a string is JSON, and so a Python literal"),
+        origin = plan.origin(),
+    )
+}

@@ -1,0 +1,59 @@
+//! A wrk2 script.
+
+use super::Plan;
+
+/// The plan as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
+pub(super) fn script(plan: &Plan) -> String {
+    let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a Lua literal");
+    let request = |(r, upto): (&offered_model::workload::Request, f64)| {
+        let headers: Vec<String> = r.headers.iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v))).collect();
+        format!(
+            "  {{ upto = {upto}, method = {}, path = {}, body = {}, headers = {{ {} }} }},\n",
+            quoted(&r.method),
+            quoted(&r.path),
+            r.body.as_ref().map_or("nil".to_owned(), |b| quoted(b)),
+            headers.join(", ")
+        )
+    };
+    let requests: String = plan.requests.iter().zip(plan.running_shares()).map(request).collect();
+    let rate = plan.rate.round().max(1.0);
+    format!(
+        r#"-- {summary}.
+-- Run it with: wrk -t1 -c{users} -d{duration}s -R{rate} -s FILE.lua {origin}
+-- (-t1, or as many threads as divide {users}; -R takes whole numbers only, so {exact} became {rate}.)
+-- wrk2 has no think times: each connection launches at even steps of {users}/{rate} s. The gaps look Poisson when merged
+-- (CoV sqrt((N-1)/(N+1))), but the dispersion of counts over long windows tends to 0 instead of 1.
+local requests = {{
+{requests}}}
+local sequence = 0
+
+local function fill(text)
+  if text == nil then return nil end
+  text = text:gsub("{{sequence}}", tostring(sequence))
+  return (text:gsub("{{session}}", tostring(sequence % {users} + 1)))
+end
+
+function init(args)
+  math.randomseed(os.time())
+end
+
+function request()
+  sequence = sequence + 1
+  local u = math.random()
+  for _, r in ipairs(requests) do
+    if u < r.upto then
+      local headers = {{}}
+      for k, v in pairs(wrk.headers) do headers[k] = v end
+      for k, v in pairs(r.headers) do headers[k] = v end
+      return wrk.format(r.method, fill(r.path), headers, fill(r.body))
+    end
+  end
+end
+"#,
+        summary = plan.summary(),
+        users = plan.users,
+        duration = plan.duration.as_secs_f64().ceil(),
+        origin = plan.origin(),
+        exact = super::figure(plan.rate),
+    )
+}
