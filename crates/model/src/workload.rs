@@ -34,8 +34,10 @@ pub struct Workload {
     pub sessions: Sessions,
     /// The real server.
     pub target: Option<Target>,
-    /// The modelled server.
+    /// The modelled server, where requests take the same way through it.
     pub server: Option<Server>,
+    /// The modelled network in its stead, where only the mean visits to each station are known; else empty.
+    pub network: Vec<Node>,
     /// How the generator itself works.
     pub generator: Generator,
     /// What is asked; never empty.
@@ -194,6 +196,21 @@ pub struct Station {
     pub service: Law,
     /// How often each request comes by.
     pub visits: u32,
+}
+
+/// One station of a modelled network: a `[[station]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its name, unlike the others'.
+    pub name: String,
+    /// m.
+    pub servers: u32,
+    /// The scheduling policy, by name.
+    pub discipline: String,
+    /// The law of the work of one visit, in seconds.
+    pub service: Law,
+    /// How often a request comes by on average, above zero.
+    pub visits: f64,
 }
 
 /// One kind of request.

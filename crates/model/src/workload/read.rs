@@ -32,6 +32,7 @@ impl Workload {
             "arrivals",
             "target",
             "server",
+            "station",
             "generator",
             "request",
         ];
@@ -72,6 +73,7 @@ impl Reader<'_> {
             sessions: self.sessions(&arrivals)?,
             target,
             server: root.get("server").map(|value| self.server(&value)).transpose()?,
+            network: self.network(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             requests,
         })

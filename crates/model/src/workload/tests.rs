@@ -70,6 +70,19 @@ fn a_whole_workload_is_read_to_the_last_key() {
 }
 
 #[test]
+fn a_network_is_a_list_of_stations() {
+    let text = "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[station]]\nname = \"web\"\nservers = 4\n\
+                service.exponential = \"10ms\"\n[[station]]\nname = \"db\"\nvisits = 2.5\ndiscipline = \"ps\"\n\
+                service.constant = \"4ms\"";
+    let workload = parse(text).unwrap();
+    let [web, db] = &workload.network[..] else { panic!("two stations") };
+    assert_eq!((web.name.as_str(), web.visits, web.servers, web.discipline.as_str()), ("web", 1.0, 4, "fcfs"));
+    assert_eq!((db.visits, db.discipline.as_str(), workload.server), (2.5, "ps", None));
+    let twice = parse(&text.replace("\"db\"", "\"web\"")).unwrap_err().to_string();
+    assert!(twice.contains("a second station named `web`"), "{twice}");
+}
+
+#[test]
 fn every_system_model_process_profile_and_law_can_be_written() {
     for arrivals in [
         r#"open = { rate = "100/s" }"#,
@@ -175,6 +188,16 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\nheaders = { A = \"x\\r\\nB: y\" }",
             5,
             &["control character"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\n[[station]]\nname = \"db\"",
+            5,
+            &["[[station]] stands beside [server]"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[station]]\nname = \"db\"\nvisits = 0\nservice.constant = \"1s\"",
+            5,
+            &["visits must be above zero"],
         ),
         (
             "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\nweight = 0",

@@ -4,7 +4,7 @@ use super::{Reader, choice, small};
 use crate::Wrong;
 use crate::time::Nanos;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Request, Reuse, Server, Station, Target, Url};
+use crate::workload::{Node, Request, Reuse, Server, Station, Target, Url};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
@@ -53,6 +53,33 @@ impl Reader<'_> {
         let discipline = table.get("discipline").map_or(Ok("fcfs"), |v| v.text())?.to_owned();
         let service = self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?;
         Ok(Station { servers: count("servers")?, discipline, service, visits: count("visits")? })
+    }
+
+    pub(super) fn network(&self, root: &Table<'_>) -> Result<Vec<Node>, Mistake> {
+        let Some(value) = root.get("station") else { return Ok(Vec::new()) };
+        if root.get("server").is_some() {
+            return Err(value.mistake("[[station]] stands beside [server]; a request passes either one or the others"));
+        }
+        let mut network: Vec<Node> = Vec::new();
+        for item in value.list()? {
+            let table = item.table(&["name", "visits", "servers", "discipline", "service"])?;
+            let name = table.need("name", "\"db\"")?.text()?.to_owned();
+            if network.iter().any(|earlier| earlier.name == name) {
+                return Err(item.mistake(format!("a second station named `{name}`; give each a name of its own")));
+            }
+            let visits = table.get("visits").map_or(Ok(1.0), |v| match v.number()? {
+                visits if visits > 0.0 && visits.is_finite() => Ok(visits),
+                visits => Err(v.mistake(format!("visits must be above zero, not {visits}"))),
+            })?;
+            network.push(Node {
+                name,
+                servers: table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?,
+                discipline: table.get("discipline").map_or(Ok("fcfs"), |v| v.text())?.to_owned(),
+                service: self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?,
+                visits,
+            });
+        }
+        Ok(network)
     }
 
     pub(super) fn requests(&self, value: &Value<'_>) -> Result<Vec<Request>, Mistake> {
