@@ -30,7 +30,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    Plan(plan::Args),
+    /// The arithmetic of a load test before it is run
+    #[command(subcommand)]
+    Plan(plan::Question),
     Run(Box<run::Args>),
     Verify(verify::Args),
     Export(export::Args),
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let done: Result<Exit, Failure> = match cli.verb {
-        Verb::Plan(args) => plan::run(&args),
+        Verb::Plan(question) => plan::run(question),
         Verb::Run(args) => run::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
