@@ -13,6 +13,7 @@
 //! A solver refuses what it cannot do; none falls back to another method. Every closed solver here is free of
 //! subtractions of nearly equal numbers, so a population of 100,000 users at any load neither overflows nor goes negative.
 
+pub mod analytic;
 mod birth_death;
 pub mod closed;
 pub mod emulate;

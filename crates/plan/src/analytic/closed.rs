@@ -1,0 +1,96 @@
+//! Closed systems with one station.
+
+use offered_model::workload::Server;
+
+use super::service::Service;
+use super::{Finding, Known};
+use crate::Error;
+use crate::closed::machine_repair::MachineRepair;
+use crate::closed::{phases, priority};
+
+/// `users` who think `think` seconds on average.
+pub(super) fn solve(
+    users: u64,
+    think: f64,
+    exponential_think: bool,
+    server: &Server,
+    service: &Service,
+) -> Result<Finding, Error> {
+    let (m, mean) = (server.servers, service.mean());
+    let discipline = server.discipline.as_str();
+    let model = format!("closed M/G/{m}/{users}/{users} {}", discipline.to_uppercase());
+    if discipline == "infinite" {
+        let rate = users as f64 / (think + mean);
+        let known = Known::at(mean, rate, rate * mean, "Little's law", "Little 1961");
+        return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
+    }
+    if server.room.is_some_and(|room| room < users) {
+        return Ok(Finding::none(model, "limited room in a closed system"));
+    }
+    let insensitive = discipline == "ps" || (discipline == "lcfs-preemptive" && m == 1);
+    let blind = matches!(discipline, "fcfs" | "lcfs" | "lcfs-preemptive");
+    if insensitive || (blind && service.is_exponential()) {
+        let machines = MachineRepair::new(m, mean, users, think)?;
+        let answer = machines.solve();
+        let percentiles = (discipline == "fcfs").then(|| machines.percentiles());
+        let (name, assumption) = if insensitive {
+            (model, "product form: only the means of service and think time count")
+        } else {
+            (format!("M/M/{m}/{users}/{users}"), "exponential service; of the think time only the mean counts")
+        };
+        let known = Known {
+            percentiles,
+            in_system: answer.in_system,
+            ..Known::at(
+                answer.response,
+                answer.throughput,
+                answer.utilisation,
+                "birth-death chain",
+                "Brady and Gunther 2016, section 4.1",
+            )
+        };
+        return Ok(Finding::known(name, known, assumption));
+    }
+    if !exponential_think && think > 0.0 {
+        return Ok(Finding::none(
+            model,
+            "with this discipline and service law the law of the think time counts, and it is not exponential",
+        ));
+    }
+    let solved = match (discipline, m, service.law()) {
+        ("fcfs" | "lcfs", 1, Some(law)) => match phases::solve(law, users, think) {
+            Err(Error::Refused(why)) => return Ok(Finding::none(model, why)),
+            solved => Some(solved?),
+        },
+        ("pesjf" | "peljf" | "priority-preemptive", 1, _) => by_class(users, think, discipline, service)?,
+        _ => None,
+    };
+    let Some(answer) = solved else {
+        return Ok(Finding::none(model, format!("{discipline} on {m} server(s) with this service law")));
+    };
+    let known = Known {
+        in_system: answer.in_system,
+        ..Known::at(
+            answer.response,
+            answer.throughput,
+            answer.utilisation,
+            "Markov chain solved by levels, without subtraction",
+            "Grassmann, Taksar and Heyman 1985; Latouche and Ramaswami 1999",
+        )
+    };
+    Ok(Finding::known(model, known, "exponential think times, service made of exponential phases"))
+}
+
+fn by_class(users: u64, think: f64, discipline: &str, service: &Service) -> Result<Option<phases::Answer>, Error> {
+    let Some((share, first, second)) = service.two_exponential_classes() else { return Ok(None) };
+    if users > priority::MOST_USERS {
+        return Ok(None);
+    }
+    let turned = match discipline {
+        "pesjf" => first > second,
+        "peljf" => first < second,
+        _ => false,
+    };
+    let (p, first, second) = if turned { (1.0 - share, second, first) } else { (share, first, second) };
+    priority::preemptive(p, first, second, users, think).map(Some)
+}

@@ -1,0 +1,67 @@
+//! Partly-open systems.
+
+use offered_model::workload::Server;
+
+use super::service::Service;
+use super::{Finding, Known};
+use crate::Error;
+use crate::partly_open::Sessions;
+
+const SCHROEDER: &str = "Schroeder, Wierman and Harchol-Balter 2006; Baskett et al. 1975 (BCMP)";
+
+/// `sessions` a second of `requests` requests each on average, with think times of mean `think` between.
+pub(super) fn solve(
+    sessions: f64,
+    requests: f64,
+    geometric: bool,
+    think: f64,
+    server: &Server,
+    service: &Service,
+) -> Result<Finding, Error> {
+    let (m, mean) = (server.servers, service.mean());
+    let stream = Sessions::new(sessions, 1.0 - 1.0 / requests)?;
+    let (rate, discipline) = (stream.requests(), server.discipline.as_str());
+    let load = rate * mean / f64::from(m);
+    let model = format!("partly-open M/G/{m} {}", discipline.to_uppercase());
+    if discipline == "infinite" {
+        let known = Known::at(mean, rate, rate * mean, "product form", SCHROEDER);
+        return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
+    }
+    if server.room.is_some() {
+        return Ok(Finding::none(model, "limited room in a partly-open system"));
+    }
+    crate::error::below_one(load)?;
+    let insensitive = discipline == "ps" || (discipline == "lcfs-preemptive" && m == 1);
+    let blind = matches!(discipline, "fcfs" | "lcfs" | "lcfs-preemptive");
+    if insensitive || (blind && service.is_exponential()) {
+        let response = stream.product_form(m, mean)?;
+        let known = Known::at(response, rate, load, "product form", SCHROEDER);
+        return Ok(Finding::known(
+            model,
+            known,
+            "Poisson sessions; the think time and the law of session lengths do not count",
+        ));
+    }
+    let (Some(law), "fcfs", 1, true) = (service.law(), discipline, m, geometric) else {
+        return Ok(Finding::none(
+            model,
+            format!("{discipline} on {m} server(s) with this service law and these sessions"),
+        ));
+    };
+    let limits = match stream.fcfs_limits(law) {
+        Err(Error::Refused(why)) => return Ok(Finding::none(model, why)),
+        limits => limits?,
+    };
+    if think == 0.0 {
+        let known = Known::at(limits.no_think, rate, load, "Bernoulli feedback to the end of the queue", "Takacs 1963");
+        return Ok(Finding::known(model, known, "no think time: a session's next request joins the queue at once"));
+    }
+    Ok(Finding::none(
+        model,
+        format!(
+            "FCFS with this service law; the mean response lies between {:.6} s (no think time) and {:.6} s (endless)",
+            limits.no_think.min(limits.long_think),
+            limits.no_think.max(limits.long_think)
+        ),
+    ))
+}

@@ -1,0 +1,90 @@
+//! What requests bring to a modelled server: one law, or one for each class of requests.
+
+use offered_model::Law;
+use offered_model::law::Shape;
+use offered_model::workload::{Request, Server};
+
+use crate::Error;
+
+/// The laws of service by class of requests, with the share of each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Service {
+    /// (share, law), shares summing to 1; one entry where no request has a law of its own.
+    pub(super) classes: Vec<(f64, Law)>,
+}
+
+impl Service {
+    /// Of this server for these requests.
+    pub fn of(server: &Server, requests: &[Request]) -> Self {
+        if requests.iter().all(|r| r.service.is_none()) {
+            return Self { classes: vec![(1.0, server.service.clone())] };
+        }
+        let total: f64 = requests.iter().map(|r| r.weight).sum();
+        let class = |r: &Request| (r.weight / total, r.service.as_ref().unwrap_or(&server.service).clone());
+        Self { classes: requests.iter().filter(|r| r.weight > 0.0).map(class).collect() }
+    }
+
+    /// E[S] over all classes.
+    pub fn mean(&self) -> f64 {
+        self.classes.iter().map(|(share, law)| share * law.mean()).sum()
+    }
+
+    /// E[S^2] over all classes.
+    pub(super) fn second_moment(&self) -> f64 {
+        self.classes.iter().map(|(share, law)| share * law.second_moment()).sum()
+    }
+
+    /// The one law, where there is one.
+    pub(super) fn law(&self) -> Option<&Law> {
+        match &self.classes[..] {
+            [(_, law)] => Some(law),
+            _ => None,
+        }
+    }
+
+    /// Whether every class has the same exponential law.
+    pub(super) fn is_exponential(&self) -> bool {
+        self.law().is_some_and(|law| matches!(law.shape(), Shape::Exponential(_)))
+    }
+
+    /// (share of the first, mean of the first, mean of the second) where there are two exponential classes.
+    pub(super) fn two_exponential_classes(&self) -> Option<(f64, f64, f64)> {
+        match &self.classes[..] {
+            [(share, first), (_, second)] => match (first.shape(), second.shape()) {
+                (Shape::Exponential(first), Shape::Exponential(second)) => Some((*share, *first, *second)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+const DISCIPLINES: [&str; 18] = [
+    "fcfs",
+    "lcfs",
+    "lcfs-preemptive",
+    "ps",
+    "srpt",
+    "sjf",
+    "psjf",
+    "ljf",
+    "pljf",
+    "sejf",
+    "pesjf",
+    "lejf",
+    "peljf",
+    "priority",
+    "priority-preemptive",
+    "fb",
+    "rr",
+    "infinite",
+];
+
+/// Refuses the name of a discipline that does not exist; settings after a colon are `simulate`'s to judge.
+pub(super) fn check(discipline: &str) -> Result<(), Error> {
+    let name = discipline.split(':').next().unwrap_or_default();
+    if DISCIPLINES.contains(&name) {
+        return Ok(());
+    }
+    Err(Error::Refused(format!("`{discipline}` is not a discipline; there are {}", DISCIPLINES.join(", "))))
+}
