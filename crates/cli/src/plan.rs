@@ -1,9 +1,12 @@
 //! `offered plan`: the arithmetic of a load test before it is run. One file per question; the formulas live in the plan room.
 
+mod classes;
+mod compare;
 mod emulate;
 mod figures;
 mod plot;
 mod script;
+mod solve;
 mod table;
 mod web_users;
 
@@ -20,6 +23,10 @@ pub(crate) enum Question {
     Table(table::Args),
     /// How many people at their browsers a rate of requests stands for
     WebUsers(web_users::Args),
+    /// The analytic answer for a workload's [arrivals] and [server], where one exists
+    Solve(solve::Args),
+    /// Open, closed and partly-open systems side by side at equal load
+    Compare(compare::Args),
 }
 
 pub(crate) fn run(question: Question) -> Result<Exit, Failure> {
@@ -27,6 +34,8 @@ pub(crate) fn run(question: Question) -> Result<Exit, Failure> {
         Question::Emulate(args) => emulate::run(&args),
         Question::Table(args) => table::run(&args),
         Question::WebUsers(args) => web_users::run(&args),
+        Question::Solve(args) => solve::run(&args),
+        Question::Compare(args) => compare::run(&args),
     }
 }
 

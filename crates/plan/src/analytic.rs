@@ -89,6 +89,8 @@ pub struct Answer {
     pub discipline: String,
     /// What was asked; `None` where the arrivals themselves are beyond formulas.
     pub system: Option<System>,
+    /// rho: the offered load of the busiest station where arrivals do not wait for answers, its utilisation where they do.
+    pub load: Option<f64>,
     /// What no closed system can beat, where the system is closed.
     pub bounds: Option<Bounds>,
     /// The numbers, where a closed form exists.
@@ -163,7 +165,7 @@ impl System {
     ///
     /// # Errors
     /// A load outside (0, 1), one that the users do not reach, or a closed system without a closed form.
-    pub fn at_load(self, load: f64, servers: &Servers<'_>) -> Result<Self, Error> {
+    fn at_load(self, load: f64, servers: &Servers<'_>) -> Result<Self, Error> {
         let (m, service) = servers.slowest()?;
         Ok(match self {
             Self::Open { .. } => Self::Open { rate: load::open_rate(load, m, service)? },
@@ -273,21 +275,32 @@ pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Answer, Error> {
                 model,
                 discipline: servers.discipline(),
                 system: None,
+                load: None,
                 bounds: None,
                 known,
                 assumption,
             });
         }
     };
-    let Some(load) = load else { return solve(system, &servers) };
+    match load {
+        Some(load) => solve_at_load(system, load, &servers),
+        None => solve(system, &servers),
+    }
+}
+
+/// Solves a system model at the rate, session rate or think time that puts this load on the servers.
+///
+/// # Errors
+/// As [`solve`]; also a load outside (0, 1), and one that the users do not reach. Not where the only trouble is that there is no closed form.
+pub fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Answer, Error> {
     // A closed system without a closed form has no think time to be solved for: its answer says so already.
     if let System::Closed { users, exponential, .. } = system {
-        let probe = solve(System::Closed { users, think: 1.0, exponential }, &servers)?;
+        let probe = solve(System::Closed { users, think: 1.0, exponential }, servers)?;
         if probe.known.is_none() {
             return Ok(probe);
         }
     }
-    solve(system.at_load(load, &servers)?, &servers)
+    solve(system.at_load(load, servers)?, servers)
 }
 
 /// Solves one system model in front of one server or network.
@@ -314,5 +327,9 @@ pub fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
         System::Closed { users, think, .. } => bounds::bounds(&servers.stations()?, users, think).ok(),
         System::Open { .. } | System::PartlyOpen { .. } => None,
     };
-    Ok(Answer { model, discipline: servers.discipline(), system: Some(system), bounds, known, assumption })
+    let load = match system.offered_rate() {
+        Some(rate) => servers.slowest().ok().map(|(m, service)| rate * service / f64::from(m)),
+        None => known.as_ref().map(|known| known.utilisation),
+    };
+    Ok(Answer { model, discipline: servers.discipline(), system: Some(system), load, bounds, known, assumption })
 }

@@ -188,12 +188,9 @@ impl Answer<'_> {
         line("expected Q", figure(in_system), "Q = lambda R");
         line("expected rate", rate(launched), "lambda = N/Z - Q/Z");
         line("RoRT", percent(rort), "R / (R + Z)");
-        match exact_think {
-            Some(think) => {
-                line(&format!("for {} exactly", rate(self.rate)), time(think), "think time, if R stays as it is")
-            }
-            None => line(&format!("for {} exactly", rate(self.rate)), "-".to_owned(), "too few users at this response"),
-        }
+        let (exact, note) = exact_think
+            .map_or(("-".to_owned(), "too few users at this response"), |z| (time(z), "think time, if R stays as it is"));
+        line(&format!("for {} exactly", rate(self.rate)), exact, note);
         println!(
             "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"
         );

@@ -1,0 +1,114 @@
+//! `offered plan solve --class ...`: closed networks with several classes of users.
+
+use std::str::FromStr;
+
+use offered_model::Nanos;
+use offered_plan::Error;
+use offered_plan::closed::multiclass::{self, Solution};
+use serde_json::json;
+
+use super::figures::{figure, percent, rate, time};
+use super::{print_json, seconds, users};
+use crate::exit::{Exit, Failure};
+use crate::table::Table;
+
+/// A class of users as it is written: `browse:100:10s:50ms,40ms`.
+#[derive(Clone, Debug)]
+pub(super) struct Class(multiclass::Class);
+
+impl FromStr for Class {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let [name, population, think, demands] = parts[..] else {
+            return Err(format!(
+                "`{text}` is not a class; write NAME:USERS:THINK:DEMAND,DEMAND, for example browse:100:10s:50ms,40ms"
+            ));
+        };
+        let time = |text: &str| text.parse::<Nanos>().map(seconds).map_err(|wrong| wrong.to_string());
+        Ok(Self(multiclass::Class {
+            name: name.to_owned(),
+            users: users(population)?,
+            think: time(think)?,
+            demands: demands.split(',').map(time).collect::<Result<_, _>>()?,
+        }))
+    }
+}
+
+/// Exactly within the budget; beyond it by Bard-Schweitzer, with its error measured on the same mix of fewer users.
+pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exit, Failure> {
+    let classes: Vec<multiclass::Class> = classes.iter().map(|class| class.0.clone()).collect();
+    let queues = vec![false; classes[0].demands.len()];
+    let (solution, method, assumption) = match multiclass::exact(&classes, &queues, budget) {
+        Ok(exact) => (exact, "exact mean value analysis", "product form at single-server stations".to_owned()),
+        Err(Error::Budget { .. }) => {
+            let approximate = |classes: &[multiclass::Class]| multiclass::schweitzer(classes, &queues, 1e-10);
+            let fewer = scaled(&classes, budget);
+            let error = worst(&approximate(&fewer)?, &multiclass::exact(&fewer, &queues, budget)?);
+            let sizes: Vec<String> = fewer.iter().map(|c| c.users.to_string()).collect();
+            let assumption = format!(
+                "approximate: the exact solution is beyond the budget of {budget} states; with {} users of the same classes \
+                 its responses are off by up to {}",
+                sizes.join(" and "),
+                percent(error)
+            );
+            (approximate(&classes)?, "Bard-Schweitzer approximation", assumption)
+        }
+        Err(other) => return Err(other.into()),
+    };
+    if as_json {
+        let results: Vec<_> = classes
+            .iter()
+            .enumerate()
+            .map(|(c, class)| {
+                let (x, r) = (solution.throughput[c], solution.response(c));
+                json!({
+                    "model": "closed network, several classes", "class": class.name, "discipline": "network",
+                    "load": null, "rate_per_s": x, "think_s": class.think, "users": class.users, "response_s": r,
+                    "throughput_per_s": x, "utilisation": null, "in_system": x * r, "residences_s": solution.residence[c],
+                    "method": method, "source": "Reiser and Lavenberg 1980; Schweitzer 1979", "assumption": assumption,
+                })
+            })
+            .collect();
+        return Ok(print_json(&json!({"schema": "offered.plan.solve/1", "results": results})));
+    }
+    let mut table = Table::new(["class", "users", "think", "rate", "response", "Q", "residence at each station"]);
+    for (c, class) in classes.iter().enumerate() {
+        let (x, r) = (solution.throughput[c], solution.response(c));
+        let residences: Vec<String> = solution.residence[c].iter().map(|r| time(*r)).collect();
+        table.row([
+            class.name.clone(),
+            class.users.to_string(),
+            time(class.think),
+            rate(x),
+            time(r),
+            figure(x * r),
+            residences.join(", "),
+        ]);
+    }
+    print!("{table}");
+    println!("{method}; {assumption}");
+    Ok(Exit::Done)
+}
+
+/// The same mix of classes with as many users as fit the budget, and think times shortened with them so that the load stays.
+fn scaled(classes: &[multiclass::Class], budget: usize) -> Vec<multiclass::Class> {
+    let shrunk = |share: f64| -> Vec<multiclass::Class> {
+        let class = |c: &multiclass::Class| {
+            let users = ((c.users as f64 * share) as u64).max(1);
+            multiclass::Class { users, think: c.think * users as f64 / c.users as f64, ..c.clone() }
+        };
+        classes.iter().map(class).collect()
+    };
+    let mut share = 0.5;
+    while shrunk(share).iter().map(|c| c.users as f64 + 1.0).product::<f64>() > budget as f64 && share > 1e-9 {
+        share /= 2.0;
+    }
+    shrunk(share)
+}
+
+/// The largest relative difference of a response.
+fn worst(approximate: &Solution, exact: &Solution) -> f64 {
+    (0..exact.throughput.len()).map(|c| (approximate.response(c) / exact.response(c) - 1.0).abs()).fold(0.0, f64::max)
+}
