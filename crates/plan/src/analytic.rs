@@ -64,7 +64,7 @@ pub struct Known {
     pub response: f64,
     /// X, per second.
     pub throughput: f64,
-    /// U of each server; of the busiest station in a network.
+    /// U of each server; of the busiest queue in a network.
     pub utilisation: f64,
     /// Q.
     pub in_system: f64,
@@ -132,8 +132,9 @@ impl Known {
         }
     }
 
-    fn network(solution: Solution, method: &'static str, source: &'static str) -> Self {
-        let busiest = solution.stations.iter().map(|s| s.utilisation).fold(0.0, f64::max);
+    /// Of a network, whose utilisation is that of its busiest queue.
+    fn network(network: &[Station], solution: Solution, method: &'static str, source: &'static str) -> Self {
+        let busiest = network.iter().map(|s| solution.throughput / s.capacity()).fold(0.0, f64::max);
         Self {
             in_system: solution.in_system,
             stations: solution.stations,

@@ -37,4 +37,8 @@ pub use percentile::Percentiles;
 pub use station::{AtStation, Kind, Solution, Station};
 
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
 mod oracles;
+#[cfg(test)]
+mod tests;

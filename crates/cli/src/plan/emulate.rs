@@ -101,6 +101,13 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let mut wanted = Wanted::new(wanted_rate, seconds(args.response))?;
     if let Some(slowest) = bottleneck {
+        if seconds(args.response) < slowest {
+            return Err(Failure::input(format!(
+                "a response of {} is shorter than the bottleneck's own {}; a response includes all service",
+                args.response,
+                time(slowest)
+            )));
+        }
         wanted = wanted.within(slowest)?;
     }
     let emulation = match args.users {
@@ -188,8 +195,9 @@ impl Answer<'_> {
         line("expected Q", figure(in_system), "Q = lambda R");
         line("expected rate", rate(launched), "lambda = N/Z - Q/Z");
         line("RoRT", percent(rort), "R / (R + Z)");
-        let (exact, note) = exact_think
-            .map_or(("-".to_owned(), "too few users at this response"), |z| (time(z), "think time, if R stays as it is"));
+        let (exact, note) = exact_think.map_or(("-".to_owned(), "too few users at this response"), |z| {
+            (time(z), "think time, if R stays as it is")
+        });
         line(&format!("for {} exactly", rate(self.rate)), exact, note);
         println!(
             "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"

@@ -9,7 +9,8 @@ pub(super) fn figure(x: f64) -> String {
 /// A time in the unit that suits it.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
-        s if s == 0.0 || s >= 1.0 => format!("{} s", figure(s)),
+        0.0 => "0 s".to_owned(),
+        s if s >= 1.0 => format!("{} s", figure(s)),
         s if s >= 1e-3 => format!("{} ms", figure(s * 1e3)),
         s => format!("{} us", figure(s * 1e6)),
     }

@@ -129,7 +129,8 @@ fn print(answer: &Answer) {
     }
     match &answer.known {
         Some(known) => {
-            line("method", format!("{} ({})", known.method, known.source));
+            line("method", known.method.to_owned());
+            line("source", known.source.to_owned());
             line("assumes", answer.assumption.clone());
             if !known.stations.is_empty() {
                 let mut table = Table::new(["station", "residence", "Q", "U", "visits"]);

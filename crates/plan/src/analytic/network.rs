@@ -33,6 +33,7 @@ pub(super) fn solve(system: System, stations: &[workload::Station]) -> Result<Fi
     let assumption = "product form: exponential service under FCFS, any service under PS and delays";
     let known = match system {
         System::Closed { users, think, .. } => Known::network(
+            &network,
             mva::solve(&network, users, think)?,
             "exact mean value analysis",
             "Reiser and Lavenberg 1980",
@@ -40,6 +41,7 @@ pub(super) fn solve(system: System, stations: &[workload::Station]) -> Result<Fi
         System::Open { .. } | System::PartlyOpen { .. } => {
             let rate = system.offered_rate().unwrap_or_default();
             Known::network(
+                &network,
                 jackson::solve(&network, rate)?,
                 "each station alone",
                 "Jackson 1957; Baskett et al. 1975 (BCMP)",

@@ -59,9 +59,8 @@ pub(super) fn solve(
     Ok(Finding::none(
         model,
         format!(
-            "FCFS with this service law; the mean response lies between {:.6} s (no think time) and {:.6} s (endless)",
-            limits.no_think.min(limits.long_think),
-            limits.no_think.max(limits.long_think)
+            "FCFS with this service law (the mean response tends to {:.6} s without think time, to {:.6} s with an endless one)",
+            limits.no_think, limits.long_think
         ),
     ))
 }

@@ -1,0 +1,258 @@
+//! What must hold whatever the numbers: laws of queueing, refusals, the paper's tables, and simulation where there is no oracle.
+
+use offered_model::{Law, Purpose, Seed};
+use proptest::prelude::*;
+
+use crate::closed::machine_repair::MachineRepair;
+use crate::closed::multiclass::{self, Class};
+use crate::closed::{bounds, mva, phases, priority, schweitzer};
+use crate::emulate::Wanted;
+use crate::open::finite;
+use crate::open::mg1::Mg1;
+use crate::open::mmm::Mmm;
+use crate::open::size_based::{Policy, response};
+use crate::partly_open::Sessions;
+use crate::web_users::Traffic;
+use crate::{Error, Kind, Station, jackson, load, superposition};
+
+fn paper() -> Vec<Station> {
+    [0.05, 0.04, 0.03].map(|s| Station::queue("", s).unwrap()).to_vec()
+}
+
+fn near(found: f64, expected: f64, relative: f64) {
+    assert!((found / expected - 1.0).abs() <= relative, "{found} is not {expected}");
+}
+
+/// Brady and Gunther's Tables 1a and 1b, as Bard-Schweitzer at tolerance 1e-3 gives them: (N, Z, lambda, Q).
+#[test]
+fn the_papers_tables_are_the_approximation_s() {
+    for (users, think, rate, queue) in [
+        (100, 10.0, "9.80", "2.01"),
+        (200, 10.0, "18.46", "15.37"),
+        (400, 10.0, "19.95", "200.52"),
+        (600, 10.0, "19.98", "400.17"),
+        (800, 10.0, "19.99", "600.09"),
+        (1000, 10.0, "19.99", "800.05"),
+        (100, 5.0, "17.80", "11.02"),
+        (400, 20.0, "18.93", "21.38"),
+        (600, 30.0, "19.14", "25.95"),
+        (800, 40.0, "19.26", "29.78"),
+        (1000, 50.0, "19.34", "33.15"),
+    ] {
+        let solution = schweitzer::solve(&paper(), users, think, 1e-3).unwrap();
+        assert_eq!(
+            (format!("{:.2}", solution.throughput), format!("{:.2}", solution.in_system)),
+            (rate.into(), queue.into())
+        );
+    }
+    // Exactly, the plateau is there from 400 users on: that it comes at 800 is the approximation's doing.
+    near(mva::solve(&paper(), 400, 10.0).unwrap().throughput, 20.0, 1e-7);
+}
+
+/// Table 4: 159.16 requests a second in 253.38 ms, 9 pages to 15 requests.
+#[test]
+fn web_users_of_the_paper() {
+    let traffic = Traffic::new(159.16, 0.253_38, 9, 15).unwrap();
+    assert_eq!(
+        (format!("{:.2}", traffic.pages()), format!("{:.2}", traffic.concurrency())),
+        ("95.50".into(), "24.20".into())
+    );
+    let users: Vec<String> =
+        [10.0, 20.0, 30.0, 40.0, 50.0].iter().map(|z| format!("{:.0}", traffic.web_users(*z).unwrap())).collect();
+    assert_eq!(users, ["979", "1934", "2889", "3844", "4799"]);
+}
+
+#[test]
+fn principle_a_gives_the_paper_s_run() {
+    let wanted = Wanted::new(31.73, 0.053).unwrap();
+    let plan = wanted.with_users(200).unwrap();
+    near(plan.think, 200.0 / 31.73, 1e-12);
+    near(plan.rate, plan.ratio - plan.in_system / plan.think, 1e-12);
+    near(plan.rate * (plan.think + 0.053), 200.0, 1e-12);
+    assert!((plan.exact_think.unwrap() + 0.053 - plan.think).abs() < 1e-12);
+    // RoRT is kept, and the CoV settles from 50 users on.
+    let kept = wanted.with_rort(0.03).unwrap();
+    assert!(kept.rort <= 0.03 && kept.users >= 50, "{kept:?}");
+    let uniform = Law::uniform(0.0, 2.0 * kept.think).unwrap();
+    assert!(kept.cov(&uniform).unwrap() > 0.989);
+    assert_eq!(Wanted::new(21.0, 1.0).unwrap().within(0.05), Err(Error::AboveBottleneck { rate: 21.0, most: 20.0 }));
+    // Near saturation the gaps look Poisson and the counts do not.
+    let launches = MachineRepair::new(1, 0.05, 200, 10.0).unwrap().launches().unwrap();
+    assert!(launches.cov > 0.99 && launches.dispersion < 0.7, "{launches:?}");
+}
+
+/// No formula is checked here against its own derivation: users renew at random, and their merged gaps are measured.
+#[test]
+fn merged_renewals_have_the_cov_that_is_derived() {
+    for law in ["uniform:0s,2s", "erlang:1s,3", "exponential:1s", "lognormal:1s,2"] {
+        let law: Law = law.parse().unwrap();
+        for users in [2u64, 10, 50] {
+            let mut launches = vec![];
+            let horizon = 200_000.0 / users as f64;
+            for user in 0..users {
+                let mut think = Seed(7).at(Purpose::Think, user, 0);
+                // Long before the window, so that the phase is forgotten.
+                let mut at = -50.0 - law.mean() * think.uniform();
+                while at < horizon {
+                    if at >= 0.0 {
+                        launches.push(at);
+                    }
+                    at += law.sample(&mut think);
+                }
+            }
+            launches.sort_by(f64::total_cmp);
+            let gaps: Vec<f64> = launches.windows(2).map(|w| w[1] - w[0]).collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+            near(variance.sqrt() / mean, superposition::cov(&law, users).unwrap(), 0.02);
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_users_are_nothing() {
+    let stations: Vec<Station> = (0..50).map(|i| Station::queue("", 0.01 + f64::from(i) * 1e-4).unwrap()).collect();
+    let solution = mva::solve(&stations, 100_000, 100.0).unwrap();
+    near(solution.throughput, 1.0 / stations[49].service, 1e-9);
+    near(solution.throughput * (100.0 + solution.response), 1e5, 1e-9);
+    let multi = [Station::new("", 1.0, 0.2, Kind::Queue { servers: 16 }).unwrap(), Station::queue("", 0.012).unwrap()];
+    near(mva::solve(&multi, 100_000, 100.0).unwrap().throughput, 80.0, 1e-9);
+    let machines = MachineRepair::new(4, 0.05, 100_000, 2000.0).unwrap();
+    let answer = machines.solve();
+    near(answer.throughput * (2000.0 + answer.response), 1e5, 1e-9);
+    let p = machines.percentiles();
+    assert!(p.p50 < p.p90 && p.p90 < p.p95 && p.p95 < p.p99);
+    let h2 = Law::hyperexponential(0.01, 8.0).unwrap();
+    assert!(phases::launches(&h2, 20_000, 150.0).unwrap().dispersion > 1.0);
+}
+
+#[test]
+fn a_wrong_question_is_refused_in_one_line() {
+    let law = |text: &str| text.parse::<Law>().unwrap();
+    let refusals = [
+        mva::solve(&[], 1, 1.0).unwrap_err(),
+        mva::solve(&paper(), 0, 1.0).unwrap_err(),
+        mva::solve(&paper(), 1, -1.0).unwrap_err(),
+        mva::solve(&paper(), 1, f64::NAN).unwrap_err(),
+        Station::queue("x", 0.0).unwrap_err(),
+        Station::new("x", 1.0, 1.0, Kind::Queue { servers: 0 }).unwrap_err(),
+        schweitzer::solve(&paper(), 10, 1.0, 0.0).unwrap_err(),
+        schweitzer::solve(&[Station::new("x", 1.0, 1.0, Kind::Queue { servers: 2 }).unwrap()], 10, 1.0, 1e-3)
+            .unwrap_err(),
+        bounds::bounds(&[Station::new("x", 1.0, 1.0, Kind::Delay).unwrap()], 10, 1.0).unwrap_err(),
+        Mmm::new(2, 0.1, 20.0).unwrap_err(),
+        Mmm::new(0, 0.1, 2.0).unwrap_err(),
+        Mg1::new(&law("exponential:1s"), 1.0).unwrap_err(),
+        Mg1::new(&law("pareto:1s,1.5"), 0.1).unwrap().fcfs().unwrap_err(),
+        response(&law("pareto:1s,1.5"), 0.1, Policy::Sjf).unwrap_err(),
+        response(&law("exponential:1s"), 1.5, Policy::Srpt).unwrap_err(),
+        finite::solve(4, 3, 1.0, 1.0).unwrap_err(),
+        Sessions::new(1.0, 1.0).unwrap_err(),
+        Sessions::new(0.0, 0.5).unwrap_err(),
+        load::open_rate(1.0, 1, 1.0).unwrap_err(),
+        load::closed_think(0.9, 8, 1.0, 4, |_| Ok(4.0)).unwrap_err(),
+        phases::solve(&law("lognormal:1s,2"), 10, 1.0).unwrap_err(),
+        priority::preemptive(1.0, 1.0, 2.0, 10, 1.0).unwrap_err(),
+        priority::preemptive(0.5, 1.0, 2.0, 100_000, 1.0).unwrap_err(),
+        multiclass::exact(&[], &[false], 10).unwrap_err(),
+        Wanted::new(-1.0, 1.0).unwrap_err(),
+        Wanted::new(1.0, 1.0).unwrap().with_rort(1.0).unwrap_err(),
+        Traffic::new(1.0, 1.0, 1, 0).unwrap_err(),
+        jackson::solve(&paper(), 21.0).unwrap_err(),
+    ];
+    for refusal in refusals {
+        let line = refusal.to_string();
+        assert!(!line.contains('\n') && line.len() > 20 && !line.contains("Error"), "{line}");
+    }
+}
+
+#[test]
+fn beyond_its_budget_the_exact_solver_refuses_and_the_approximation_is_near() {
+    let class =
+        |users, think, demands: [f64; 2]| Class { name: String::new(), users, think, demands: demands.to_vec() };
+    let classes = [class(40, 4.0, [0.05, 0.04]), class(20, 6.0, [0.01, 0.08])];
+    let queues = [false, false];
+    assert_eq!(multiclass::exact(&classes, &queues, 860), Err(Error::Budget { states: 861.0, budget: 860 }));
+    let exact = multiclass::exact(&classes, &queues, 861).unwrap();
+    let approximate = multiclass::schweitzer(&classes, &queues, 1e-10).unwrap();
+    for c in 0..2 {
+        near(approximate.throughput[c], exact.throughput[c], 0.05);
+    }
+    // One class is the one-class solver.
+    let alone = multiclass::exact(&classes[..1], &queues, 1000).unwrap();
+    let stations = [0.05, 0.04].map(|d| Station::queue("", d).unwrap());
+    near(alone.throughput[0], mva::solve(&stations, 40, 4.0).unwrap().throughput, 1e-12);
+}
+
+proptest! {
+    #[test]
+    fn a_closed_network_obeys_little_and_its_bounds(
+        demands in prop::collection::vec((0.001f64..1.0, 0u32..5), 1..6), users in 1u64..300, think in 0.0f64..20.0,
+    ) {
+        let station = |(d, m): &(f64, u32)| {
+            Station::new("", 1.0, *d, if *m == 0 { Kind::Delay } else { Kind::Queue { servers: *m } }).unwrap()
+        };
+        let stations: Vec<Station> = demands.iter().map(station).collect();
+        let solution = mva::solve(&stations, users, think).unwrap();
+        // The residences come from one recursion and X from another: together they must hold all N users.
+        prop_assert!((solution.throughput * (think + solution.response) / users as f64 - 1.0).abs() < 1e-9);
+        prop_assert!(solution.stations.iter().all(|s| s.residence > 0.0 && s.in_system >= 0.0));
+        if let Ok(bounds) = bounds::bounds(&stations, users, think) {
+            prop_assert!(solution.throughput <= bounds.throughput * (1.0 + 1e-9));
+            prop_assert!(solution.response >= bounds.response * (1.0 - 1e-9));
+        }
+    }
+
+    #[test]
+    fn one_server_is_solved_alike_by_every_solver(users in 1u64..150, think in 0.01f64..20.0, service in 0.01f64..0.5) {
+        let machines = MachineRepair::new(1, service, users, think).unwrap().solve();
+        let network = mva::solve(&[Station::queue("", service).unwrap()], users, think).unwrap();
+        let chain = phases::solve(&Law::exponential(service).unwrap(), users, think).unwrap();
+        for found in [network.throughput, chain.throughput] {
+            prop_assert!((found / machines.throughput - 1.0).abs() < 1e-9);
+        }
+        for found in [network.in_system, chain.in_system] {
+            prop_assert!((found / machines.in_system - 1.0).abs() < 1e-8);
+        }
+    }
+
+    #[test]
+    fn a_think_time_solved_for_gives_its_load(users in 2u64..200, rho in 0.05f64..0.95, servers in 1u32..3) {
+        let throughput = |z: f64| Ok(MachineRepair::new(servers, 0.1, users, z)?.solve().throughput);
+        if let Ok(think) = load::closed_think(rho, servers, 0.1, users, throughput) {
+            let reached = throughput(think).unwrap() * 0.1 / f64::from(servers);
+            prop_assert!((reached / rho - 1.0).abs() < 1e-9, "{reached} for {rho}");
+        }
+    }
+
+    #[test]
+    fn srpt_is_never_beaten(rho in 0.05f64..0.95, scv in 1.0f64..20.0) {
+        let law = Law::hyperexponential(1.0, scv).unwrap();
+        let best = response(&law, rho, Policy::Srpt).unwrap();
+        for policy in [Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb] {
+            prop_assert!(response(&law, rho, policy).unwrap() >= best * (1.0 - 1e-9));
+        }
+        let queue = Mg1::new(&law, rho).unwrap();
+        prop_assert!(queue.ps() >= best && queue.fcfs().unwrap() >= best);
+    }
+
+    #[test]
+    fn sizes_with_atoms_are_the_limit_of_sizes_without(rho in 0.1f64..0.9) {
+        // A uniform law on a grid of 1000 atoms against the uniform law itself.
+        let grid = Law::empirical((0..1000).map(|i| (f64::from(i) + 0.5) / 1000.0).collect()).unwrap();
+        let smooth = Law::uniform(0.0, 1.0).unwrap();
+        for policy in [Policy::Srpt, Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb] {
+            let (a, b) = (response(&grid, 2.0 * rho, policy).unwrap(), response(&smooth, 2.0 * rho, policy).unwrap());
+            prop_assert!((a / b - 1.0).abs() < 3e-3, "{policy:?}: {a} {b}");
+        }
+    }
+
+    #[test]
+    fn more_users_at_one_ratio_come_nearer_to_it(users in 2u64..5000) {
+        let wanted = Wanted::new(20.0, 0.2).unwrap();
+        let (fewer, more) = (wanted.with_users(users).unwrap(), wanted.with_users(users + 1).unwrap());
+        prop_assert!(more.rate > fewer.rate && more.rate < 20.0 && more.rort < fewer.rort);
+        let cov = |e: &crate::emulate::Emulation| e.cov(&Law::uniform(0.0, 2.0 * e.think).unwrap()).unwrap();
+        prop_assert!(cov(&more) > cov(&fewer) && cov(&more) < 1.0);
+    }
+}
