@@ -79,6 +79,8 @@ def by_size(density, low, high, rho):
     hi = mp.mpf(high) if high != mp.inf else mp.mpf(10) ** (14 if low > 0 else 4)
     pieces = 300
     edges = [lo * (hi / lo) ** (mp.mpf(i) / pieces) for i in range(pieces + 1)]
+    if low == 0 and high != mp.inf:
+        edges = [hi * i / pieces for i in range(pieces + 1)]
     t, w = np.polynomial.legendre.leggauss(12)
     f0 = f1 = f2 = mp.mpf(0)
     cells = []

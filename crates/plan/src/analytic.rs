@@ -9,10 +9,12 @@ mod open;
 mod partly_open;
 mod service;
 
+use std::borrow::Cow;
+
 use offered_model::Rate;
 use offered_model::arrivals::{Batch, Process, Schedule};
 use offered_model::law::Shape;
-use offered_model::workload::{self, Server, Workload};
+use offered_model::workload::{self, Node, Server, Workload};
 
 use crate::closed::bounds::{self, Bounds};
 use crate::{AtStation, Error, Kind, Percentiles, Solution, Station, load};
@@ -54,7 +56,7 @@ pub enum Servers<'a> {
     /// One station, and what requests bring to it.
     One(&'a Server, Service),
     /// A network.
-    Network(&'a [workload::Station]),
+    Network(Cow<'a, [Node]>),
 }
 
 /// The numbers of an answer, and where they come from.
@@ -217,8 +219,9 @@ impl<'a> Servers<'a> {
     /// A workload without either.
     pub fn of(workload: &'a Workload) -> Result<Self, Error> {
         match &workload.server {
-            _ if !workload.stations.is_empty() => Ok(Self::Network(&workload.stations)),
-            Some(server) => Ok(Self::One(server, Service::of(server, &workload.requests))),
+            _ if !workload.network.is_empty() => Ok(Self::Network(Cow::Borrowed(&workload.network))),
+            Some(server) if server.then.is_empty() => Ok(Self::One(server, Service::of(server, &workload.requests))),
+            Some(server) => Ok(Self::Network(Cow::Owned(in_series(server, &workload.requests)?))),
             None => Err(Error::Refused(
                 "the workload has no [server] to solve; add [server] service = { exponential = \"10ms\" }, or [[station]]s"
                     .into(),
@@ -235,14 +238,20 @@ impl<'a> Servers<'a> {
 
     /// As stations that only their capacity matters of.
     fn stations(&self) -> Result<Vec<Station>, Error> {
-        let station = |name: &str, visits, mean, server: &Server| {
-            let queue = Kind::Queue { servers: server.servers };
-            Station::new(name, visits, mean, if server.discipline == "infinite" { Kind::Delay } else { queue })
+        let station = |name: &str, visits, mean, servers, discipline: &str| {
+            Station::new(
+                name,
+                visits,
+                mean,
+                if discipline == "infinite" { Kind::Delay } else { Kind::Queue { servers } },
+            )
         };
         match self {
-            Self::One(server, service) => Ok(vec![station("server", 1.0, service.mean(), server)?]),
-            Self::Network(stations) => {
-                stations.iter().map(|s| station(&s.name, s.visits, s.server.service.mean(), &s.server)).collect()
+            Self::One(server, service) => {
+                Ok(vec![station("server", 1.0, service.mean(), server.servers, &server.discipline)?])
+            }
+            Self::Network(nodes) => {
+                nodes.iter().map(|n| station(&n.name, n.visits, n.service.mean(), n.servers, &n.discipline)).collect()
             }
         }
     }
@@ -260,6 +269,31 @@ impl<'a> Servers<'a> {
             )
         })
     }
+}
+
+/// A server and the stations after it as a network, numbered in the order of the way.
+fn in_series(server: &Server, requests: &[workload::Request]) -> Result<Vec<Node>, Error> {
+    if server.room.is_some() || requests.iter().any(|request| request.service.is_some()) {
+        return Err(Error::Refused(
+            "no closed form: limited room, or requests with service of their own, before further stations; simulate"
+                .into(),
+        ));
+    }
+    let first = Node {
+        name: "server".to_owned(),
+        servers: server.servers,
+        discipline: server.discipline.clone(),
+        service: server.service.clone(),
+        visits: 1.0,
+    };
+    let further = server.then.iter().enumerate().map(|(i, station)| Node {
+        name: format!("then {}", i + 1),
+        servers: station.servers,
+        discipline: station.discipline.clone(),
+        service: station.service.clone(),
+        visits: f64::from(station.visits),
+    });
+    Ok(std::iter::once(first).chain(further).collect())
 }
 
 /// Answers a workload, at its own rate or think time or at that of a given load.
@@ -310,7 +344,7 @@ pub fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result
 /// Wrong numbers, an open load of 1 or more, or a discipline that does not exist.
 pub fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
     let Finding { model, known, assumption } = match servers {
-        Servers::Network(stations) => network::solve(system, stations)?,
+        Servers::Network(nodes) => network::solve(system, nodes)?,
         Servers::One(server, service) => {
             service::check(&server.discipline)?;
             match system {

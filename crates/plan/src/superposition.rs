@@ -20,7 +20,7 @@ use crate::moments::{longer, partial};
 /// uniform(0, 2Z), sqrt((N-1)/(N+1)) for a constant, 1 for an exponential law.
 ///
 /// # Errors
-/// No users, or an interval law whose variance is infinite and one user.
+/// No users.
 pub fn cov(interval: &Law, users: u64) -> Result<f64, Error> {
     let n = some("the number of users", users)?;
     let mean = interval.mean();

@@ -154,7 +154,7 @@ fn a_wrong_question_is_refused_in_one_line() {
         phases::solve(&law("lognormal:1s,2"), 10, 1.0).unwrap_err(),
         priority::preemptive(1.0, 1.0, 2.0, 10, 1.0).unwrap_err(),
         priority::preemptive(0.5, 1.0, 2.0, 100_000, 1.0).unwrap_err(),
-        multiclass::exact(&[], &[false], 10).unwrap_err(),
+        multiclass::exact(&[], 10).unwrap_err(),
         Wanted::new(-1.0, 1.0).unwrap_err(),
         Wanted::new(1.0, 1.0).unwrap().with_rort(1.0).unwrap_err(),
         Traffic::new(1.0, 1.0, 1, 0).unwrap_err(),
@@ -171,15 +171,14 @@ fn beyond_its_budget_the_exact_solver_refuses_and_the_approximation_is_near() {
     let class =
         |users, think, demands: [f64; 2]| Class { name: String::new(), users, think, demands: demands.to_vec() };
     let classes = [class(40, 4.0, [0.05, 0.04]), class(20, 6.0, [0.01, 0.08])];
-    let queues = [false, false];
-    assert_eq!(multiclass::exact(&classes, &queues, 860), Err(Error::Budget { states: 861.0, budget: 860 }));
-    let exact = multiclass::exact(&classes, &queues, 861).unwrap();
-    let approximate = multiclass::schweitzer(&classes, &queues, 1e-10).unwrap();
+    assert_eq!(multiclass::exact(&classes, 860), Err(Error::Budget { states: 861.0, budget: 860 }));
+    let exact = multiclass::exact(&classes, 861).unwrap();
+    let approximate = multiclass::schweitzer(&classes, 1e-10).unwrap();
     for c in 0..2 {
         near(approximate.throughput[c], exact.throughput[c], 0.05);
     }
     // One class is the one-class solver.
-    let alone = multiclass::exact(&classes[..1], &queues, 1000).unwrap();
+    let alone = multiclass::exact(&classes[..1], 1000).unwrap();
     let stations = [0.05, 0.04].map(|d| Station::queue("", d).unwrap());
     near(alone.throughput[0], mva::solve(&stations, 40, 4.0).unwrap().throughput, 1e-12);
 }

@@ -39,13 +39,12 @@ impl FromStr for Class {
 /// Exactly within the budget; beyond it by Bard-Schweitzer, with its error measured on the same mix of fewer users.
 pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exit, Failure> {
     let classes: Vec<multiclass::Class> = classes.iter().map(|class| class.0.clone()).collect();
-    let queues = vec![false; classes[0].demands.len()];
-    let (solution, method, assumption) = match multiclass::exact(&classes, &queues, budget) {
+    let (solution, method, assumption) = match multiclass::exact(&classes, budget) {
         Ok(exact) => (exact, "exact mean value analysis", "product form at single-server stations".to_owned()),
         Err(Error::Budget { .. }) => {
-            let approximate = |classes: &[multiclass::Class]| multiclass::schweitzer(classes, &queues, 1e-10);
+            let approximate = |classes: &[multiclass::Class]| multiclass::schweitzer(classes, 1e-10);
             let fewer = scaled(&classes, budget);
-            let error = worst(&approximate(&fewer)?, &multiclass::exact(&fewer, &queues, budget)?);
+            let error = worst(&approximate(&fewer)?, &multiclass::exact(&fewer, budget)?);
             let sizes: Vec<String> = fewer.iter().map(|c| c.users.to_string()).collect();
             let assumption = format!(
                 "approximate: the exact solution is beyond the budget of {budget} states; with {} users of the same classes \

@@ -12,6 +12,7 @@ use super::figures::{figure, percent, rate, time};
 use super::script::{Plan, Tool};
 use super::{per_second, print_json, seconds, share, users};
 use crate::exit::{Exit, Failure};
+use crate::file;
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -288,10 +289,8 @@ impl Answer<'_> {
     }
 }
 
-/// The workload in a file, with the files it names read from beside it.
+/// The workload in a file.
 pub(super) fn read_workload(path: &Path) -> Result<Workload, Failure> {
-    let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
-    let text = read(path).map_err(Failure::input)?;
-    let beside = |name: &str| read(&path.parent().unwrap_or(Path::new("")).join(name));
-    Workload::parse(&text, &path.display().to_string(), &beside).map_err(Failure::input)
+    let files = file::beside(Some(path));
+    Workload::parse(&file::text(path)?, &path.display().to_string(), &files).map_err(Failure::input)
 }

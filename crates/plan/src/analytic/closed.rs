@@ -24,7 +24,7 @@ pub(super) fn solve(
         let known = Known::at(mean, rate, rate * mean, "Little's law", "Little 1961");
         return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
     }
-    if server.room.is_some_and(|room| room < users) {
+    if server.room.is_some_and(|room| u64::from(room) < users) {
         return Ok(Finding::none(model, "limited room in a closed system"));
     }
     let insensitive = discipline == "ps" || (discipline == "lcfs-preemptive" && m == 1);

@@ -1,30 +1,30 @@
 //! Several stations, where they have product form.
 
 use offered_model::law::Shape;
-use offered_model::workload;
+use offered_model::workload::Node;
 
 use super::{Finding, Known, System};
 use crate::closed::mva;
 use crate::{Error, Kind, Station, jackson};
 
 /// A network in front of any of the system models.
-pub(super) fn solve(system: System, stations: &[workload::Station]) -> Result<Finding, Error> {
+pub(super) fn solve(system: System, nodes: &[Node]) -> Result<Finding, Error> {
     let name = match system {
         System::Open { .. } => "open network",
         System::PartlyOpen { .. } => "partly-open network",
         System::Closed { .. } => "closed network",
     };
-    let mut network = Vec::with_capacity(stations.len());
-    for station in stations {
-        super::service::check(&station.server.discipline)?;
-        match product_form(station)? {
+    let mut network = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        super::service::check(&node.discipline)?;
+        match product_form(node)? {
             Some(station) => network.push(station),
             None => {
                 return Ok(Finding::none(
                     name,
                     format!(
                         "station `{}` is {} with a service law that has no product form",
-                        station.name, station.server.discipline
+                        node.name, node.discipline
                     ),
                 ));
             }
@@ -52,15 +52,15 @@ pub(super) fn solve(system: System, stations: &[workload::Station]) -> Result<Fi
 }
 
 /// The station as the solvers want it, if it has product form.
-fn product_form(station: &workload::Station) -> Result<Option<Station>, Error> {
-    let server = &station.server;
-    let exponential = matches!(server.service.shape(), Shape::Exponential(_));
-    let kind = match server.discipline.as_str() {
+fn product_form(node: &Node) -> Result<Option<Station>, Error> {
+    let exponential = matches!(node.service.shape(), Shape::Exponential(_));
+    let queue = Kind::Queue { servers: node.servers };
+    let kind = match node.discipline.as_str() {
         "infinite" => Kind::Delay,
-        "ps" => Kind::Queue { servers: server.servers },
-        "lcfs-preemptive" if server.servers == 1 || exponential => Kind::Queue { servers: server.servers },
-        "fcfs" | "lcfs" if exponential => Kind::Queue { servers: server.servers },
+        "ps" => queue,
+        "lcfs-preemptive" if node.servers == 1 || exponential => queue,
+        "fcfs" | "lcfs" if exponential => queue,
         _ => return Ok(None),
     };
-    Station::new(station.name.as_str(), station.visits, server.service.mean(), kind).map(Some)
+    Station::new(node.name.as_str(), node.visits, node.service.mean(), kind).map(Some)
 }

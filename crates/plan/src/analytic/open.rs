@@ -25,7 +25,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
         return Ok(Finding::known("M/G/infinity", known, "a server for every request: nobody waits"));
     }
     if let Some(room) = server.room {
-        return limited(rate, room, server, service);
+        return limited(rate, u64::from(room), server, service);
     }
     below_one(load)?;
     let known = |response: f64, method, source| Known::at(response, rate, load, method, source);

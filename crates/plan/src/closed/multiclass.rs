@@ -1,7 +1,7 @@
 //! Networks with several classes of users, each with its own think time and its own demands.
 //!
 //! Product form needs, at an FCFS station, the same service law for every class; under processor sharing anything goes
-//! (BCMP 1975). Stations are single servers and delays.
+//! (BCMP 1975). Stations are single servers; a delay is part of the think time.
 
 use crate::Error;
 use crate::error::{not_negative, positive, some};
@@ -37,12 +37,10 @@ impl Solution {
 
 /// The exact solution by the vector recursion of Reiser and Lavenberg (1980), within a budget of `budget` population vectors.
 ///
-/// `delay[k]` says whether station k is a delay; the others are single servers.
-///
 /// # Errors
-/// No classes, a class of no users or of other than `delay.len()` demands, times below zero, or more than `budget` vectors.
-pub fn exact(classes: &[Class], delay: &[bool], budget: usize) -> Result<Solution, Error> {
-    check(classes, delay)?;
+/// No classes, a class of no users, unlike numbers of demands, times below zero, or more than `budget` vectors.
+pub fn exact(classes: &[Class], budget: usize) -> Result<Solution, Error> {
+    let stations = check(classes)?;
     let states: f64 = classes.iter().map(|c| c.users as f64 + 1.0).product();
     if states > budget as f64 {
         return Err(Error::Budget { states, budget });
@@ -56,7 +54,6 @@ pub fn exact(classes: &[Class], delay: &[bool], budget: usize) -> Result<Solutio
             Some(stride)
         })
         .collect();
-    let stations = delay.len();
     let mut queue = vec![0.0; states as usize * stations];
     let mut solution = Solution { throughput: vec![0.0; classes.len()], residence: vec![vec![]; classes.len()] };
     for state in 1..states as usize {
@@ -66,7 +63,7 @@ pub fn exact(classes: &[Class], delay: &[bool], budget: usize) -> Result<Solutio
                 continue;
             }
             let seen = &queue[(state - stride[c]) * stations..][..stations];
-            let residence = residence(class, delay, seen);
+            let residence = residence(class, seen);
             let throughput = n as f64 / (class.think + residence.iter().sum::<f64>());
             for (k, r) in residence.iter().enumerate() {
                 queue[state * stations + k] += throughput * r;
@@ -81,11 +78,10 @@ pub fn exact(classes: &[Class], delay: &[bool], budget: usize) -> Result<Solutio
 ///
 /// # Errors
 /// As [`exact`], without the budget; also an iteration that does not settle.
-pub fn schweitzer(classes: &[Class], delay: &[bool], tolerance: f64) -> Result<Solution, Error> {
+pub fn schweitzer(classes: &[Class], tolerance: f64) -> Result<Solution, Error> {
     const MOST_STEPS: usize = 100_000;
-    check(classes, delay)?;
+    let stations = check(classes)?;
     positive("the tolerance", tolerance)?;
-    let stations = delay.len();
     let mut queue: Vec<Vec<f64>> = classes.iter().map(|c| vec![c.users as f64 / stations as f64; stations]).collect();
     for _ in 0..MOST_STEPS {
         let mut solution = Solution { throughput: vec![], residence: vec![] };
@@ -94,7 +90,7 @@ pub fn schweitzer(classes: &[Class], delay: &[bool], tolerance: f64) -> Result<S
             let seen: Vec<f64> = (0..stations)
                 .map(|k| queue.iter().enumerate().map(|(o, q)| if o == c { q[k] * (n - 1.0) / n } else { q[k] }).sum())
                 .collect();
-            let residence = residence(class, delay, &seen);
+            let residence = residence(class, &seen);
             solution.throughput.push(n / (class.think + residence.iter().sum::<f64>()));
             solution.residence.push(residence);
         }
@@ -113,28 +109,23 @@ pub fn schweitzer(classes: &[Class], delay: &[bool], tolerance: f64) -> Result<S
     Err(Error::Unsettled { steps: MOST_STEPS, tolerance })
 }
 
-/// R = D (1 + Q seen) at a server, D at a delay.
-fn residence(class: &Class, delay: &[bool], seen: &[f64]) -> Vec<f64> {
-    let at = |k: usize| if delay[k] { class.demands[k] } else { class.demands[k] * (1.0 + seen[k]) };
-    (0..delay.len()).map(at).collect()
+/// R = D (1 + Q seen).
+fn residence(class: &Class, seen: &[f64]) -> Vec<f64> {
+    class.demands.iter().zip(seen).map(|(demand, queue)| demand * (1.0 + queue)).collect()
 }
 
-fn check(classes: &[Class], delay: &[bool]) -> Result<(), Error> {
-    if classes.is_empty() {
-        return Err(Error::Empty { what: "classes" });
-    }
-    if delay.is_empty() {
-        return Err(Error::Empty { what: "stations" });
-    }
+/// The number of stations, where the question makes sense.
+fn check(classes: &[Class]) -> Result<usize, Error> {
+    let stations = classes.first().ok_or(Error::Empty { what: "classes" })?.demands.len();
     for class in classes {
         some("the number of users of a class", class.users)?;
         not_negative("the think time of a class", class.think)?;
-        if class.demands.len() != delay.len() {
+        if class.demands.len() != stations {
             return Err(Error::Refused(format!(
                 "class `{}` has {} demands for {} stations; give one for each, 0 where it never goes",
                 class.name,
                 class.demands.len(),
-                delay.len()
+                stations
             )));
         }
         for demand in &class.demands {
@@ -142,5 +133,5 @@ fn check(classes: &[Class], delay: &[bool]) -> Result<(), Error> {
         }
         positive("the total demand of a class", class.demands.iter().sum())?;
     }
-    Ok(())
+    Ok(stations)
 }
