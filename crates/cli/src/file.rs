@@ -1,6 +1,11 @@
 //! Text files, read with errors that name them.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use offered_simulate::swf::Swf;
 
 use crate::exit::Failure;
 
@@ -13,5 +18,24 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 /// Reads the files that a workload names, which stand beside it.
 pub(crate) fn beside(workload: Option<&Path>) -> impl Fn(&str) -> Result<String, String> {
     let folder = workload.and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
-    move |name| std::fs::read_to_string(folder.join(name)).map_err(|why| why.to_string())
+    move |name| named(&folder.join(name), name)
+}
+
+/// The text of a file that a workload names, unzipped; of a log in Standard Workload Format (`.swf`), its run times.
+fn named(path: &Path, name: &str) -> Result<String, String> {
+    let file = BufReader::new(File::open(path).map_err(|why| why.to_string())?);
+    let kind = name.to_ascii_lowercase();
+    let (plain, zipped) = kind.strip_suffix(".gz").map_or((kind.as_str(), false), |plain| (plain, true));
+    let mut content: Box<dyn BufRead> =
+        if zipped { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
+    if plain.strip_suffix(".swf").is_none() {
+        let mut text = String::new();
+        content.read_to_string(&mut text).map_err(|why| why.to_string())?;
+        return Ok(text);
+    }
+    let swf = Swf::read(name, content).map_err(|wrong| wrong.to_string())?;
+    if !swf.broken.is_empty() {
+        eprintln!("warning: {} lines of {name} are broken and left out; the first: {}", swf.broken.len(), swf.broken[0]);
+    }
+    Ok(swf.run_times.iter().map(f64::to_string).collect::<Vec<_>>().join("\n"))
 }

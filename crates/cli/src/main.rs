@@ -11,6 +11,7 @@ mod plan;
 mod run;
 mod serve;
 mod signals;
+mod simulate;
 mod table;
 mod verify;
 
@@ -33,6 +34,7 @@ enum Verb {
     /// The arithmetic of a load test before it is run
     #[command(subcommand)]
     Plan(plan::Question),
+    Simulate(simulate::Args),
     Run(Box<run::Args>),
     Verify(verify::Args),
     Export(export::Args),
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
     };
     let done: Result<Exit, Failure> = match cli.verb {
         Verb::Plan(question) => plan::run(question),
+        Verb::Simulate(args) => simulate::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),

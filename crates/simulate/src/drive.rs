@@ -49,9 +49,10 @@ impl Demands {
         self.mean
     }
 
-    /// C2 over all requests.
+    /// C2 over all requests, to nine digits after the point.
     pub fn scv(&self) -> f64 {
-        (self.second_moment / (self.mean * self.mean) - 1.0).max(0.0)
+        let scv = self.second_moment / (self.mean * self.mean) - 1.0;
+        (scv.max(0.0) * 1e9).round() / 1e9
     }
 
     /// The laws as the workload file writes them, once each.
@@ -80,8 +81,8 @@ pub struct Served<D> {
     discipline: D,
     /// Room for so many in the system, those being served included.
     room: usize,
-    /// The launches inside; a job's id is its place.
-    inside: Vec<Option<Launch>>,
+    /// The launches inside and their classes; a job's id is its place.
+    inside: Vec<Option<(Launch, u16)>>,
     free: Vec<usize>,
 }
 
@@ -92,20 +93,20 @@ impl<D: Discipline> Served<D> {
         Self { discipline, room, inside: Vec::new(), free: Vec::new() }
     }
 
-    /// The launches that have not been finished.
-    pub fn unfinished(&self) -> impl Iterator<Item = Launch> + '_ {
+    /// The launches that have not been finished, with their classes.
+    pub fn unfinished(&self) -> impl Iterator<Item = (Launch, u16)> + '_ {
         self.inside.iter().flatten().copied()
     }
 
     /// A place for a launch; `None` when there is no room.
     #[inline]
-    fn admit(&mut self, launch: Launch) -> Option<usize> {
+    fn admit(&mut self, launch: Launch, class: u16) -> Option<usize> {
         if let Some(place) = self.free.pop() {
-            self.inside[place] = Some(launch);
+            self.inside[place] = Some((launch, class));
             return Some(place);
         }
         (self.inside.len() < self.room).then(|| {
-            self.inside.push(Some(launch));
+            self.inside.push(Some((launch, class)));
             self.inside.len() - 1
         })
     }
@@ -113,7 +114,7 @@ impl<D: Discipline> Served<D> {
     #[inline]
     fn dismiss(&mut self, job: &Job) -> Option<Launch> {
         self.free.push(job.id as usize);
-        self.inside[job.id as usize].take()
+        Some(self.inside[job.id as usize].take()?.0)
     }
 }
 
@@ -125,6 +126,10 @@ pub trait Sink {
     fn refused(&mut self, launch: Launch, class: u16);
     /// A launch is finished; [`ControlFlow::Break`] stops the simulation, which can be taken up again.
     fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()>;
+    /// The simulation has ended at `now`, before this launch was finished.
+    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+        let _ = (now, launch, class);
+    }
 }
 
 /// Nobody: looks at nothing.
@@ -155,6 +160,11 @@ impl<A: Sink, B: Sink> Sink for (&mut A, &mut B) {
         let (first, second) = (self.0.completed(now, launch, job), self.1.completed(now, launch, job));
         if first.is_break() { first } else { second }
     }
+
+    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+        self.0.cut(now, launch, class);
+        self.1.cut(now, launch, class);
+    }
 }
 
 /// Runs until the agenda and the server are empty, or the sink has seen enough.
@@ -169,7 +179,7 @@ pub fn drive<D: Discipline, S: Sink>(agenda: &mut Agenda, server: &mut Served<D>
         if let Some(launch) = before.and_then(|before| agenda.due(before)) {
             let now = launch.intended;
             let (class, size) = demands.of(launch);
-            if let Some(place) = server.admit(launch) {
+            if let Some(place) = server.admit(launch, class) {
                 server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now });
                 sink.arrived(now);
             } else {

@@ -13,6 +13,7 @@ mod modelled;
 pub mod policy;
 mod simulation;
 pub mod statistics;
+pub mod swf;
 
 pub use discipline::{Discipline, Job};
 pub use modelled::Modelled;

@@ -155,8 +155,9 @@ impl<S: Sink> Use for Run<'_, S> {
             };
             let completed = statistics.completed();
             if precise || completed >= MOST || completed == before {
-                let ages = ages(&served, statistics.now());
-                return Ok((summary, ages));
+                let now = statistics.now();
+                served.unfinished().for_each(|(launch, class)| also.cut(now, launch, class));
+                return Ok((summary, ages(&served, now)));
             }
             statistics.go_on_until(completed + completed / 2);
         }
@@ -165,7 +166,7 @@ impl<S: Sink> Use for Run<'_, S> {
 
 /// The largest and the mean time since arrival of the jobs inside, in seconds.
 fn ages<D: Discipline>(served: &Served<D>, now: Nanos) -> Ages {
-    let ages: Vec<f64> = served.unfinished().map(|launch| now.since(launch.intended).as_secs_f64()).collect();
+    let ages: Vec<f64> = served.unfinished().map(|(launch, _)| now.since(launch.intended).as_secs_f64()).collect();
     let oldest = ages.iter().copied().reduce(f64::max)?;
     Some((oldest, ages.iter().sum::<f64>() / ages.len() as f64))
 }

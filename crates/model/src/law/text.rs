@@ -35,7 +35,9 @@ impl fmt::Display for Law {
             Shape::Exponential(_) => write!(f, "{{ exponential = {mean} }}"),
             Shape::Gamma { shape, .. } => write!(f, "{{ gamma = {{ mean = {mean}, scv = {} }} }}", 1.0 / shape),
             Shape::Hyperexponential { p, .. } => {
-                write!(f, "{{ hyperexponential = {{ mean = {mean}, scv = {}, p = {p} }} }}", self.scv())
+                // The scv is computed from the phases; nine digits are what was written.
+                let scv = libm::round(self.scv() * 1e9) / 1e9;
+                write!(f, "{{ hyperexponential = {{ mean = {mean}, scv = {scv}, p = {p} }} }}")
             }
             Shape::Lognormal { .. } => write!(f, "{{ lognormal = {{ mean = {mean}, scv = {} }} }}", self.scv()),
             Shape::Weibull { shape, .. } => write!(f, "{{ weibull = {{ mean = {mean}, shape = {shape} }} }}"),

@@ -1,0 +1,90 @@
+//! A simulation that leaves a run directory behind, as a real run does.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use offered_model::{Event, Launch, Nanos, Outcome};
+use offered_simulate::drive::Sink;
+use offered_simulate::{Answer, Job, Stop, simulate};
+use offered_store::{Error, Writer};
+use serde_json::json;
+
+use super::input::Input;
+use super::sweep::Point;
+use super::{at, json};
+use crate::exit::Failure;
+
+/// Simulates, and writes every launch as an event.
+pub(super) fn run(point: &Point, input: &Input, load: Option<f64>, stop: Stop, out: &Path) -> Result<Answer, Failure> {
+    let workload = at(point, load, stop)?;
+    let writer = Writer::create(out, &input.text, workload.labels()).map_err(Failure::stopped)?;
+    let mut tape = Tape { writer, batch: Vec::new(), failed: None };
+    let answer = simulate(&workload, stop, &mut tape)?;
+    let run = json!({
+        "schema": "offered.run/1",
+        "verb": "simulate",
+        "version": env!("CARGO_PKG_VERSION"),
+        "seed": workload.seed.0,
+        "clock": "virtual",
+        "load": load,
+        "summary": json::Outcome::new(&[], &answer),
+    });
+    tape.finish(&run).map_err(Failure::stopped)?;
+    Ok(answer)
+}
+
+/// Writes events as they come, some thousands at a time.
+struct Tape {
+    writer: Writer,
+    batch: Vec<Event>,
+    failed: Option<Error>,
+}
+
+const BATCH: usize = 10_000;
+
+impl Tape {
+    /// A launch that the server was given when it was meant to be.
+    fn push(&mut self, launch: Launch, class: u16, done: Nanos, outcome: Outcome) -> ControlFlow<()> {
+        let answered = outcome == Outcome::Ok;
+        self.batch.push(Event {
+            sent: Some(launch.intended),
+            first_byte: answered.then_some(done),
+            done: Some(done),
+            session: launch.session,
+            step: launch.step,
+            label: class,
+            outcome,
+            status: if answered { 200 } else { 0 },
+            ..Event::at(launch.intended)
+        });
+        if self.batch.len() < BATCH {
+            return ControlFlow::Continue(());
+        }
+        self.failed = self.writer.write(std::mem::take(&mut self.batch)).err();
+        if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn finish(mut self, run: &serde_json::Value) -> Result<(), Error> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.writer.write(self.batch).and_then(|()| self.writer.finish(run)),
+        }
+    }
+}
+
+impl Sink for Tape {
+    fn arrived(&mut self, _: Nanos) {}
+
+    fn refused(&mut self, launch: Launch, class: u16) {
+        // A failure is kept, and stops the simulation at the next completion.
+        let _ = self.push(launch, class, launch.intended, Outcome::Refused);
+    }
+
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()> {
+        self.push(launch, job.class, now, Outcome::Ok)
+    }
+
+    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+        let _ = self.push(launch, class, now, Outcome::Cut);
+    }
+}

@@ -1,0 +1,245 @@
+//! Sweeps: the workload file with fields changed, once for every combination of values.
+
+use std::str::FromStr;
+
+use offered_model::Workload;
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+use super::input::Input;
+use crate::exit::Failure;
+
+/// A field and the values it takes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sweep {
+    field: String,
+    values: Vec<String>,
+}
+
+/// `field=a,b,c` or `field=from..to:step`, both ends included.
+impl FromStr for Sweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| {
+            format!("`{text}` is not a sweep{why}; write for example load=0.1..0.9:0.1 or discipline=fcfs,ps")
+        };
+        let (field, values) = text.split_once('=').ok_or_else(|| wrong(""))?;
+        let range = values.split_once("..").and_then(|(from, rest)| Some((from, rest.split_once(':')?)));
+        let values: Vec<String> = match range {
+            Some((from, (to, step))) => {
+                let number =
+                    |text: &str| text.parse::<f64>().map_err(|_| wrong(&format!(" (`{text}` is not a number)")));
+                let (from, to, step) = (number(from)?, number(to)?, number(step)?);
+                let steps = (to - from) / step;
+                if !(0.0..=1e6).contains(&steps) {
+                    return Err(wrong(" (the step does not lead from the first value to the last)"));
+                }
+                // Rounded, since 0.1 + 2 * 0.1 is not 0.3.
+                let value = |i: u32| format!("{:.9}", from + f64::from(i) * step);
+                let bare = |text: String| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+                (0..=(steps + 1e-9) as u32).map(|i| bare(value(i))).collect()
+            }
+            None => values.split(',').map(|value| value.trim().to_owned()).collect(),
+        };
+        if field.is_empty() || values.iter().any(String::is_empty) {
+            return Err(wrong(""));
+        }
+        Ok(Self { field: field.trim().to_owned(), values })
+    }
+}
+
+/// One combination of values.
+pub(super) struct Point {
+    /// Its place in the order of the sweep.
+    pub(super) place: usize,
+    /// Fields and values.
+    pub(super) values: Vec<(String, String)>,
+    /// The workload with these values.
+    pub(super) workload: Workload,
+    /// The load, where it is swept.
+    pub(super) load: Option<f64>,
+}
+
+impl Point {
+    /// `load=0.5 discipline=ps`; empty without sweeps.
+    pub(super) fn name(&self) -> String {
+        self.values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// All combinations, the last sweep changing fastest.
+pub(super) fn points(input: &Input, sweeps: &[Sweep]) -> Result<Vec<Point>, Failure> {
+    let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    for Sweep { field, values } in sweeps {
+        let longer = |one: &Vec<(String, String)>, value: &String| {
+            let mut one = one.clone();
+            one.push((field.clone(), value.clone()));
+            one
+        };
+        combinations = combinations.iter().flat_map(|one| values.iter().map(move |value| longer(one, value))).collect();
+    }
+    combinations.into_iter().enumerate().map(|(place, values)| point(input, place, values)).collect()
+}
+
+fn point(input: &Input, place: usize, values: Vec<(String, String)>) -> Result<Point, Failure> {
+    let mut load = None;
+    if values.is_empty() {
+        return Ok(Point { place, values, workload: input.parse(&input.text)?, load });
+    }
+    // The file's own mistakes first, with their lines.
+    input.parse(&input.text)?;
+    let mut document: DocumentMut = input.text.parse().map_err(Failure::input)?;
+    for (field, value) in &values {
+        if field == "load" {
+            load = Some(value.parse().map_err(|_| Failure::input(format!("load={value}: `{value}` is not a number")))?);
+        } else {
+            set(&mut document, field, value).map_err(|why| Failure::input(format!("{field}={value}: {why}")))?;
+        }
+    }
+    let workload = input.parse(&document.to_string())?;
+    Ok(Point { place, values, workload, load })
+}
+
+/// Changes one field of the file, by its short name or by its path.
+fn set(document: &mut DocumentMut, field: &str, value: &str) -> Result<(), String> {
+    let number = || value.parse::<f64>().map_err(|_| format!("`{value}` is not a number"));
+    match field {
+        "discipline" => put(table(document, "server")?, "discipline", Value::from(value)),
+        "scv" => {
+            let server = table(document, "server")?;
+            let mean = mean_of(server.get("service"))?;
+            let scv = number()?;
+            let law = if scv < 1.0 { "gamma" } else { "hyperexponential" };
+            let mut inner = InlineTable::new();
+            inner.insert("mean", Value::from(mean));
+            inner.insert("scv", Value::from(scv));
+            put(server, "service", one_key(law, Value::InlineTable(inner)));
+        }
+        "users" => put(model(document, &["closed"])?, "users", Value::from(number()? as i64)),
+        "rate" => put(model(document, &["open", "partly_open"])?, "rate", Value::from(value)),
+        "think" => {
+            let sessions = model(document, &["closed", "partly_open"])?;
+            let law = sessions.get("think").and_then(Item::as_table_like).and_then(|law| law.iter().next());
+            let name = match law {
+                Some((name, item)) if item.is_str() => name.to_owned(),
+                Some((name, _)) => return Err(format!("the think law {name} has more than a mean; sweep its path")),
+                None => "exponential".to_owned(),
+            };
+            put(sessions, "think", one_key(&name, Value::from(value)));
+        }
+        "session_length" => {
+            let sessions = model(document, &["partly_open"])?;
+            sessions.remove("stay");
+            put(sessions, "length", one_key("mean", Value::from(number()?)));
+        }
+        path => at_path(document, path, value)?,
+    }
+    Ok(())
+}
+
+fn put(table: &mut dyn TableLike, key: &str, value: Value) {
+    table.insert(key, Item::Value(value));
+}
+
+fn one_key(key: &str, value: Value) -> Value {
+    let mut table = InlineTable::new();
+    table.insert(key, value);
+    Value::InlineTable(table)
+}
+
+fn table<'d>(document: &'d mut DocumentMut, key: &str) -> Result<&'d mut dyn TableLike, String> {
+    document.get_mut(key).and_then(Item::as_table_like_mut).ok_or_else(|| format!("the workload has no [{key}]"))
+}
+
+/// The one of `models` that the workload has.
+fn model<'d>(document: &'d mut DocumentMut, models: &[&str]) -> Result<&'d mut dyn TableLike, String> {
+    let missing = || format!("the workload's arrivals are not {}", models.join(" or "));
+    let arrivals = table(document, "arrivals")?;
+    let name = models.iter().find(|name| arrivals.contains_key(name)).ok_or_else(missing)?;
+    arrivals.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(missing)
+}
+
+/// The mean of a law as the file writes it, a text such as `"10ms"`.
+fn mean_of(law: Option<&Item>) -> Result<String, String> {
+    let law = law.and_then(Item::as_table_like).and_then(|law| law.iter().next()).map(|(_, inner)| inner);
+    let mean = law.and_then(|inner| inner.as_str().or_else(|| inner.as_table_like()?.get("mean")?.as_str()));
+    mean.map(str::to_owned)
+        .ok_or_else(|| "the service law is not given by its mean, so its scv cannot be set".to_owned())
+}
+
+/// Changes `server.servers`, `request.0.weight` and the like; the last key may be new, the way to it not.
+fn at_path(document: &mut DocumentMut, path: &str, value: &str) -> Result<(), String> {
+    let mut keys: Vec<&str> = path.split('.').collect();
+    let last = keys.pop().unwrap_or_default();
+    let mut at: &mut dyn TableLike = document.as_table_mut();
+    let mut keys = keys.into_iter();
+    while let Some(key) = keys.next() {
+        let missing = || format!("the workload has no `{key}` on the way to {path}");
+        let item = at.get_mut(key).ok_or_else(missing)?;
+        at = if item.is_array_of_tables() {
+            let index = keys.next().and_then(|index| index.parse::<usize>().ok());
+            let found: Option<&mut Table> = index.and_then(|i| item.as_array_of_tables_mut()?.get_mut(i));
+            found.ok_or_else(|| format!("`{key}` is a list; write {key}.0 for its first"))?
+        } else {
+            item.as_table_like_mut().ok_or_else(missing)?
+        };
+    }
+    let value = value.parse::<Value>().unwrap_or_else(|_| Value::from(value));
+    put(at, last, value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(text: &str, field: &str, value: &str) -> Result<String, String> {
+        let mut document: DocumentMut = text.parse().unwrap();
+        set(&mut document, field, value)?;
+        Ok(document.to_string())
+    }
+
+    #[test]
+    fn ranges_include_both_ends_and_are_round() {
+        let values = |text: &str| text.parse::<Sweep>().unwrap().values;
+        assert_eq!(values("load=0.1..0.95:0.05").len(), 18);
+        assert_eq!(values("load=0.1..0.4:0.1"), ["0.1", "0.2", "0.3", "0.4"]);
+        assert_eq!(values("users=10..30:10"), ["10", "20", "30"]);
+        assert_eq!(values("think=1ms, 10ms"), ["1ms", "10ms"]);
+        for text in ["load", "=1", "load=", "load=1..0:0.1", "load=0..1:0", "load=a..b:c", "load=1,,2"] {
+            assert!(text.parse::<Sweep>().unwrap_err().contains("is not a sweep"), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_names_change_what_they_say() {
+        let server = "[server]\nservice = { exponential = \"10ms\" }\n";
+        let closed = "arrivals.closed = { users = 3 }\n";
+        let partly = "arrivals.partly_open = { rate = \"3/s\", stay = 0.5, think = { constant = \"1s\" } }\n";
+        for (text, field, value, has) in [
+            (server, "scv", "8", "hyperexponential = { mean = \"10ms\", scv = 8.0 }"),
+            (server, "scv", "0.5", "gamma = { mean = \"10ms\", scv = 0.5 }"),
+            (server, "discipline", "srpt", "discipline = \"srpt\""),
+            (server, "server.servers", "4", "servers = 4"),
+            (closed, "users", "40", "users = 40"),
+            (closed, "think", "1s", "exponential = \"1s\""),
+            (partly, "think", "2s", "constant = \"2s\""),
+            (partly, "rate", "9/s", "rate = \"9/s\""),
+            (partly, "session_length", "5", "mean = 5.0"),
+            ("[[request]]\nget = \"/\"\n", "request.0.weight", "3", "weight = 3"),
+        ] {
+            let text = after(text, field, value).unwrap();
+            assert!(text.contains(has), "{field}={value}: {text}");
+        }
+        for (text, field, value, why) in [
+            (server, "users", "3", "[arrivals]"),
+            (closed, "rate", "3/s", "not open or partly_open"),
+            (closed, "users", "many", "not a number"),
+            (server, "a.b", "3", "no `a`"),
+            ("[server]\nservice = { uniform = [\"1s\", \"2s\"] }\n", "scv", "2", "not given by its mean"),
+        ] {
+            let error = after(text, field, value).unwrap_err();
+            assert!(error.contains(why), "{field}={value}: {error}");
+        }
+    }
+}

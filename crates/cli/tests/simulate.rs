@@ -1,0 +1,152 @@
+//! `offered simulate`, the whole program.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn offered(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).arg("simulate").args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+const OPEN: &str = "seed = 3\nduration = \"10m\"\n[arrivals]\nopen = { rate = \"50/s\" }\n[server]\ndiscipline = \"ps\"\nservice = { exponential = \"10ms\" }\n";
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn one_answer_is_a_small_table() {
+    let folder = folder(&[("w.toml", OPEN)]);
+    let output = offered(folder.path(), &["w.toml"]);
+    let table = text(&output.stdout);
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    for word in ["open, ps", "response, ms", "p99", "throughput, per s", "load reached", "E[N]/X"] {
+        assert!(table.contains(word), "{word} in\n{table}");
+    }
+    assert!(table.lines().count() < 16, "{table}");
+}
+
+#[test]
+fn a_sweep_gives_the_same_numbers_on_any_number_of_threads() {
+    let folder = folder(&[("w.toml", OPEN)]);
+    let sweep = |threads: &str| {
+        let args = ["w.toml", "--jobs", "2e4", "--json", "--threads", threads];
+        let sweeps = ["--sweep", "load=0.3..0.9:0.3", "--sweep", "discipline=fcfs,srpt", "--sweep", "scv=1,4"];
+        let output = offered(folder.path(), &[&args[..], &sweeps].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let one = sweep("1");
+    assert_eq!(one, sweep("4"));
+    let json: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(json["schema"], "offered.simulate/1");
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.len(), 12);
+    assert_eq!(results[7]["swept"], serde_json::json!({ "load": "0.6", "discipline": "srpt", "scv": "4" }));
+    for result in results {
+        let (asked, reached) = (result["load"].as_f64().unwrap(), result["load_reached"].as_f64().unwrap());
+        assert!((asked / reached - 1.0).abs() < 0.1, "{asked} {reached}");
+        for key in [
+            "model",
+            "discipline",
+            "users",
+            "stay",
+            "scv",
+            "jobs",
+            "slowdown",
+            "throughput_per_s",
+            "in_system",
+            "think_s",
+            "warnings",
+        ] {
+            assert!(result.get(key).is_some(), "{key} is missing");
+        }
+        for key in ["mean", "low", "high", "p50", "p90", "p95", "p99", "max"] {
+            assert!(result["response_s"][key].as_f64().unwrap() > 0.0, "{key}");
+        }
+    }
+}
+
+#[test]
+fn a_run_directory_is_left_like_a_real_runs() {
+    let folder = folder(&[("w.toml", OPEN)]);
+    let output = offered(folder.path(), &["w.toml", "--jobs", "5000", "--out", "run"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = folder.path().join("run");
+    let recording = offered_store::read(&run, &offered_store::ReadOptions::default()).unwrap();
+    let answered = recording.events.iter().filter(|e| e.outcome == offered_model::Outcome::Ok).count();
+    assert_eq!(answered, 5000);
+    assert!(recording.events.iter().all(|e| e.sent == Some(e.intended) && e.done >= e.sent));
+    assert_eq!(recording.notes, Vec::<String>::new());
+    assert_eq!(std::fs::read_to_string(run.join("workload.toml")).unwrap(), OPEN);
+    // A second run must not touch the first.
+    let output = offered(folder.path(), &["w.toml", "--out", "run"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("exists already"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_csv_has_a_row_per_result() {
+    let folder = folder(&[("w.toml", OPEN)]);
+    let args = ["w.toml", "--jobs", "5e3", "--csv", "t.csv", "--sweep", "discipline=fcfs,ps"];
+    assert_eq!(offered(folder.path(), &args).status.code(), Some(0));
+    let csv = std::fs::read_to_string(folder.path().join("t.csv")).unwrap();
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!(rows.len(), 3);
+    assert!(rows[0].starts_with("swept_discipline,model,discipline,") && rows[2].starts_with("ps,open,ps,"), "{csv}");
+    assert!(rows.iter().all(|row| row.split(',').count() >= rows[0].split(',').count()), "{csv}");
+}
+
+#[test]
+fn a_supercomputers_log_is_a_service_law_and_its_broken_lines_are_told() {
+    let job = "1 0 -1 60 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n";
+    let log = format!("; a log\n{job}{}broken\n", job.replace(" 60 ", " 20 "));
+    let workload = OPEN.replace("{ exponential = \"10ms\" }", "{ empirical = \"log.swf\" }");
+    let folder = folder(&[("w.toml", &workload), ("log.swf", &log)]);
+    let output = offered(folder.path(), &["w.toml", "--load", "0.5", "--jobs", "2e4", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("1 lines of log.swf are broken"), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["results"][0]["scv"], 0.25);
+}
+
+#[test]
+fn wrong_input_is_one_line_and_code_2() {
+    let folder = folder(&[
+        ("w.toml", OPEN),
+        ("fast.toml", &OPEN.replace("50/s", "150/s")),
+        ("nobody.toml", &OPEN.replace("open = { rate = \"50/s\" }", "closed = { users = 0 }")),
+        ("negative.toml", &OPEN.replace("10ms", "-10ms")),
+        (
+            "none.toml",
+            &OPEN
+                .replace("[server]", "[target]\nurl = \"http://127.0.0.1/\"\n[server]")
+                .replace("discipline = \"ps\"", "discipline = \"sptr\""),
+        ),
+    ]);
+    for (args, why) in [
+        (&["absent.toml"][..], "cannot read absent.toml"),
+        (&["fast.toml"], "the load is 1.500"),
+        (&["nobody.toml"], "nobody.toml:4: arrivals.closed.users: must be at least 1"),
+        (&["negative.toml"], "not a duration"),
+        (&["none.toml"], "`sptr` is no discipline"),
+        (&["w.toml", "--load", "1"], "without end"),
+        (&["w.toml", "--jobs", "100"], "too few for an interval"),
+        (&["w.toml", "--sweep", "discipline=pesjf"], "discipline=pesjf: the discipline pesjf goes by classes"),
+        (&["w.toml", "--sweep", "users=3"], "users=3: the workload's arrivals are not closed"),
+    ] {
+        let output = offered(folder.path(), args);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        assert!(error.starts_with("error: ") && error.lines().count() == 1 && error.contains(why), "{args:?}: {error}");
+    }
+}

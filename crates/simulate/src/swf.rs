@@ -1,0 +1,125 @@
+//! The Standard Workload Format: what supercomputers were given to do (Chapin et al. 1999; Feitelson's archive).
+//!
+//! A line is a job of 18 numbers: 2 is the submit time, 4 the run time, both in seconds; -1 means unknown; `;` begins a
+//! comment.
+
+use std::io::BufRead;
+
+use offered_model::Wrong;
+
+/// The run times of a log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Swf {
+    /// In seconds, in the order of the file; all above zero.
+    pub run_times: Vec<f64>,
+    /// Jobs that ran for no time, or for an unknown one.
+    pub without: u64,
+    /// Lines that are no jobs, as `file:line: why`.
+    pub broken: Vec<String>,
+}
+
+impl Swf {
+    /// Reads a log; `name` is for messages.
+    ///
+    /// # Errors
+    /// The file cannot be read to its end, or no line of it is a job with a run time.
+    pub fn read(name: &str, mut log: impl BufRead) -> Result<Self, Wrong> {
+        let mut swf = Self::default();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            match log.read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) => swf.line(name, number, &String::from_utf8_lossy(&line)),
+                Err(error) => return Err(Wrong::new(format!("{name}:{number}: cannot be read on: {error}"))),
+            }
+        }
+        if swf.run_times.is_empty() {
+            let first = swf.broken.first().map_or(String::new(), |first| format!("; {first}"));
+            return Err(Wrong::new(format!("{name} has no job with a run time, is it a log in SWF?{first}")));
+        }
+        Ok(swf)
+    }
+
+    fn line(&mut self, name: &str, number: u64, line: &str) {
+        let line = line.split(';').next().unwrap_or("").trim();
+        if line.is_empty() {
+            return;
+        }
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        match fields.get(3).map(|field| field.parse::<f64>()) {
+            Some(Ok(run)) if fields.len() == 18 && run.is_finite() && (run >= 0.0 || run == -1.0) => {
+                if run > 0.0 {
+                    self.run_times.push(run);
+                } else {
+                    self.without += 1;
+                }
+            }
+            Some(Ok(run)) if fields.len() == 18 => {
+                self.broken.push(format!("{name}:{number}: the run time {run} is neither a time nor -1"));
+            }
+            Some(Err(_)) if fields.len() == 18 => {
+                self.broken.push(format!("{name}:{number}: the run time `{}` is not a number", fields[3]));
+            }
+            _ => self.broken.push(format!("{name}:{number}: {} fields, a job has 18", fields.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const JOB: &str = "1 0 -1 1451 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1";
+
+    fn read(text: &str) -> Result<Swf, Wrong> {
+        Swf::read("log.swf", text.as_bytes())
+    }
+
+    #[test]
+    fn broken_lines_are_counted_and_named() {
+        let text = format!(
+            "; Version: 2.2\n{JOB}\n\n{}\n{}\n{}\n{}\nx\n{JOB}",
+            JOB.replace("1451", "0"),
+            JOB.replace("1451", "-1"),
+            JOB.replace("1451", "-7"),
+            JOB.replace("1451", "soon"),
+        );
+        let swf = read(&text).unwrap();
+        assert_eq!((swf.run_times, swf.without), (vec![1451.0, 1451.0], 2));
+        assert_eq!(
+            swf.broken,
+            [
+                "log.swf:6: the run time -7 is neither a time nor -1",
+                "log.swf:7: the run time `soon` is not a number",
+                "log.swf:8: 1 fields, a job has 18"
+            ]
+        );
+        assert!(read("hello\n").unwrap_err().to_string().contains("log.swf:1: 1 fields"));
+    }
+
+    #[test]
+    fn the_nasa_log_is_what_it_is_known_to_be() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/NASA-iPSC-1993-3.1-cln.swf.gz");
+        let Ok(file) = std::fs::File::open(path) else {
+            println!("skipped: {path} is absent");
+            return;
+        };
+        let log = std::io::BufReader::new(flate2::read::MultiGzDecoder::new(file));
+        let swf = Swf::read("nasa", log).unwrap();
+        assert_eq!((swf.run_times.len(), swf.run_times.len() as u64 + swf.without), (18_066, 18_239));
+        let law = offered_model::Law::empirical(swf.run_times).unwrap();
+        assert!((law.mean() - 772.0).abs() < 0.5 && (law.scv() - 11.98).abs() < 0.005, "{} {}", law.mean(), law.scv());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[0-9 .;x\n-]{0,200}") {
+            let lines = text.lines().count() as u64;
+            if let Ok(swf) = read(&text) {
+                prop_assert!(swf.run_times.len() as u64 + swf.without + swf.broken.len() as u64 <= lines);
+            }
+        }
+    }
+}
