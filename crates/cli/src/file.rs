@@ -35,7 +35,11 @@ fn named(path: &Path, name: &str) -> Result<String, String> {
     }
     let swf = Swf::read(name, content).map_err(|wrong| wrong.to_string())?;
     if !swf.broken.is_empty() {
-        eprintln!("warning: {} lines of {name} are broken and left out; the first: {}", swf.broken.len(), swf.broken[0]);
+        eprintln!(
+            "warning: {} lines of {name} are broken and left out; the first: {}",
+            swf.broken.len(),
+            swf.broken[0]
+        );
     }
     Ok(swf.run_times.iter().map(f64::to_string).collect::<Vec<_>>().join("\n"))
 }

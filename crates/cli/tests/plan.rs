@@ -53,17 +53,28 @@ const H2: &str = "[server]\nservice = { hyperexponential = { mean = \"10s\", scv
 #[test]
 fn the_paper_s_tables_and_figures_are_printed() {
     golden("emulate.txt", "emulate --rate 31.73/s --response 53ms --users 200");
-    golden("table-1a.txt", "table --stations 50ms,40ms,30ms --think 10s --users 100,200,400,600,800,1000 --method schweitzer");
+    golden(
+        "table-1a.txt",
+        "table --stations 50ms,40ms,30ms --think 10s --users 100,200,400,600,800,1000 --method schweitzer",
+    );
     golden("table-1a-exact.txt", "table --stations 50ms,40ms,30ms --think 10s --users 100,200,400,600,800,1000");
-    golden("table-1b.txt", "table --stations 50ms,40ms,30ms --ratio 20/s --users 100,200,400,600,800,1000 --method schweitzer");
+    golden(
+        "table-1b.txt",
+        "table --stations 50ms,40ms,30ms --ratio 20/s --users 100,200,400,600,800,1000 --method schweitzer",
+    );
     golden("curve.txt", "table --stations 50ms,40ms,30ms --think 10s --users 500 --curve");
-    golden("table-4.txt", "web-users --rate 159.16/s --response 253.38ms --think 10s,20s,30s,40s,50s --pages 9 --objects 15");
+    golden(
+        "table-4.txt",
+        "web-users --rate 159.16/s --response 253.38ms --think 10s,20s,30s,40s,50s --pages 9 --objects 15",
+    );
 }
 
 #[test]
 fn the_scripts_for_other_tools_are_written() {
     for tool in ["jmeter", "k6", "locust", "gatling", "wrk2"] {
-        let args = format!("emulate --rate 31.73/s --response 53ms --users 200 --url http://127.0.0.1:8080/Home.aspx --for {tool}");
+        let args = format!(
+            "emulate --rate 31.73/s --response 53ms --users 200 --url http://127.0.0.1:8080/Home.aspx --for {tool}"
+        );
         golden(&format!("script.{tool}"), &args);
         let script = done(&args);
         assert!(script.contains("127.0.0.1") && script.contains("200 users who think 6.303 s"), "{tool}: {script}");
@@ -102,7 +113,9 @@ fn the_json_is_what_the_documentation_says() {
     assert!((web["rows"][0]["web_users"].as_f64().unwrap() - 979.156_776).abs() < 1e-5);
     assert!(web["concurrency_pages"].is_number() && web["rows"][0]["think_s"] == 10.0);
     let emulated = json("emulate --rate 19/s --response 900ms --bottleneck 50ms --users 400");
-    assert!(emulated["cov"].as_f64().unwrap() > 0.99 && emulated["with_queueing"]["dispersion"].as_f64().unwrap() < 0.8);
+    assert!(
+        emulated["cov"].as_f64().unwrap() > 0.99 && emulated["with_queueing"]["dispersion"].as_f64().unwrap() < 0.8
+    );
 
     let (_folder, path) = workload("open = { rate = \"0.09/s\" }", H2);
     let solved = json(&format!("solve {} --load 0.5,0.9", path.display()));
@@ -144,7 +157,10 @@ fn every_model_of_the_literature_is_solved_or_honestly_not() {
         let result = &solved["results"][0];
         match response {
             Some(expected) => {
-                assert!((result["response_s"].as_f64().unwrap() / expected - 1.0).abs() < 1e-6, "{arrivals} {server}: {result}");
+                assert!(
+                    (result["response_s"].as_f64().unwrap() / expected - 1.0).abs() < 1e-6,
+                    "{arrivals} {server}: {result}"
+                );
                 assert!(result["method"].is_string());
             }
             None => {

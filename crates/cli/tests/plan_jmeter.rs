@@ -30,7 +30,13 @@ fn serve() -> (Running, String) {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let port: String = line.split("127.0.0.1:").nth(1).unwrap_or_else(|| panic!("no address in {line:?}")).chars().take_while(char::is_ascii_digit).collect();
+    let port: String = line
+        .split("127.0.0.1:")
+        .nth(1)
+        .unwrap_or_else(|| panic!("no address in {line:?}"))
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
     (Running(child), format!("http://127.0.0.1:{port}/"))
 }
 
@@ -67,7 +73,11 @@ fn run_in_jmeter(home: &Path, law: &str) {
 /// Rate and CoV of the launches from 5 s after the first to 1 s before the last; every sample must have succeeded.
 fn launches(jtl: &str) -> (f64, f64) {
     let mut rows = jtl.lines();
-    assert!(rows.next().unwrap().starts_with("timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success"));
+    assert!(
+        rows.next()
+            .unwrap()
+            .starts_with("timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success")
+    );
     let mut stamps: Vec<u64> = rows
         .map(|row| {
             let cells: Vec<&str> = row.split(',').collect();
