@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         modelled(path)?
     } else {
         let Args { servers, discipline, service, seed, .. } = args;
-        (Modelled { servers, discipline, service, room: None, then: Vec::new() }, Seed(seed))
+        (Modelled { servers, discipline, service, room: None }, Seed(seed))
     };
     let policy: Policy = modelled.discipline.parse()?;
     let mean = Nanos::from_secs_f64(modelled.service.mean());
@@ -101,10 +101,9 @@ fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
     let server = workload.server.ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
     })?;
-    if !server.then.is_empty() || workload.requests.iter().any(|request| request.service.is_some()) {
+    if workload.requests.iter().any(|request| request.service.is_some()) {
         return Err(Failure::input(format!(
-            "{name} has further stations (then) or a service law of a request's own; serve has one station with one law: take \
-             them out, or simulate the file"
+            "{name} gives requests service laws of their own; serve has one law for all: take them out, or simulate the file"
         )));
     }
     Ok((server, workload.seed))

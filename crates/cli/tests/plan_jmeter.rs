@@ -1,6 +1,6 @@
 //! The JMeter plan that `offered plan emulate --for jmeter` writes, run by JMeter itself against `offered serve`.
 //!
-//! Needs JMETER_HOME, a directory that `sh tests/live/jmeter/fetch DIR` makes from Maven Central; skipped, with the reason,
+//! Needs `JMETER_HOME`, a directory that `sh tests/live/jmeter/fetch DIR` makes from Maven Central; skipped, with the reason,
 //! where it is absent.
 
 use std::io::{BufRead, BufReader};

@@ -37,7 +37,7 @@ pub struct Workload {
     /// The modelled server, where requests take the same way through it.
     pub server: Option<Server>,
     /// The modelled network in its stead, where only the mean visits to each station are known; else empty.
-    pub network: Vec<Node>,
+    pub stations: Vec<Station>,
     /// How the generator itself works.
     pub generator: Generator,
     /// What is asked; never empty.
@@ -181,26 +181,11 @@ pub struct Server {
     pub service: Law,
     /// Room for so many requests, those being served included; who finds it full is refused. `None`: for any number.
     pub room: Option<u32>,
-    /// Where a request goes after this server, in order.
-    pub then: Vec<Station>,
-}
-
-/// A further station of the modelled server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Station {
-    /// m.
-    pub servers: u32,
-    /// The scheduling policy, by name.
-    pub discipline: String,
-    /// The law of the work of one visit, in seconds.
-    pub service: Law,
-    /// How often each request comes by.
-    pub visits: u32,
 }
 
 /// One station of a modelled network: a `[[station]]`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct Station {
     /// Its name, unlike the others'.
     pub name: String,
     /// m.

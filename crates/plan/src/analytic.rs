@@ -9,12 +9,10 @@ mod open;
 mod partly_open;
 mod service;
 
-use std::borrow::Cow;
-
 use offered_model::Rate;
 use offered_model::arrivals::{Batch, Process, Schedule};
 use offered_model::law::Shape;
-use offered_model::workload::{self, Node, Server, Workload};
+use offered_model::workload::{self, Server, Workload};
 
 use crate::closed::bounds::{self, Bounds};
 use crate::{AtStation, Error, Kind, Percentiles, Solution, Station, load};
@@ -56,7 +54,7 @@ pub enum Servers<'a> {
     /// One station, and what requests bring to it.
     One(&'a Server, Service),
     /// A network.
-    Network(Cow<'a, [Node]>),
+    Network(&'a [workload::Station]),
 }
 
 /// The numbers of an answer, and where they come from.
@@ -219,9 +217,8 @@ impl<'a> Servers<'a> {
     /// A workload without either.
     pub fn of(workload: &'a Workload) -> Result<Self, Error> {
         match &workload.server {
-            _ if !workload.network.is_empty() => Ok(Self::Network(Cow::Borrowed(&workload.network))),
-            Some(server) if server.then.is_empty() => Ok(Self::One(server, Service::of(server, &workload.requests))),
-            Some(server) => Ok(Self::Network(Cow::Owned(in_series(server, &workload.requests)?))),
+            _ if !workload.stations.is_empty() => Ok(Self::Network(&workload.stations)),
+            Some(server) => Ok(Self::One(server, Service::of(server, &workload.requests))),
             None => Err(Error::Refused(
                 "the workload has no [server] to solve; add [server] service = { exponential = \"10ms\" }, or [[station]]s"
                     .into(),
@@ -269,31 +266,6 @@ impl<'a> Servers<'a> {
             )
         })
     }
-}
-
-/// A server and the stations after it as a network, numbered in the order of the way.
-fn in_series(server: &Server, requests: &[workload::Request]) -> Result<Vec<Node>, Error> {
-    if server.room.is_some() || requests.iter().any(|request| request.service.is_some()) {
-        return Err(Error::Refused(
-            "no closed form: limited room, or requests with service of their own, before further stations; simulate"
-                .into(),
-        ));
-    }
-    let first = Node {
-        name: "server".to_owned(),
-        servers: server.servers,
-        discipline: server.discipline.clone(),
-        service: server.service.clone(),
-        visits: 1.0,
-    };
-    let further = server.then.iter().enumerate().map(|(i, station)| Node {
-        name: format!("then {}", i + 1),
-        servers: station.servers,
-        discipline: station.discipline.clone(),
-        service: station.service.clone(),
-        visits: f64::from(station.visits),
-    });
-    Ok(std::iter::once(first).chain(further).collect())
 }
 
 /// Answers a workload, at its own rate or think time or at that of a given load.

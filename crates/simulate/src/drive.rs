@@ -21,9 +21,11 @@ impl Demands {
     /// Of the requests of this workload: each by its own law, or by its server's.
     ///
     /// # Errors
-    /// Neither a `[server]` nor a law for every request; or work that is always zero.
+    /// Neither a `[server]` (or `[[station]]`s) nor a law for every request; or work that is always zero.
     pub fn new(workload: &Workload) -> Result<Self, Wrong> {
-        let server = workload.server.as_ref().map(|server| &server.service);
+        // Of a network the first station speaks for all; the work of the others is drawn there.
+        let first = workload.stations.first().map(|station| &station.service);
+        let server = workload.server.as_ref().map(|server| &server.service).or(first);
         let laws = workload.requests.iter().map(|request| {
             request.service.as_ref().or(server).cloned().ok_or_else(|| {
                 Wrong::new(format!(

@@ -14,8 +14,8 @@ pub struct Modelled {
     pub policy: Policy,
     setting: Setting,
     room: Option<u32>,
-    /// Further stations; the first one, when there are some, is among them.
-    tour: Vec<(Policy, Specified)>,
+    /// The stations, when there are several, with how often each request comes by.
+    tour: Vec<(Policy, Specified, u32)>,
 }
 
 impl Modelled {
@@ -24,26 +24,20 @@ impl Modelled {
     /// # Errors
     /// No `[server]`, or a discipline that does not exist or does not fit.
     pub fn new(workload: &Workload, demands: &Demands) -> Result<Self, Wrong> {
-        let server = workload.server.as_ref().ok_or_else(|| {
-            Wrong::new("the workload has no [server] to simulate; write for example [server] discipline = \"ps\", service = { exponential = \"10ms\" }")
-        })?;
-        let Server { servers, discipline, service, room, then } = server;
-        let policy: Policy = discipline.parse()?;
-        let setting = Setting { servers: *servers, class_means: demands.class_means(), seed: workload.seed };
-        let mut tour = Vec::new();
-        if !then.is_empty() {
+        let setting = |servers| Setting { servers, class_means: demands.class_means(), seed: workload.seed };
+        let modelled = if let Some(Server { servers, discipline, room, .. }) = &workload.server {
+            Self { policy: discipline.parse()?, setting: setting(*servers), room: *room, tour: Vec::new() }
+        } else {
             if workload.requests.iter().any(|request| request.service.is_some()) {
-                return Err(Wrong::new(
-                    "a server with further stations (then) draws work by station; give requests no service law of their own",
-                ));
+                return Err(Wrong::new("stations draw work by station; give requests no service law of their own"));
             }
-            let first =
-                Specified { servers: *servers, discipline: discipline.clone(), service: service.clone(), visits: 1 };
-            for station in std::iter::once(&first).chain(then) {
-                tour.push((station.discipline.parse()?, station.clone()));
-            }
-        }
-        let modelled = Self { policy, setting, room: *room, tour };
+            let tour = workload.stations.iter().map(|s| Ok((s.discipline.parse()?, s.clone(), whole(s)?)));
+            let tour = tour.collect::<Result<Vec<(Policy, _, _)>, Wrong>>()?;
+            let (policy, first, _) = tour.first().ok_or_else(|| {
+                Wrong::new("the workload has no [server] to simulate; write for example [server] discipline = \"ps\", service = { exponential = \"10ms\" }")
+            })?;
+            Self { policy: *policy, setting: setting(first.servers), room: None, tour }
+        };
         modelled.make(Check)?;
         Ok(modelled)
     }
@@ -61,13 +55,13 @@ impl Modelled {
         if self.tour.is_empty() {
             return self.policy.make(&self.setting, what);
         }
-        let station = |(policy, station): &(Policy, Specified)| {
+        let station = |(policy, station, visits): &(Policy, Specified, u32)| {
             // Work is drawn by station, so all classes are alike in size.
             let mean = Nanos::from_secs_f64(station.service.mean());
             let class_means = vec![mean; self.setting.class_means.len()];
             let setting = Setting { servers: station.servers, class_means, seed: self.setting.seed };
             let discipline = policy.boxed(&setting)?;
-            Ok(Station { discipline, service: station.service.clone(), visits: station.visits })
+            Ok(Station { discipline, service: station.service.clone(), visits: *visits })
         };
         let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, Wrong>>()?;
         Ok(what.with(Network::new(stations, self.setting.seed)?))
@@ -77,7 +71,7 @@ impl Modelled {
     /// when there is a server for everybody everywhere.
     pub fn bottleneck(&self, demands: &Demands) -> Option<f64> {
         let one = (self.policy, demands.mean(), 1, self.setting.servers);
-        let many = |(p, s): &(Policy, Specified)| (*p, s.service.mean(), s.visits, s.servers);
+        let many = |(p, s, visits): &(Policy, Specified, u32)| (*p, s.service.mean(), *visits, s.servers);
         let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
         let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
         busy.map(|(_, mean, visits, servers)| mean * f64::from(visits) / f64::from(servers)).reduce(f64::max)
@@ -87,6 +81,18 @@ impl Modelled {
     pub fn counted_servers(&self) -> Option<u32> {
         (self.tour.is_empty() && self.policy != Policy::Infinite).then_some(self.setting.servers)
     }
+}
+
+/// How often a request comes by, which a simulated one does a whole number of times.
+fn whole(station: &Specified) -> Result<u32, Wrong> {
+    let visits = station.visits;
+    if visits.fract() == 0.0 && visits <= f64::from(u32::MAX) {
+        return Ok(visits as u32);
+    }
+    Err(Wrong::new(format!(
+        "station `{}` is visited {visits} times on average; simulate needs a whole number (plan solve takes means)",
+        station.name
+    )))
 }
 
 /// Makes a discipline and drops it.

@@ -95,7 +95,7 @@ fn machine_repair_is_exact_mean_value_analysis() {
 #[test]
 fn a_network_is_exact_mean_value_analysis() {
     let answer = run(
-        "arrivals.closed = { users = 200, think = { exponential = \"10s\" } }\n[server]\nservice = { exponential = \"50ms\" }\n[[server.then]]\nservice = { exponential = \"20ms\" }\nvisits = 2\n[[server.then]]\ndiscipline = \"ps\"\nservice = { gamma = { mean = \"30ms\", scv = 3 } }\n",
+        "arrivals.closed = { users = 200, think = { exponential = \"10s\" } }\n[[station]]\nname = \"a\"\nservice = { exponential = \"50ms\" }\n[[station]]\nname = \"b\"\nservice = { exponential = \"20ms\" }\nvisits = 2\n[[station]]\nname = \"c\"\ndiscipline = \"ps\"\nservice = { gamma = { mean = \"30ms\", scv = 3 } }\n",
         400_000,
     );
     holds("X", answer.summary.throughput, 18.640_896, 0.01);
@@ -248,7 +248,7 @@ fn what_cannot_be_simulated_is_one_clear_line() {
     unreachable(&format!("{open}{fcfs}"), -0.5, "above zero");
     unreachable(&format!("{closed}{fcfs}"), 0.9, "it has none");
     let thinking = "arrivals.closed = { users = 3, think = { exponential = \"1s\" } }\n";
-    unreachable(&format!("{thinking}{}servers = 9\n", fcfs), 0.9, "even without thinking");
+    unreachable(&format!("{thinking}{fcfs}servers = 9\n"), 0.9, "even without thinking");
     let ramp = "arrivals.open = { rate = { ramp = [\"1/s\", \"9/s\"], over = \"1m\" } }\n";
     unreachable(&format!("{ramp}{fcfs}"), 0.9, "constant");
 }

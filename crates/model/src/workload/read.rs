@@ -73,7 +73,7 @@ impl Reader<'_> {
             sessions: self.sessions(&arrivals)?,
             target,
             server: root.get("server").map(|value| self.server(&value)).transpose()?,
-            network: self.network(root)?,
+            stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             requests,
         })

@@ -75,7 +75,7 @@ fn a_network_is_a_list_of_stations() {
                 service.exponential = \"10ms\"\n[[station]]\nname = \"db\"\nvisits = 2.5\ndiscipline = \"ps\"\n\
                 service.constant = \"4ms\"";
     let workload = parse(text).unwrap();
-    let [web, db] = &workload.network[..] else { panic!("two stations") };
+    let [web, db] = &workload.stations[..] else { panic!("two stations") };
     assert_eq!((web.name.as_str(), web.visits, web.servers, web.discipline.as_str()), ("web", 1.0, 4, "fcfs"));
     assert_eq!((db.visits, db.discipline.as_str(), workload.server), (2.5, "ps", None));
     let twice = parse(&text.replace("\"db\"", "\"web\"")).unwrap_err().to_string();
@@ -114,6 +114,7 @@ fn every_system_model_process_profile_and_law_can_be_written() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)] // a table of mistakes
 fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
     for (text, line, parts) in [
         (

@@ -1,14 +1,14 @@
 //! Several stations, where they have product form.
 
 use offered_model::law::Shape;
-use offered_model::workload::Node;
+use offered_model::workload;
 
 use super::{Finding, Known, System};
 use crate::closed::mva;
 use crate::{Error, Kind, Station, jackson};
 
 /// A network in front of any of the system models.
-pub(super) fn solve(system: System, nodes: &[Node]) -> Result<Finding, Error> {
+pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Finding, Error> {
     let name = match system {
         System::Open { .. } => "open network",
         System::PartlyOpen { .. } => "partly-open network",
@@ -52,7 +52,7 @@ pub(super) fn solve(system: System, nodes: &[Node]) -> Result<Finding, Error> {
 }
 
 /// The station as the solvers want it, if it has product form.
-fn product_form(node: &Node) -> Result<Option<Station>, Error> {
+fn product_form(node: &workload::Station) -> Result<Option<Station>, Error> {
     let exponential = matches!(node.service.shape(), Shape::Exponential(_));
     let queue = Kind::Queue { servers: node.servers };
     let kind = match node.discipline.as_str() {

@@ -1,10 +1,10 @@
 //! Reading `[target]`, `[server]` and `[[request]]`: who is asked, and what.
 
 use super::{Reader, choice, small};
-use crate::Wrong;
 use crate::time::Nanos;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Node, Request, Reuse, Server, Station, Target, Url};
+use crate::workload::{Request, Reuse, Server, Station, Target, Url};
+use crate::{Law, Wrong};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
@@ -37,49 +37,39 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
 
 impl Reader<'_> {
     pub(super) fn server(&self, value: &Value<'_>) -> Result<Server, Mistake> {
-        let table = value.table(&["servers", "discipline", "service", "room", "then"])?;
-        let Station { servers, discipline, service, .. } = self.station(&table)?;
+        let table = value.table(&["servers", "discipline", "service", "room"])?;
         let room = table.get("room").map(|v| small(&v, v.count()?)).transpose()?;
-        let known = ["servers", "discipline", "service", "visits"];
-        let then = match table.get("then") {
-            None => Vec::new(),
-            Some(list) => list.list()?.iter().map(|v| self.station(&v.table(&known)?)).collect::<Result<_, _>>()?,
-        };
-        Ok(Server { servers, discipline, service, room, then })
+        let (servers, discipline, service) = self.service(&table)?;
+        Ok(Server { servers, discipline, service, room })
     }
 
-    fn station(&self, table: &Table<'_>) -> Result<Station, Mistake> {
-        let count = |key| table.get(key).map_or(Ok(1), |v| small(&v, v.count()?));
+    /// What a server and a station have in common.
+    fn service(&self, table: &Table<'_>) -> Result<(u32, String, Law), Mistake> {
+        let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
         let discipline = table.get("discipline").map_or(Ok("fcfs"), |v| v.text())?.to_owned();
-        let service = self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?;
-        Ok(Station { servers: count("servers")?, discipline, service, visits: count("visits")? })
+        Ok((servers, discipline, self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?))
     }
 
-    pub(super) fn network(&self, root: &Table<'_>) -> Result<Vec<Node>, Mistake> {
+    pub(super) fn stations(&self, root: &Table<'_>) -> Result<Vec<Station>, Mistake> {
         let Some(value) = root.get("station") else { return Ok(Vec::new()) };
         if root.get("server").is_some() {
             return Err(value.mistake("[[station]] stands beside [server]; a request passes either one or the others"));
         }
-        let mut network: Vec<Node> = Vec::new();
+        let mut stations: Vec<Station> = Vec::new();
         for item in value.list()? {
             let table = item.table(&["name", "visits", "servers", "discipline", "service"])?;
             let name = table.need("name", "\"db\"")?.text()?.to_owned();
-            if network.iter().any(|earlier| earlier.name == name) {
+            if stations.iter().any(|earlier| earlier.name == name) {
                 return Err(item.mistake(format!("a second station named `{name}`; give each a name of its own")));
             }
             let visits = table.get("visits").map_or(Ok(1.0), |v| match v.number()? {
                 visits if visits > 0.0 && visits.is_finite() => Ok(visits),
                 visits => Err(v.mistake(format!("visits must be above zero, not {visits}"))),
             })?;
-            network.push(Node {
-                name,
-                servers: table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?,
-                discipline: table.get("discipline").map_or(Ok("fcfs"), |v| v.text())?.to_owned(),
-                service: self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?,
-                visits,
-            });
+            let (servers, discipline, service) = self.service(&table)?;
+            stations.push(Station { name, servers, discipline, service, visits });
         }
-        Ok(network)
+        Ok(stations)
     }
 
     pub(super) fn requests(&self, value: &Value<'_>) -> Result<Vec<Request>, Mistake> {
