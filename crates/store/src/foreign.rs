@@ -28,7 +28,7 @@ mod refused;
 mod rows;
 mod vegeta;
 
-use std::io::{BufRead, Cursor, Read};
+use std::io::{BufRead, Cursor, ErrorKind, Read};
 
 use offered_model::Recording;
 
@@ -148,10 +148,11 @@ const HEAD: u64 = 1 << 16;
 
 /// Reads `content` as the format asked for, or as the one it looks like.
 pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Result<Recording, Error> {
-    let failed = Error::io("read", name.as_ref());
     let mut head = Vec::new();
-    if let Err(error) = (&mut *content).take(HEAD).read_to_end(&mut head) {
-        return Err(failed(error));
+    match (&mut *content).take(HEAD).read_to_end(&mut head) {
+        // A compressed file that was cut off: the rows will meet the same end again, and say so.
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
+        read => drop(read.map_err(Error::io("read", name.as_ref()))?),
     }
     if head.starts_with(b"\xef\xbb\xbf") {
         head.drain(..3);
@@ -169,13 +170,16 @@ fn sniff(name: &str, head: &Head) -> Result<&'static Reader, Error> {
     if head.bytes.starts_with(b"\xff\xfe") || head.bytes.starts_with(b"\xfe\xff") {
         return Err(Error::content(name, "is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"));
     }
-    if let Some(why) = refused::why(head) {
-        return Err(Error::content(name, why));
-    }
-    READERS.iter().copied().find(|reader| (reader.sniff)(head)).ok_or_else(|| {
-        let known: Vec<_> = Format::names().collect();
-        Error::content(name, format!("is of no kind that is known here; --format says what it is: {}", known.join(" ")))
-    })
+    READERS
+        .iter()
+        .copied()
+        .find(|reader| (reader.sniff)(head))
+        .ok_or_else(|| Error::content(name, refused::why(head).map_or_else(unknown, str::to_owned)))
+}
+
+fn unknown() -> String {
+    let known: Vec<_> = Format::names().collect();
+    format!("is of no kind that is known here; --format says what it is: {}", known.join(" "))
 }
 
 #[cfg(test)]

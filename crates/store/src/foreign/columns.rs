@@ -9,18 +9,18 @@ use offered_model::{Event, Nanos, Outcome};
 use super::instants::instant;
 use super::intake::Intake;
 use super::rows::Rows;
-use super::{Content, Reader};
+use super::{Content, Reader, refused};
 use crate::door::ReadOptions;
 use crate::error::Error;
 
 pub(super) static CSV: Reader = Reader {
     name: "csv",
-    sniff: |head| head.cells(b',').len() > 1,
+    sniff: |head| head.cells(b',').len() > 1 && refused::why(head).is_none(),
     read: |content, options, intake| read(content, b',', options, intake),
 };
 pub(super) static TSV: Reader = Reader {
     name: "tsv",
-    sniff: |head| head.cells(b'\t').len() > 1,
+    sniff: |head| head.cells(b'\t').len() > 1 && refused::why(head).is_none(),
     read: |content, options, intake| read(content, b'\t', options, intake),
 };
 

@@ -10,7 +10,7 @@ use super::jtl::{Threads, is_controller, outcome, settle};
 use super::number::{date_time, whole};
 use super::rows::{Row, Rows};
 use super::{Content, Head, Reader, TrimQuotes};
-use crate::door::{ReadOptions, Stamps};
+use crate::door::ReadOptions;
 use crate::error::Error;
 use crate::labels::Labels;
 
@@ -146,10 +146,13 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     let mut log = Log { columns, threads: Threads::default(), hosts: Labels::default(), controllers: 0, tick: MS };
     intake.recording.sessions_known = columns.thread.is_some();
     intake.each_row(&mut rows, |intake, row| log.row(row, intake))?;
-    let exact = columns.exact.is_some();
-    intake.recording.resolution = if exact { Nanos(1) } else { log.tick };
-    intake.recording.intent_known = exact;
-    settle(intake, options.stamps.or(exact.then_some(Stamps::Start)), log.controllers)
+    if columns.exact.is_some() {
+        // Our own export: its instants are what they say, and its rows are launches.
+        intake.recording.intent_known = true;
+        return Ok(());
+    }
+    intake.recording.resolution = log.tick;
+    settle(intake, options.stamps, log.controllers)
 }
 
 struct Log {

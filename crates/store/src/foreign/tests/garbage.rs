@@ -66,21 +66,20 @@ fn unreadable_rows_are_counted_and_the_first_ten_listed() {
 fn compressed_files_are_read_and_cut_ones_say_so() {
     use std::io::Write;
     let dir = tempfile::tempdir().unwrap();
-    let text = "1331861403100\n1331861403200\n".repeat(1000);
+    let text: String = (0..60_000u64)
+        .map(|i| format!("{}\n", 1_331_861_403_100 + (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)))
+        .collect();
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all(text.as_bytes()).unwrap();
     let zst = zstd::encode_all(text.as_bytes(), 1).unwrap();
     for (name, bytes) in [("a.gz", gz.finish().unwrap()), ("b", zst)] {
         let path = dir.path().join(name);
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(crate::read(&path, &ReadOptions::default()).unwrap().events.len(), 2000);
+        assert_eq!(crate::read(&path, &ReadOptions::default()).unwrap().events.len(), 60_000);
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        match crate::read(&path, &ReadOptions::default()) {
-            Ok(recording) => {
-                assert!(recording.notes.iter().any(|note| note.starts_with("cut")), "{:?}", recording.notes);
-            }
-            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
-        }
+        let cut = crate::read(&path, &ReadOptions::default()).unwrap();
+        assert!((1000..59_000).contains(&cut.events.len()), "{name}");
+        assert!(cut.notes.iter().any(|note| note.starts_with("cut")), "{name}: {:?}", cut.notes);
     }
 }
 
