@@ -217,9 +217,7 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         .begin_log_with(out, &mut serializer)?;
     for second in events.chunk_by(|a, b| a.2.0 / SECOND == b.2.0 / SECOND) {
         let from = Duration::from_nanos((origin + Nanos(second[0].2.0 / SECOND * SECOND)).since(start).0);
-        let times: [(&str, fn(&Event) -> Option<Nanos>); 2] =
-            [("response", Event::response), ("service", Event::service)];
-        for (name, time) in times {
+        for (name, time) in [("response", Event::response as fn(&Event) -> _), ("service", Event::service)] {
             let mut histogram: Histogram<u64> = Histogram::new(3).expect("three digits are allowed");
             for value in second.iter().filter_map(|(event, ..)| time(event)) {
                 histogram.record(value.0).map_err(io::Error::other)?;
