@@ -19,13 +19,13 @@ pub(crate) struct Args {
     /// A workload with a [server], or with [[station]]s; of its [arrivals] only the think time is taken
     workload: PathBuf,
     /// Loads to compare at
-    #[arg(long, value_delimiter = ',', default_value = "0.5,0.7,0.9")]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "0.5,0.7,0.9")]
     load: Vec<f64>,
     /// Closed systems of these numbers of users
-    #[arg(long, value_delimiter = ',', default_value = "10,50,100,1000", value_parser = users)]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "10,50,100,1000", value_parser = users)]
     users: Vec<u64>,
     /// Partly-open systems with these stay probabilities
-    #[arg(long, value_delimiter = ',', default_value = "0.5,0.8,0.9")]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "0.5,0.8,0.9")]
     stay: Vec<f64>,
     /// Print one JSON document
     #[arg(long)]

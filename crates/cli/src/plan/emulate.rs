@@ -20,22 +20,22 @@ pub(crate) struct Args {
     /// Take the requests and the target from this workload
     workload: Option<PathBuf>,
     /// Launches per second wanted, e.g. 31.73/s
-    #[arg(long, required_unless_present = "load")]
+    #[arg(long, allow_hyphen_values = true, required_unless_present = "load")]
     rate: Option<Rate>,
     /// Instead of a rate: this load of the bottleneck
-    #[arg(long, conflicts_with = "rate", requires = "bottleneck")]
+    #[arg(long, allow_hyphen_values = true, conflicts_with = "rate", requires = "bottleneck")]
     load: Option<f64>,
     /// Mean response time expected at that rate, e.g. 53ms
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     response: Nanos,
     /// Service demand of the slowest station (`S_max`), if it is known
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     bottleneck: Option<Nanos>,
     /// This many users
-    #[arg(long, conflicts_with = "rort", value_parser = users)]
+    #[arg(long, allow_hyphen_values = true, conflicts_with = "rort", value_parser = users)]
     users: Option<u64>,
     /// As many users as keep R/(R+Z) below this
-    #[arg(long, default_value = "3%", value_parser = share)]
+    #[arg(long, allow_hyphen_values = true, default_value = "3%", value_parser = share)]
     rort: f64,
     /// The law of the think times
     #[arg(long, value_enum, default_value_t = Think::Uniform)]
@@ -50,10 +50,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "workload")]
     url: Option<Url>,
     /// How long the script or workload runs
-    #[arg(long, default_value = "25m")]
+    #[arg(long, allow_hyphen_values = true, default_value = "25m")]
     duration: Nanos,
     /// Users start over this time [default: one think time]
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     ramp: Option<Nanos>,
     /// Print one JSON document
     #[arg(long, conflicts_with = "tool")]

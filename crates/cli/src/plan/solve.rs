@@ -19,7 +19,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "class")]
     workload: Option<PathBuf>,
     /// Solve for the rate, session rate or think time that gives this load, instead of the workload's own
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
     load: Vec<f64>,
     /// Instead of a workload: a class of users as NAME:USERS:THINK:DEMAND,DEMAND,... at single-server stations; repeat it
     #[arg(long, conflicts_with_all = ["workload", "load"])]

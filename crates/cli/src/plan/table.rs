@@ -15,10 +15,10 @@ use crate::table::Table;
 #[derive(Arguments)]
 pub(crate) struct Args {
     /// Service demands of the stations a request passes, e.g. 50ms,40ms,30ms
-    #[arg(long, value_delimiter = ',', required = true)]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', required = true)]
     stations: Vec<Nanos>,
     /// Numbers of users
-    #[arg(long, value_delimiter = ',', required = true, value_parser = users)]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', required = true, value_parser = users)]
     users: Vec<u64>,
     #[command(flatten)]
     given: Given,
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Method::Exact)]
     method: Method,
     /// Stop the approximation when no queue moves by so much
-    #[arg(long, default_value_t = 1e-3)]
+    #[arg(long, allow_hyphen_values = true, default_value_t = 1e-3)]
     tolerance: f64,
     /// Rate and response against users, with their bounds, instead of the table
     #[arg(long)]
@@ -43,13 +43,13 @@ pub(crate) struct Args {
 #[group(required = true, multiple = false)]
 struct Given {
     /// One think time Z for all rows (Table 1a)
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     think: Option<Nanos>,
     /// One N/Z for all rows, so Z grows with N (Table 1b, Principle A)
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     ratio: Option<Rate>,
     /// One load of the slowest station for all rows; Z is solved for
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     load: Option<f64>,
 }
 

@@ -19,25 +19,25 @@ pub(crate) struct Args {
     #[arg(conflicts_with_all = ["rate", "response"])]
     run: Option<PathBuf>,
     /// Requests per second, e.g. 159.16/s
-    #[arg(long, required_unless_present = "run")]
+    #[arg(long, allow_hyphen_values = true, required_unless_present = "run")]
     rate: Option<Rate>,
     /// Mean response time of a request, e.g. 253.38ms
-    #[arg(long, required_unless_present = "run")]
+    #[arg(long, allow_hyphen_values = true, required_unless_present = "run")]
     response: Option<Nanos>,
     /// Leave out so much of the run after its first launch
-    #[arg(long, requires = "run", default_value = "0s")]
+    #[arg(long, allow_hyphen_values = true, requires = "run", default_value = "0s")]
     skip_first: Nanos,
     /// Leave out so much of the run before its last launch
-    #[arg(long, requires = "run", default_value = "0s")]
+    #[arg(long, allow_hyphen_values = true, requires = "run", default_value = "0s")]
     skip_last: Nanos,
     /// Think times of people between pages
-    #[arg(long, value_delimiter = ',', required = true)]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', required = true)]
     think: Vec<Nanos>,
     /// So many pages ...
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_hyphen_values = true, default_value_t = 1)]
     pages: u32,
     /// ... are made of so many requests
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_hyphen_values = true, default_value_t = 1)]
     objects: u32,
     /// Print one JSON document
     #[arg(long)]
