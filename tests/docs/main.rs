@@ -248,3 +248,20 @@ fn a_number_stands_for_any_other_and_a_word_for_itself() {
     assert!(!agrees(&lines("N = 7"), &lines("N = 8"), Kind::Exact));
     assert!(!agrees(&lines("one"), &lines("one\ntwo"), Kind::Shape));
 }
+
+#[test]
+fn every_example_is_launched_as_it_says() {
+    let examples = std::fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path());
+    let mut played = 0;
+    for example in examples.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+        let run = ["run", "--dry-run", "--seed", "2", "--json"];
+        let output = Command::new(env!("CARGO_BIN_EXE_offered")).args(run).arg(&example).output().unwrap();
+        let name = example.display();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_ne!(summary["judgement"], "fails", "{name}");
+        assert!(summary["launched"].as_u64().unwrap() > 1000, "{name}");
+        played += 1;
+    }
+    assert!(played >= 5, "{played} examples");
+}

@@ -46,7 +46,7 @@ pub(crate) fn against_intent(
     if stream.is_long_enough() {
         found.extend(of_law(ask, stream, queue));
         found.extend(meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
-            let finding = limit("sent cov against meant", (sent - meant).abs(), ask.tolerance);
+            let finding = limit("sent cov against meant", (sent - meant).abs() / meant.max(1.0), ask.tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
         found.extend(rate(ask, stream));
