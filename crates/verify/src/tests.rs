@@ -375,6 +375,22 @@ fn the_document_has_the_agreed_keys() {
     assert_eq!(document["launches"].as_array().unwrap().last().unwrap()["label"], "Total");
 }
 
+#[test]
+fn heys_bunches_are_named_in_its_own_output() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/samples/hey_c10_q10_5s.csv");
+    let Ok(text) = std::fs::read_to_string(path) else {
+        eprintln!("skipped: {path} is not there");
+        return;
+    };
+    // The last column is the offset of the launch in seconds, to a tenth of a millisecond.
+    let offsets = text.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse::<f64>().ok());
+    let recording = Recording { resolution: Nanos::from_micros(100), ..launched(offsets.map(|at| at * S)) };
+    let verdict = verify(&recording, &Ask::default());
+    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Bunched, Judgement::Fails));
+    assert!(verdict.because.contains("bunches of 10, every 100 ms"), "{}", verdict.because);
+    assert!((verdict.launches.last().unwrap().cov - 2.99).abs() < 0.01);
+}
+
 /// The paper's run 1830, headerless JMeter CSV; `None`, said aloud, where the file is not at hand.
 fn run_1830() -> Option<Recording> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/jmeter_1830_AggRpt.csv");
