@@ -3,6 +3,7 @@
 //! Needs `JMETER_HOME`, a directory that `sh tests/live/jmeter/fetch DIR` makes from Maven Central; skipped, with the reason,
 //! where it is absent.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -64,34 +65,54 @@ fn run_in_jmeter(home: &Path, law: &str) {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 
-    let (rate, cov) = launches(&std::fs::read_to_string(&jtl).unwrap());
-    // About 2700 launches: the rate to four standard errors, the CoV to twice its interval's width.
-    assert!((rate / 200.0 - 1.0).abs() < 0.08, "{law}: {rate}/s");
-    assert!((cov - 1.0).abs() < 0.12, "{law}: CoV {cov}");
+    let samples = samples(&std::fs::read_to_string(&jtl).unwrap());
+    let law_cov = if law == "uniform" { 1.0 / 3f64.sqrt() } else { 1.0 };
+    // Some 3000 think times: four standard errors of their mean and CoV, and room for a machine that is busy otherwise.
+    let (mean, cov) = moments(&thinks(&samples));
+    assert!((mean / 500.0 - 1.0).abs() < 0.12, "{law}: users think {mean} ms");
+    assert!((cov / law_cov - 1.0).abs() < 0.15, "{law}: the CoV of think times is {cov}");
+    // Principle A at the response there was: lambda = N / (Z + R).
+    let (response, _) = moments(&samples.iter().map(|s| s.elapsed as f64).collect::<Vec<_>>());
+    let (first, last) = (samples[0].at + 5000, samples[samples.len() - 1].at);
+    let rate = samples.iter().filter(|s| s.at >= first).count() as f64 / (last - first) as f64 * 1000.0;
+    let expected = 100.0 / (0.5 + response / 1000.0);
+    assert!((rate / expected - 1.0).abs() < 0.15, "{law}: {rate}/s where N/(Z + R) is {expected}/s");
 }
 
-/// Rate and CoV of the launches from 5 s after the first to 1 s before the last; every sample must have succeeded.
-fn launches(jtl: &str) -> (f64, f64) {
+/// One row of the JTL, times in milliseconds.
+struct Sample {
+    at: u64,
+    elapsed: u64,
+    user: String,
+}
+
+/// The samples in the order of their launches; every one must have succeeded.
+fn samples(jtl: &str) -> Vec<Sample> {
     let mut rows = jtl.lines();
-    assert!(
-        rows.next()
-            .unwrap()
-            .starts_with("timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success")
-    );
-    let mut stamps: Vec<u64> = rows
-        .map(|row| {
-            let cells: Vec<&str> = row.split(',').collect();
-            assert_eq!(cells[7], "true", "{row}");
-            cells[0].parse().unwrap()
-        })
-        .collect();
-    stamps.sort_unstable();
-    let (from, to) = (stamps[0] + 5000, stamps[stamps.len() - 1] - 1000);
-    stamps.retain(|stamp| (from..=to).contains(stamp));
-    let gaps: Vec<f64> = stamps.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
-    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-    (1000.0 / mean, variance.sqrt() / mean)
+    let head = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success";
+    assert!(rows.next().unwrap().starts_with(head));
+    let sample = |row: &str| {
+        let cells: Vec<&str> = row.split(',').collect();
+        assert_eq!(cells[7], "true", "{row}");
+        Sample { at: cells[0].parse().unwrap(), elapsed: cells[1].parse().unwrap(), user: cells[5].to_owned() }
+    };
+    let mut samples: Vec<Sample> = rows.map(sample).collect();
+    samples.sort_by_key(|sample| sample.at);
+    samples
+}
+
+/// What each user thought between an answer and its next launch, milliseconds.
+fn thinks(samples: &[Sample]) -> Vec<f64> {
+    let mut free: HashMap<&str, u64> = HashMap::new();
+    let think = |sample: &Sample, since: u64| sample.at.saturating_sub(since) as f64;
+    samples.iter().filter_map(|s| free.insert(&s.user, s.at + s.elapsed).map(|since| think(s, since))).collect()
+}
+
+/// Mean and CoV.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64;
+    (mean, variance.sqrt() / mean)
 }
 
 #[test]
