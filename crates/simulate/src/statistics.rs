@@ -13,7 +13,7 @@ mod tally;
 use std::ops::ControlFlow;
 
 use offered_model::{Launch, Nanos};
-use offered_stats::steady_state::{Estimate, from_batches, lag_1, mser, ratio};
+use offered_stats::steady_state::{Estimate, from_batches, lag_1, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
 use crate::drive::Sink;
@@ -97,7 +97,7 @@ pub struct Summary {
     pub little_holds: bool,
     /// The correlation of neighbouring groups' means: near 0 when the intervals can be trusted.
     pub correlation: f64,
-    /// Whether the warm-up took the first half, so that the run may not have settled.
+    /// Whether the warm-up is shorter than the first half; otherwise the run may not have settled.
     pub settled: bool,
 }
 
@@ -145,12 +145,12 @@ impl Statistics {
         self.last = now;
     }
 
-    /// The figures; `None` when fewer than forty batches' worth of jobs, 2,560, were completed.
+    /// The figures; `None` when fewer than twenty batches of 64 jobs are left after the warm-up.
     pub fn summary(&self, warm_up: WarmUp) -> Option<Summary> {
         let full = self.batches.full();
         let means: Vec<f64> = full.iter().map(Batch::mean_response).collect();
         let cut = match warm_up {
-            WarmUp::Mser => mser(&means),
+            WarmUp::Mser => first_cut(&means),
             WarmUp::Fixed => 0,
         };
         let kept = &full[cut..];
@@ -202,7 +202,7 @@ impl Statistics {
 pub enum WarmUp {
     /// The workload says so (`skip_first`); the statistics start after it.
     Fixed,
-    /// By [`mser`] on the means of the batches.
+    /// By MSER on the means of the batches, see [`offered_stats::steady_state::warm_up`].
     Mser,
 }
 
