@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::run::{Summary, short};
+use crate::say::say;
 use crate::table::Table;
 
 /// Mean service time of the demo's server, seconds; exponential.
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     if args.json {
         let document = serde_json::json!({ "schema": "offered.demo/1", "load": LOAD, "service_ms": SERVICE * 1e3, "models": rows });
-        println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
+        say!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
     } else {
         print(&rows);
     }
@@ -172,7 +173,7 @@ fn mean_response(workload: &Workload, events: &[Event]) -> Estimate {
 }
 
 fn print(rows: &[Row]) {
-    println!("One server (processor sharing, exponential service of mean {} ms) at load {LOAD}:\n", SERVICE * 1e3);
+    say!("One server (processor sharing, exponential service of mean {} ms) at load {LOAD}:\n", SERVICE * 1e3);
     let mut table =
         Table::new(["model", "asked/s", "offered/s", "CoV", "R mean ms", "95 %", "theory ms", "R p95 ms", "verdict"]);
     let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
@@ -189,11 +190,11 @@ fn print(rows: &[Row]) {
             run.judgement.name().to_owned(),
         ]);
     }
-    println!("{table}");
+    say!("{table}");
     for Row { model, source, arrivals, .. } in rows {
-        println!("{model:<12} {arrivals}\n{:<12} theory: {source}", "");
+        say!("{model:<12} {arrivals}\n{:<12} theory: {source}", "");
     }
-    println!(
+    say!(
         "
 What you just saw: the same server, as busy each time. In the open run people arrive whatever the server does, a Poisson
 process: the coefficient of variation (CoV) of the times between launches is 1. In the closed run {USERS} users wait for

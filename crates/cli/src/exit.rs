@@ -1,5 +1,6 @@
 //! How a verb ends: the exit codes, and the one line that says why.
 
+use crate::say::say;
 use std::process::ExitCode;
 
 /// A verb that did its work.
@@ -54,7 +55,7 @@ pub(crate) fn code(done: Result<Exit, Failure>) -> ExitCode {
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if !error.use_stderr() {
-        print!("{text}");
+        say!(no newline: "{text}");
         return ExitCode::SUCCESS;
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {

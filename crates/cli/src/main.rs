@@ -3,12 +3,15 @@
 //! One file per verb; this one is the table of contents. Results go to stdout, progress and warnings to stderr, and an error
 //! is one line that says what to do.
 
+#![deny(clippy::print_stdout)] // say! survives a closed pipe
+
 mod demo;
 mod exit;
 mod export;
 mod file;
 mod plan;
 mod run;
+mod say;
 mod serve;
 mod signals;
 mod simulate;

@@ -14,6 +14,7 @@ use clap::Subcommand;
 use offered_model::{Nanos, Rate};
 
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 
 #[derive(Subcommand)]
 pub(crate) enum Question {
@@ -47,7 +48,7 @@ impl From<offered_plan::Error> for Failure {
 
 /// Prints a JSON document.
 fn print_json(document: &serde_json::Value) -> Exit {
-    println!("{document:#}");
+    say!("{document:#}");
     Exit::Done
 }
 

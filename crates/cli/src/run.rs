@@ -14,6 +14,7 @@ use offered_verify::{Ask, Verdict, verify};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 use crate::signals;
 use sink::Sink;
 pub(crate) use summary::{Summary, short};
@@ -83,9 +84,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         store.finish(&summary, &verdict, &done, share, generator.threads())?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&summary).map_err(Failure::stopped)?);
+        say!("{}", serde_json::to_string_pretty(&summary).map_err(Failure::stopped)?);
     } else {
-        print!("{}", summary::Page { summary: &summary, verdict: &verdict, workload: &workload });
+        say!(no newline: "{}", summary::Page { summary: &summary, verdict: &verdict, workload: &workload });
     }
     Ok(if summary.believable() { Exit::Done } else { Exit::Doubtful })
 }

@@ -13,6 +13,7 @@ use offered_simulate::{Policy, Setting};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 use crate::{file, signals};
 
 /// How long before a completion the server stops sleeping.
@@ -86,10 +87,10 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     })
     .map_err(Failure::stopped)?;
     // Whoever started the server waits for this line; a pipe must not hold it back.
-    println!("listening on {}", running.address());
+    say!("listening on {}", running.address());
     std::io::stdout().flush().map_err(Failure::stopped)?;
     stop_on_signals(running.stopper())?;
-    println!("{}", told(&running.wait().map_err(Failure::stopped)?));
+    say!("{}", told(&running.wait().map_err(Failure::stopped)?));
     Ok(Exit::Done)
 }
 

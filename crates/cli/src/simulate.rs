@@ -14,6 +14,7 @@ use std::sync::{Mutex, OnceLock};
 use offered_simulate::{Answer, Stop, load::at_load, simulate};
 
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 use input::Input;
 use sweep::{Point, Sweep};
 
@@ -97,11 +98,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         table::write_csv(path, &points, &answers)?;
     }
     if args.json {
-        println!("{}", json::document(&points, &answers));
+        say!("{}", json::document(&points, &answers));
     } else if points.len() == 1 {
-        print!("{}", table::one(&answers[0]));
+        say!(no newline: "{}", table::one(&answers[0]));
     } else {
-        print!("{}", table::many(&points, &answers));
+        say!(no newline: "{}", table::many(&points, &answers));
     }
     Ok(Exit::Done)
 }

@@ -14,6 +14,7 @@ use offered_verify::{Ask, Failures, Judgement, Verdict, merge, verify};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,13 +84,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             [verdict] => json!(verdict),
             several => json!({ "schema": "offered.verify-several/1", "verdicts": several }),
         };
-        println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
+        say!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
     } else {
         for verdict in &verdicts {
-            print!("{}", page::Page(verdict));
+            say!(no newline: "{}", page::Page(verdict));
         }
         if verdicts.len() > 1 {
-            print!("{}", page::Summary(&verdicts));
+            say!(no newline: "{}", page::Summary(&verdicts));
         }
     }
     let fails = verdicts.iter().any(|verdict| verdict.judgement == Judgement::Fails);

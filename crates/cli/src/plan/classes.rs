@@ -10,6 +10,7 @@ use serde_json::json;
 use super::figures::{figure, percent, rate, time};
 use super::{print_json, seconds, users};
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 use crate::table::Table;
 
 /// A class of users as it is written: `browse:100:10s:50ms,40ms`.
@@ -86,8 +87,8 @@ pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exi
             residences.join(", "),
         ]);
     }
-    print!("{table}");
-    println!("{method}; {assumption}");
+    say!(no newline: "{table}");
+    say!("{method}; {assumption}");
     Ok(Exit::Done)
 }
 

@@ -13,6 +13,7 @@ use super::figures::time;
 use super::solve::population;
 use super::{print_json, users};
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 
 #[derive(Arguments)]
 pub(crate) struct Args {
@@ -74,14 +75,14 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let width = models.iter().map(|m| m.name.len()).max().unwrap_or(0);
     let heads: Vec<String> = args.load.iter().map(|load| format!("{:>14}", format!("load {load}"))).collect();
-    println!("mean response\n{:width$}{}", "", heads.concat());
+    say!("mean response\n{:width$}{}", "", heads.concat());
     for (model, row) in models.iter().zip(&cells) {
         let shown: Vec<String> = row.iter().map(|cell| format!("{:>14}", cell.shown())).collect();
-        println!("{:width$}{}", model.name, shown.concat());
+        say!("{:width$}{}", model.name, shown.concat());
     }
-    println!("\nclosed: think times are solved for; partly-open: think time {}", time(think));
+    say!("\nclosed: think times are solved for; partly-open: think time {}", time(think));
     if cells.iter().flatten().any(|cell| cell.answer.as_ref().is_some_and(|answer| answer.known.is_none())) {
-        println!("`simulate`: no closed form; --json gives the reason for each");
+        say!("`simulate`: no closed form; --json gives the reason for each");
     }
     Ok(Exit::Done)
 }

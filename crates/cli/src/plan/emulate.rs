@@ -13,6 +13,7 @@ use super::script::{Plan, Tool};
 use super::{per_second, print_json, seconds, share, users};
 use crate::exit::{Exit, Failure};
 use crate::file;
+use crate::say::say;
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -188,7 +189,7 @@ impl Answer<'_> {
         let law = self.args.think_law.law(think)?;
         let launches = self.emulation.launches(self.service)?;
         let line = |name: &str, value: String, note: &str| {
-            println!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
+            say!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
         };
         line("users N", users.to_string(), "");
         line("think time Z", time(think), &format!("mean; {} law", self.args.think_law.name()));
@@ -200,7 +201,7 @@ impl Answer<'_> {
             (time(z), "think time, if R stays as it is")
         });
         line(&format!("for {} exactly", rate(self.rate)), exact, note);
-        println!(
+        say!(
             "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"
         );
         let dispersion = offered_plan::superposition::dispersion(&law);
@@ -212,19 +213,19 @@ impl Answer<'_> {
             figure(launches.rate * self.service)
         );
         line("with its queue", format!("{:.4}", launches.cov), &note);
-        println!("A CoV near 1 does not make the launches Poisson: the dispersion shows what the gaps hide.");
+        say!("A CoV near 1 does not make the launches Poisson: the dispersion shows what the gaps hide.");
 
         let fewer = self.fewer()?;
         if !fewer.is_empty() {
-            println!("\nwith fewer users at the same N/Z");
+            say!("\nwith fewer users at the same N/Z");
             let mut table = Table::new(["users", "think", "rate", "RoRT", "CoV"]);
             for (e, cov) in fewer {
                 table.row([e.users.to_string(), time(e.think), rate(e.rate), percent(e.rort), format!("{cov:.4}")]);
             }
-            print!("{table}");
+            say!(no newline: "{table}");
         }
         let (twice, unchanged) = self.doubled()?;
-        println!(
+        say!(
             "\nif the response doubles: this plan launches {}; N = {} with Z = {} keeps {} and the RoRT",
             rate(unchanged),
             twice.users,
@@ -260,7 +261,7 @@ impl Answer<'_> {
             None => plan.workload()?,
         };
         match &self.args.out {
-            None => print!("{text}"),
+            None => say!(no newline: "{text}"),
             Some(path) => {
                 std::fs::write(path, text)
                     .map_err(|e| Failure::stopped(format!("cannot write {}: {e}", path.display())))?;

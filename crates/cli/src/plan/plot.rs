@@ -1,6 +1,7 @@
 //! A picture of points on a terminal.
 
 use super::figures::figure;
+use crate::say::say;
 
 const WIDTH: usize = 64;
 const HEIGHT: usize = 16;
@@ -31,15 +32,15 @@ impl Plot {
 
     /// The picture, under this title, with the highest value of each axis.
     pub(super) fn print(&self, title: &str) {
-        println!("\n{title}");
+        say!("\n{title}");
         for (row, cells) in self.cells.iter().enumerate() {
             let label = match row {
                 0 => figure(self.y_most),
                 HEIGHT => "0".to_owned(),
                 _ => String::new(),
             };
-            println!("{label:>8} |{}", cells.iter().collect::<String>().trim_end());
+            say!("{label:>8} |{}", cells.iter().collect::<String>().trim_end());
         }
-        println!("{:>8} +{}\n{:>width$}", "", "-".repeat(WIDTH), figure(self.x_most), width = WIDTH + 10);
+        say!("{:>8} +{}\n{:>width$}", "", "-".repeat(WIDTH), figure(self.x_most), width = WIDTH + 10);
     }
 }

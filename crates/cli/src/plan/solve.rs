@@ -11,6 +11,7 @@ use super::emulate::read_workload;
 use super::figures::{figure, percent, rate, time};
 use super::print_json;
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -90,8 +91,8 @@ fn document(answer: &Answer) -> Value {
 }
 
 fn print(answer: &Answer) {
-    let line = |name: &str, value: String| println!("  {name:<14}{value}");
-    println!("{}  ({})", answer.model, answer.discipline);
+    let line = |name: &str, value: String| say!("  {name:<14}{value}");
+    say!("{}  ({})", answer.model, answer.discipline);
     let (users, think, stay) = population(answer.system);
     if let Some(users) = users {
         line("users N", users.to_string());
@@ -139,7 +140,7 @@ fn print(answer: &Answer) {
                     let [residence, queue, busy, visits] = cells;
                     table.row([s.name.clone(), residence, queue, busy, visits]);
                 }
-                print!("{table}");
+                say!(no newline: "{table}");
             }
         }
         None => line("answer", answer.assumption.clone()),

@@ -10,6 +10,7 @@ use super::figures::{figure, percent, time};
 use super::plot::Plot;
 use super::{per_second, print_json, seconds, users};
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -87,11 +88,11 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(print_json(&json!({"schema": "offered.plan.table/1", "method": model.method(), "rows": rows})));
     }
     if args.csv {
-        println!("users,think_s,ratio_per_s,rate_per_s,concurrency,q_over_z,response_s,rort");
+        say!("users,think_s,ratio_per_s,rate_per_s,concurrency,q_over_z,response_s,rort");
         for row in &rows {
             let numbers: Vec<String> =
                 row.numbers().iter().map(|x| x.map_or(String::new(), |x| x.to_string())).collect();
-            println!("{}", numbers.join(","));
+            say!("{}", numbers.join(","));
         }
         return Ok(Exit::Done);
     }
@@ -111,8 +112,8 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
             percent(rort.unwrap_or_default()),
         ]);
     }
-    print!("{table}");
-    println!("solved by {}", model.method());
+    say!(no newline: "{table}");
+    say!("solved by {}", model.method());
     Ok(Exit::Done)
 }
 
@@ -178,12 +179,15 @@ impl Model<'_> {
             })));
         }
         if self.args.csv {
-            println!("users,think_s,rate_per_s,rate_bound_per_s,response_s,response_bound_s,response_asymptote_s");
+            say!("users,think_s,rate_per_s,rate_bound_per_s,response_s,response_bound_s,response_asymptote_s");
             for (Row { users, think, solution }, b) in &points {
                 let asymptote = *users as f64 * b.bottleneck - think;
-                println!(
+                say!(
                     "{users},{think},{},{},{},{},{asymptote}",
-                    solution.throughput, b.throughput, solution.response, b.response
+                    solution.throughput,
+                    b.throughput,
+                    solution.response,
+                    b.response
                 );
             }
             return Ok(Exit::Done);
@@ -202,7 +206,7 @@ impl Model<'_> {
         picture("response (s) against users: * solved, . bound max(D, N S_max - Z)", &|r| r.solution.response, &|b| {
             b.response
         });
-        println!("solved by {}; knee at N* = {}", self.method(), figure(points[0].1.knee));
+        say!("solved by {}; knee at N* = {}", self.method(), figure(points[0].1.knee));
         Ok(Exit::Done)
     }
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::figures::{figure, time};
 use super::{per_second, print_json, seconds};
 use crate::exit::{Exit, Failure};
+use crate::say::say;
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -63,14 +64,14 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         })));
     }
     if args.run.is_some() {
-        println!("{rate:.2} requests/s, mean response {}", time(response));
+        say!("{rate:.2} requests/s, mean response {}", time(response));
     }
-    println!("{:.2} pages/s, {:.2} of them under way at the server", traffic.pages(), traffic.concurrency());
+    say!("{:.2} pages/s, {:.2} of them under way at the server", traffic.pages(), traffic.concurrency());
     let mut table = Table::new(["think Z' (s)", "web users N'"]);
     for (think, users) in rows {
         table.row([figure(think), format!("{users:.0}")]);
     }
-    print!("{table}");
+    say!(no newline: "{table}");
     Ok(Exit::Done)
 }
 

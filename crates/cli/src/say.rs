@@ -1,0 +1,25 @@
+//! Printing to stdout, for all verbs.
+
+use std::fmt;
+use std::io::{self, Write};
+
+/// Prints a line, or just the text with `say!(no newline: ...)`.
+///
+/// Unlike `println!` it does not panic when nobody reads on (`offered ... | head`): the rest is then not printed, and the verb
+/// ends as it would have.
+macro_rules! say {
+    (no newline: $($text:tt)*) => { $crate::say::print(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::say::print(format_args!("{}\n", format_args!($($text)*))) };
+}
+pub(crate) use say;
+
+/// Prints; a stdout that cannot take it (a full disk) ends the process with 1, a closed one is let be.
+pub(crate) fn print(text: fmt::Arguments<'_>) {
+    let written = io::stdout().write_fmt(text).and_then(|()| io::stdout().flush());
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        eprintln!("error: cannot print: {error}");
+        std::process::exit(1);
+    }
+}
