@@ -45,10 +45,10 @@ fn run_in_jmeter(home: &Path, law: &str) {
     let (_server, url) = serve();
     let folder = tempfile::tempdir().unwrap();
     let (plan, jtl) = (folder.path().join("plan.jmx"), folder.path().join("run.jtl"));
-    // 100 users who think half a second: 200 launches a second for 20 s.
+    // 100 users who think half a second, for a minute: on a busy machine Groovy may take half of it to start.
     let written = offered()
         .args(["plan", "emulate", "--rate", "200/s", "--response", "2ms", "--users", "100", "--think-law", law])
-        .args(["--for", "jmeter", "--url", &url, "--ramp", "2s", "--duration", "20s", "--out"])
+        .args(["--for", "jmeter", "--url", &url, "--ramp", "2s", "--duration", "60s", "--out"])
         .arg(&plan)
         .status();
     assert!(written.unwrap().success());
