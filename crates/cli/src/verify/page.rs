@@ -86,6 +86,8 @@ fn maybe(x: Option<f64>, digits: usize) -> String {
 fn times(f: &mut Formatter<'_>, title: &str, rows: &[Times], digits: usize) -> fmt::Result {
     let Some(total) = rows.last() else { return Ok(()) };
     writeln!(f, "\n{title}")?;
+    // Beyond ten seconds microseconds are noise, and the page has 120 columns.
+    let digits = if total.max_ms >= 10_000.0 { digits.min(1) } else { digits };
     let fine = digits.max(2);
     let cells = |row: &Times| {
         let order = [row.p90_ms, row.p95_ms, row.p99_ms, row.min_ms, row.max_ms].map(|x| number(x, digits));
