@@ -1,0 +1,136 @@
+//! JSON lines: one object a line, as Caddy, Traefik, nginx (`escape=json`) and many others write them.
+
+use serde_json::Value;
+
+use crate::entry::{Entry, path, request};
+use crate::time::{self, SECOND, Stamps, number};
+
+/// The reader of one such log: for each field the keys it may have, the asked-for one first.
+#[derive(Clone, Debug)]
+pub(crate) struct Json {
+    keys: [Vec<String>; NAMES.len()],
+    user: Option<String>,
+    stamps: Stamps,
+    line: Value,
+    number: Vec<u8>,
+}
+
+/// The fields a mapping may name.
+pub(crate) const NAMES: [&str; 9] =
+    ["time", "client", "agent", "request", "method", "target", "status", "bytes", "duration"];
+const TIME: usize = 0;
+const CLIENT: usize = 1;
+const AGENT: usize = 2;
+const REQUEST: usize = 3;
+const METHOD: usize = 4;
+const TARGET: usize = 5;
+const STATUS: usize = 6;
+const BYTES: usize = 7;
+const DURATION: usize = 8;
+
+/// The keys that servers use. A dot goes into an object; of a list the first element counts.
+const KNOWN: [&[&str]; NAMES.len()] = [
+    &["ts", "StartUTC", "time", "@timestamp", "timestamp", "time_iso8601", "msec", "time_local", "date"],
+    &["request.client_ip", "request.remote_ip", "ClientHost", "remote_addr", "client_ip", "remote_ip", "clientip", "ip"],
+    &["request.headers.User-Agent", "request_User-Agent", "http_user_agent", "user_agent", "agent"],
+    &["request"],
+    &["request.method", "RequestMethod", "request_method", "method"],
+    &["request.uri", "RequestPath", "request_uri", "uri", "path", "url"],
+    &["status", "DownstreamStatus", "OriginStatus", "response_code"],
+    &["size", "DownstreamContentSize", "body_bytes_sent", "bytes_sent", "bytes"],
+    &["duration", "Duration", "request_time"],
+];
+
+impl Json {
+    /// With the keys of `mapping` (`client=addr,time=t`), and users told apart by the key `user`, where given.
+    ///
+    /// # Errors
+    /// A mapping that is not of that form, or names an unknown field.
+    pub(crate) fn new(mapping: &str, user: Option<&str>) -> Result<Self, String> {
+        let mut keys = KNOWN.map(|known| known.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
+        for pair in mapping.split(',').filter(|pair| !pair.trim().is_empty()) {
+            let known = pair.split_once('=').and_then(|(name, key)| {
+                let field = NAMES.iter().position(|known| *known == name.trim())?;
+                Some((field, key.trim().to_owned()))
+            });
+            let (field, key) = known.ok_or_else(|| {
+                format!("`{pair}` maps no field; write for example client=addr, with one of {}", NAMES.join(", "))
+            })?;
+            keys[field] = vec![key];
+        }
+        let user = user.map(str::to_owned);
+        Ok(Self { keys, user, stamps: Stamps::default(), line: Value::Null, number: Vec::new() })
+    }
+
+    /// What `line` says.
+    pub(crate) fn parse<'a>(&'a mut self, line: &[u8]) -> Result<Entry<'a>, &'static str> {
+        // Logs hold bytes of any encoding; JSON must be UTF-8.
+        self.line = serde_json::from_str(&String::from_utf8_lossy(line)).map_err(|_| "the line is not a JSON object")?;
+        let Self { keys, user, stamps, line, number: digits } = self;
+        let line = &*line;
+        let field = |field: usize| keys[field].iter().find_map(|key| find(line, key));
+        let text = |at: usize| field(at).and_then(Value::as_str).unwrap_or("").as_bytes();
+        let mut entry = Entry {
+            time: instant(field(TIME).ok_or("no time")?, stamps).ok_or("the time is in no known form")?,
+            client: text(CLIENT),
+            agent: text(AGENT),
+            method: text(METHOD),
+            target: text(TARGET),
+            status: field(STATUS).and_then(whole).and_then(|n| u16::try_from(n).ok()).unwrap_or(0),
+            bytes: field(BYTES).and_then(whole),
+            duration: field(DURATION).and_then(duration),
+            user: b"",
+        };
+        if entry.target.is_empty() {
+            (entry.method, entry.target) = request(text(REQUEST))?;
+        }
+        entry.target = path(entry.target);
+        if entry.client.is_empty() {
+            return Err("no client");
+        }
+        if let Some(name) = user {
+            entry.user = match find(line, name).ok_or("no field to tell users apart")? {
+                Value::String(text) => text.as_bytes(),
+                other => {
+                    *digits = other.to_string().into_bytes();
+                    digits
+                }
+            };
+        }
+        Ok(entry)
+    }
+}
+
+/// The value of `key`, taken whole first, then as a path of keys; of a list the first element.
+fn find<'v>(line: &'v Value, key: &str) -> Option<&'v Value> {
+    let found = line.get(key).or_else(|| {
+        let (first, rest) = key.split_once('.')?;
+        find(line.get(first)?, rest)
+    })?;
+    found.as_array().map_or(Some(found), |list| list.first())
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| number(value.as_str()?.as_bytes()))
+}
+
+/// A time as a text in a known form, or a number since the epoch (decimals: seconds).
+fn instant(value: &Value, stamps: &mut Stamps) -> Option<i64> {
+    match value {
+        Value::String(text) => time::any(text.as_bytes(), stamps),
+        Value::Number(number) if number.is_u64() => time::any(number.to_string().as_bytes(), stamps),
+        // Microseconds are all that a float of seconds since 1970 holds.
+        Value::Number(number) => Some((number.as_f64()? * 1e6).round() as i64 * 1000),
+        _ => None,
+    }
+}
+
+/// Decimals are seconds (Caddy, nginx); whole numbers are nanoseconds (Traefik).
+fn duration(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) if number.is_u64() => number.as_u64(),
+        Value::Number(number) => Some((number.as_f64()? * SECOND as f64) as u64),
+        Value::String(text) => time::seconds(text.as_bytes()).map(|n| n as u64),
+        _ => None,
+    }
+}

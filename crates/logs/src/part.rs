@@ -1,0 +1,147 @@
+//! A part of a log, put in order of time and folded; parts merge.
+
+use std::collections::VecDeque;
+
+use crate::sessions::{Hit, Sessions};
+
+/// How many lines a line may be displaced by and still find its place.
+pub const WINDOW: usize = 16_384;
+
+/// A fold over hits that are only nearly in order: servers log a request when it is done, or from many threads.
+///
+/// A hit leaves the window when [`WINDOW`] later ones are in it. The first hits to leave are kept aside: should another part
+/// turn out to lie before this one, the end of its window is sorted in among them, so that parts merge to the fold over the
+/// whole, out-of-order lines at the seams included.
+#[derive(Clone, Debug)]
+pub struct Part {
+    window: VecDeque<Hit>,
+    head: Vec<Hit>,
+    body: Sessions,
+    size: usize,
+}
+
+impl Part {
+    /// An empty part, of lines displaced by at most `size`.
+    pub fn new(body: Sessions, size: usize) -> Self {
+        Self { window: VecDeque::with_capacity(size + 1), head: Vec::new(), body, size }
+    }
+
+    /// Adds the hit of the next line.
+    #[inline]
+    pub fn add(&mut self, hit: Hit) {
+        if self.window.back().is_none_or(|last| last.time <= hit.time) {
+            self.window.push_back(hit);
+        } else {
+            let at = self.window.partition_point(|earlier| earlier.time <= hit.time);
+            self.window.insert(at, hit);
+        }
+        if self.window.len() > self.size
+            && let Some(first) = self.window.pop_front()
+        {
+            self.ordered(first);
+        }
+    }
+
+    #[inline]
+    fn ordered(&mut self, hit: Hit) {
+        if self.head.len() < self.size { self.head.push(hit) } else { self.body.add(hit) }
+    }
+
+    /// Adds the part that follows.
+    pub fn merge(&mut self, later: Self) {
+        if later.head.len() < self.size {
+            // All of it fits: as if its lines came one by one.
+            later.head.into_iter().chain(later.window).for_each(|hit| self.add(hit));
+            return;
+        }
+        let mut seam: Vec<Hit> = self.window.drain(..).chain(later.head).collect();
+        seam.sort_by_key(|hit| hit.time);
+        seam.into_iter().for_each(|hit| self.ordered(hit));
+        self.body.merge(later.body);
+        self.window = later.window;
+    }
+
+    /// The fold over all of it.
+    pub fn finish(self) -> Sessions {
+        let Self { window, head, body, .. } = self;
+        // The head comes before the body.
+        let mut all = Sessions::like(&body);
+        head.into_iter().for_each(|hit| all.add(hit));
+        all.merge(body);
+        window.into_iter().for_each(|hit| all.add(hit));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TIMEOUT: i64 = 20;
+
+    fn fold(hits: &[Hit], size: usize) -> Part {
+        let mut part = Part::new(Sessions::new(TIMEOUT, 1000), size);
+        hits.iter().for_each(|hit| part.add(*hit));
+        part
+    }
+
+    /// The definition, on a list that is sorted first.
+    fn sessions_of(hits: &[Hit]) -> usize {
+        let mut sorted = hits.to_vec();
+        sorted.sort_by_key(|hit| (hit.client, hit.time));
+        let new = |pair: &[Hit]| pair[0].client != pair[1].client || pair[1].time - pair[0].time > TIMEOUT;
+        usize::from(!sorted.is_empty()) + sorted.windows(2).filter(|pair| new(pair)).count()
+    }
+
+    proptest! {
+        #[test]
+        fn parts_merge_to_the_fold_over_the_whole_whatever_the_cuts(
+            raw in proptest::collection::vec((0i64..8, 0u64..6, 0i64..6), 0..300),
+            cuts in proptest::collection::vec(0usize..300, 0..6),
+            right_first in any::<bool>(),
+        ) {
+            // Instants that grow, each displaced a little: a log nearly in order.
+            let mut now = 0;
+            let hits: Vec<Hit> = raw.iter().map(|(step, client, back)| {
+                now += step;
+                Hit { time: now - back, client: *client }
+            }).collect();
+            let size = 16;
+            let displaced = |i: usize| hits[..i].iter().filter(|earlier| earlier.time > hits[i].time).count();
+            prop_assume!((0..hits.len()).all(|i| displaced(i) <= size));
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(hits.len())).chain([0, hits.len()]).collect();
+            cuts.sort_unstable();
+            let mut parts: Vec<Part> = cuts.windows(2).map(|cut| fold(&hits[cut[0]..cut[1]], size)).collect();
+            while parts.len() > 1 {
+                // Merging is associative: pairs from the right or from the left.
+                let at = if right_first { parts.len() - 2 } else { 0 };
+                let right = parts.remove(at + 1);
+                parts[at].merge(right);
+            }
+            let merged = parts.remove(0).finish();
+            let whole = fold(&hits, size).finish();
+            prop_assert_eq!(merged.all(), whole.all());
+            prop_assert_eq!(merged.gaps(), whole.gaps());
+            prop_assert_eq!((merged.clients(), merged.late(), whole.late()), (whole.clients(), 0, 0));
+            prop_assert_eq!(whole.all().len(), sessions_of(&hits));
+            prop_assert_eq!(whole.all().iter().map(|s| s.requests as usize).sum::<usize>(), hits.len());
+        }
+    }
+
+    #[test]
+    fn a_stray_line_from_the_future_spoils_nothing_but_itself() {
+        let mut hits: Vec<Hit> = (0..1000).map(|i| Hit { time: i, client: 1 }).collect();
+        hits.insert(10, Hit { time: i64::MAX, client: 2 });
+        let folded = fold(&hits, 16).finish();
+        assert_eq!((folded.all().len(), folded.late()), (2, 0));
+    }
+
+    #[test]
+    fn clients_beyond_the_most_are_counted_not_kept() {
+        let mut part = Part::new(Sessions::new(TIMEOUT, 10), 4);
+        (0..1000).for_each(|i| part.add(Hit { time: i, client: i as u64 }));
+        let folded = part.finish();
+        assert_eq!((folded.clients(), folded.untracked()), (10, 990));
+    }
+}

@@ -1,0 +1,178 @@
+//! Stamps of logs: texts to nanoseconds since the Unix epoch (UTC), signed, so that any year reads.
+
+const DAY: i64 = 86_400;
+/// Nanoseconds in a second.
+pub(crate) const SECOND: i64 = 1_000_000_000;
+
+/// Days from 1 January 1970 to a day of the proleptic Gregorian calendar (Howard Hinnant's `days_from_civil`).
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year - era * 400;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// The number that the digits of `text` write; `None` when there are none, other bytes, or too many.
+#[inline]
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 19 {
+        return None;
+    }
+    text.iter().try_fold(0u64, |n, b| b.is_ascii_digit().then(|| n * 10 + u64::from(b - b'0')))
+}
+
+fn field(text: &[u8], from: usize, to: usize, limits: std::ops::RangeInclusive<i64>) -> Option<i64> {
+    let n = number(text.get(from..to)?)? as i64;
+    limits.contains(&n).then_some(n)
+}
+
+fn clock(text: &[u8], from: usize) -> Option<i64> {
+    let (h, m) = (field(text, from, from + 2, 0..=23)?, field(text, from + 3, from + 5, 0..=59)?);
+    // 60: leap seconds.
+    let s = field(text, from + 6, from + 8, 0..=60)?;
+    (text[from + 2] == b':' && text[from + 5] == b':').then_some(h * 3600 + m * 60 + s)
+}
+
+/// `+hhmm`, `+hh:mm` or `Z` in seconds east of Greenwich.
+fn zone(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text == b"Z" {
+        return Some(0);
+    }
+    let minutes_at = if text.get(3) == Some(&b':') { 4 } else { 3 };
+    let seconds = field(text, 1, 3, 0..=23)? * 3600 + field(text, minutes_at, minutes_at + 2, 0..=59)? * 60;
+    match text[0] {
+        b'+' => Some(seconds),
+        b'-' => Some(-seconds),
+        _ => None,
+    }
+}
+
+fn month(name: &[u8]) -> Option<i64> {
+    const NAMES: [&[u8; 3]; 12] =
+        [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
+    let index = NAMES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+    Some(index as i64 + 1)
+}
+
+/// Reads the stamps of one log, remembering the last minute: neighbouring lines nearly always share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stamps {
+    minute: [u8; 17],
+    zone: [u8; 6],
+    /// The start of that minute, in seconds since the epoch.
+    base: i64,
+}
+
+impl Stamps {
+    /// `01/Aug/1995:02:00:00 -0400` in nanoseconds since the epoch; also the `29:23:53:25` (day, hour, minute, second) of the
+    /// EPA and SDSC logs, taken as a day of January 1970.
+    #[inline]
+    pub(crate) fn common(&mut self, text: &[u8]) -> Option<i64> {
+        if text.len() == 26 && text[..17] == self.minute && text[20..26] == self.zone && text[17] == b':' {
+            return Some((self.base + field(text, 18, 20, 0..=60)?) * SECOND);
+        }
+        self.other(text)
+    }
+
+    #[cold]
+    fn other(&mut self, text: &[u8]) -> Option<i64> {
+        if text.len() == 11 && text[2] == b':' {
+            return Some(((field(text, 0, 2, 1..=31)? - 1) * DAY + clock(text, 3)?) * SECOND);
+        }
+        if text.len() < 20 || text[2] != b'/' || text[6] != b'/' || text[11] != b':' {
+            return None;
+        }
+        let date = days(field(text, 7, 11, 0..=9999)?, month(&text[3..6])?, field(text, 0, 2, 1..=31)?);
+        let second = field(text, 18, 20, 0..=60)?;
+        let seconds = date * DAY + clock(text, 12)? - zone(text[20..].trim_ascii())?;
+        if text.len() == 26 {
+            self.minute.copy_from_slice(&text[..17]);
+            self.zone.copy_from_slice(&text[20..26]);
+            self.base = seconds - second;
+        }
+        Some(seconds * SECOND)
+    }
+}
+
+/// `2026-11-20T17:58:05.123456Z`, with a space for the `T`, any number of decimals (nine count) and any zone or none (UTC).
+pub(crate) fn iso(text: &[u8]) -> Option<i64> {
+    if text.len() < 19 || text[4] != b'-' || text[7] != b'-' || !matches!(text[10], b'T' | b' ' | b't') {
+        return None;
+    }
+    let date = days(field(text, 0, 4, 0..=9999)?, field(text, 5, 7, 1..=12)?, field(text, 8, 10, 1..=31)?);
+    let mut nanos = (date * DAY + clock(text, 11)?) * SECOND;
+    let mut rest = &text[19..];
+    if let [b'.' | b',', decimals @ ..] = rest {
+        let length = decimals.iter().take_while(|b| b.is_ascii_digit()).count();
+        nanos += fraction(&decimals[..length])?;
+        rest = &decimals[length..];
+    }
+    Some(nanos - zone(rest.trim_ascii())? * SECOND)
+}
+
+/// The digits behind a decimal point, in billionths.
+fn fraction(digits: &[u8]) -> Option<i64> {
+    if digits.is_empty() {
+        return None;
+    }
+    let nine = (0..9).map(|i| digits.get(i).map_or(0, |b| i64::from(b - b'0')));
+    digits.iter().all(u8::is_ascii_digit).then(|| nine.fold(0, |n, digit| n * 10 + digit))
+}
+
+/// A decimal number of seconds, such as `1288012305.123`, in nanoseconds.
+pub(crate) fn seconds(text: &[u8]) -> Option<i64> {
+    let point = text.iter().position(|b| *b == b'.').unwrap_or(text.len());
+    let whole = number(&text[..point]).and_then(|n| i64::try_from(n).ok()?.checked_mul(SECOND))?;
+    let part = if point < text.len() { fraction(&text[point + 1..])? } else { 0 };
+    whole.checked_add(part)
+}
+
+/// Since the epoch in seconds, milliseconds, microseconds or nanoseconds, told apart by size; or one of the texts above.
+pub(crate) fn any(text: &[u8], stamps: &mut Stamps) -> Option<i64> {
+    if let Some(n) = number(text) {
+        let unit = match n {
+            0..100_000_000_000 => SECOND,
+            100_000_000_000..100_000_000_000_000 => 1_000_000,
+            100_000_000_000_000..100_000_000_000_000_000 => 1000,
+            _ => 1,
+        };
+        return i64::try_from(n).ok()?.checked_mul(unit);
+    }
+    seconds(text).or_else(|| iso(text)).or_else(|| stamps.common(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_an_instant_reads_as_that_instant() {
+        let mut stamps = Stamps::default();
+        let aug = 807_256_800 * SECOND;
+        for _ in 0..2 {
+            assert_eq!(stamps.common(b"01/Aug/1995:02:00:00 -0400"), Some(aug));
+            assert_eq!(stamps.common(b"01/Aug/1995:02:00:59 -0400"), Some(aug + 59 * SECOND));
+        }
+        assert_eq!(stamps.common(b"01/Aug/1995:08:00:00 +0200"), Some(aug));
+        assert_eq!(stamps.common(b"29:23:53:25"), Some((28 * DAY + 86_005) * SECOND));
+        assert_eq!(iso(b"1995-08-01T06:00:00Z"), Some(aug));
+        assert_eq!(iso(b"1995-08-01 08:00:00.25+02:00"), Some(aug + SECOND / 4));
+        assert_eq!(seconds(b"807256800.250"), Some(aug + SECOND / 4));
+        assert_eq!(any(b"807256800", &mut stamps), Some(aug));
+        assert_eq!(any(b"807256800250", &mut stamps), Some(aug + SECOND / 4));
+        assert_eq!(iso(b"2000-02-29T00:00:00Z"), Some(951_782_400 * SECOND));
+    }
+
+    #[test]
+    fn what_is_no_instant_is_none() {
+        let mut stamps = Stamps::default();
+        for text in ["", "-", "32/Aug/1995:02:00:00 -0400", "01/Agu/1995:02:00:00 -0400", "01/Aug/1995:02:61:00 -0400"] {
+            assert_eq!(stamps.common(text.as_bytes()), None, "{text}");
+        }
+        for text in ["1995-13-01T06:00:00Z", "1995-08-01", "1995-08-01T06:00:00x", "1995-08-01T06:00:00."] {
+            assert_eq!(iso(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(seconds(b"99999999999999999999.1"), None);
+    }
+}
