@@ -1,9 +1,33 @@
 //! From an access log to sessions, to the right system model, to a workload and a trace that replay the site.
+//!
+//! [`inputs`] opens logs of any [`Format`], [`read`] folds them in one pass into a [`Tally`] whose parts merge exactly, and
+//! [`Findings`] says what the sessions look like and which system model (Schroeder, Wierman and Harchol-Balter 2006) they
+//! call for.
+//!
+//! # Limitations
+//! A client is an address (or address and agent, or a field): people behind one proxy are one client, one person on two
+//! networks is two. Most logs stamp whole seconds, which hides everything that happens within one.
+
 mod entry;
+mod error;
 mod format;
 mod gaps;
+mod input;
+mod labels;
+mod lines;
+mod options;
 mod part;
+mod read;
+mod robots;
 mod sessions;
 mod time;
+
 pub use entry::Entry;
+pub use error::Error;
 pub use format::{Choice, Format};
+pub use gaps::{Bin, Gaps, LONGEST};
+pub use input::{Input, Progress, inputs};
+pub use labels::{Label, Labels, Rules};
+pub use options::{Dropped, Extensions, Filters, Options, Statuses, Timeout};
+pub use read::{Moments, Tally, read};
+pub use sessions::{Session, Sessions};
