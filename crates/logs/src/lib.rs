@@ -8,26 +8,38 @@
 //! A client is an address (or address and agent, or a field): people behind one proxy are one client, one person on two
 //! networks is two. Most logs stamp whole seconds, which hides everything that happens within one.
 
+mod choose;
+mod curve;
 mod entry;
 mod error;
+mod findings;
 mod format;
 mod gaps;
 mod input;
 mod labels;
+mod lengths;
 mod lines;
 mod options;
 mod part;
 mod read;
 mod robots;
 mod sessions;
+mod starts;
+mod think;
 mod time;
 
+pub use choose::{Recommendation, rule};
+pub use curve::{Curve, Point};
 pub use entry::Entry;
 pub use error::Error;
+pub use findings::{Findings, Pages};
 pub use format::{Choice, Format};
 pub use gaps::{Bin, Gaps, LONGEST};
 pub use input::{Input, Progress, inputs};
 pub use labels::{Label, Labels, Rules};
+pub use lengths::{Geometric, Lengths, Share};
 pub use options::{Dropped, Extensions, Filters, Options, Statuses, Timeout};
 pub use read::{Moments, Tally, read};
 pub use sessions::{Session, Sessions};
+pub use starts::{Concurrency, Idc, Starts};
+pub use think::Think;

@@ -142,6 +142,25 @@ pub(crate) fn any(text: &[u8], stamps: &mut Stamps) -> Option<i64> {
     seconds(text).or_else(|| iso(text)).or_else(|| stamps.common(text))
 }
 
+/// An instant as `1995-08-01T06:00:00Z`, with the decimals it has.
+pub(crate) fn text(nanos: i64) -> String {
+    let (seconds, part) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
+    let (date, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+    // Hinnant's `civil_from_days`.
+    let z = date + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z - era * 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
+    let decimals = if part == 0 { String::new() } else { format!(".{part:09}").trim_end_matches('0').to_owned() };
+    format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}{decimals}Z")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +181,9 @@ mod tests {
         assert_eq!(any(b"807256800", &mut stamps), Some(aug));
         assert_eq!(any(b"807256800250", &mut stamps), Some(aug + SECOND / 4));
         assert_eq!(iso(b"2000-02-29T00:00:00Z"), Some(951_782_400 * SECOND));
+        for shown in ["1995-08-01T06:00:00Z", "2000-02-29T23:59:59.25Z", "1969-12-31T23:59:59.999999999Z"] {
+            assert_eq!(text(iso(shown.as_bytes()).unwrap()), shown);
+        }
     }
 
     #[test]

@@ -1,0 +1,79 @@
+//! The curve of sessions over the timeout tau, and its knee.
+
+use serde::Serialize;
+
+use crate::gaps::{Gaps, LONGEST};
+
+/// One point of the curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// tau, in seconds.
+    pub timeout_s: u64,
+    /// Sessions when they end after more than tau of silence.
+    pub sessions: u64,
+    /// Requests over sessions.
+    pub requests_per_session: f64,
+}
+
+/// The timeouts of the printed curve.
+const SHOWN: [u64; 19] =
+    [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 9000, LONGEST];
+
+/// The curve of `requests` requests by `clients` clients.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    clients: u64,
+    requests: u64,
+    longer: Vec<u64>,
+}
+
+impl Curve {
+    /// From the gaps within clients; those not followed count neither as clients nor as requests.
+    pub fn new(clients: u64, requests: u64, gaps: &Gaps) -> Self {
+        Self { clients, requests, longer: gaps.longer() }
+    }
+
+    /// The point at a timeout of whole seconds, at most [`LONGEST`].
+    pub fn at(&self, timeout_s: u64) -> Point {
+        let sessions = self.clients + self.longer[timeout_s.min(LONGEST) as usize];
+        Point { timeout_s, sessions, requests_per_session: self.requests as f64 / sessions.max(1) as f64 }
+    }
+
+    /// The points worth printing.
+    pub fn points(&self) -> Vec<Point> {
+        SHOWN.into_iter().map(|timeout| self.at(timeout)).collect()
+    }
+
+    /// The knee: the shortest timeout of whole minutes from which on one more minute of patience joins fewer than one session
+    /// in two hundred, the derivative taken between tau/sqrt(2) and tau sqrt(2) (section 7 of the paper picks the point where
+    /// the derivative of the curve levels off).
+    pub fn knee(&self) -> u64 {
+        let steep = |minute: &u64| {
+            let tau = minute * 60;
+            let (low, high) = ((tau as f64 / std::f64::consts::SQRT_2) as u64, (tau as f64 * std::f64::consts::SQRT_2) as u64);
+            let fall = self.at(low).sessions - self.at(high.min(LONGEST)).sessions;
+            let per_minute = fall as f64 / (high.min(LONGEST) - low) as f64 * 60.0;
+            per_minute > 0.005 * self.at(tau).sessions as f64
+        };
+        (1..LONGEST / 60).rev().find(steep).map_or(60, |minute| (minute + 1) * 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::SECOND;
+
+    #[test]
+    fn the_knee_lies_between_thinking_and_coming_back_another_day() {
+        // Think times exponential with mean 60 s, absences far longer than three hours.
+        let mut gaps = Gaps::default();
+        for i in 0..10_000 {
+            let u = (f64::from(i) + 0.5) / 10_000.0;
+            gaps.add((-60.0 * u.ln()) as i64 * SECOND);
+        }
+        (0..1000).for_each(|_| gaps.add(50_000 * SECOND));
+        let knee = Curve::new(500, 12_000, &gaps).knee();
+        assert!((240..=600).contains(&knee), "{knee}");
+    }
+}
