@@ -9,6 +9,7 @@ mod demo;
 mod exit;
 mod export;
 mod file;
+mod logs;
 mod plan;
 mod run;
 mod say;
@@ -41,6 +42,7 @@ enum Verb {
     Run(Box<run::Args>),
     Verify(verify::Args),
     Export(export::Args),
+    Logs(logs::Args),
     Serve(serve::Args),
     Demo(demo::Args),
 }
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::Logs(args) => logs::run(&args),
         Verb::Serve(args) => serve::run(args),
         Verb::Demo(args) => demo::run(&args),
     };

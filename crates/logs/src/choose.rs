@@ -70,7 +70,10 @@ impl Recommendation {
         let others: Vec<String> = others.map(|(tau, mean)| format!("{mean:.2} at {tau} s ({})", rule(*mean))).collect();
         because.push(format!("with another timeout: {}", others.join(", ")));
         if let Some(pages) = evidence.pages_only {
-            because.push(format!("without images, styles and scripts (--pages-only): {pages:.2} requests per session ({})", rule(pages)));
+            because.push(format!(
+                "without images, styles and scripts (--pages-only): {pages:.2} requests per session ({})",
+                rule(pages)
+            ));
         }
         if evidence.peak > 1000 {
             because.push(format!(
@@ -91,7 +94,9 @@ mod tests {
 
     #[test]
     fn the_rule_of_the_paper() {
-        for (mean, model) in [(1.0, "open"), (5.0, "open"), (5.01, "partly-open"), (9.99, "partly-open"), (10.0, "closed")] {
+        for (mean, model) in
+            [(1.0, "open"), (5.0, "open"), (5.01, "partly-open"), (9.99, "partly-open"), (10.0, "closed")]
+        {
             assert_eq!(rule(mean), model);
         }
         assert_eq!([0.0, 4.0, 26.5, 49.0, 500.0].map(cut_off), [5.0, 5.0, 12.5, 20.0, 20.0]);

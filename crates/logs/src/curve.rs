@@ -50,7 +50,8 @@ impl Curve {
     pub fn knee(&self) -> u64 {
         let steep = |minute: &u64| {
             let tau = minute * 60;
-            let (low, high) = ((tau as f64 / std::f64::consts::SQRT_2) as u64, (tau as f64 * std::f64::consts::SQRT_2) as u64);
+            let (low, high) =
+                ((tau as f64 / std::f64::consts::SQRT_2) as u64, (tau as f64 * std::f64::consts::SQRT_2) as u64);
             let fall = self.at(low).sessions - self.at(high.min(LONGEST)).sessions;
             let per_minute = fall as f64 / (high.min(LONGEST) - low) as f64 * 60.0;
             per_minute > 0.005 * self.at(tau).sessions as f64

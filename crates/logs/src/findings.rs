@@ -96,7 +96,10 @@ impl Findings {
     pub fn of(mut tally: Tally, options: &Options, timeout_s: u64) -> Result<Self, Error> {
         let Some(span) = tally.span else {
             let left_out: u64 = tally.dropped.iter().sum();
-            return Err(Error::Empty(format!("{} lines could not be read, {left_out} were left out", tally.unreadable)));
+            return Err(Error::Empty(format!(
+                "{} lines could not be read, {left_out} were left out",
+                tally.unreadable
+            )));
         };
         let (labels, complaints) = (std::mem::take(&mut tally.labels), std::mem::take(&mut tally.complaints));
         let (lines, unreadable, dropped, tick) = (tally.lines, tally.unreadable, tally.dropped, tally.tick);
@@ -130,7 +133,11 @@ impl Findings {
             schema: "offered.logs/1",
             lines,
             unreadable,
-            left_out: Dropped::ALL.iter().map(|(why, name)| (*name, dropped[*why as usize])).filter(|(_, n)| *n > 0).collect(),
+            left_out: Dropped::ALL
+                .iter()
+                .map(|(why, name)| (*name, dropped[*why as usize]))
+                .filter(|(_, n)| *n > 0)
+                .collect(),
             clients: sessions.clients() as u64,
             first: time::text(span.0),
             last: time::text(span.1),
@@ -165,7 +172,10 @@ impl Findings {
         }
         if self.unreadable > 0 {
             let share = 100.0 * self.unreadable as f64 / (self.lines + self.unreadable) as f64;
-            doubts.push(format!("{} lines could not be read ({share:.1} %); name the format with --format if it was mistaken", self.unreadable));
+            doubts.push(format!(
+                "{} lines could not be read ({share:.1} %); name the format with --format if it was mistaken",
+                self.unreadable
+            ));
         }
         if late > 0 {
             doubts.push(format!("{late} requests stand more than {} lines from their place and count as simultaneous with their client's latest; sort the log by time", crate::part::WINDOW));
@@ -174,7 +184,10 @@ impl Findings {
             doubts.push(format!("{untracked} requests are of clients beyond the first {most} and are in no session; raise --max-clients, or leave scanners out with --path or --no-robots"));
         }
         if self.labels.others() > 0 {
-            doubts.push(format!("{} requests have labels beyond the first 65535; group URLs with --label REGEX=NAME", self.labels.others()));
+            doubts.push(format!(
+                "{} requests have labels beyond the first 65535; group URLs with --label REGEX=NAME",
+                self.labels.others()
+            ));
         }
         if self.span.1 - self.span.0 < 4 * self.timeout_s as i64 * time::SECOND {
             doubts.push(format!("the log spans less than four timeouts of {} s: sessions cut off at its ends count as whole and bias their length; use a longer log", self.timeout_s));

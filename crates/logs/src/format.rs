@@ -29,7 +29,7 @@ pub enum Format {
     Pattern(Pattern),
     /// Squid's native log.
     Squid,
-    /// W3C extended (IIS, CloudFront).
+    /// W3C extended (IIS, `CloudFront`).
     W3c(W3c),
     /// A classic or application load balancer of AWS.
     Elb,
@@ -154,6 +154,9 @@ impl Choice {
 
 impl Format {
     /// What `line` (without its end) says; `None` for comments and directives.
+    ///
+    /// # Errors
+    /// Why the line cannot be read, in a few words.
     #[inline]
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Option<Entry<'a>>, &'static str> {
         match self {

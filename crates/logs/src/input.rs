@@ -100,7 +100,8 @@ impl Input {
         let mut head = Vec::new();
         let reader = open(&path, Progress::default()).map_err(read)?;
         reader.take(HEAD as u64).read_to_end(&mut head).map_err(read)?;
-        Self { name, path: Some(path), size, plain, format: Format::Squid, first: 0, head: Vec::new() }.told(&head, choice)
+        Self { name, path: Some(path), size, plain, format: Format::Squid, first: 0, head: Vec::new() }
+            .told(&head, choice)
     }
 
     fn standard(choice: &Choice) -> Result<Self, Error> {

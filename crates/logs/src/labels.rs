@@ -9,7 +9,21 @@ use regex::bytes::Regex;
 
 /// The user's own rules, in order: paths that match get the name; those that match none go by the rule above.
 #[derive(Clone, Debug, Default)]
-pub struct Rules(pub Vec<(Regex, String)>);
+pub struct Rules(Vec<(Regex, String)>);
+
+impl Rules {
+    /// Adds a rule written `REGEX=NAME`; the name follows the last `=`.
+    ///
+    /// # Errors
+    /// A text without `=`, or a regular expression that is none.
+    pub fn add(&mut self, text: &str) -> Result<(), offered_model::Wrong> {
+        let wrong =
+            || offered_model::Wrong::new(format!("`{text}` is no rule; write for example ^/shop/.*=/shop/:page"));
+        let (regex, name) = text.rsplit_once('=').filter(|(_, name)| !name.is_empty()).ok_or_else(wrong)?;
+        self.0.push((crate::options::pattern(regex)?, name.to_owned()));
+        Ok(())
+    }
+}
 
 /// Distinct labels counted; what comes after is counted together.
 const MOST: usize = 65_535;
@@ -26,7 +40,7 @@ pub struct Labels {
 pub struct Label {
     /// How many requests fell into it.
     pub count: u64,
-    /// The first of their targets, printable.
+    /// The first of their targets, as it can be sent.
     pub example: String,
 }
 
@@ -40,7 +54,7 @@ impl Labels {
         if let Some(label) = self.counts.get_mut(room.as_slice()) {
             label.count += 1;
         } else if self.counts.len() < MOST {
-            let label = Label { count: 1, example: printable(target) };
+            let label = Label { count: 1, example: sendable(target) };
             self.counts.insert(room.as_slice().into(), label);
         } else {
             self.others += 1;
@@ -153,7 +167,9 @@ mod tests {
         ] {
             assert_eq!(label(&Rules::default(), target), expected);
         }
-        let rules = Rules(vec![(Regex::new("^/apollo").unwrap(), "/apollo/*".to_owned())]);
+        let mut rules = Rules::default();
+        rules.add("^/apollo=/apollo/*").unwrap();
+        assert!(rules.add("nothing").unwrap_err().to_string().contains("is no rule"));
         assert_eq!(label(&rules, "/apollo-13/mission.html"), "/apollo/*");
         assert_eq!(sendable(b"a b\"c#top"), "/a%20b%22c");
     }

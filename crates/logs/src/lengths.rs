@@ -44,7 +44,7 @@ pub struct Geometric {
 }
 
 /// Requests of every session in ascending order.
-pub fn sorted(sessions: &[Session]) -> Vec<u64> {
+pub(crate) fn sorted(sessions: &[Session]) -> Vec<u64> {
     let mut lengths: Vec<u64> = sessions.iter().map(|session| u64::from(session.requests)).collect();
     lengths.sort_unstable();
     lengths
@@ -87,7 +87,8 @@ impl Geometric {
             let last = k >= largest || n * beyond(k) < 5.0;
             let expected = n * (beyond(from) - if last { 0.0 } else { beyond(k) });
             if expected >= 5.0 || last {
-                let observed = if last { sorted.len() } else { seen } - sorted.partition_point(|length| *length <= from);
+                let observed =
+                    if last { sorted.len() } else { seen } - sorted.partition_point(|length| *length <= from);
                 statistic += (observed as f64 - expected).powi(2) / expected.max(1e-9);
                 cells += 1;
                 from = k;

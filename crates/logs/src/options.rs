@@ -1,4 +1,4 @@
-//! What the user asked for: which lines count, who is a user, and when a session ends.
+//! What the user asked for: which lines count, and who is a user.
 
 use regex::bytes::Regex;
 
@@ -12,8 +12,6 @@ pub struct Options {
     pub choice: Choice,
     /// Whether the user agent tells users apart besides the client (many people behind one address).
     pub by_agent: bool,
-    /// When a session ends.
-    pub timeout: Timeout,
     /// Which lines are left out.
     pub filters: Filters,
     /// Clients beyond so many are counted but not followed.
@@ -24,27 +22,29 @@ pub struct Options {
     pub threads: usize,
 }
 
-/// The silence tau after which a session ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timeout {
-    /// So many seconds, from 1 to [`crate::gaps::LONGEST`].
-    Fixed(u64),
-    /// The knee of the curve.
-    Auto,
-}
-
 impl Default for Options {
     fn default() -> Self {
         Self {
             choice: Choice::default(),
             by_agent: false,
-            timeout: Timeout::Fixed(1800),
             filters: Filters::default(),
             most_clients: 20_000_000,
             labels: None,
             threads: 1,
         }
     }
+}
+
+/// A regular expression on bytes, for paths.
+///
+/// # Errors
+/// A text that is none.
+pub fn pattern(text: &str) -> Result<Regex, offered_model::Wrong> {
+    Regex::new(text).map_err(|why| {
+        let why = why.to_string();
+        let last = why.lines().last().unwrap_or("").to_owned();
+        offered_model::Wrong::new(format!("`{}` is no regular expression: {last}", text.escape_debug()))
+    })
 }
 
 /// Which lines are left out of the analysis.
@@ -93,8 +93,12 @@ pub enum Dropped {
 
 impl Dropped {
     /// All of them, in the order of their numbers, with their options.
-    pub const ALL: [(Self, &'static str); 4] =
-        [(Self::Status, "--status"), (Self::Path, "--path"), (Self::Robot, "--no-robots"), (Self::Part, "--pages-only")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Status, "--status"),
+        (Self::Path, "--path"),
+        (Self::Robot, "--no-robots"),
+        (Self::Part, "--pages-only"),
+    ];
 }
 
 impl Filters {
@@ -119,7 +123,9 @@ impl std::str::FromStr for Extensions {
     type Err = offered_model::Wrong;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = |name: &str| offered_model::Wrong::new(format!("`{name}` is no extension; write a list such as gif,jpg,css"));
+        let wrong = |name: &str| {
+            offered_model::Wrong::new(format!("`{name}` is no extension; write a list such as gif,jpg,css"))
+        };
         let names = text.split(',').map(|name| name.trim().trim_start_matches('.'));
         let mut packed =
             names.map(|name| pack(name.as_bytes()).ok_or_else(|| wrong(name))).collect::<Result<Vec<_>, _>>()?;
@@ -167,7 +173,9 @@ impl std::str::FromStr for Statuses {
             match (class, item.parse::<u16>()) {
                 (Some(class @ 1..=9), _) => Ok(class * 100..=class * 100 + 99),
                 (None, Ok(status @ 100..=999)) => Ok(status..=status),
-                _ => Err(offered_model::Wrong::new(format!("`{item}` is no status; write for example 2xx,3xx or 200,304"))),
+                _ => Err(offered_model::Wrong::new(format!(
+                    "`{item}` is no status; write for example 2xx,3xx or 200,304"
+                ))),
             }
         };
         text.split(',').map(one).collect::<Result<_, _>>().map(Self)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::sessions::{Hit, Sessions};
 
 /// How many lines a line may be displaced by and still find its place.
-pub const WINDOW: usize = 16_384;
+pub(crate) const WINDOW: usize = 16_384;
 
 /// A fold over hits that are only nearly in order: servers log a request when it is done, or from many threads.
 ///
@@ -13,7 +13,7 @@ pub const WINDOW: usize = 16_384;
 /// turn out to lie before this one, the end of its window is sorted in among them, so that parts merge to the fold over the
 /// whole, out-of-order lines at the seams included.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub(crate) struct Part {
     window: VecDeque<Hit>,
     head: Vec<Hit>,
     body: Sessions,
@@ -22,13 +22,13 @@ pub struct Part {
 
 impl Part {
     /// An empty part, of lines displaced by at most `size`.
-    pub fn new(body: Sessions, size: usize) -> Self {
+    pub(crate) fn new(body: Sessions, size: usize) -> Self {
         Self { window: VecDeque::with_capacity(size + 1), head: Vec::new(), body, size }
     }
 
     /// Adds the hit of the next line.
     #[inline]
-    pub fn add(&mut self, hit: Hit) {
+    pub(crate) fn add(&mut self, hit: Hit) {
         if self.window.back().is_none_or(|last| last.time <= hit.time) {
             self.window.push_back(hit);
         } else {
@@ -48,27 +48,35 @@ impl Part {
     }
 
     /// Adds the part that follows.
-    pub fn merge(&mut self, later: Self) {
+    pub(crate) fn merge(&mut self, later: Self) {
         if later.head.len() < self.size {
             // All of it fits: as if its lines came one by one.
-            later.head.into_iter().chain(later.window).for_each(|hit| self.add(hit));
+            for hit in later.head.into_iter().chain(later.window) {
+                self.add(hit);
+            }
             return;
         }
         let mut seam: Vec<Hit> = self.window.drain(..).chain(later.head).collect();
         seam.sort_by_key(|hit| hit.time);
-        seam.into_iter().for_each(|hit| self.ordered(hit));
+        for hit in seam {
+            self.ordered(hit);
+        }
         self.body.merge(later.body);
         self.window = later.window;
     }
 
     /// The fold over all of it.
-    pub fn finish(self) -> Sessions {
+    pub(crate) fn finish(self) -> Sessions {
         let Self { window, head, body, .. } = self;
         // The head comes before the body.
         let mut all = Sessions::like(&body);
-        head.into_iter().for_each(|hit| all.add(hit));
+        for hit in head {
+            all.add(hit);
+        }
         all.merge(body);
-        window.into_iter().for_each(|hit| all.add(hit));
+        for hit in window {
+            all.add(hit);
+        }
         all
     }
 }
@@ -82,7 +90,9 @@ mod tests {
 
     fn fold(hits: &[Hit], size: usize) -> Part {
         let mut part = Part::new(Sessions::new(TIMEOUT, 1000), size);
-        hits.iter().for_each(|hit| part.add(*hit));
+        for hit in hits {
+            part.add(*hit);
+        }
         part
     }
 
@@ -140,7 +150,9 @@ mod tests {
     #[test]
     fn clients_beyond_the_most_are_counted_not_kept() {
         let mut part = Part::new(Sessions::new(TIMEOUT, 10), 4);
-        (0..1000).for_each(|i| part.add(Hit { time: i, client: i as u64 }));
+        for i in 0..1000 {
+            part.add(Hit { time: i, client: i as u64 });
+        }
         let folded = part.finish();
         assert_eq!((folded.clients(), folded.untracked()), (10, 990));
     }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::curve::Curve;
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::format::{Format, trimmed};
@@ -121,6 +122,13 @@ impl Tally {
             pages.merge(more);
             pages
         });
+    }
+
+    /// The timeout at the knee of the curve of sessions, in seconds; see [`Curve::knee`].
+    pub fn knee(self) -> u64 {
+        let lines = self.lines;
+        let (sessions, _) = self.sessions();
+        Curve::new(sessions.clients() as u64, lines - sessions.untracked(), sessions.gaps()).knee()
     }
 
     /// The sessions, and those of pages only where parts of pages were not left out anyway.

@@ -52,7 +52,7 @@ impl Client {
 
 /// Client hashes are as good as random already.
 #[derive(Clone, Debug, Default)]
-pub struct Same(u64);
+pub(crate) struct Same(u64);
 
 impl Hasher for Same {
     fn finish(&self) -> u64 {
@@ -135,7 +135,8 @@ impl Sessions {
                 if self.clients.len() < self.most_clients {
                     self.clients.insert(hash, right);
                 } else {
-                    self.untracked += u64::from(right.first.requests) + right.latest.map_or(0, |s| u64::from(s.requests));
+                    self.untracked +=
+                        u64::from(right.first.requests) + right.latest.map_or(0, |s| u64::from(s.requests));
                 }
                 continue;
             };

@@ -30,7 +30,7 @@ pub struct Think {
 }
 
 /// Above this distance no law is said to fit.
-pub const FITS: f64 = 0.05;
+pub(crate) const FITS: f64 = 0.05;
 
 impl Think {
     /// Of the gaps in `bins`, stamped in ticks of `tick` seconds; `None` without gaps.
@@ -72,9 +72,12 @@ fn quantile(bins: &[Bin], p: f64) -> f64 {
 }
 
 /// `n` values at the middles of `n` equal shares of the gaps, in seconds: an empirical law of them.
-pub fn equal_shares(bins: &[Bin], n: usize) -> Vec<f64> {
+pub(crate) fn equal_shares(bins: &[Bin], n: usize) -> Vec<f64> {
     (0..n).map(|i| quantile(bins, (i as f64 + 0.5) / n as f64)).collect()
 }
+
+/// A law by its mean and a second parameter.
+type Family = fn(f64, f64) -> Result<Law, offered_model::Wrong>;
 
 /// The likeliest law among exponential, gamma, lognormal, Weibull and hyperexponential with the log's mean, and its distance.
 ///
@@ -88,10 +91,8 @@ fn best(bins: &[Bin], mean: f64, tick: f64) -> Option<(Law, f64)> {
             ((bin.mean - half).max(0.0), bin.mean + half, bin.count as f64)
         })
         .collect();
-    let likelihood = |law: &Law| -> f64 {
-        intervals.iter().map(|(a, b, n)| n * (law.cdf(*b) - law.cdf(*a)).max(1e-300).ln()).sum()
-    };
-    type Family = fn(f64, f64) -> Result<Law, offered_model::Wrong>;
+    let likelihood =
+        |law: &Law| -> f64 { intervals.iter().map(|(a, b, n)| n * (law.cdf(*b) - law.cdf(*a)).max(1e-300).ln()).sum() };
     let families: [(Family, f64, f64); 4] = [
         (Law::gamma, 0.01, 1000.0),
         (Law::lognormal, 0.01, 1000.0),
@@ -163,7 +164,11 @@ mod tests {
                 }
                 let think = Think::of(&gaps.within(10_800), tick).unwrap();
                 let fit = think.fit.unwrap();
-                assert_eq!(std::mem::discriminant(fit.shape()), std::mem::discriminant(law.shape()), "{law} read as {fit}");
+                assert_eq!(
+                    std::mem::discriminant(fit.shape()),
+                    std::mem::discriminant(law.shape()),
+                    "{law} read as {fit}"
+                );
                 assert!((fit.scv() / law.scv() - 1.0).abs() < 0.2, "{law} read as {fit}");
                 assert!(think.law_distance.unwrap() < FITS, "{law}: {:?}", think.law_distance);
             }

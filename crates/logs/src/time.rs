@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn what_is_no_instant_is_none() {
         let mut stamps = Stamps::default();
-        for text in ["", "-", "32/Aug/1995:02:00:00 -0400", "01/Agu/1995:02:00:00 -0400", "01/Aug/1995:02:61:00 -0400"] {
+        for text in ["", "-", "32/Aug/1995:02:00:00 -0400", "01/Agu/1995:02:00:00 -0400", "01/Aug/1995:02:61:00 -0400"]
+        {
             assert_eq!(stamps.common(text.as_bytes()), None, "{text}");
         }
         for text in ["1995-13-01T06:00:00Z", "1995-08-01", "1995-08-01T06:00:00x", "1995-08-01T06:00:00."] {

@@ -16,6 +16,7 @@ use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::share::Share;
 use crate::time::Nanos;
+use crate::trace::{Replay, Way};
 use crate::workload::{Closed, Length, Sessions, Start, Workload};
 
 /// One request that is due.
@@ -41,16 +42,36 @@ pub struct Agenda {
 }
 
 /// What a session does between its requests.
-struct Turn {
-    think: Law,
-    length: Option<Length>,
+enum Turn {
+    /// It draws how long it thinks, and whether it stays (`None`: always).
+    Drawn { think: Law, length: Option<Length> },
+    /// It does what a trace recorded.
+    Recorded(Replay),
+}
+
+impl Turn {
+    /// How long `session` thinks after step `step`; `None`: it leaves.
+    #[inline]
+    fn after(&self, seed: Seed, session: u64, step: u32) -> Option<Nanos> {
+        match self {
+            Self::Drawn { length: Some(length), .. } if !length.goes_on(seed, session, step) => None,
+            Self::Drawn { think, .. } => Some(think.think(seed, session, step + 1)),
+            Self::Recorded(replay) => replay.think(seed, session, step),
+        }
+    }
 }
 
 /// The arrivals of one share, with their numbers in the whole run.
 struct Numbered {
-    arrivals: Arrivals,
+    source: Source,
     next: u64,
     share: Share,
+}
+
+/// Where arrivals come from.
+enum Source {
+    Process(Arrivals),
+    Trace(Replay),
 }
 
 impl Iterator for Numbered {
@@ -59,8 +80,11 @@ impl Iterator for Numbered {
     #[inline]
     fn next(&mut self) -> Option<Launch> {
         loop {
-            let intended = self.arrivals.next()?;
             let session = self.next;
+            let intended = match &mut self.source {
+                Source::Process(arrivals) => arrivals.next()?,
+                Source::Trace(replay) => replay.arrival(session)?,
+            };
             self.next += 1;
             if self.share.has(session) {
                 return Some(Launch { intended, session, step: 0 });
@@ -75,22 +99,34 @@ impl Agenda {
         let (seed, end) = (workload.seed, workload.duration);
         let mut agenda = Self { seed, end, share, arrivals: None, returning: BinaryHeap::new(), sessions: None };
         match &workload.sessions {
-            Sessions::Open(schedule) => agenda.arrive(schedule.arrivals(seed, end)),
+            Sessions::Open(schedule) => agenda.arrive(Source::Process(schedule.arrivals(seed, end))),
             Sessions::PartlyOpen { schedule, length, think } => {
-                agenda.arrive(schedule.arrivals(seed, end));
-                agenda.sessions = Some(Turn { think: think.clone(), length: Some(length.clone()) });
+                agenda.arrive(Source::Process(schedule.arrivals(seed, end)));
+                agenda.sessions = Some(Turn::Drawn { think: think.clone(), length: Some(length.clone()) });
             }
             Sessions::Closed(closed) => {
                 let first = |session| Reverse(Launch { intended: closed.first(seed, session), session, step: 0 });
                 agenda.returning = share.of(closed.users).map(first).collect();
-                agenda.sessions = Some(Turn { think: closed.think.clone(), length: None });
+                agenda.sessions = Some(Turn::Drawn { think: closed.think.clone(), length: None });
+            }
+            Sessions::Replay(replay) => {
+                match &replay.way {
+                    Way::Closed(closed) => {
+                        let users = share.of(closed.users).take_while(|user| replay.has(*user, 0));
+                        let first =
+                            |session| Reverse(Launch { intended: closed.first(seed, session), session, step: 0 });
+                        agenda.returning = users.map(first).collect();
+                    }
+                    Way::Open | Way::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
+                }
+                agenda.sessions = Some(Turn::Recorded(replay.clone()));
             }
         }
         agenda
     }
 
-    fn arrive(&mut self, arrivals: Arrivals) {
-        self.arrivals = Some(Numbered { arrivals, next: 0, share: self.share }.peekable());
+    fn arrive(&mut self, source: Source) {
+        self.arrivals = Some(Numbered { source, next: 0, share: self.share }.peekable());
     }
 
     /// When the next launch is due; `None` when nothing is, until a completion brings a session back.
@@ -128,15 +164,8 @@ impl Agenda {
     pub fn completed(&mut self, launch: Launch, done: Nanos) -> bool {
         let Some(turn) = &self.sessions else { return false };
         let Launch { session, step, .. } = launch;
-        if turn.length.as_ref().is_some_and(|length| !length.goes_on(self.seed, session, step)) {
-            return false;
-        }
-        let think = if turn.think.is_zero() {
-            0.0
-        } else {
-            turn.think.sample(&mut self.seed.at(Purpose::Think, session, step + 1))
-        };
-        let intended = done + Nanos::from_secs_f64(think);
+        let Some(think) = turn.after(self.seed, session, step) else { return false };
+        let intended = done + think;
         let returns = intended < self.end;
         if returns {
             self.returning.push(Reverse(Launch { intended, session, step: step + 1 }));
@@ -147,6 +176,17 @@ impl Agenda {
     /// How many sessions are thinking.
     pub fn thinking(&self) -> usize {
         self.returning.len()
+    }
+}
+
+impl Law {
+    /// The think time before step `step` of `session`.
+    #[inline]
+    pub(crate) fn think(&self, seed: Seed, session: u64, step: u32) -> Nanos {
+        if self.is_zero() {
+            return Nanos::ZERO;
+        }
+        Nanos::from_secs_f64(self.sample(&mut seed.at(Purpose::Think, session, step)))
     }
 }
 

@@ -11,6 +11,7 @@ pub mod random;
 pub mod recording;
 pub mod share;
 pub mod time;
+pub mod trace;
 pub mod workload;
 
 pub use agenda::{Agenda, Launch};
@@ -21,6 +22,7 @@ pub use random::{Purpose, Seed, Stream};
 pub use recording::Recording;
 pub use share::Share;
 pub use time::{Nanos, Rate};
+pub use trace::{Replay, Trace};
 pub use workload::Workload;
 
 /// A value that cannot be: what it was, what was expected, and what to write instead, in one line.

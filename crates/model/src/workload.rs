@@ -16,6 +16,7 @@ use crate::arrivals::Schedule;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::time::Nanos;
+use crate::trace::Replay;
 
 /// A test as it was meant.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,8 @@ pub enum Sessions {
     },
     /// Sessions that are there from the start and never leave.
     Closed(Closed),
+    /// What a trace recorded, as any of the three.
+    Replay(Replay),
 }
 
 /// A closed system.
@@ -223,6 +226,8 @@ pub struct Mix {
     seed: Seed,
     /// Running sums of the weights.
     sums: Vec<f64>,
+    /// Of a replay the trace chooses.
+    replay: Option<Replay>,
 }
 
 impl Workload {
@@ -232,19 +237,24 @@ impl Workload {
             *sum += request.weight;
             Some(*sum)
         });
-        Mix { seed: self.seed, sums: sums.collect() }
+        let replay = match &self.sessions {
+            Sessions::Replay(replay) => Some(replay.clone()),
+            _ => None,
+        };
+        Mix { seed: self.seed, sums: sums.collect(), replay }
     }
 
     /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose
     /// rate depends on the server.
     pub fn asked_rate(&self) -> Option<f64> {
-        let per_session = match &self.sessions {
-            Sessions::Open(_) => 1.0,
-            Sessions::PartlyOpen { length, .. } => length.mean(),
+        let arrivals = |schedule: &Schedule| schedule.rate.cumulative(self.duration);
+        let launches = match &self.sessions {
+            Sessions::Open(schedule) => arrivals(schedule),
+            Sessions::PartlyOpen { schedule, length, .. } => length.mean() * arrivals(schedule),
+            Sessions::Replay(replay) => replay.entries_before(self.duration)? as f64,
             Sessions::Closed(_) => return None,
         };
-        let (Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. }) = &self.sessions else { return None };
-        Some(per_session * schedule.rate.cumulative(self.duration) / self.duration.as_secs_f64())
+        Some(launches / self.duration.as_secs_f64())
     }
 
     /// The labels of events, in the order of the requests.
@@ -259,6 +269,9 @@ impl Mix {
     pub fn choose(&self, session: u64, step: u32) -> u16 {
         if self.sums.len() == 1 {
             return 0;
+        }
+        if let Some(replay) = &self.replay {
+            return replay.request(session, step);
         }
         let at = self.seed.at(Purpose::Choice, session, step).uniform() * self.sums[self.sums.len() - 1];
         self.sums.partition_point(|sum| *sum <= at).min(self.sums.len() - 1) as u16

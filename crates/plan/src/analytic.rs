@@ -147,6 +147,7 @@ impl System {
     /// The system model of a workload, or why no formula here covers it.
     fn of(workload: &Workload) -> Result<Self, &'static str> {
         Ok(match &workload.sessions {
+            workload::Sessions::Replay(_) => return Err("a trace has no closed form"),
             workload::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
             workload::Sessions::PartlyOpen { schedule, length, think } => Self::PartlyOpen {
                 sessions: poisson_rate(schedule)?,

@@ -230,6 +230,7 @@ impl Generator {
 fn suggested(workload: &Workload, share: Share) -> u16 {
     let peak = match &workload.sessions {
         Sessions::Open(schedule) => schedule.rate.peak(workload.duration),
+        Sessions::Replay(replay) => replay.peak(workload.duration) as f64,
         Sessions::PartlyOpen { schedule, length, .. } => schedule.rate.peak(workload.duration) * length.mean(),
         Sessions::Closed(Closed { users, think, .. }) if !think.is_zero() => *users as f64 / think.mean(),
         Sessions::Closed(Closed { users, .. }) => *users as f64 * 100.0,

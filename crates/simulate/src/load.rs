@@ -40,6 +40,9 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
                 "a load of {load} cannot be: at 1 or more an open system's queue grows without end; ask for less, or give the server a room"
             )));
         }
+        Sessions::Replay(_) => {
+            return Err(Wrong::new("a trace has the load it was recorded with; change replay's speed instead"));
+        }
         Sessions::Open(schedule) => schedule.rate = constant(&schedule.rate, load / bottleneck)?,
         Sessions::PartlyOpen { schedule, length, .. } => {
             schedule.rate = constant(&schedule.rate, load / bottleneck / length.mean())?;

@@ -60,7 +60,7 @@ impl Ask {
                 let expected = schedule.rate.cumulative(to) - schedule.rate.cumulative(from);
                 Some(expected / (to - from).as_secs_f64() * fraction)
             }
-            Sessions::Closed(_) => None,
+            Sessions::Closed(_) | Sessions::Replay(_) => None,
         };
         let (meant, seed) = (Meant::of(workload).share(fraction), workload.seed);
         let (skip_first, skip_last) = (workload.skip_first, workload.skip_last);

@@ -43,6 +43,7 @@ impl Meant {
                 Self::Poisson => Self::PartlyOpen,
                 other => Self::Other(format!("partly-open, sessions {}", other.name())),
             },
+            Sessions::Replay(_) => Self::Other("a replayed trace".into()),
         }
     }
 

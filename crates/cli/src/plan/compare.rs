@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let think = match &workload.sessions {
         Sessions::Closed(closed) => Some(&closed.think),
         Sessions::PartlyOpen { think, .. } => Some(think),
-        Sessions::Open(_) => None,
+        Sessions::Open(_) | Sessions::Replay(_) => None,
     };
     let exponential = think.is_none_or(|law| matches!(law.shape(), Shape::Exponential(_)));
     let think = think.map_or(0.0, offered_model::Law::mean);

@@ -8,7 +8,7 @@ use crate::time::{Stamps, number};
 
 /// The reader of one such log.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Common {
+pub struct Common {
     /// Whether a virtual host stands first.
     pub(crate) vhost: bool,
     /// Which other field tells the users apart.
@@ -150,5 +150,7 @@ fn closing(line: &[u8], start: usize) -> Result<(usize, &[u8]), &'static str> {
 pub(super) fn has_vhost(line: &[u8]) -> bool {
     let open = memchr::memmem::find(line, b" [").unwrap_or(0);
     let names: Vec<&[u8]> = line[..open].split(|b| *b == b' ').collect();
-    names.len() >= 4 && names[0].iter().any(|b| matches!(b, b'.' | b':')) && names[1].iter().any(|b| matches!(b, b'.' | b':'))
+    names.len() >= 4
+        && names[0].iter().any(|b| matches!(b, b'.' | b':'))
+        && names[1].iter().any(|b| matches!(b, b'.' | b':'))
 }

@@ -7,7 +7,7 @@ use crate::time::{self, SECOND, Stamps, number};
 
 /// The reader of one such log: for each field the keys it may have, the asked-for one first.
 #[derive(Clone, Debug)]
-pub(crate) struct Json {
+pub struct Json {
     keys: [Vec<String>; NAMES.len()],
     user: Option<String>,
     stamps: Stamps,
@@ -31,7 +31,16 @@ const DURATION: usize = 8;
 /// The keys that servers use. A dot goes into an object; of a list the first element counts.
 const KNOWN: [&[&str]; NAMES.len()] = [
     &["ts", "StartUTC", "time", "@timestamp", "timestamp", "time_iso8601", "msec", "time_local", "date"],
-    &["request.client_ip", "request.remote_ip", "ClientHost", "remote_addr", "client_ip", "remote_ip", "clientip", "ip"],
+    &[
+        "request.client_ip",
+        "request.remote_ip",
+        "ClientHost",
+        "remote_addr",
+        "client_ip",
+        "remote_ip",
+        "clientip",
+        "ip",
+    ],
     &["request.headers.User-Agent", "request_User-Agent", "http_user_agent", "user_agent", "agent"],
     &["request"],
     &["request.method", "RequestMethod", "request_method", "method"],
@@ -65,7 +74,8 @@ impl Json {
     /// What `line` says.
     pub(crate) fn parse<'a>(&'a mut self, line: &[u8]) -> Result<Entry<'a>, &'static str> {
         // Logs hold bytes of any encoding; JSON must be UTF-8.
-        self.line = serde_json::from_str(&String::from_utf8_lossy(line)).map_err(|_| "the line is not a JSON object")?;
+        self.line =
+            serde_json::from_str(&String::from_utf8_lossy(line)).map_err(|_| "the line is not a JSON object")?;
         let Self { keys, user, stamps, line, number: digits } = self;
         let line = &*line;
         let field = |field: usize| keys[field].iter().find_map(|key| find(line, key));

@@ -5,7 +5,7 @@ use crate::time::{self, Stamps, number};
 
 /// A compiled format string.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     pieces: Vec<Piece>,
     stamps: Stamps,
 }

@@ -1,15 +1,15 @@
-//! W3C extended logs (IIS, CloudFront and others): the `#Fields:` directive says what stands where, and may change midway.
+//! W3C extended logs (IIS, `CloudFront` and others): the `#Fields:` directive says what stands where, and may change midway.
 
 use crate::entry::{Entry, path, status};
 use crate::time::{iso, number, seconds};
 
 /// The reader of one such log.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct W3c {
+pub struct W3c {
     fields: Vec<Field>,
     /// Which field tells the users apart.
     user: Option<String>,
-    /// Whether durations are in seconds (CloudFront) and not in milliseconds (IIS).
+    /// Whether durations are in seconds (`CloudFront`) and not in milliseconds (IIS).
     in_seconds: bool,
     date: Vec<u8>,
     target: Vec<u8>,

@@ -15,8 +15,7 @@ pub(crate) const RECORD: usize = 20;
 const SPAN: std::ops::Range<u32> = 893_900_000..902_000_000;
 
 const METHODS: [&[u8]; 8] = [b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"TRACE", b"OPTIONS", b"CONNECT"];
-const TYPES: [&str; 12] =
-    ["html", "gif", "wav", "mpg", "class", "pdf", "cgi", "txt", "zip", "exe", "dir", "icl"];
+const TYPES: [&str; 12] = ["html", "gif", "wav", "mpg", "class", "pdf", "cgi", "txt", "zip", "exe", "dir", "icl"];
 
 /// Whether `head`, the start of a file, is made of such records.
 pub(crate) fn looks_like(head: &[u8]) -> bool {

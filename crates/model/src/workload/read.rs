@@ -59,18 +59,25 @@ impl Reader<'_> {
             )));
         }
         let target = root.get("target").map(|value| target::target(&value)).transpose()?;
-        let requests = match root.get("request") {
-            Some(value) => self.requests(&value)?,
-            None => vec![Request::get(target.as_ref().map_or("/", |t| &t.url.path))],
-        };
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
+        let (sessions, traced) = self.sessions(&arrivals)?;
+        let requests = match (root.get("request"), traced) {
+            (Some(value), Some(_)) => {
+                return Err(
+                    value.mistake("the trace says what is asked; take [[request]] out, or replay out of arrivals")
+                );
+            }
+            (None, Some(traced)) => traced,
+            (Some(value), None) => self.requests(&value)?,
+            (None, None) => vec![Request::get(target.as_ref().map_or("/", |t| &t.url.path))],
+        };
         Ok(Workload {
             seed: Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1)),
             duration,
             skip_first,
             skip_last,
             late: late(root)?,
-            sessions: self.sessions(&arrivals)?,
+            sessions,
             target,
             server: root.get("server").map(|value| self.server(&value)).transpose()?,
             stations: self.stations(root)?,

@@ -135,9 +135,9 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
         (
             "duration = \"10s\"\n[arrivals]\nopen = { rate = \"1/s\" }\nclosed = { users = 5 }",
             4,
-            &["`closed` stands beside `open`", "exactly one of open, closed, partly_open"],
+            &["`closed` stands beside `open`", "exactly one of open, closed, partly_open, replay"],
         ),
-        ("duration = \"10s\"\n[arrivals]", 2, &["one of open, closed, partly_open is needed"]),
+        ("duration = \"10s\"\n[arrivals]", 2, &["one of open, closed, partly_open, replay is needed"]),
         (
             "duration = \"10s\"\narrivals.partly_open = { rate = \"1/s\", stay = 1 }",
             2,

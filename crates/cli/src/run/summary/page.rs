@@ -49,6 +49,7 @@ impl Page<'_> {
             Sessions::Open(_) => "open",
             Sessions::PartlyOpen { .. } => "partly-open",
             Sessions::Closed(_) => "closed",
+            Sessions::Replay(_) => "replay",
         };
         let asked =
             s.asked_rate_per_s.map_or_else(|| "as the server allows".to_owned(), |rate| format!("{}/s", short(rate)));

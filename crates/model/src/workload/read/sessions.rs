@@ -4,17 +4,24 @@ use super::{Reader, choice, small};
 use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use crate::law::Law;
 use crate::time::{Nanos, Rate};
+use crate::trace::{Replay, Trace, Way};
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Closed, Length, Sessions, Start};
+use crate::workload::{Closed, Length, Request, Sessions, Start};
+use std::sync::Arc;
 
 const PROCESSES: [&str; 3] = ["poisson", "constant", "poisson-fixed-count"];
 
 impl Reader<'_> {
-    pub(super) fn sessions(&self, arrivals: &Value<'_>) -> Result<Sessions, Mistake> {
-        let models = ["open", "closed", "partly_open"];
+    /// The system model; of a replay also the requests of its trace.
+    pub(super) fn sessions(&self, arrivals: &Value<'_>) -> Result<(Sessions, Option<Vec<Request>>), Mistake> {
+        let models = ["open", "closed", "partly_open", "replay"];
         let table = arrivals.table(&models)?;
         let (model, value) = table.one_of(&models, "open = { rate = \"100/s\" }")?;
-        match model {
+        if model == "replay" {
+            let (replay, requests) = self.replay(&value)?;
+            return Ok((Sessions::Replay(replay), Some(requests)));
+        }
+        let sessions = match model {
             "open" => Ok(Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?)),
             "closed" => self.closed(&value.table(&["users", "think", "ramp", "start"])?),
             _ => {
@@ -25,10 +32,50 @@ impl Reader<'_> {
                     think: self.think(&table)?,
                 })
             }
+        }?;
+        Ok((sessions, None))
+    }
+
+    fn replay(&self, value: &Value<'_>) -> Result<(Replay, Vec<Request>), Mistake> {
+        let ways = ["open", "sessions", "closed"];
+        let table = value.table(&["trace", "speed", "as", "think", "users", "ramp", "start"])?;
+        let name = table.need("trace", "\"day.trace\"")?;
+        let file = name.text()?;
+        let text = (self.files)(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
+        let (trace, requests) = name.checked(Trace::parse(&text, file))?;
+        let speed =
+            table.get("speed").map_or(Ok(1.0), |value| match value.number()? {
+                speed if speed > 0.0 && speed.is_finite() => Ok(speed),
+                speed => Err(value
+                    .mistake(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded"))),
+            })?;
+        let way = table.get("as").map_or(Ok("open"), |value| match value.text()? {
+            "open" => Ok("open"),
+            "sessions" => Ok("sessions"),
+            "closed" => Ok("closed"),
+            other => Err(choice(&value, other, &ways)),
+        })?;
+        if let Some(users) =
+            ["users", "ramp", "start"].iter().find_map(|key| table.get(key)).filter(|_| way != "closed")
+        {
+            return Err(users.mistake("goes with as = \"closed\""));
         }
+        let way = match way {
+            "closed" => Way::Closed(self.users(&table)?),
+            "sessions" => Way::Sessions { think: table.get("think").map(|law| self.law(&law)).transpose()? },
+            _ => match table.get("think") {
+                Some(think) => return Err(think.mistake("an open replay does not think; write as = \"sessions\"")),
+                None => Way::Open,
+            },
+        };
+        Ok((Replay { trace: Arc::new(trace), speed, way }, requests))
     }
 
     pub(super) fn closed(&self, table: &Table<'_>) -> Result<Sessions, Mistake> {
+        self.users(table).map(Sessions::Closed)
+    }
+
+    fn users(&self, table: &Table<'_>) -> Result<Closed, Mistake> {
         let start = match table.get("start") {
             None => Start::MidThought,
             Some(value) => match value.text()? {
@@ -38,12 +85,12 @@ impl Reader<'_> {
                 other => return Err(choice(&value, other, &["mid-thought", "thinking", "at-once"])),
             },
         };
-        Ok(Sessions::Closed(Closed {
+        Ok(Closed {
             users: table.need("users", "200")?.count()?,
             think: self.think(table)?,
             ramp: table.parsed("ramp")?.unwrap_or_default(),
             start,
-        }))
+        })
     }
 
     pub(super) fn think(&self, table: &Table<'_>) -> Result<Law, Mistake> {

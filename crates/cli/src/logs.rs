@@ -1,0 +1,206 @@
+//! `offered logs`: from an access log to sessions, to the right system model, to a workload or a trace that replays the site.
+
+mod page;
+mod progress;
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use offered_logs::{Choice, Error, Findings, Input, LONGEST, Options, Progress, Rules, inputs, read, trace};
+use offered_model::Nanos;
+
+use crate::exit::{Exit, Failure};
+use crate::say::say;
+
+const EXAMPLES: &str = "\
+Examples:
+  offered logs access.log
+  offered logs 'logs/access.log*' --pages-only --no-robots --status 2xx,3xx
+  offered logs access.log --timeout auto --json
+  offered logs access.log --format '$remote_addr - [$time_iso8601] \"$request\" $status $bytes_sent' --user 'field remote_user'
+  offered logs access.log --workload site.toml          a workload that behaves like the site
+  offered logs access.log --trace day.trace             its very requests; [arrivals] replay = { trace = \"day.trace\" }
+
+Exit codes: 0 done; 1 could not go on; 2 wrong input.";
+
+/// Find a site's sessions in its access logs, the system model it is, and a workload like it
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools)] // each is a flag of its own
+pub(crate) struct Args {
+    /// Logs, plain or packed (gz, zst, bz2), in any order; globs; - for standard input
+    #[arg(value_name = "LOG", required = true)]
+    files: Vec<String>,
+    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, json, worldcup, or a format string of nginx
+    /// ($) or Apache (%)
+    #[arg(long, default_value = "auto")]
+    format: String,
+    /// Keys of JSON logs, such as client=addr,time=t
+    #[arg(long, value_name = "FIELD=KEY,...", default_value = "")]
+    keys: String,
+    /// Who is a user: client, client+agent, or 'field NAME'
+    #[arg(long, default_value = "client", value_parser = user)]
+    user: User,
+    /// A session ends after more than this silence (whole seconds, at most 3h); auto: the knee of the curve
+    #[arg(long, default_value = "1800s", value_parser = timeout)]
+    timeout: Timeout,
+    /// Leave out what pages are made of: images, styles, scripts, fonts, sound and film
+    #[arg(long)]
+    pages_only: bool,
+    /// The extensions that --pages-only leaves out
+    #[arg(long, value_name = "EXT,...", default_value = offered_logs::PARTS, hide_default_value = true)]
+    parts: offered_logs::Extensions,
+    /// Leave out user agents that say they are robots
+    #[arg(long)]
+    no_robots: bool,
+    /// Keep only these statuses, such as 2xx,3xx
+    #[arg(long)]
+    status: Option<offered_logs::Statuses>,
+    /// Keep only URLs that match
+    #[arg(long, value_name = "REGEX")]
+    path: Option<String>,
+    /// Name URLs that match REGEX, before numbers and ids become :id (may be repeated)
+    #[arg(long, value_name = "REGEX=NAME")]
+    label: Vec<String>,
+    /// Show the requests by label
+    #[arg(long)]
+    labels: bool,
+    /// Write a workload that behaves like the site
+    #[arg(long, value_name = "FILE")]
+    workload: Option<PathBuf>,
+    /// The workload's system model instead of the recommended one
+    #[arg(long, value_parser = ["open", "partly-open", "closed"], requires = "workload")]
+    model: Option<String>,
+    /// Write the exact requests, to be replayed
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// The methods that the trace keeps
+    #[arg(long, value_delimiter = ',', default_value = "GET,HEAD")]
+    methods: Vec<String>,
+    /// Follow at most so many clients
+    #[arg(long, value_name = "N", default_value_t = 20_000_000)]
+    max_clients: usize,
+    /// Threads that read [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print one JSON document (schema offered.logs/1) instead of the tables
+    #[arg(long)]
+    json: bool,
+    /// No progress on stderr
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Debug)]
+enum User {
+    Client,
+    ClientAndAgent,
+    Field(String),
+}
+
+fn user(text: &str) -> Result<User, String> {
+    let field = || text.strip_prefix("field").map(|rest| rest.trim_start_matches([' ', ':', '=']));
+    match text {
+        "client" => Ok(User::Client),
+        "client+agent" => Ok(User::ClientAndAgent),
+        _ => match field().filter(|name| !name.is_empty()) {
+            Some(name) => Ok(User::Field(name.to_owned())),
+            None => Err("write client, client+agent, or 'field NAME'".to_owned()),
+        },
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Timeout {
+    Fixed(u64),
+    Knee,
+}
+
+fn timeout(text: &str) -> Result<Timeout, String> {
+    if text == "auto" {
+        return Ok(Timeout::Knee);
+    }
+    let nanos = text.parse::<Nanos>().map_err(|why| why.to_string())?;
+    let seconds = nanos.0 / 1_000_000_000;
+    if nanos != Nanos::from_secs(seconds) || !(1..=LONGEST).contains(&seconds) {
+        return Err(format!("a timeout is auto, or whole seconds from 1s to 3h, not {nanos}"));
+    }
+    Ok(Timeout::Fixed(seconds))
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let options = options(args)?;
+    options.choice.check().map_err(Failure::input)?;
+    let inputs = inputs(&args.files, &options.choice).map_err(of_logs)?;
+    if args.trace.is_some() && inputs.iter().any(Input::once) {
+        return Err(of_logs(Error::Twice("--trace")));
+    }
+    let pass = |timeout| {
+        let progress = Progress::default();
+        let total = inputs.iter().map(Input::size).sum();
+        let _shown = (!args.quiet).then(|| progress::Shown::start(progress.clone(), total));
+        read(&inputs, &options, timeout, &progress).map_err(of_logs)
+    };
+    let timeout = match args.timeout {
+        Timeout::Fixed(seconds) => seconds,
+        Timeout::Knee if inputs.iter().any(Input::once) => return Err(of_logs(Error::Twice("--timeout auto"))),
+        Timeout::Knee => pass(1800)?.knee(),
+    };
+    let found = Findings::of(pass(timeout)?, &options, timeout).map_err(of_logs)?;
+    if let Some(path) = &args.workload {
+        let model = args.model.as_deref().unwrap_or(found.recommendation.model);
+        let failed = |why| Failure::stopped(format!("cannot write {}: {why}", path.display()));
+        std::fs::write(path, found.workload(model)).map_err(failed)?;
+    }
+    let written = args.trace.as_ref().map(|path| {
+        let file =
+            File::create(path).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", path.display())))?;
+        trace(&inputs, &options, timeout, &args.methods, &mut BufWriter::new(file)).map_err(of_logs)
+    });
+    let written = written.transpose()?;
+    for complaint in &found.complaints {
+        eprintln!("unreadable: {complaint}");
+    }
+    if args.json {
+        let text = serde_json::to_string(&found).map_err(Failure::stopped)?;
+        say!("{text}");
+    } else {
+        say!(no newline: "{}", page::Page { found: &found, labels: args.labels, written });
+    }
+    for warning in &found.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(Exit::Done)
+}
+
+fn options(args: &Args) -> Result<Options, Failure> {
+    let mut options = Options { most_clients: args.max_clients, ..Options::default() };
+    options.choice = Choice { format: args.format.clone(), mapping: args.keys.clone(), user: None };
+    match &args.user {
+        User::Client => {}
+        User::ClientAndAgent => options.by_agent = true,
+        User::Field(name) => options.choice.user = Some(name.clone()),
+    }
+    options.filters.pages_only = args.pages_only;
+    options.filters.parts = args.parts.clone();
+    options.filters.no_robots = args.no_robots;
+    options.filters.status.clone_from(&args.status);
+    options.filters.path = args.path.as_deref().map(offered_logs::pattern).transpose()?;
+    if args.labels || args.workload.is_some() {
+        let mut rules = Rules::default();
+        args.label.iter().try_for_each(|rule| rules.add(rule))?;
+        options.labels = Some(rules);
+    }
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    options.threads = args.threads.unwrap_or_else(cores).clamp(1, 1024);
+    Ok(options)
+}
+
+fn of_logs(error: Error) -> Failure {
+    match error {
+        Error::Trace(_) => Failure::stopped(error),
+        _ => Failure::input(error),
+    }
+}

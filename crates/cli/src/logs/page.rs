@@ -1,0 +1,118 @@
+//! What `offered logs` prints for people.
+
+use std::fmt;
+
+use offered_logs::{Findings, Written, rule};
+
+use crate::table::Table;
+
+/// The page of one analysis.
+pub(crate) struct Page<'f> {
+    pub(crate) found: &'f Findings,
+    /// Whether the requests by label are shown.
+    pub(crate) labels: bool,
+    /// The trace, where one was written.
+    pub(crate) written: Option<Written>,
+}
+
+/// Labels shown.
+const LABELS: usize = 40;
+
+impl fmt::Display for Page<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = self.found;
+        writeln!(f, "{} requests by {} clients, {} to {}", found.lines, found.clients, found.first, found.last)?;
+        for (option, lines) in &found.left_out {
+            writeln!(f, "{lines} more left out by {option}")?;
+        }
+        if found.unreadable > 0 {
+            writeln!(f, "{} lines unreadable", found.unreadable)?;
+        }
+        self.sessions(f)?;
+        self.curve(f)?;
+        writeln!(f, "\nSystem model: {}", found.recommendation.model)?;
+        for reason in &found.recommendation.because {
+            writeln!(f, "  {reason}")?;
+        }
+        if self.labels {
+            self.requests(f)?;
+        }
+        if let Some(written) = &self.written {
+            writeln!(
+                f,
+                "\nTrace: {} entries of {} sessions, {} distinct requests; {} requests left out for their method",
+                written.entries, written.sessions, written.requests, written.other_methods
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Page<'_> {
+    fn sessions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = self.found;
+        let (lengths, fit) = (&found.requests_per_session, &found.stay_fit);
+        writeln!(f, "\nSessions ({} s of silence end one): {}", found.timeout_s, found.sessions)?;
+        writeln!(
+            f,
+            "  requests      mean {:.2}, median {}, p90 {}, max {}",
+            lengths.mean, lengths.median, lengths.p90, lengths.max
+        )?;
+        let shares = lengths.distribution.iter().map(|cell| match cell.to {
+            Some(to) if to == cell.from => format!("{to}: {:.1} %", 100.0 * cell.share),
+            Some(to) => format!("{}-{to}: {:.1} %", cell.from, 100.0 * cell.share),
+            None => format!("more: {:.1} %", 100.0 * cell.share),
+        });
+        writeln!(f, "  lengths       {}", shares.collect::<Vec<_>>().join(", "))?;
+        let p = fit.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
+        writeln!(f, "  stay          {:.4}; a geometric law is {:.3} away{p}", fit.stay, fit.distance)?;
+        if let Some(think) = &found.think_s {
+            writeln!(
+                f,
+                "  think time    mean {:.1} s, CoV {:.2}, median {:.1} s, p90 {:.1} s, p99 {:.1} s",
+                think.mean, think.cov, think.median, think.p90, think.p99
+            )?;
+            if let (Some(law), Some(distance)) = (&think.law, think.law_distance) {
+                writeln!(f, "  think law     {law}; {distance:.3} away")?;
+            }
+        }
+        let starts = &found.session_starts;
+        let cov = starts.cov.map_or_else(|| "unknown".to_owned(), |cov| format!("{cov:.2}"));
+        writeln!(
+            f,
+            "  starts        {:.4}/s, CoV {cov} in blocks of {} s; Poisson {}: {} of {} blocks",
+            starts.rate_per_s, starts.block_s, starts.poisson, starts.poisson_blocks, starts.blocks
+        )?;
+        let idc = starts.idc.iter().map(|idc| format!("{:.2} at {} s", idc.idc, idc.window_s));
+        writeln!(f, "  dispersion    {}", idc.collect::<Vec<_>>().join(", "))?;
+        writeln!(f, "  in progress   mean {:.1}, peak {}", found.concurrency.mean, found.concurrency.peak)?;
+        if let (Some(scv), Some(of)) = (found.scv, found.scv_of) {
+            writeln!(f, "  C2            {scv:.1} of {of}")?;
+        }
+        Ok(())
+    }
+
+    fn curve(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(["timeout", "sessions", "requests per session", "by the rule"]);
+        for point in &self.found.sessions_by_timeout {
+            let mean = point.requests_per_session;
+            let timeout = format!("{} s", point.timeout_s);
+            table.row([timeout, point.sessions.to_string(), format!("{mean:.2}"), rule(mean).to_owned()]);
+        }
+        write!(f, "\n{table}")
+    }
+
+    fn requests(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranked = self.found.labels.ranked();
+        let mut table = Table::new(["label", "requests", "share"]);
+        for (name, label) in ranked.iter().take(LABELS) {
+            let share = 100.0 * label.count as f64 / self.found.lines as f64;
+            table.row([name.clone(), label.count.to_string(), format!("{share:.1} %")]);
+        }
+        write!(f, "\n{table}")?;
+        match ranked.len().saturating_sub(LABELS) {
+            0 => Ok(()),
+            more => writeln!(f, "and {more} labels more"),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The trace: the exact requests of a site and when they came, to be replayed (the trace-driven side of the generator of
+//! Schroeder, Wierman and Harchol-Balter 2006, section 4.1).
+//!
+//! A text, streamed in order of time, one thing a line:
+//!
+//! ```text
+//! offered.trace/1
+//! # a comment
+//! GET /shuttle/missions.html      the next request, numbered from 0; before its first use
+//! 0 0 0                           at 0 s session 0 asks for request 0
+//! 12.25 1 0                       seconds (decimals allowed), session, request
+//! ```
+//! Instants count from the first entry's origin and never decrease; sessions are numbered from 0 in order of their first
+//! request. One file serves all three ways to replay: open (every entry alone), sessions, closed (the sequence only).
+
+use crate::Wrong;
+use crate::time::Nanos;
+use crate::workload::{Closed, Request};
+use crate::{Law, Seed};
+use std::sync::Arc;
+
+/// The first line of a trace file.
+pub const HEADER: &str = "offered.trace/1";
+
+/// The entries of a trace, 14 bytes each.
+#[derive(Debug, PartialEq)]
+pub struct Trace {
+    /// When each entry came.
+    instants: Vec<Nanos>,
+    /// What it asked for: an index into the requests that came with the trace.
+    requests: Vec<u16>,
+    /// The entries of session s are `order[begins[s]..begins[s + 1]]`.
+    order: Vec<u32>,
+    begins: Vec<u32>,
+}
+
+impl Trace {
+    /// Reads `text`, the content of `file`: the trace and its distinct requests.
+    ///
+    /// # Errors
+    /// The first line that is wrong, as `file:line: what`; a trace without entries.
+    pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Request>), Wrong> {
+        let mut reading = Reading::default();
+        let mut lines = text.lines().enumerate();
+        if lines.next().map(|(_, line)| line.trim_end()) != Some(HEADER) {
+            return Err(Wrong::new(format!("{file}:1: not a trace; its first line must be `{HEADER}`")));
+        }
+        for (i, line) in lines {
+            reading.line(line.trim()).map_err(|why| Wrong::new(format!("{file}:{}: {why}", i + 1)))?;
+        }
+        if reading.instants.is_empty() {
+            return Err(Wrong::new(format!("{file}: the trace has no entries")));
+        }
+        Ok(reading.finish())
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.instants.len()
+    }
+
+    /// Never: a trace has entries.
+    pub fn is_empty(&self) -> bool {
+        self.instants.is_empty()
+    }
+
+    fn sessions(&self) -> usize {
+        self.begins.len() - 1
+    }
+
+    /// The entries of a session, in order of time.
+    fn of(&self, session: u64) -> &[u32] {
+        let at = session as usize;
+        &self.order[self.begins[at] as usize..self.begins[at + 1] as usize]
+    }
+}
+
+/// A trace under construction.
+#[derive(Default)]
+struct Reading {
+    known: Vec<Request>,
+    instants: Vec<Nanos>,
+    requests: Vec<u16>,
+    session_of: Vec<u32>,
+    sessions: u32,
+}
+
+impl Reading {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        match line.as_bytes().first() {
+            None | Some(b'#') => Ok(()),
+            Some(b'0'..=b'9') => self.entry(line),
+            Some(_) => self.request(line),
+        }
+    }
+
+    fn request(&mut self, line: &str) -> Result<(), String> {
+        let expected = || format!("`{line}` is no request; write a method and a path, such as GET /Home.aspx");
+        let (method, path) = line.split_once(' ').ok_or_else(expected)?;
+        let token = method.bytes().all(|b| b.is_ascii_uppercase());
+        if !token || !path.starts_with('/') || path.bytes().any(|b| b <= b' ' || b == 0x7f) {
+            return Err(expected());
+        }
+        if self.known.len() == usize::from(u16::MAX) {
+            return Err("more than 65535 distinct requests; leave some out when the trace is written".to_owned());
+        }
+        self.known.push(Request { method: method.to_owned(), name: line.to_owned(), ..Request::get(path) });
+        Ok(())
+    }
+
+    fn entry(&mut self, line: &str) -> Result<(), String> {
+        let expected = || format!("`{line}` is no entry; write seconds, session and request, such as 12.25 0 3");
+        let mut fields = line.split_ascii_whitespace();
+        let (Some(time), Some(session), Some(request), None) =
+            (fields.next(), fields.next(), fields.next(), fields.next())
+        else {
+            return Err(expected());
+        };
+        let instant: Nanos = format!("{time}s").parse().map_err(|_| expected())?;
+        let (session, request): (u32, u16) =
+            (session.parse().map_err(|_| expected())?, request.parse().map_err(|_| expected())?);
+        if self.instants.last().is_some_and(|last| *last > instant) {
+            return Err(format!("{time} s is before the entry above; entries stand in order of time"));
+        }
+        if session > self.sessions {
+            return Err(format!(
+                "session {session} before session {}; sessions are numbered as they begin",
+                self.sessions
+            ));
+        }
+        if usize::from(request) >= self.known.len() {
+            return Err(format!("request {request} has not been named yet; {} are known", self.known.len()));
+        }
+        if self.instants.len() == u32::MAX as usize {
+            return Err("more than 4294967295 entries; cut the trace".to_owned());
+        }
+        self.sessions = self.sessions.max(session + 1);
+        self.instants.push(instant);
+        self.requests.push(request);
+        self.session_of.push(session);
+        Ok(())
+    }
+
+    fn finish(self) -> (Trace, Vec<Request>) {
+        let Self { known, instants, requests, session_of, sessions } = self;
+        // A counting sort by session; entries of a session keep their order of time.
+        let mut begins = vec![0u32; sessions as usize + 1];
+        for session in &session_of {
+            begins[*session as usize + 1] += 1;
+        }
+        for i in 1..begins.len() {
+            begins[i] += begins[i - 1];
+        }
+        let mut next = begins.clone();
+        let mut order = vec![0; session_of.len()];
+        for (entry, session) in session_of.into_iter().enumerate() {
+            let place = &mut next[session as usize];
+            order[*place as usize] = entry as u32;
+            *place += 1;
+        }
+        (Trace { instants, requests, order, begins }, known)
+    }
+}
+
+/// A trace and how it is replayed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// What came when.
+    pub trace: Arc<Trace>,
+    /// How many times faster than it was recorded, above zero.
+    pub speed: f64,
+    /// What of the trace is kept.
+    pub way: Way,
+}
+
+/// What of a trace a replay keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// Every entry at its instant, whatever became of the others: an open system.
+    Open,
+    /// Every session at the instant of its first entry; its next follows when the one before has completed and a think time
+    /// has passed: a partly-open system.
+    Sessions {
+        /// The law of think times; `None`: the recorded time between the two entries.
+        think: Option<Law>,
+    },
+    /// The sequence of requests only: user u of N asks for entries u, u + N, u + 2N, ... and leaves at the end of the trace.
+    Closed(Closed),
+}
+
+impl Replay {
+    fn scaled(&self, recorded: Nanos) -> Nanos {
+        if self.speed == 1.0 { recorded } else { Nanos((recorded.0 as f64 / self.speed).round() as u64) }
+    }
+
+    /// When arrival number `session` comes; `None` after the last. (The users of a closed replay do not arrive.)
+    #[inline]
+    pub(crate) fn arrival(&self, session: u64) -> Option<Nanos> {
+        let entry = match self.way {
+            Way::Open => usize::try_from(session).ok()?,
+            _ if session < self.trace.sessions() as u64 => self.trace.of(session)[0] as usize,
+            _ => return None,
+        };
+        self.trace.instants.get(entry).map(|recorded| self.scaled(*recorded))
+    }
+
+    /// The entry that step `step` of `session` stands for.
+    fn entry(&self, session: u64, step: u32) -> Option<usize> {
+        match &self.way {
+            Way::Open => (step == 0).then_some(session as usize),
+            Way::Sessions { .. } => self.trace.of(session).get(step as usize).map(|entry| *entry as usize),
+            Way::Closed(closed) => {
+                usize::try_from(u128::from(session) + u128::from(step) * u128::from(closed.users)).ok()
+            }
+        }
+        .filter(|entry| *entry < self.trace.len())
+    }
+
+    /// The request that step `step` of `session` sends: an index into the workload's requests.
+    #[inline]
+    pub(crate) fn request(&self, session: u64, step: u32) -> u16 {
+        self.entry(session, step).map_or(0, |entry| self.trace.requests[entry])
+    }
+
+    /// Whether the trace has a request for step `step` of `session`.
+    pub(crate) fn has(&self, session: u64, step: u32) -> bool {
+        self.entry(session, step).is_some()
+    }
+
+    /// How long `session` thinks after step `step`; `None`: it leaves.
+    pub(crate) fn think(&self, seed: Seed, session: u64, step: u32) -> Option<Nanos> {
+        let next = self.entry(session, step + 1)?;
+        match &self.way {
+            Way::Open => None,
+            Way::Sessions { think: None } => {
+                let now = self.entry(session, step)?;
+                Some(self.scaled(self.trace.instants[next] - self.trace.instants[now]))
+            }
+            Way::Sessions { think: Some(law) } | Way::Closed(Closed { think: law, .. }) => {
+                Some(law.think(seed, session, step + 1))
+            }
+        }
+    }
+
+    /// How many entries were recorded before `end` of the replay; `None` for a closed one, whose rate is the server's.
+    pub(crate) fn entries_before(&self, end: Nanos) -> Option<usize> {
+        let before = || self.trace.instants.partition_point(|recorded| self.scaled(*recorded) < end);
+        (!matches!(self.way, Way::Closed(_))).then(before)
+    }
+
+    /// The most entries in any second of the replay, before `end`.
+    pub fn peak(&self, end: Nanos) -> u64 {
+        let scaled = self.trace.instants.iter().map(|recorded| self.scaled(*recorded)).take_while(|at| *at < end);
+        let (mut peak, mut second, mut count) = (0, 0, 0);
+        for at in scaled {
+            let this = at.0 / 1_000_000_000;
+            count = if this == second { count + 1 } else { 1 };
+            second = this;
+            peak = peak.max(count);
+        }
+        peak
+    }
+}
+
+#[cfg(test)]
+mod tests;

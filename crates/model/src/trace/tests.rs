@@ -1,0 +1,117 @@
+use super::*;
+use crate::{Agenda, Launch, Share, Workload};
+
+const TRACE: &str = "offered.trace/1\n# two sessions\nGET /a\nGET /b\n0 0 0\n10 1 1\n10 0 1\n12.5 0 0\n\n20 1 0\n";
+
+fn workload(replay: &str) -> Result<Workload, crate::workload::Mistake> {
+    let text = format!("duration = \"1h\"\n[arrivals]\nreplay = {{ {replay} }}\n");
+    Workload::parse(&text, "w.toml", &|name| match name {
+        "day.trace" => Ok(TRACE.to_owned()),
+        "bad.trace" => Ok("offered.trace/1\nGET /a\n0 0 1\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    })
+}
+
+/// Every launch in order, in milliseconds, with the path it sends, when answers take a second.
+fn play(workload: &Workload, share: Share) -> Vec<(u64, u64, u32, String)> {
+    let (mut agenda, mix) = (Agenda::new(workload, share), workload.mix());
+    let mut under_way: Vec<(Nanos, Launch)> = Vec::new();
+    let mut played = Vec::new();
+    loop {
+        under_way.sort_unstable();
+        let done = under_way.first().map(|(done, _)| *done);
+        match (agenda.next_due(), done) {
+            (Some(due), done) if done.is_none_or(|done| due < done) => {
+                let launch = agenda.due(due).unwrap();
+                let request = &workload.requests[usize::from(mix.choose(launch.session, launch.step))];
+                played.push((launch.intended.0 / 1_000_000, launch.session, launch.step, request.path.clone()));
+                under_way.push((due + Nanos::from_secs(1), launch));
+            }
+            (_, Some(done)) => {
+                let (_, launch) = under_way.remove(0);
+                agenda.completed(launch, done);
+            }
+            _ => return played,
+        }
+    }
+}
+
+fn steps(list: &[(u64, u64, u32, &str)]) -> Vec<(u64, u64, u32, String)> {
+    list.iter().map(|(at, session, step, path)| (*at, *session, *step, (*path).to_owned())).collect()
+}
+
+#[test]
+fn open_keeps_every_instant() {
+    let workload = workload("trace = \"day.trace\", speed = 2.0").unwrap();
+    let expected =
+        steps(&[(0, 0, 0, "/a"), (5000, 1, 0, "/b"), (5000, 2, 0, "/b"), (6250, 3, 0, "/a"), (10_000, 4, 0, "/a")]);
+    assert_eq!(play(&workload, Share::ALL), expected);
+    assert_eq!(workload.labels(), ["GET /a", "GET /b"]);
+    assert!((workload.asked_rate().unwrap() - 5.0 / 3600.0).abs() < 1e-12);
+}
+
+#[test]
+fn sessions_keep_their_starts_and_think_as_recorded_after_each_answer() {
+    let workload = workload("trace = \"day.trace\", as = \"sessions\"").unwrap();
+    let expected = steps(&[
+        (0, 0, 0, "/a"),
+        (10_000, 1, 0, "/b"),
+        (11_000, 0, 1, "/b"),
+        (14_500, 0, 2, "/a"),
+        (21_000, 1, 1, "/a"),
+    ]);
+    assert_eq!(play(&workload, Share::ALL), expected);
+    let halves = (0..2).flat_map(|k| play(&workload, Share::new(k, 2).unwrap()));
+    let mut halves: Vec<_> = halves.collect();
+    halves.sort_unstable();
+    assert_eq!(halves, expected);
+}
+
+#[test]
+fn sessions_can_think_by_a_law() {
+    let workload = workload("trace = \"day.trace\", as = \"sessions\", think = { constant = \"2s\" }").unwrap();
+    let instants: Vec<u64> = play(&workload, Share::ALL).into_iter().map(|launch| launch.0).collect();
+    assert_eq!(instants, [0, 3000, 6000, 10_000, 13_000]);
+}
+
+#[test]
+fn closed_keeps_the_sequence_only() {
+    let workload = workload("trace = \"day.trace\", as = \"closed\", users = 2, start = \"at-once\"").unwrap();
+    let paths: Vec<_> = play(&workload, Share::ALL);
+    let expected =
+        steps(&[(0, 0, 0, "/a"), (0, 1, 0, "/b"), (1000, 0, 1, "/b"), (1000, 1, 1, "/a"), (2000, 0, 2, "/a")]);
+    assert_eq!(paths, expected);
+    assert_eq!(workload.asked_rate(), None);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    for (replay, part) in [
+        ("trace = \"none.trace\"", "cannot read `none.trace`"),
+        ("trace = \"bad.trace\"", "bad.trace:3: request 1 has not been named yet"),
+        ("trace = \"day.trace\", speed = 0", "above zero"),
+        ("trace = \"day.trace\", as = \"opne\"", "did you mean `open`"),
+        ("trace = \"day.trace\", as = \"closed\"", "`users` is missing"),
+        ("trace = \"day.trace\", users = 3", "goes with as = \"closed\""),
+        ("trace = \"day.trace\", think = { constant = \"1s\" }", "an open replay does not think"),
+        ("speed = 2.0", "`trace` is missing"),
+    ] {
+        let why = workload(replay).unwrap_err().to_string();
+        assert!(why.contains(part), "{replay}: {why}");
+    }
+    let both = "duration = \"1h\"\narrivals.replay.trace = \"day.trace\"\n[[request]]\nget = \"/\"";
+    let why = Workload::parse(both, "w.toml", &|_| Ok(TRACE.to_owned())).unwrap_err().to_string();
+    assert!(why.contains("the trace says what is asked"), "{why}");
+    for (text, part) in [
+        ("", "not a trace"),
+        ("offered.trace/1", "no entries"),
+        ("offered.trace/1\nGET /a\n5 0 0\n4 0 0", "t:4: 4 s is before"),
+        ("offered.trace/1\nGET /a\n5 1 0", "numbered as they begin"),
+        ("offered.trace/1\nGET a b", "is no request"),
+        ("offered.trace/1\nGET /a\n5 0", "is no entry"),
+        ("offered.trace/1\nGET /a\n5e3 0 0", "is no entry"),
+    ] {
+        let why = Trace::parse(text, "t").unwrap_err().to_string();
+        assert!(why.contains(part), "{text}: {why}");
+    }
+}
