@@ -142,6 +142,8 @@ struct Page {
     name: String,
     folder: tempfile::TempDir,
     ports: HashMap<String, String>,
+    /// Keeps each stand-in port from everybody else until a command of the page listens there.
+    held: HashMap<String, TcpListener>,
     beside: Vec<Child>,
 }
 
@@ -156,13 +158,13 @@ impl Drop for Page {
 
 impl Page {
     fn new(path: &Path) -> Self {
-        let free: Vec<TcpListener> = (0..10).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let port = |(i, socket): (usize, &TcpListener)| {
-            (format!("127.0.0.1:808{i}"), format!("127.0.0.1:{}", socket.local_addr().unwrap().port()))
-        };
-        let ports = free.iter().enumerate().map(port).collect();
+        let free = |i| (format!("127.0.0.1:808{i}"), TcpListener::bind("127.0.0.1:0").unwrap());
+        let held: HashMap<String, TcpListener> = (0..10).map(free).collect();
+        let port =
+            |(written, socket): (&String, &TcpListener)| (written.clone(), socket.local_addr().unwrap().to_string());
+        let ports = held.iter().map(port).collect();
         let name = path.strip_prefix(root()).unwrap().display().to_string();
-        Self { name, folder: tempfile::tempdir().unwrap(), ports, beside: Vec::new() }
+        Self { name, folder: tempfile::tempdir().unwrap(), ports, held, beside: Vec::new() }
     }
 
     fn play(&mut self, step: &Step) -> Result<(), String> {
@@ -180,6 +182,7 @@ impl Page {
         shell.current_dir(self.folder.path()).env("PATH", path).env("ROOT", root()).stdin(Stdio::null());
         let place = format!("{}:{}: `{}`", self.name, step.line, step.command);
         if let Some(command) = beside {
+            self.held.retain(|written, _| !step.command.contains(written.as_str()));
             let mut child = shell.args(["-c", &format!("exec {command}")]).stdout(Stdio::piped()).spawn().unwrap();
             let mut first = String::new();
             BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
