@@ -5,6 +5,8 @@
 
 mod poller;
 mod real;
+mod sockets;
 
 pub use poller::{Poller, Ready, Waker};
 pub use real::{Clock, cpu_time, unix_now};
+pub use sockets::allow_sockets;

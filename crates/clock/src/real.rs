@@ -1,10 +1,14 @@
 //! The monotonic clock, counted in nanoseconds from an origin.
 #![allow(clippy::disallowed_methods)] // this is the room the walls are for
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use offered_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
+
+/// How soon a request not to wait for the start any longer is noticed.
+const NOTICE: Duration = Duration::from_millis(50);
 
 /// The real clock of one run: nanoseconds since its start on the system's monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +40,12 @@ impl Clock {
         Self { origin: Instant::now() + ahead, unix: unix_now() + Nanos(ahead.as_nanos() as u64) }
     }
 
-    /// Waits for the start: sleeping while it is far, then asking without a pause.
-    pub fn wait_for_start(&self) {
+    /// Waits for the start, or until `stop` is set: sleeping while it is far, then asking without a pause.
+    pub fn wait_for_start(&self, stop: &AtomicBool) {
         while let Some(left) = self.origin.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             match left.checked_sub(Duration::from_millis(1)) {
-                Some(long) => std::thread::sleep(long),
+                Some(_) if stop.load(Relaxed) => return,
+                Some(long) => std::thread::sleep(long.min(NOTICE)),
                 None => std::hint::spin_loop(),
             }
         }
@@ -89,8 +94,9 @@ mod tests {
         assert!(clock.now() >= Nanos::from_secs(3600));
         let clock = Clock::starting_in(Nanos::from_millis(2));
         assert_eq!(clock.now(), Nanos::ZERO);
-        clock.wait_for_start();
+        clock.wait_for_start(&AtomicBool::new(false));
         assert!(clock.now() < Nanos::from_secs(60));
+        Clock::starting_in(Nanos::from_secs(3600)).wait_for_start(&AtomicBool::new(true));
     }
 
     #[test]

@@ -39,10 +39,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use offered_clock::{Clock, Poller, Waker};
+use offered_clock::{Clock, Poller, Waker, allow_sockets};
 use offered_model::{Law, Nanos, Seed};
 use offered_simulate::Discipline;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use address::Address;
 
@@ -150,7 +149,7 @@ impl Server {
     /// # Errors
     /// The address is taken or not ours, the record exists already or cannot be made, or the system refuses.
     pub fn start(options: Options) -> Result<Running, Error> {
-        allow_connections();
+        allow_sockets();
         let listener = Listener::bind(&options.listen)
             .map_err(|source| Error::Listen { address: options.listen.clone(), source })?;
         let address = listener.address().map_err(Error::System)?;
@@ -206,12 +205,6 @@ impl Running {
     pub fn wait(self) -> Result<Summary, Error> {
         join(self.thread, self.record)
     }
-}
-
-/// Raises the limit on open files as far as it goes; where that is refused, clients wait for each other's ends.
-fn allow_connections() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn join(thread: JoinHandle<io::Result<Summary>>, record: Option<PathBuf>) -> Result<Summary, Error> {
