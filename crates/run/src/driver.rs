@@ -67,15 +67,14 @@ impl<T: Transport> Driver<'_, T> {
                 }
             } else {
                 now = self.launch(now, &mut books);
-                if !books.fresh.is_empty() {
-                    continue; // a launch that ended at once may bring its session back at once
-                }
             }
             let next = if stopped.is_some() { None } else { self.agenda.next_due() };
             if next.is_none() && books.counts.in_flight == 0 {
                 break;
             }
-            let deadline = next.unwrap_or(Nanos::MAX).min(now + NOTICE);
+            // A launch that ended at once may bring its session back at once.
+            let next = if books.fresh.is_empty() { next.unwrap_or(Nanos::MAX) } else { now };
+            let deadline = next.min(now + NOTICE);
             self.transport.wait(deadline, &mut books.fresh);
         }
         self.hand_over(&mut books);

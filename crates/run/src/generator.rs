@@ -1,10 +1,10 @@
 //! A run: its threads, from the start together to the last answer.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, OnceLock};
-use std::thread;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::{io, thread};
 
-use offered_clock::{Clock, cpu_time};
+use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
 use offered_model::workload::{Closed, Precision, Sessions};
 use offered_model::{Agenda, Law, Nanos, Share, Workload};
 
@@ -78,13 +78,13 @@ impl Generator {
     /// No target, a name that cannot be resolved, a request that cannot be made, or limits that leave a thread with nothing.
     pub fn new(workload: Workload, share: Share, load: Load) -> Result<Self, Error> {
         let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
-        let threads = workload.generator.threads.unwrap_or_else(|| suggested(&workload, share).min(cores));
-        if let Some(target) = &workload.target {
-            for (what, limit) in [("connections", target.connections), ("in_flight", target.in_flight)] {
-                if let Some(limit) = limit.filter(|limit| *limit < u32::from(threads)) {
-                    return Err(Error::Limit { what, limit, threads });
-                }
-            }
+        let limits = workload.target.iter().flat_map(|t| [("connections", t.connections), ("in_flight", t.in_flight)]);
+        let limits: Vec<(&str, u32)> = limits.filter_map(|(what, limit)| Some((what, limit?))).collect();
+        let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or(u32::MAX);
+        let suggested = || suggested(&workload, share).min(cores).min(fewest.min(1024) as u16);
+        let threads = workload.generator.threads.unwrap_or_else(suggested);
+        if let Some((what, limit)) = limits.into_iter().find(|(_, limit)| *limit < u32::from(threads)) {
+            return Err(Error::Limit { what, limit, threads });
         }
         let carrier = match load {
             Load::Target => Carrier::Target(Setup::new(&workload)?),
@@ -156,26 +156,38 @@ impl Generator {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,
         };
-        let in_place = Barrier::new(usize::from(self.threads) + 1);
+        allow_sockets();
+        let (in_place, waiting) = mpsc::channel();
         let clock = OnceLock::new();
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads)
+            let spawned: io::Result<Vec<_>> = (0..self.threads)
                 .map(|thread| {
-                    let (setup, in_place, clock, mut sink) = (setup.clone(), &in_place, &clock, sink());
-                    scope.spawn(move || {
+                    let (setup, in_place, clock, mut sink) = (setup.clone(), in_place.clone(), &clock, sink());
+                    let launch = move || {
                         let agenda = self.agenda(thread);
-                        in_place.wait();
+                        let poller = Poller::new();
+                        // Nobody listens any more when another thread could not be had.
+                        let _ = in_place.send(poller.as_ref().map(drop).map_err(io::Error::kind));
                         let clock: &Clock = clock.wait();
                         let limit = self.limit(thread, self.workload.target.as_ref().and_then(|t| t.connections));
-                        let transport = Http1::new(setup, *clock, self.worker(thread) as u16, limit, spin)?;
-                        clock.wait_for_start();
+                        let transport = Http1::new(setup, *clock, poller?, self.worker(thread) as u16, limit, spin);
+                        clock.wait_for_start(&self.stop);
                         Ok((self.drive_agenda(thread, agenda, transport, &mut sink), sink))
-                    })
+                    };
+                    thread::Builder::new().spawn_scoped(scope, launch)
                 })
                 .collect();
-            in_place.wait();
+            let ready = spawned.and_then(|threads| {
+                let all = waiting.iter().take(threads.len()).collect::<Result<(), _>>();
+                all.map(|()| threads).map_err(io::Error::from)
+            });
+            if ready.is_err() {
+                // Those that are in place launch nothing.
+                self.stop.store(true, Relaxed);
+            }
             let clock = *clock.get_or_init(|| start_at.map_or_else(|| Clock::starting_in(LEAD), Clock::starting_at));
+            let threads = ready?;
             begun(clock);
             if let Some(every) = self.workload.target.as_ref().and_then(|target| target.resolve_every) {
                 let (setup, ended) = (setup.clone(), &ended);

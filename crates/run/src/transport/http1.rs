@@ -24,6 +24,10 @@ use crate::Error;
 
 /// How much one read takes at most.
 const BUFFER: usize = 64 * 1024;
+/// Reads of one connection while launches, or other answers, may be waiting.
+const TURN: usize = 4;
+/// What has ended is swept out of a queue when it is more than half of it, and the queue longer than this.
+const SWEEP: usize = 1024;
 /// How long before a launch a precise wait stops sleeping: above nearly all the wake-up errors of a quiet machine.
 pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 
@@ -89,6 +93,8 @@ pub(crate) struct Http1 {
     serial: u64,
     idle: Nanos,
     ready: Vec<Ready>,
+    /// Connections (key, number) that had more to read than one turn takes: no event will announce them.
+    again: Vec<(usize, u32)>,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
 }
@@ -97,15 +103,20 @@ pub(crate) struct Http1 {
 type Failure = (Outcome, String);
 
 impl Http1 {
-    /// The connections of `worker`, at most `limit` of them, waiting without sleep for the last `spin` before a launch.
-    ///
-    /// # Errors
-    /// The system has no room for a poller.
-    pub(crate) fn new(setup: Setup, clock: Clock, worker: u16, limit: Option<u32>, spin: Nanos) -> io::Result<Self> {
-        Ok(Self {
+    /// The connections of `worker`, at most `limit` of them, watched by `poller`, waiting without sleep for the last `spin`
+    /// before a launch.
+    pub(crate) fn new(
+        setup: Setup,
+        clock: Clock,
+        poller: Poller,
+        worker: u16,
+        limit: Option<u32>,
+        spin: Nanos,
+    ) -> Self {
+        Self {
             setup,
             clock,
-            poller: Poller::new()?,
+            poller,
             spin,
             worker,
             limit: limit.map_or(usize::MAX, |limit| limit as usize),
@@ -118,9 +129,10 @@ impl Http1 {
             serial: 0,
             idle: Nanos::ZERO,
             ready: Vec::new(),
+            again: Vec::new(),
             buffer: vec![0; BUFFER].into(),
             scratch: Vec::new(),
-        })
+        }
     }
 
     /// The connection that `session` may use now; `None` when a new one must be opened.
@@ -161,7 +173,7 @@ impl Http1 {
         };
         let (socket, open) = match dial(&place) {
             Ok(dialed) => dialed,
-            Err(error) => return failed(exchange, refused(&error)),
+            Err(error) => return failed(exchange, undialed(&error)),
         };
         let (number, serial, session) = (self.opened, exchange.serial, exchange.event.session);
         self.opened += 1;
@@ -179,8 +191,8 @@ impl Http1 {
         }
         let key = self.connections.insert(connection);
         if let Err(error) = self.poller.add(&self.connections[key].socket, key) {
-            return match self.connections.remove(key).exchange {
-                Some(exchange) => failed(exchange, refused(&error)),
+            return match self.connections.remove(key).into_exchange() {
+                Some(exchange) => failed(exchange, undialed(&error)),
                 None => Ok(()),
             };
         }
@@ -195,10 +207,21 @@ impl Http1 {
                 };
             }
         } else {
+            sweep(&mut self.connecting, self.connections.len(), |key, serial| {
+                self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.open)
+            });
             self.connecting.push_back((sent + self.setup.connect_timeout, key, serial));
         }
-        self.answering.push_back((sent + self.setup.response_timeout, key, serial));
+        self.expect_answer(sent, key, serial);
         Ok(())
+    }
+
+    /// From now on the answer is due within its timeout.
+    fn expect_answer(&mut self, sent: Nanos, key: usize, serial: u64) {
+        sweep(&mut self.answering, self.connections.len(), |key, serial| {
+            self.connections.get(key).is_some_and(|c| c.is_at(serial))
+        });
+        self.answering.push_back((sent + self.setup.response_timeout, key, serial));
     }
 
     /// Closes a connection; what it was carrying.
@@ -206,7 +229,7 @@ impl Http1 {
         let connection = self.connections.remove(key);
         // A socket the poller does not know is closed all the same.
         let _ = self.poller.remove(&connection.socket);
-        connection.exchange
+        connection.into_exchange()
     }
 
     /// Ends the exchange of a connection with a failure, and the connection with it.
@@ -244,9 +267,9 @@ impl Http1 {
         }
     }
 
-    /// Reads what has come; to the very end when the other side may have closed.
+    /// Reads what has come, as far as one turn goes; to the very end when the other side may have closed.
     fn receive(&mut self, key: usize, to_the_end: bool, events: &mut Vec<Event>) {
-        loop {
+        for _ in 0..TURN {
             let connection = &mut self.connections[key];
             let read = match rustix::io::read(&connection.socket, &mut *self.buffer) {
                 Ok(read) => read,
@@ -281,6 +304,7 @@ impl Http1 {
                 Err(why) => return self.fail(key, (Outcome::Malformed, why.to_owned()), events),
             }
         }
+        self.again.push((key, self.connections[key].number));
     }
 
     /// The answer is complete.
@@ -288,8 +312,12 @@ impl Http1 {
         let keep = keep && self.setup.reuse != Reuse::Fresh;
         let exchange = if keep {
             let connection = &mut self.connections[key];
-            self.free.extend((self.setup.reuse == Reuse::Pool).then_some((key, connection.number)));
-            connection.exchange.take()
+            let exchange = connection.exchange.take();
+            if self.setup.reuse == Reuse::Pool {
+                self.free.push((key, connection.number));
+                self.sweep_free();
+            }
+            exchange
         } else {
             self.close(key)
         };
@@ -297,6 +325,14 @@ impl Http1 {
             let status = exchange.answer.status();
             let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
             events.push(Event { done: Some(now), status, outcome, ..exchange.event });
+        }
+    }
+
+    /// Takes closed connections out of the free ones, when they are most of them: those used last hide them.
+    fn sweep_free(&mut self) {
+        if self.free.len() > SWEEP && self.free.len() > 2 * self.connections.len() {
+            let connections = &self.connections;
+            self.free.retain(|(key, number)| connections.get(*key).is_some_and(|c| c.number == *number));
         }
     }
 
@@ -360,11 +396,15 @@ impl Transport for Http1 {
             connection.carried += 1;
             connection.exchange = Some(exchange);
             match self.transmit(key, sequence) {
-                Ok(()) => self.answering.push_back((sent + self.setup.response_timeout, key, self.serial)),
+                Ok(()) => self.expect_answer(sent, key, self.serial),
                 Err(failure) => self.fail(key, failure, events),
             }
         } else if let Err((event, (outcome, why))) = self.open(exchange, sequence) {
-            events.push(Event { done: Some(self.clock.now()), outcome, error: Some(why.into()), ..*event });
+            let error = Some(why.into());
+            events.push(match outcome {
+                Outcome::Unsent => Event { sent: None, error, ..*event },
+                _ => Event { done: Some(self.clock.now()), outcome, error, ..*event },
+            });
         }
         sent
     }
@@ -372,13 +412,20 @@ impl Transport for Http1 {
     fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
         let expiry = self.next_expiry();
         let before = self.clock.now();
+        let until = if self.again.is_empty() { deadline.min(expiry) } else { before };
         let mut ready = std::mem::take(&mut self.ready);
-        if let Err(error) = self.poller.wait_until(&self.clock, deadline.min(expiry), self.spin, &mut ready) {
+        if let Err(error) = self.poller.wait_until(&self.clock, until, self.spin, &mut ready) {
             // Only a bug makes waiting on one's own poller fail.
             panic!("waiting for sockets: {error}");
         }
         let now = self.clock.now();
         self.idle += now.since(before);
+        for (key, number) in std::mem::take(&mut self.again) {
+            if self.connections.get(key).is_some_and(|c| c.number == number) {
+                // Its end may have been told in an earlier turn.
+                self.receive(key, true, events);
+            }
+        }
         for ready in ready.drain(..) {
             self.serve(ready, events);
         }
@@ -399,7 +446,7 @@ impl Transport for Http1 {
     fn abandon(&mut self, events: &mut Vec<Event>) {
         for connection in self.connections.drain() {
             let _ = self.poller.remove(&connection.socket);
-            if let Some(exchange) = connection.exchange {
+            if let Some(exchange) = connection.into_exchange() {
                 let error = Some("the run was stopped".into());
                 events.push(Event { outcome: Outcome::Cut, error, ..exchange.event });
             }
@@ -411,16 +458,24 @@ impl Transport for Http1 {
     }
 }
 
+/// An attempt to connect that ended before it began: for want of something of ours nothing was sent.
+fn undialed(error: &io::Error) -> Failure {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE) => {
+            (Outcome::Unsent, "no file descriptor is left (raise `ulimit -n`)".to_owned())
+        }
+        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, "no local port is left (reuse connections)".to_owned()),
+        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.to_string()),
+        // What a Unix socket says whose server does not accept.
+        Some(Errno::AGAIN) => (Outcome::Refused, "the server's backlog is full".to_owned()),
+        _ => refused(error),
+    }
+}
+
 /// A connection attempt that failed.
 fn refused(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::TimedOut => (Outcome::Timeout, error.to_string()),
-        io::ErrorKind::AddrNotAvailable => {
-            (Outcome::Refused, format!("{error}: no local port is left; reuse connections"))
-        }
-        _ if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) => {
-            (Outcome::Refused, format!("{error}: raise `ulimit -n`"))
-        }
         _ => (Outcome::Refused, error.to_string()),
     }
 }
@@ -429,4 +484,12 @@ fn refused(error: &io::Error) -> Failure {
 #[allow(clippy::needless_pass_by_value)] // shaped for map_err
 fn broken(error: io::Error) -> Failure {
     (Outcome::Reset, error.to_string())
+}
+
+/// Takes out of a queue of deadlines those of exchanges that are over, when they are most of it: behind one that waits long
+/// the others would pile up.
+fn sweep(queue: &mut VecDeque<(Nanos, usize, u64)>, live: usize, is_waiting: impl Fn(usize, u64) -> bool) {
+    if queue.len() > SWEEP && queue.len() > 2 * live {
+        queue.retain(|(_, key, serial)| is_waiting(*key, *serial));
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,6 +10,7 @@ use std::time::Duration;
 use offered_model::Nanos;
 use offered_model::workload::Address;
 
+use super::connection::dial;
 use crate::Error;
 
 /// Where one connection goes.
@@ -55,7 +55,8 @@ impl Addresses {
                 let timeout = Duration::from_nanos(timeout.0.max(1));
                 (address.to_string(), TcpStream::connect_timeout(&address, timeout).map(drop))
             }
-            Place::Unix(path) => (path.display().to_string(), UnixStream::connect(path).map(drop)),
+            // Not by the standard library, which would wait for ever for a server that does not accept.
+            Place::Unix(ref path) => (path.display().to_string(), dial(&place).map(drop)),
         };
         knocked.map_err(|why| Error::Nobody { place: name, why: why.to_string() })
     }

@@ -68,18 +68,17 @@ impl Connection {
 
     /// Writes `bytes`, or as much as the socket takes; the rest is kept for [`Self::write_on`].
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match rustix::io::write(&self.socket, bytes) {
-            Ok(written) if written == bytes.len() => Ok(()),
-            Ok(written) => {
-                self.unwritten = (bytes[written..].to_vec(), 0);
-                self.write_on()
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {
+        let written = match rustix::io::write(&self.socket, bytes) {
+            Ok(written) if written == bytes.len() => return Ok(()),
+            Ok(written) => written,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(error) => {
                 self.unwritten = (bytes.to_vec(), 0);
-                Ok(())
+                return Err(error.into());
             }
-            Err(error) => Err(error.into()),
-        }
+        };
+        self.unwritten = (bytes[written..].to_vec(), 0);
+        self.write_on()
     }
 
     /// Writes more of what is left, until the socket takes no more.
@@ -94,6 +93,14 @@ impl Connection {
         }
         self.unwritten = (Vec::new(), 0);
         Ok(())
+    }
+
+    /// What it carries, with the bytes that were never written taken off its event.
+    pub(super) fn into_exchange(self) -> Option<Exchange> {
+        let unwritten = (self.unwritten.0.len() - self.unwritten.1) as u64;
+        let mut exchange = self.exchange?;
+        exchange.event.bytes_out -= unwritten;
+        Some(exchange)
     }
 
     /// Whether the exchange under way was begun at `serial`.
