@@ -21,7 +21,7 @@ pub struct Recorder(Sender<Message>);
 #[derive(Debug)]
 enum Message {
     Events(Vec<Event>),
-    Flush(Sender<()>),
+    Flush(Sender<Result<(), Error>>),
     Finish { run_json: serde_json::Value, done: Sender<Result<(), Error>> },
 }
 
@@ -44,11 +44,12 @@ impl Recorder {
     /// Waits until what was recorded before this call can be read back.
     ///
     /// # Errors
-    /// [`Error::Ended`]: the recorder was finished before.
+    /// The first failure of the whole run, with the number of events that were lost by it; the recorder has then ended.
+    /// [`Error::Ended`]: it was finished before.
     pub fn flush(&self) -> Result<(), Error> {
         let (done, answer) = channel();
         self.0.send(Message::Flush(done)).map_err(|_| Error::Ended)?;
-        answer.recv().map_err(|_| Error::Ended)
+        answer.recv().map_err(|_| Error::Ended)?
     }
 
     /// Writes what was recorded before this call, then `run.json`, and waits until that is done.
@@ -81,7 +82,13 @@ impl Keeper {
                 Ok(Message::Flush(done)) => {
                     self.rotate();
                     // Whoever asked may be gone.
-                    let _ = done.send(());
+                    match self.first.take() {
+                        None => drop(done.send(Ok(()))),
+                        Some(first) => {
+                            let _ = done.send(Err(Error::Lost { lost: self.lost, first: Box::new(first) }));
+                            return;
+                        }
+                    }
                 }
                 Ok(Message::Finish { run_json, done }) => {
                     // Whoever asked may be gone; there is nobody else to tell.
@@ -184,6 +191,11 @@ mod tests {
         let recorder = Recorder::start(Writer::create(&path, "", vec![]).unwrap());
         std::fs::remove_dir_all(path.join("events")).unwrap();
         recorder.record(events(0, 7)).unwrap();
+        let other = Recorder::start(Writer::create(&dir.path().join("other"), "", vec![]).unwrap());
+        std::fs::remove_dir_all(dir.path().join("other/events")).unwrap();
+        other.record(events(0, 3)).unwrap();
+        assert!(matches!(other.flush().unwrap_err(), Error::Lost { lost: 3, .. }));
+        assert!(matches!(other.finish(serde_json::Value::Null), Err(Error::Ended)));
         let error = recorder.finish(serde_json::Value::Null).unwrap_err();
         assert!(matches!(error, Error::Lost { lost: 7, .. }), "{error}");
         assert!(error.to_string().contains("part-0000.parquet"), "{error}");
