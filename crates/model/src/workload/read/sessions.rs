@@ -86,7 +86,7 @@ impl Reader<'_> {
             },
         };
         Ok(Closed {
-            users: table.need("users", "200")?.count()?,
+            users: users(&table.need("users", "200")?)?,
             think: self.think(table)?,
             ramp: table.parsed("ramp")?.unwrap_or_default(),
             start,
@@ -172,6 +172,16 @@ impl Reader<'_> {
                 Ok(Process::Modulated(inner.checked(Modulation::new(&factors, &sojourns))?))
             }
         }
+    }
+}
+
+/// Each costs memory from the start; where there are more, they are many machines' shares.
+const MOST_USERS: u64 = 100_000_000;
+
+fn users(value: &Value<'_>) -> Result<u64, Mistake> {
+    match value.count()? {
+        users @ ..=MOST_USERS => Ok(users),
+        users => Err(value.mistake(format!("{users} users are too many; write a number up to {MOST_USERS}"))),
     }
 }
 

@@ -13,6 +13,13 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
         ["url", "reuse", "connections", "in_flight", "connect_timeout", "response_timeout", "resolve_every", "headers"];
     let table = value.table(&known)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
+    let time = |key| match table.get(key) {
+        None => Ok(None),
+        Some(value) => match value.parsed()? {
+            Nanos::ZERO => Err(value.mistake("must be longer than 0s")),
+            time => Ok(Some(time)),
+        },
+    };
     let url: Url = table.need("url", "\"http://127.0.0.1:8080/\"")?.parsed()?;
     let reuse = match table.get("reuse") {
         None => Reuse::Pool,
@@ -28,9 +35,9 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
         reuse,
         connections: limit("connections")?,
         in_flight: limit("in_flight")?,
-        connect_timeout: table.parsed("connect_timeout")?.unwrap_or(Nanos::from_secs(5)),
-        response_timeout: table.parsed("response_timeout")?.unwrap_or(Nanos::from_secs(30)),
-        resolve_every: table.parsed("resolve_every")?,
+        connect_timeout: time("connect_timeout")?.unwrap_or(Nanos::from_secs(5)),
+        response_timeout: time("response_timeout")?.unwrap_or(Nanos::from_secs(30)),
+        resolve_every: time("resolve_every")?,
         headers: headers(&table)?,
     })
 }
