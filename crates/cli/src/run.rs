@@ -171,9 +171,14 @@ fn of_run(error: offered_run::Error) -> Failure {
     }
 }
 
-/// An RFC 3339 instant, since the Unix epoch.
+/// An RFC 3339 instant that is still to come, since the Unix epoch.
 fn instant(text: &str) -> Result<Nanos, Failure> {
     let wrong = || Failure::input(format!("`{text}` is not an instant; write for example 2026-12-01T10:00:00Z"));
     let timestamp: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
-    u64::try_from(timestamp.as_nanosecond()).map(Nanos).map_err(|_| wrong())
+    let instant = u64::try_from(timestamp.as_nanosecond()).map(Nanos).map_err(|_| wrong())?;
+    if instant < offered_clock::unix_now() {
+        // Begun late, everything due by now would be launched in one burst.
+        return Err(Failure::input(format!("--start-at {text} has passed; give all parts of the run an instant to come")));
+    }
+    Ok(instant)
 }

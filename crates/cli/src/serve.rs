@@ -19,7 +19,7 @@ use crate::{file, signals};
 /// How long before a completion the server stops sleeping.
 const SPIN: Nanos = Nanos::from_micros(100);
 
-/// Serves HTTP in front of a server whose service law and discipline are known exactly, until Ctrl-C.
+/// Serve HTTP in front of a server whose service law and discipline are known exactly, until Ctrl-C.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {

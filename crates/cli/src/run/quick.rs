@@ -92,7 +92,12 @@ impl Quick {
     /// The text of the workload, and the workload. One part of a `shared` run must know its seed: another would draw another.
     pub(crate) fn workload(&self, shared: bool) -> Result<(String, Workload), Failure> {
         let file = (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target));
-        let given = file.map(file::text).transpose()?;
+        let given = file.map(file::text).transpose().map_err(|failure| match failure {
+            Failure::Input(why) if self.target.contains(':') => {
+                Failure::input(format!("{why}; a URL begins with http:// or unix:"))
+            }
+            other => other,
+        })?;
         let mut document: DocumentMut = match &given {
             None => DocumentMut::new(),
             // The reader's own words for what is wrong with it are better than the editor's.
@@ -108,9 +113,13 @@ impl Quick {
         self.edit(&mut document, file.is_some(), shared)?;
         let text = document.to_string();
         let workload = Workload::parse(&text, &self.target, &file::beside(file));
-        let workload = workload.map_err(|mistake| match file {
-            Some(_) => Failure::input(mistake),
+        let workload = workload.map_err(|mistake| match &given {
             None => Failure::input(mistake.what), // there is no file whose line would help
+            Some(given) => {
+                // Edits move lines; a mistake of the file's own is told at its own line.
+                let own = Workload::parse(given, &self.target, &file::beside(file)).err();
+                Failure::input(own.filter(|own| own.what == mistake.what).unwrap_or(mistake))
+            }
         })?;
         Ok((text, workload))
     }
