@@ -1,0 +1,187 @@
+//! What the whole program prints, to the letter: each file beside this one is a command with its exit code, stdout and stderr.
+//!
+//! Runs are dry (the virtual clock), so they are exact. Masked are only the processor's time and the folder of temporary files;
+//! numbers in JSON are rounded to nine digits, since no two mathematical libraries agree on all seventeen. After a change that
+//! was meant, `UPDATE_GOLDEN=1 cargo test --test golden` writes the files anew; read their diff before committing it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const URL: &str = "http://127.0.0.1:8080/";
+
+/// The name of the file, and the arguments; `@` stands for a folder with the workload `w.toml`.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("help", &["--help"]),
+    ("help-run", &["run", "--help"]),
+    ("help-serve", &["serve", "--help"]),
+    ("help-demo", &["demo", "--help"]),
+    ("nothing", &[]),
+    ("run-open", &["run", URL, "--open", "100/s", "--seed", "3", "--duration", "30s", "--dry-run"]),
+    ("run-open-json", &["run", URL, "--open", "100/s", "--seed", "3", "--dry-run", "exponential:20ms", "--json"]),
+    (
+        "run-closed",
+        &[
+            "run",
+            URL,
+            "--closed",
+            "20",
+            "--think",
+            "exponential:1s",
+            "--seed",
+            "3",
+            "-d",
+            "2m",
+            "--dry-run",
+            "exponential:20ms",
+        ],
+    ),
+    (
+        "run-closed-json",
+        &["run", URL, "--closed", "20", "--think", "exponential:1s", "--seed", "3", "-d", "2m", "--dry-run", "--json"],
+    ),
+    (
+        "run-partly-open",
+        &[
+            "run",
+            URL,
+            "--partly-open",
+            "20/s",
+            "--stay",
+            "0.8",
+            "--think",
+            "exponential:1s",
+            "--seed",
+            "3",
+            "-d",
+            "20s",
+            "--dry-run",
+        ],
+    ),
+    ("run-constant", &["run", URL, "--open", "100/s", "--arrivals", "constant", "--seed", "3", "--dry-run"]),
+    ("run-bursty", &["run", URL, "--open", "100/s", "--arrivals", "gamma:1.5", "--seed", "3", "--dry-run"]),
+    ("run-unsent", &["run", URL, "--open", "100/s", "--seed", "3", "--in-flight", "2", "--dry-run", "constant:30ms"]),
+    ("run-share", &["run", URL, "--open", "100/s", "--seed", "3", "--share", "2/4", "--dry-run"]),
+    ("run-file", &["run", "@/w.toml", "--dry-run", "--out", "@/out"]),
+    ("run-file-json", &["run", "@/w.toml", "--dry-run", "--json", "--out", "@/out"]),
+    ("error-no-load", &["run", URL]),
+    ("error-two-models", &["run", URL, "--open", "1/s", "--closed", "2"]),
+    ("error-flag", &["run", URL, "--opne", "1/s"]),
+    ("error-rate", &["run", URL, "--open", "0/s"]),
+    ("error-scheme", &["run", "gopher://x/", "--open", "1/s"]),
+    ("error-file", &["run", "@/absent.toml"]),
+    ("error-key", &["run", "@/wrong.toml", "--dry-run"]),
+    ("error-verb", &["rnu"]),
+    ("error-discipline", &["serve", "--discipline", "psj"]),
+];
+
+const WORKLOAD: &str = "\
+seed = 3
+duration = \"20s\"
+skip_first = \"2s\"
+
+[arrivals]
+open = { rate = { steps = [[\"50/s\", \"10s\"], [\"100/s\", \"10s\"]] } }
+
+[target]
+url = \"http://127.0.0.1:8080\"
+
+[[request]]
+name = \"home\"
+get = \"/Home.aspx\"
+weight = 4
+
+[[request]]
+name = \"buy\"
+post = \"/buy\"
+body = \"{session}\"
+";
+
+#[test]
+fn every_command_prints_what_it_printed() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let mut changed = Vec::new();
+    for (name, args) in COMMANDS {
+        let printed = printed(args);
+        let file = beside.join(format!("{name}.txt"));
+        if update {
+            fs::write(&file, printed).unwrap();
+        } else if let Some(difference) = difference(&fs::read_to_string(&file).unwrap_or_default(), &printed) {
+            changed.push(format!("{name}.txt: {difference}"));
+        }
+    }
+    assert!(changed.is_empty(), "{}\nif that is meant: UPDATE_GOLDEN=1 cargo test --test golden", changed.join("\n"));
+}
+
+#[test]
+fn every_file_belongs_to_a_command() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let files = fs::read_dir(beside).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name()));
+    let mut files: Vec<_> =
+        files.filter(|f| f.extension().is_some_and(|e| e == "txt")).map(|f| f.with_extension("")).collect();
+    let mut names: Vec<_> = COMMANDS.iter().map(|(name, _)| PathBuf::from(name)).collect();
+    files.sort();
+    names.sort();
+    assert_eq!(files, names);
+}
+
+/// The command, its exit code, and all it printed.
+fn printed(args: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_str().unwrap();
+    fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
+    fs::write(folder.path().join("wrong.toml"), WORKLOAD.replace("skip_first", "skip_frist")).unwrap();
+    let given = args.iter().map(|arg| arg.replace('@', place));
+    let output = Command::new(env!("CARGO_BIN_EXE_offered"))
+        .args(given)
+        .env_remove("COLUMNS")
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(place, "@");
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    let stdout = match serde_json::from_str::<Value>(&stdout) {
+        Ok(mut document) => {
+            plain("", &mut document);
+            serde_json::to_string_pretty(&document).unwrap() + "\n"
+        }
+        Err(_) => stdout,
+    };
+    let code = output.status.code().unwrap();
+    let shown: Vec<String> =
+        args.iter().map(|a| if a.contains(' ') { format!("'{a}'") } else { (*a).to_owned() }).collect();
+    format!("$ offered {}\nexit {code}\n--- stdout\n{stdout}--- stderr\n{stderr}", shown.join(" "))
+}
+
+/// Masks what belongs to the machine, and rounds.
+fn plain(key: &str, value: &mut Value) {
+    match value {
+        _ if key == "cpu_s" => *value = "(masked)".into(),
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| plain(key, value)),
+        Value::Array(items) => items.iter_mut().for_each(|item| plain("", item)),
+        Value::Number(number) if number.is_f64() => {
+            let rounded: f64 = format!("{:.8e}", number.as_f64().unwrap()).parse().unwrap();
+            *value = rounded.into();
+        }
+        _ => {}
+    }
+}
+
+/// The first line in which the two differ.
+fn difference(expected: &str, printed: &str) -> Option<String> {
+    let (mut old, mut new) = (expected.lines(), printed.lines());
+    for line in 1.. {
+        match (old.next(), new.next()) {
+            (None, None) => break,
+            (old, new) if old == new => {}
+            (old, new) => {
+                let (old, new) = (old.unwrap_or("(the end)"), new.unwrap_or("(the end)"));
+                return Some(format!("line {line}:\n  - {old}\n  + {new}"));
+            }
+        }
+    }
+    None
+}

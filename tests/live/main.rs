@@ -1,0 +1,13 @@
+//! The whole program on real sockets: every launch is one event, whatever the server does and however the run ends.
+//!
+//! Loopback only, on free ports; every wait is bounded, every process is ended by its own handle. Nothing asserts how long
+//! something took, only what became of it.
+
+mod accounting;
+mod inputs;
+mod misbehaviour;
+mod nginx;
+mod process;
+mod run;
+mod signals;
+mod theory;

@@ -1,0 +1,128 @@
+//! Counts agree with the access log of a real nginx.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use offered_model::Outcome;
+use rustix::process::Signal;
+
+use crate::process::{Process, soon, until_exists};
+use crate::run::{Run, run, start};
+
+struct Nginx {
+    process: Process,
+    log: PathBuf,
+    url: String,
+}
+
+impl Nginx {
+    /// In one process, on a free port; `None` when this machine has no nginx.
+    fn start(folder: &Path) -> Option<Self> {
+        let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|p| Command::new(p).arg("-v").output().is_ok())?;
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let folder = folder.to_str().unwrap();
+        std::fs::create_dir(format!("{folder}/files")).unwrap();
+        std::fs::write(format!("{folder}/files/large"), vec![b'x'; 1 << 20]).unwrap();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let temporary: String = temporary.iter().map(|t| format!("{t}_temp_path {folder}/{t};")).collect();
+        let conf = format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
+            events {{ worker_connections 1000; }}
+            http {{
+                {temporary} keepalive_requests 20;
+                log_format counted '$status $request_method $uri';
+                access_log {folder}/access.log counted;
+                server {{
+                    listen 127.0.0.1:{port};
+                    root {folder}/files;
+                    location /ok {{ return 200 'ok'; }}
+                    location /error {{ return 503; }}
+                    location /drop {{ return 444; }}
+                    location /slow {{ alias {folder}/files/large; limit_rate 1k; }}
+                }}
+            }}"
+        );
+        let path = format!("{folder}/nginx.conf");
+        std::fs::write(&path, conf).unwrap();
+        let mut command = Command::new(program);
+        command.args(["-c", &path, "-p", folder, "-e", &format!("{folder}/error.log")]);
+        let process = Process::start(command);
+        assert!(soon(|| std::net::TcpStream::connect(("127.0.0.1", port)).ok()).is_some(), "nginx does not listen");
+        Some(Self { process, log: format!("{folder}/access.log").into(), url: format!("http://127.0.0.1:{port}") })
+    }
+
+    /// Ends it; what it logged.
+    fn stop(self) -> Vec<String> {
+        self.process.signal(Signal::TERM);
+        self.process.end();
+        std::fs::read_to_string(self.log).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+const OPEN: Args = &["--open", "200/s", "--duration", "1s"];
+const CLOSED: Args = &["--closed", "20", "--think", "exponential:50ms", "--duration", "1s"];
+const PARTLY: Args = &["--partly-open", "40/s", "--stay", "0.8", "--think", "exponential:20ms", "--duration", "1s"];
+
+type Args = &'static [&'static str];
+/// The line it logs, the path, the load and how it is carried, the outcome.
+type Case = (&'static str, &'static str, Args, Args, Outcome);
+
+#[test]
+fn every_request_is_one_line_of_the_access_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = Nginx::start(folder.path()) else {
+        println!("skipped: no nginx on this machine");
+        return;
+    };
+    let cases: [Case; 8] = [
+        ("200 GET /ok/0", "/ok/0", OPEN, &[], Outcome::Ok),
+        ("200 GET /ok/1", "/ok/1", CLOSED, &[], Outcome::Ok),
+        ("200 GET /ok/2", "/ok/2", PARTLY, &["--reuse", "per-session"], Outcome::Ok),
+        ("200 GET /ok/3", "/ok/3", OPEN, &["--reuse", "fresh"], Outcome::Ok),
+        ("200 HEAD /large", "/large", OPEN, &["--method", "HEAD"], Outcome::Ok),
+        ("200 POST /ok/4", "/ok/4", OPEN, &["--body", "a={session}"], Outcome::Ok),
+        ("503 GET /error", "/error", OPEN, &[], Outcome::HttpError),
+        ("444 GET /drop", "/drop", OPEN, &[], Outcome::Reset),
+    ];
+    let runs: Vec<Run> = std::thread::scope(|scope| {
+        let url = &nginx.url;
+        let begin = |(_, path, load, more, _): &Case| {
+            let (url, load, more) = (format!("{url}{path}"), *load, *more);
+            scope.spawn(move || run(&[&[url.as_str()], load, more].concat()))
+        };
+        cases.iter().map(begin).collect::<Vec<_>>().into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let log = nginx.stop();
+    for ((line, _, _, more, outcome), run) in cases.iter().zip(&runs) {
+        assert_eq!(log.iter().filter(|logged| logged == line).count(), run.events.len(), "{line}");
+        assert_eq!(run.count(*outcome), run.events.len(), "{line}: {}", run.json["outcomes"]);
+        // It closes a connection with its twentieth answer, and says so.
+        let most = if *outcome == Outcome::Reset || more.contains(&"fresh") { 1 } else { 20 };
+        assert!(run.connections() * most >= run.events.len(), "{line}");
+    }
+    assert_eq!(log.len(), runs.iter().map(|run| run.events.len()).sum::<usize>());
+}
+
+#[test]
+fn a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = Nginx::start(folder.path()) else {
+        println!("skipped: no nginx on this machine");
+        return;
+    };
+    let out = folder.path().join("run");
+    let file = folder.path().join("w.toml");
+    let text = format!(
+        "duration = \"60s\"\narrivals.open.rate = \"100/s\"\ntarget.url = \"{}\"\n[[request]]\nget = \"/ok\"\n[[request]]\nget = \"/slow\"\n",
+        nginx.url
+    );
+    std::fs::write(&file, text).unwrap();
+    let process = start(&out, &[file.to_str().unwrap()]);
+    until_exists(&out.join("events/part-0000.parquet"));
+    process.signal(Signal::INT);
+    let run = Run::of(process.end(), &out);
+    let log = nginx.stop();
+    assert_eq!(log.iter().filter(|line| line.ends_with("/ok")).count(), run.count(Outcome::Ok));
+    assert_eq!(log.iter().filter(|line| line.ends_with("/slow")).count(), run.count(Outcome::Cut));
+    assert_eq!(log.len(), run.events.len());
+}

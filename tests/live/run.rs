@@ -1,0 +1,104 @@
+//! One `offered run` with everything it says about itself, checked against itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use offered_model::{Event, Outcome};
+use offered_store::{ReadOptions, read};
+use serde_json::Value;
+
+use crate::process::{Ended, Process, offered};
+
+/// A finished run: its JSON document and its recorded events, which agree.
+pub(crate) struct Run {
+    pub(crate) json: Value,
+    pub(crate) events: Vec<Event>,
+    /// The names that events are labelled with.
+    pub(crate) labels: Vec<String>,
+}
+
+/// Begins a run that will be recorded in `out`.
+pub(crate) fn start(out: &Path, args: &[&str]) -> Process {
+    let mut command = offered(&["run", "--json", "--quiet", "--precision", "sleep", "--out"]);
+    command.arg(out).args(args);
+    Process::start(command)
+}
+
+/// Runs to the end.
+pub(crate) fn run(args: &[&str]) -> Run {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let ended = start(&out, args).end();
+    Run::of(ended, &out)
+}
+
+impl Run {
+    /// Reads what a run left, and checks its bookkeeping: one event per launch, times in order, sums that agree.
+    pub(crate) fn of(ended: Ended, out: &Path) -> Self {
+        assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+        let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
+        let recording = read(out, &ReadOptions::default()).unwrap();
+        assert_eq!(recording.notes, Vec::<String>::new());
+        let run = Self { json, events: recording.events, labels: recording.labels };
+        let events = &run.events;
+        assert_eq!(run.json["launched"], events.len());
+        let launches: BTreeSet<_> = events.iter().map(|event| (event.session, event.step)).collect();
+        assert_eq!(launches.len(), events.len(), "a launch is one event");
+        for event in events {
+            let times = [Some(event.intended), event.sent, event.first_byte, event.done];
+            let times: Vec<_> = times.into_iter().flatten().collect();
+            assert!(times.is_sorted(), "{event:?}");
+            assert_eq!(event.sent.is_none(), event.outcome == Outcome::Unsent, "{event:?}");
+            assert_eq!(event.done.is_none(), matches!(event.outcome, Outcome::Unsent | Outcome::Cut), "{event:?}");
+            let is_well = matches!(event.outcome, Outcome::Ok | Outcome::HttpError);
+            assert_eq!(event.error.is_none(), is_well, "{event:?}");
+            assert_eq!(event.status > 0, is_well, "{event:?}");
+        }
+        let told: BTreeMap<String, u64> = serde_json::from_value(run.json["outcomes"].clone()).unwrap();
+        assert_eq!(told.values().sum::<u64>(), events.len() as u64);
+        assert!(told.iter().all(|(name, n)| run.count(Outcome::from_name(name).unwrap()) as u64 == *n), "{told:?}");
+        assert_eq!(run.json["bytes_in"], events.iter().map(|event| event.bytes_in).sum::<u64>());
+        assert_eq!(run.json["bytes_out"], events.iter().map(|event| event.bytes_out).sum::<u64>());
+        run
+    }
+
+    pub(crate) fn count(&self, outcome: Outcome) -> usize {
+        self.events.iter().filter(|event| event.outcome == outcome).count()
+    }
+
+    /// How many launches wrote a request, or at least began to.
+    pub(crate) fn sent(&self) -> usize {
+        self.events.iter().filter(|event| event.sent.is_some()).count()
+    }
+
+    /// How many connections were used.
+    pub(crate) fn connections(&self) -> usize {
+        let used = self.events.iter().filter(|event| event.sent.is_some());
+        used.map(|event| (event.worker, event.connection)).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Every event has this outcome, with these words in its error.
+    pub(crate) fn all(&self, outcome: Outcome, words: &str) {
+        assert!(!self.events.is_empty());
+        for event in &self.events {
+            let says = event.error.as_deref().unwrap_or("").contains(words);
+            assert!(event.outcome == outcome && says, "expected {}, `{words}`: {event:?}", outcome.name());
+        }
+    }
+}
+
+/// A row of the record of `offered serve`: its target, and whether it was answered in full.
+pub(crate) struct Seen {
+    pub(crate) path: String,
+    pub(crate) is_answered: bool,
+}
+
+/// What the server saw.
+pub(crate) fn seen(record: &PathBuf) -> Vec<Seen> {
+    let text = std::fs::read_to_string(record).unwrap();
+    let rows = text.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.splitn(5, ',').collect();
+        Seen { path: fields[4].to_owned(), is_answered: !fields[3].is_empty() }
+    });
+    rows.collect()
+}

@@ -1,0 +1,99 @@
+//! Ctrl-C once, twice, and kill -9: what was launched is accounted for.
+
+use offered_model::Outcome;
+use offered_store::{ReadOptions, read};
+use rustix::process::Signal;
+
+use crate::process::{Process, Serve, soon, until_exists};
+use crate::run::{Run, seen, start};
+
+/// A run of a minute, half of whose requests are never answered.
+fn endless(folder: &std::path::Path, server: &Serve) -> Process {
+    let file = folder.join("w.toml");
+    let text = format!(
+        "duration = \"60s\"\narrivals.open.rate = \"100/s\"\ntarget.url = \"{}\"\n[[request]]\nget = \"/\"\n[[request]]\nget = \"/stall\"\n",
+        server.url
+    );
+    std::fs::write(&file, text).unwrap();
+    let process = start(&folder.join("run"), &[file.to_str().unwrap()]);
+    until_exists(&folder.join("run/events/part-0000.parquet"));
+    process
+}
+
+#[test]
+fn the_first_ctrl_c_stops_and_reports_every_launch() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("seen.csv");
+    let server = Serve::start("127.0.0.1:0", &record);
+    let process = endless(folder.path(), &server);
+    process.signal(Signal::INT);
+    let run = Run::of(process.end(), &folder.path().join("run"));
+    server.stop();
+    assert!(run.count(Outcome::Ok) > 0 && run.count(Outcome::Cut) > 0, "{}", run.json["outcomes"]);
+    assert_eq!(run.count(Outcome::Ok) + run.count(Outcome::Cut), run.events.len());
+    let is_cut = |event: &offered_model::Event| event.error.as_deref() == Some("the run was stopped");
+    assert!(run.events.iter().all(|event| is_cut(event) == (event.outcome == Outcome::Cut)));
+    assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
+    let seen = seen(&record);
+    assert_eq!(seen.len(), run.events.len());
+    assert_eq!(seen.iter().filter(|row| row.path == "/stall" && !row.is_answered).count(), run.count(Outcome::Cut));
+}
+
+#[test]
+fn the_second_ctrl_c_leaves_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let mut process = endless(folder.path(), &server);
+    process.signal(Signal::INT);
+    // Two signals together count as one; so the second is sent until it is heard.
+    soon(|| {
+        if process.is_running() {
+            process.signal(Signal::INT);
+        }
+        (!process.is_running()).then_some(())
+    });
+    let ended = process.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(128 + 2), ""));
+    let recording = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
+    assert!(recording.notes.iter().any(|note| note.starts_with("cut: ")), "{:?}", recording.notes);
+}
+
+#[test]
+fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let process = endless(folder.path(), &server);
+    process.signal(Signal::KILL);
+    assert_eq!(process.end().code, None);
+    let recording = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
+    assert!(!recording.events.is_empty());
+    assert!(recording.events.iter().all(|event| event.outcome == Outcome::Ok));
+    assert!(recording.notes.iter().any(|note| note.starts_with("cut: ")), "{:?}", recording.notes);
+    assert_eq!(recording.unreadable, 0);
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_a_start_that_is_far() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let out = folder.path().join("run");
+    let process = start(&out, &[&server.url, "--open", "10/s", "--start-at", "2500-01-01T00:00:00Z"]);
+    until_exists(&out.join("workload.toml"));
+    process.signal(Signal::INT);
+    let run = Run::of(process.end(), &out);
+    assert_eq!(run.events.len(), 0);
+}
+
+#[test]
+fn a_run_whose_directory_vanishes_fails_with_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let out = folder.path().join("run");
+    let process = start(&out, &[&server.url, "--open", "100/s", "--duration", "2s"]);
+    until_exists(&out.join("workload.toml"));
+    std::fs::remove_dir_all(out.join("events")).unwrap();
+    let ended = process.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1, "{ended:?}");
+    assert!(ended.stderr.contains("events could not be kept"), "{ended:?}");
+}

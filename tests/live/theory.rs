@@ -1,0 +1,98 @@
+//! Measured against theory, in short: a known server, each system model, five standard errors.
+//!
+//! What generator and server add of their own (they know it: lateness on both sides) is allowed on the slow side only. The long
+//! versions are `cargo bench --bench arrivals -- theory`.
+
+use offered_clock::Clock;
+use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
+use offered_plan::closed::machine_repair::MachineRepair;
+use offered_plan::open::mg1::Mg1;
+use offered_plan::partly_open::Sessions;
+use offered_run::{Generator, Load};
+use offered_serve::{Options, Server};
+use offered_simulate::policy::Setting;
+use offered_stats::steady_state::from_batches;
+
+/// Mean service, seconds; exponential.
+const SERVICE: f64 = 0.004;
+/// Batches of the run, whose means are as good as independent.
+const BATCHES: usize = 16;
+/// Student's t of a 95 % interval from so many batches.
+const T_975: f64 = 2.131;
+
+fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) {
+    let (seed, service) = (Seed(5), Law::exponential(SERVICE).unwrap());
+    let class_means = vec![Nanos::from_secs_f64(SERVICE)];
+    let policy: offered_simulate::Policy = policy.parse().unwrap();
+    let server = Server::start(Options {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        discipline: policy.boxed(&Setting { servers: 1, class_means, seed }).unwrap(),
+        room: None,
+        service,
+        seed,
+        spin: Nanos::ZERO,
+        clock: Clock::start(),
+        record: None,
+        keep_arrivals: true,
+    })
+    .unwrap();
+    let text = format!(
+        "seed = 7\nduration = \"9s\"\nskip_first = \"1s\"\ntarget.url = \"{}/\"\ngenerator.precision = \"sleep\"\n[arrivals]\n{arrivals}\n",
+        server.address()
+    );
+    let workload = Workload::parse(&text, "theory", &|_| Err(String::new())).unwrap();
+    let (_, sinks) =
+        Generator::new(workload.clone(), Share::ALL, Load::Target).unwrap().run(None, Vec::new, |_| ()).unwrap();
+    let summary = server.stop().unwrap();
+    let events: Vec<Event> = sinks.into_iter().flatten().collect();
+    assert_eq!((summary.requests, summary.arrivals.len()), (events.len() as u64, events.len()), "{name}");
+    assert!(events.iter().all(|event| event.outcome == Outcome::Ok), "{name}");
+    let mut judged: Vec<&Event> = events.iter().filter(|event| event.intended >= workload.skip_first).collect();
+    judged.sort_unstable_by_key(|event| event.intended);
+    let mean = |events: &[&Event], time: fn(&Event) -> Option<Nanos>| {
+        events.iter().map(|event| time(event).unwrap().as_secs_f64()).sum::<f64>() / events.len() as f64
+    };
+    let response = mean(&judged, Event::response);
+    let batches: Vec<f64> =
+        judged.chunks_exact(judged.len() / BATCHES).map(|batch| mean(batch, Event::response)).collect();
+    let error = from_batches(response, &batches).half_width() / T_975;
+    let own = mean(&judged, Event::lateness) + summary.lateness_mean.as_secs_f64() + 0.0005;
+    assert!(error < theory / 4.0, "{name}: a standard error of {error} tells nothing of {theory}");
+    assert!(
+        response > theory - 5.0 * error && response < theory + own + 5.0 * error,
+        "{name}: R {response} s against {theory} s, standard error {error}, generator and server {own} s"
+    );
+}
+
+fn open(policy: &str) {
+    let rate = 0.5 / SERVICE;
+    let service = Law::exponential(SERVICE).unwrap();
+    let theory = Mg1::new(&service, rate).unwrap();
+    let theory = if policy == "ps" { theory.ps() } else { theory.fcfs().unwrap() };
+    holds(policy, policy, &format!("open.rate = \"{rate}/s\""), theory);
+}
+
+#[test]
+fn open_arrivals_at_a_processor_sharing_server() {
+    open("ps");
+}
+
+#[test]
+fn open_arrivals_at_a_first_come_first_served_server() {
+    open("fcfs");
+}
+
+#[test]
+fn twenty_users_of_a_closed_system() {
+    let think = 0.1;
+    let theory = MachineRepair::new(1, SERVICE, 20, think).unwrap().solve().response;
+    holds("closed", "fcfs", &format!("closed = {{ users = 20, think.exponential = \"{think}s\" }}"), theory);
+}
+
+#[test]
+fn visitors_of_a_partly_open_system() {
+    let (rate, stay) = (25.0, 0.8);
+    let theory = Sessions::new(rate, stay).unwrap().product_form(1, SERVICE).unwrap();
+    let arrivals = format!("partly_open = {{ rate = \"{rate}/s\", stay = {stay}, think.exponential = \"500ms\" }}");
+    holds("partly-open", "ps", &arrivals, theory);
+}
