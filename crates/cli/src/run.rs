@@ -178,7 +178,9 @@ fn instant(text: &str) -> Result<Nanos, Failure> {
     let instant = u64::try_from(timestamp.as_nanosecond()).map(Nanos).map_err(|_| wrong())?;
     if instant < offered_clock::unix_now() {
         // Begun late, everything due by now would be launched in one burst.
-        return Err(Failure::input(format!("--start-at {text} has passed; give all parts of the run an instant to come")));
+        return Err(Failure::input(format!(
+            "--start-at {text} has passed; give all parts of the run an instant to come"
+        )));
     }
     Ok(instant)
 }
