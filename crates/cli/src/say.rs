@@ -19,7 +19,7 @@ pub(crate) fn print(text: fmt::Arguments<'_>) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        eprintln!("error: cannot print: {error}");
+        eprintln!("error: cannot write to stdout: {error}");
         std::process::exit(1);
     }
 }
