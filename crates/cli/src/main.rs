@@ -5,6 +5,7 @@
 
 #![deny(clippy::print_stdout)] // say! survives a closed pipe
 
+mod cores;
 mod demo;
 mod exit;
 mod export;

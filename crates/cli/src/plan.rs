@@ -70,6 +70,14 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is not a share; write for example 3% or 0.03"))
 }
 
+/// A load, strictly between 0 and 1.
+fn load(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(load) if load > 0.0 && load < 1.0 => Ok(load),
+        _ => Err(format!("`{text}` is not a load; write a number above 0 and below 1, for example 0.9")),
+    }
+}
+
 /// A number of users, at least 1.
 fn users(text: &str) -> Result<u64, String> {
     match text.parse() {

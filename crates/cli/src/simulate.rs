@@ -8,11 +8,11 @@ mod table;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
 use offered_simulate::{Answer, Stop, load::at_load, simulate};
 
+use crate::cores;
 use crate::exit::{Exit, Failure};
 use crate::say::say;
 use input::Input;
@@ -58,7 +58,7 @@ peljf (by the class's mean; sejf:0.5 by the size with noise of scv 0.5), priorit
 Service laws may be read from a Standard Workload Format log: service = { empirical = \"log.swf.gz\" }";
 
 /// A number of jobs, also as 1e6.
-fn jobs(text: &str) -> Result<u64, String> {
+pub(crate) fn jobs(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(jobs) if jobs >= 1.0 && jobs.fract() == 0.0 && jobs <= 1e15 => Ok(jobs as u64),
         _ => Err(format!("`{text}` is not a number of requests; write for example 1000000 or 1e6")),
@@ -129,26 +129,16 @@ fn at(point: &Point, load: Option<f64>, stop: Stop) -> Result<offered_model::Wor
 
 /// All points, on all cores. Each depends on its workload only, so neither the order nor the number of threads matters.
 fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Answer>, Failure> {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.map_or_else(cores, usize::from).min(points.len());
-    let answers: Vec<OnceLock<Result<Answer, Failure>>> = points.iter().map(|_| OnceLock::new()).collect();
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(0));
+    let done = Mutex::new(0);
     let show = points.len() > 1 && std::io::stderr().is_terminal();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(point) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let place = point.place;
-                    // Nobody else has this place.
-                    let _ = answers[place].set(answer(point, args.load, stop));
-                    if show {
-                        progress(&done, points.len());
-                    }
-                }
-            });
+    let answers = cores::map(points, args.threads.map_or_else(cores::all, usize::from), |point| {
+        let answer = answer(point, args.load, stop);
+        if show {
+            progress(&done, points.len());
         }
+        answer
     });
-    answers.into_iter().map(|answer| answer.into_inner().expect("every point was simulated")).collect()
+    answers.into_iter().collect()
 }
 
 /// Redraws the bar on stderr after one more point.

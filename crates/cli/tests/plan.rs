@@ -26,9 +26,10 @@ fn json(args: &str) -> Value {
     serde_json::from_str(&done(&format!("{args} --json"))).unwrap()
 }
 
+/// What these commands print, one on each line, against a file.
 fn golden(name: &str, args: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/plan").join(name);
-    let found = done(args);
+    let found: String = args.lines().map(done).collect();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &found).unwrap();
     }
@@ -63,10 +64,19 @@ fn the_paper_s_tables_and_figures_are_printed() {
         "table --stations 50ms,40ms,30ms --ratio 20/s --users 100,200,400,600,800,1000 --method schweitzer",
     );
     golden("curve.txt", "table --stations 50ms,40ms,30ms --think 10s --users 500 --curve");
-    golden(
-        "table-4.txt",
-        "web-users --rate 159.16/s --response 253.38ms --think 10s,20s,30s,40s,50s --pages 9 --objects 15",
-    );
+    let runs = [
+        ("15.91/s", "53.17ms"),
+        ("31.73/s", "52.74ms"),
+        ("46.79/s", "54.06ms"),
+        ("60.26/s", "59.64ms"),
+        ("77.56/s", "74.97ms"),
+        ("118.03/s", "132.67ms"),
+        ("159.16/s", "253.38ms"),
+    ];
+    let web_users = runs.map(|(rate, response)| {
+        format!("web-users --rate {rate} --response {response} --think 10s,20s,30s,40s,50s --pages 9 --objects 15")
+    });
+    golden("table-4.txt", &web_users.join("\n"));
 }
 
 #[test]
@@ -216,9 +226,34 @@ fn models_are_compared_at_equal_load() {
     for (found, expected) in responses.iter().zip([415.0, 173.939_82, 322.223_95, 257.5]) {
         assert!((found / expected - 1.0).abs() < 1e-6, "{responses:?}");
     }
-    let (_folder, path) = workload("open = { rate = \"1/s\" }", &format!("{H2}\ndiscipline = \"srpt\""));
-    let shown = done(&format!("compare {} --load 0.9 --users 100 --stay 0.5", path.display()));
-    assert_eq!(shown.matches("simulate").count(), 3, "closed, partly-open, and the line that explains: {shown}");
+}
+
+#[test]
+fn where_there_is_no_formula_the_comparison_simulates_and_says_so() {
+    // Principle (viii) and its limit: partly-open, FCFS, C2 = 8, load 0.6, p = 0.75, Z = 100: a truncated chain has 47.6.
+    let (_folder, path) =
+        workload("partly_open = { rate = \"1/s\", stay = 0.5, think = { exponential = \"100s\" } }", H2);
+    let ask = format!("compare {} --load 0.6 --users 4 --stay 0.75", path.display());
+    let compared = json(&ask);
+    let rows = compared["rows"].as_array().unwrap();
+    let number = |key: &str| rows[2][key].as_f64().unwrap();
+    assert_eq!((&rows[2]["method"], &rows[2]["model"]), (&Value::from("simulation"), &Value::from("p=0.75")));
+    let half = (number("response_high_s") - number("response_low_s")) / 2.0;
+    assert!((number("response_s") - 47.6).abs() < 2.0 * half && half < 4.0, "{}", rows[2]);
+    assert!((number("load_reached") - 0.6).abs() < 0.05 && number("jobs") >= 100_000.0, "{}", rows[2]);
+    assert!(rows[2]["assumption"].as_str().unwrap().starts_with("no closed form: "));
+    for formula in &rows[..2] {
+        assert!(formula["method"] != "simulation" && formula["response_low_s"].is_null(), "{formula}");
+    }
+    let shown = done(&format!("{ask} --jobs 20000"));
+    let marks: Vec<usize> = shown.lines().map(|line| line.matches('±').count()).collect();
+    assert_eq!(marks, [0, 0, 0, 0, 1, 0, 0, 1], "{shown}");
+    assert!(shown.contains("simulated, 20000 requests each"), "{shown}");
+    // What cannot be is told, and the rest is still compared.
+    let (_folder, path) =
+        workload("open = { rate = \"1/s\" }", "[server]\nservers = 4\nservice = { exponential = \"10s\" }");
+    let shown = done(&format!("compare {} --load 0.9 --users 3,100 --stay 0", path.display()));
+    assert!(shown.contains("-: closed N=3 at load 0.9: ") && !shown.contains('±'), "{shown}");
 }
 
 #[test]

@@ -300,7 +300,7 @@ pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Answer, Error> {
 ///
 /// # Errors
 /// As [`solve`]; also a load outside (0, 1), and one that the users do not reach. Not where the only trouble is that there is no closed form.
-pub fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Answer, Error> {
+fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Answer, Error> {
     // A closed system without a closed form has no think time to be solved for: its answer says so already.
     if let System::Closed { users, exponential, .. } = system {
         let probe = solve(System::Closed { users, think: 1.0, exponential }, servers)?;

@@ -23,43 +23,67 @@ fn near(found: f64, expected: f64, relative: f64) {
     assert!((found / expected - 1.0).abs() <= relative, "{found} is not {expected}");
 }
 
-/// Brady and Gunther's Tables 1a and 1b, as Bard-Schweitzer at tolerance 1e-3 gives them: (N, Z, lambda, Q).
+/// Brady and Gunther's Tables 1a and 1b, every digit as printed: (N, Z, lambda, Q, Q/Z).
 #[test]
 fn the_papers_tables_are_the_approximation_s() {
-    for (users, think, rate, queue) in [
-        (100, 10.0, "9.80", "2.01"),
-        (200, 10.0, "18.46", "15.37"),
-        (400, 10.0, "19.95", "200.52"),
-        (600, 10.0, "19.98", "400.17"),
-        (800, 10.0, "19.99", "600.09"),
-        (1000, 10.0, "19.99", "800.05"),
-        (100, 5.0, "17.80", "11.02"),
-        (400, 20.0, "18.93", "21.38"),
-        (600, 30.0, "19.14", "25.95"),
-        (800, 40.0, "19.26", "29.78"),
-        (1000, 50.0, "19.34", "33.15"),
+    for (users, think, rate, queue, waiting) in [
+        (100, 10.0, "9.80", "2.01", "0.20"),
+        (200, 10.0, "18.46", "15.37", "1.54"),
+        (400, 10.0, "19.95", "200.52", "20.05"),
+        (600, 10.0, "19.98", "400.17", "40.02"),
+        (800, 10.0, "19.99", "600.09", "60.01"),
+        (1000, 10.0, "19.99", "800.05", "80.01"),
+        (100, 5.0, "17.80", "11.02", "2.20"),
+        (200, 10.0, "18.46", "15.37", "1.54"),
+        (400, 20.0, "18.93", "21.38", "1.07"),
+        (600, 30.0, "19.14", "25.95", "0.86"),
+        (800, 40.0, "19.26", "29.78", "0.74"),
+        (1000, 50.0, "19.34", "33.15", "0.66"),
     ] {
         let solution = schweitzer::solve(&paper(), users, think, 1e-3).unwrap();
-        assert_eq!(
-            (format!("{:.2}", solution.throughput), format!("{:.2}", solution.in_system)),
-            (rate.into(), queue.into())
-        );
+        let found = [solution.throughput, solution.in_system, solution.in_system / think].map(|x| format!("{x:.2}"));
+        assert_eq!(found, [rate, queue, waiting]);
     }
     // Exactly, the plateau is there from 400 users on: that it comes at 800 is the approximation's doing.
     near(mva::solve(&paper(), 400, 10.0).unwrap().throughput, 20.0, 1e-7);
 }
 
-/// Table 4: 159.16 requests a second in 253.38 ms, 9 pages to 15 requests.
+/// Table 4, all seven rows as printed: lambda (obj/s), R (ms), then lambda (pgs/s), Q (pgs) and N' at Z' = 10, 20, .. 50 s.
 #[test]
 fn web_users_of_the_paper() {
-    let traffic = Traffic::new(159.16, 0.253_38, 9, 15).unwrap();
-    assert_eq!(
-        (format!("{:.2}", traffic.pages()), format!("{:.2}", traffic.concurrency())),
-        ("95.50".into(), "24.20".into())
-    );
-    let users: Vec<String> =
-        [10.0, 20.0, 30.0, 40.0, 50.0].iter().map(|z| format!("{:.0}", traffic.web_users(*z).unwrap())).collect();
-    assert_eq!(users, ["979", "1934", "2889", "3844", "4799"]);
+    for (rate, response, pages, concurrency, users) in [
+        (15.91, 53.17, "9.5460", "0.51", ["95.97", "191.43", "286.89", "382.35", "477.81"]),
+        (31.73, 52.74, "19.0380", "1.00", ["191.38", "381.76", "572.14", "762.52", "952.90"]),
+        (46.79, 54.06, "28.0740", "1.52", ["282.26", "563.00", "843.74", "1124.48", "1405.22"]),
+        (60.26, 59.64, "36.1560", "2.16", ["363.72", "725.28", "1086.84", "1448.40", "1809.96"]),
+        (77.56, 74.97, "46.5360", "3.49", ["468.85", "934.21", "1399.57", "1864.93", "2330.29"]),
+        (118.03, 132.67, "70.8180", "9.40", ["717.58", "1425.76", "2133.94", "2842.12", "3550.30"]),
+        (159.16, 253.38, "95.4960", "24.20", ["979.16", "1934.12", "2889.08", "3844.04", "4799.00"]),
+    ] {
+        let traffic = Traffic::new(rate, response / 1e3, 9, 15).unwrap();
+        assert_eq!(format!("{:.4}", traffic.pages()), pages);
+        assert_eq!(format!("{:.2}", traffic.concurrency()), concurrency);
+        let found = [10.0, 20.0, 30.0, 40.0, 50.0].map(|z| format!("{:.2}", traffic.web_users(z).unwrap()));
+        assert_eq!(found, users);
+    }
+}
+
+/// Table 3: the objects under way and the threads that Little's law finds again, from Z and R (ms), lambda, Q and N.
+#[test]
+fn the_paper_s_runs_obey_littles_law() {
+    for (think, rate, response, queue, users) in [
+        (12500.0, 15.91, 53.17, "0.85", "199.72"),
+        (6250.0, 31.73, 52.74, "1.67", "199.99"),
+        (4200.0, 46.79, 54.06, "2.53", "199.05"),
+        (3250.0, 60.26, 59.64, "3.59", "199.44"),
+        (2500.0, 77.56, 74.97, "5.81", "199.71"),
+        (1563.0, 118.03, 132.67, "15.66", "200.14"),
+        (1000.0, 159.16, 253.38, "40.33", "199.49"),
+    ] {
+        let traffic = Traffic::new(rate, response / 1e3, 1, 1).unwrap();
+        assert_eq!(format!("{:.2}", traffic.concurrency()), queue);
+        assert_eq!(format!("{:.2}", traffic.web_users(think / 1e3).unwrap()), users);
+    }
 }
 
 #[test]

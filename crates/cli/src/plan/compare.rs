@@ -1,26 +1,33 @@
 //! `offered plan compare`: open against closed against partly-open at equal load (Schroeder et al. 2006, Figures 2 and 4).
+//!
+//! By formula where there is one; by simulation, with its interval and marked as such, where there is none.
 
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
-use offered_model::law::Shape;
-use offered_model::workload::Sessions;
-use offered_plan::analytic::{Answer, Servers, System, solve_at_load};
+use offered_model::arrivals::Schedule;
+use offered_model::workload::{Closed, Length, Sessions, Start};
+use offered_model::{Law, Nanos, Rate, Workload};
+use offered_plan::Error;
+use offered_plan::analytic::{Answer, answer};
+use offered_simulate::{Stop, load::at_load, simulate};
 use serde_json::{Value, json};
 
 use super::emulate::read_workload;
-use super::figures::time;
+use super::figures::{percent, time};
 use super::solve::population;
-use super::{print_json, users};
+use super::{load, print_json, users};
+use crate::cores;
 use crate::exit::{Exit, Failure};
 use crate::say::say;
+use crate::simulate::jobs;
 
 #[derive(Arguments)]
 pub(crate) struct Args {
     /// A workload with a [server], or with [[station]]s; of its [arrivals] only the think time is taken
     workload: PathBuf,
     /// Loads to compare at
-    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "0.5,0.7,0.9")]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "0.5,0.7,0.9", value_parser = load)]
     load: Vec<f64>,
     /// Closed systems of these numbers of users
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "10,50,100,1000", value_parser = users)]
@@ -28,32 +35,35 @@ pub(crate) struct Args {
     /// Partly-open systems with these stay probabilities
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "0.5,0.8,0.9")]
     stay: Vec<f64>,
+    /// Where there is no formula, simulate so many answered requests
+    #[arg(long, value_name = "N", default_value = "200000", value_parser = jobs)]
+    jobs: u64,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
-/// A column: a name, and the system model whose rate or think time is solved for.
+/// A row: a name, and the workload whose rate or think time is solved for.
 struct Model {
     name: String,
-    system: System,
+    workload: Workload,
 }
 
-pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
-    let workload = read_workload(&args.workload)?;
-    let servers = Servers::of(&workload)?;
-    let think = match &workload.sessions {
-        Sessions::Closed(closed) => Some(&closed.think),
-        Sessions::PartlyOpen { think, .. } => Some(think),
-        Sessions::Open(_) | Sessions::Replay(_) => None,
+/// Open, then closed for every number of users, then partly-open for every stay probability, all with the workload's servers.
+fn models(base: &Workload, args: &Args) -> Result<Vec<Model>, Failure> {
+    let think = match &base.sessions {
+        Sessions::Closed(Closed { think, .. }) | Sessions::PartlyOpen { think, .. } => think.clone(),
+        Sessions::Open(_) => Law::constant(0.0)?,
     };
-    let exponential = think.is_none_or(|law| matches!(law.shape(), Shape::Exponential(_)));
-    let think = think.map_or(0.0, offered_model::Law::mean);
+    // The think time of a closed system is solved for, so one of zero gives no form to keep.
+    let form = if think.is_zero() { Law::exponential(1.0)? } else { think.clone() };
+    let model = |name: String, sessions| Model { name, workload: Workload { sessions, ..base.clone() } };
+    let schedule = Schedule::poisson(Rate::from_per_sec(1.0)?);
 
-    let mut models = vec![Model { name: "open".to_owned(), system: System::Open { rate: 1.0 } }];
+    let mut models = vec![model("open".to_owned(), Sessions::Open(schedule.clone()))];
     for users in &args.users {
-        let system = System::Closed { users: *users, think: 1.0, exponential };
-        models.push(Model { name: format!("closed N={users}"), system });
+        let closed = Closed { users: *users, think: form.clone(), ramp: Nanos::ZERO, start: Start::MidThought };
+        models.push(model(format!("closed N={users}"), Sessions::Closed(closed)));
     }
     for stay in &args.stay {
         if !(0.0..1.0).contains(stay) {
@@ -61,73 +71,148 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
                 "a stay probability is 0 or more and below 1, not {stay}; at 1 use closed"
             )));
         }
-        let system = System::PartlyOpen { sessions: 1.0, requests: 1.0 / (1.0 - stay), geometric: true, think };
-        models.push(Model { name: format!("p={stay}"), system });
+        let length = Length::Geometric { stay: *stay };
+        let sessions = Sessions::PartlyOpen { schedule: schedule.clone(), length, think: think.clone() };
+        models.push(model(format!("p={stay}"), sessions));
     }
-    // One row for each model, one column for each load.
-    let mut cells: Vec<Vec<Cell>> = vec![];
-    for model in &models {
-        cells.push(args.load.iter().map(|load| cell(model, *load, &servers)).collect::<Result<_, _>>()?);
-    }
-    if args.json {
-        let rows = models.iter().zip(&cells).flat_map(|(model, row)| row.iter().map(|cell| cell.document(model)));
-        return Ok(print_json(&json!({"schema": "offered.plan.compare/1", "rows": rows.collect::<Vec<_>>()})));
-    }
-    let width = models.iter().map(|m| m.name.len()).max().unwrap_or(0);
-    let heads: Vec<String> = args.load.iter().map(|load| format!("{:>14}", format!("load {load}"))).collect();
-    say!("mean response\n{:width$}{}", "", heads.concat());
-    for (model, row) in models.iter().zip(&cells) {
-        let shown: Vec<String> = row.iter().map(|cell| format!("{:>14}", cell.shown())).collect();
-        say!("{:width$}{}", model.name, shown.concat());
-    }
-    say!("\nclosed: think times are solved for; partly-open: think time {}", time(think));
-    if cells.iter().flatten().any(|cell| cell.answer.as_ref().is_some_and(|answer| answer.known.is_none())) {
-        say!("`simulate`: no closed form; --json gives the reason for each");
-    }
-    Ok(Exit::Done)
+    Ok(models)
 }
 
 /// One model at one load.
-struct Cell {
+struct Cell<'a> {
+    model: &'a Model,
     load: f64,
-    /// `None` where the users cannot reach the load.
-    answer: Option<Answer>,
-    unreachable: Option<String>,
+    found: Found,
 }
 
-fn cell(model: &Model, load: f64, servers: &Servers<'_>) -> Result<Cell, Failure> {
-    match solve_at_load(model.system, load, servers) {
-        Ok(answer) => Ok(Cell { load, answer: Some(answer), unreachable: None }),
-        Err(error @ offered_plan::Error::OutOfReach { .. }) => {
-            Ok(Cell { load, answer: None, unreachable: Some(error.to_string()) })
+enum Found {
+    /// By formula.
+    Known(Answer),
+    /// By simulation, since the first has no numbers.
+    Simulated(Answer, Box<offered_simulate::Answer>),
+    /// Not at all, because of this.
+    Nothing(String),
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
+    let base = read_workload(&args.workload)?;
+    let models = models(&base, args)?;
+    let asked: Vec<(&Model, f64)> =
+        models.iter().flat_map(|model| args.load.iter().map(move |load| (model, *load))).collect();
+    let cells = cores::map(&asked, cores::all(), |(model, load)| cell(model, *load, args.jobs));
+    let cells = cells.into_iter().collect::<Result<Vec<Cell<'_>>, Failure>>()?;
+    for cell in &cells {
+        for warning in cell.warnings() {
+            eprintln!("warning: {} at load {}: {warning}", cell.model.name, cell.load);
         }
-        Err(error) => Err(error.into()),
+    }
+    if args.json {
+        let rows: Vec<Value> = cells.iter().map(Cell::document).collect();
+        return Ok(print_json(&json!({"schema": "offered.plan.compare/1", "rows": rows})));
+    }
+    print(&cells, args);
+    Ok(Exit::Done)
+}
+
+/// # Errors
+/// A load that no system can have, a workload without a server.
+fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Failure> {
+    let found = match answer(&model.workload, Some(load)) {
+        Ok(answer) if answer.known.is_some() => Found::Known(answer),
+        Ok(answer) => {
+            match at_load(&model.workload, load, jobs).and_then(|at| simulate(&at, Stop::Jobs(jobs), &mut ())) {
+                Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),
+                Err(why) => Found::Nothing(why.to_string()),
+            }
+        }
+        Err(error @ Error::OutOfReach { .. }) => Found::Nothing(error.to_string()),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Cell { model, load, found })
+}
+
+/// One row for each model, one column for each load, and what the figures are.
+fn print(cells: &[Cell<'_>], args: &Args) {
+    let names = cells.iter().map(|cell| cell.model.name.len()).max().unwrap_or(0);
+    let widest = cells.iter().map(|cell| cell.shown().chars().count()).max().unwrap_or(0).max(10) + 2;
+    let heads: Vec<String> = args.load.iter().map(|load| format!("{:>widest$}", format!("load {load}"))).collect();
+    say!("mean response\n{:names$}{}", "", heads.concat());
+    for row in cells.chunks(args.load.len()) {
+        let shown: Vec<String> = row.iter().map(|cell| format!("{:>widest$}", cell.shown())).collect();
+        say!("{:names$}{}", row[0].model.name, shown.concat());
+    }
+    let think = cells.iter().find_map(|cell| match &cell.model.workload.sessions {
+        Sessions::PartlyOpen { think, .. } => Some(format!("; partly-open: think time {}", time(think.mean()))),
+        Sessions::Open(_) | Sessions::Closed(_) => None,
+    });
+    say!("\nclosed: think times are solved for{}", think.unwrap_or_default());
+    if cells.iter().any(|cell| matches!(cell.found, Found::Simulated(..))) {
+        let jobs = args.jobs;
+        say!(
+            "±: simulated, {jobs} requests each (--jobs), with half the width of the 95 % interval; all others are formulas"
+        );
+    }
+    for cell in cells {
+        if let Found::Nothing(why) = &cell.found {
+            say!("-: {} at load {}: {why}", cell.model.name, cell.load);
+        }
     }
 }
 
-impl Cell {
+impl Cell<'_> {
+    fn warnings(&self) -> &[String] {
+        match &self.found {
+            Found::Simulated(_, simulated) => &simulated.warnings,
+            Found::Known(_) | Found::Nothing(_) => &[],
+        }
+    }
+
     fn shown(&self) -> String {
-        match &self.answer {
-            None => "out of reach".to_owned(),
-            Some(answer) => answer.known.as_ref().map_or("simulate".to_owned(), |known| time(known.response)),
+        match &self.found {
+            Found::Known(answer) => answer.known.as_ref().map_or_else(String::new, |known| time(known.response)),
+            Found::Simulated(_, simulated) => {
+                let mean = simulated.summary.response.mean;
+                format!("{} ±{}", time(mean.value), percent(mean.relative()))
+            }
+            Found::Nothing(_) => "-".to_owned(),
         }
     }
 
-    fn document(&self, model: &Model) -> Value {
-        let answer = self.answer.as_ref();
-        let known = answer.and_then(|a| a.known.as_ref());
-        let (users, think, stay) = population(answer.map_or(Some(model.system), |a| a.system));
-        json!({
-            "load": self.load,
-            "model": model.name,
-            "users": users,
-            "stay": stay,
-            "think_s": known.and(think),
-            "rate_per_s": known.map(|k| k.throughput),
-            "response_s": known.map(|k| k.response),
-            "method": known.map(|k| k.method),
-            "source": known.map(|k| k.source),
-            "assumption": self.unreachable.as_deref().or(answer.map(|a| a.assumption.as_str())),
-        })
+    fn document(&self) -> Value {
+        let Self { model, load, found } = self;
+        let mut row = match found {
+            Found::Known(answer) => {
+                let known = answer.known.as_ref();
+                let (_, think, _) = population(answer.system);
+                json!({
+                    "think_s": think, "rate_per_s": known.map(|k| k.throughput),
+                    "response_s": known.map(|k| k.response), "method": known.map(|k| k.method),
+                    "source": known.map(|k| k.source), "assumption": answer.assumption,
+                })
+            }
+            Found::Simulated(answer, simulated) => {
+                let summary = &simulated.summary;
+                let response = summary.response.mean;
+                json!({
+                    "think_s": simulated.think, "rate_per_s": summary.throughput.value,
+                    "response_s": response.value, "response_low_s": response.low, "response_high_s": response.high,
+                    "load_reached": simulated.load_reached.value, "jobs": summary.jobs, "warnings": simulated.warnings,
+                    "method": "simulation", "source": "offered simulate", "assumption": answer.assumption,
+                })
+            }
+            Found::Nothing(why) => json!({
+                "think_s": null, "rate_per_s": null, "response_s": null, "method": null, "source": null, "assumption": why,
+            }),
+        };
+        let (users, stay) = match &model.workload.sessions {
+            Sessions::Open(_) => (None, None),
+            Sessions::Closed(closed) => (Some(closed.users), None),
+            Sessions::PartlyOpen { length, .. } => (None, Some(1.0 - 1.0 / length.mean())),
+        };
+        row["model"] = json!(model.name);
+        row["load"] = json!(load);
+        row["users"] = json!(users);
+        row["stay"] = json!(stay);
+        row
     }
 }

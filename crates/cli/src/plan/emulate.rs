@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, allow_hyphen_values = true, required_unless_present = "load")]
     rate: Option<Rate>,
     /// Instead of a rate: this load of the bottleneck
-    #[arg(long, allow_hyphen_values = true, conflicts_with = "rate", requires = "bottleneck")]
+    #[arg(long, allow_hyphen_values = true, conflicts_with = "rate", requires = "bottleneck", value_parser = super::load)]
     load: Option<f64>,
     /// Mean response time expected at that rate, e.g. 53ms
     #[arg(long, allow_hyphen_values = true)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::classes::{self, Class};
 use super::emulate::read_workload;
 use super::figures::{figure, percent, rate, time};
-use super::print_json;
+use super::{load, print_json};
 use crate::exit::{Exit, Failure};
 use crate::say::say;
 use crate::table::Table;
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "class")]
     workload: Option<PathBuf>,
     /// Solve for the rate, session rate or think time that gives this load, instead of the workload's own
-    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_parser = load)]
     load: Vec<f64>,
     /// Instead of a workload: a class of users as NAME:USERS:THINK:DEMAND,DEMAND,... at single-server stations; repeat it
     #[arg(long, conflicts_with_all = ["workload", "load"])]

@@ -50,7 +50,7 @@ struct Given {
     #[arg(long, allow_hyphen_values = true)]
     ratio: Option<Rate>,
     /// One load of the slowest station for all rows; Z is solved for
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long, allow_hyphen_values = true, value_parser = super::load)]
     load: Option<f64>,
 }
 

@@ -66,10 +66,10 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.run.is_some() {
         say!("{rate:.2} requests/s, mean response {}", time(response));
     }
-    say!("{:.2} pages/s, {:.2} of them under way at the server", traffic.pages(), traffic.concurrency());
+    say!("{:.4} pages/s, {:.2} of them under way at the server", traffic.pages(), traffic.concurrency());
     let mut table = Table::new(["think Z' (s)", "web users N'"]);
     for (think, users) in rows {
-        table.row([figure(think), format!("{users:.0}")]);
+        table.row([figure(think), format!("{users:.2}")]);
     }
     say!(no newline: "{table}");
     Ok(Exit::Done)

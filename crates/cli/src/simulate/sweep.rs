@@ -50,8 +50,6 @@ impl FromStr for Sweep {
 
 /// One combination of values.
 pub(super) struct Point {
-    /// Its place in the order of the sweep.
-    pub(super) place: usize,
     /// Fields and values.
     pub(super) values: Vec<(String, String)>,
     /// The workload with these values.
@@ -78,13 +76,13 @@ pub(super) fn points(input: &Input, sweeps: &[Sweep]) -> Result<Vec<Point>, Fail
         };
         combinations = combinations.iter().flat_map(|one| values.iter().map(move |value| longer(one, value))).collect();
     }
-    combinations.into_iter().enumerate().map(|(place, values)| point(input, place, values)).collect()
+    combinations.into_iter().map(|values| point(input, values)).collect()
 }
 
-fn point(input: &Input, place: usize, values: Vec<(String, String)>) -> Result<Point, Failure> {
+fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Failure> {
     let mut load = None;
     if values.is_empty() {
-        return Ok(Point { place, values, workload: input.parse(&input.text)?, load });
+        return Ok(Point { values, workload: input.parse(&input.text)?, load });
     }
     // The file's own mistakes first, with their lines.
     input.parse(&input.text)?;
@@ -97,7 +95,7 @@ fn point(input: &Input, place: usize, values: Vec<(String, String)>) -> Result<P
         }
     }
     let workload = input.parse(&document.to_string())?;
-    Ok(Point { place, values, workload, load })
+    Ok(Point { values, workload, load })
 }
 
 /// Changes one field of the file, by its short name or by its path.

@@ -29,6 +29,7 @@ pub(super) fn script(plan: &Plan) -> String {
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <!-- {summary}.
      Run it with: jmeter -n -t FILE.jmx -l FILE.jtl, and judge its launches with: offered verify FILE.jtl
+     Checked: plans written like this run in JMeter 5.6.3, and their launches pass offered verify.
      Not with JMeter's Poisson Random Timer: it draws a Poisson *count* of milliseconds, which is nearly constant
      (CoV 1/sqrt(mean)), and has nothing to do with Poisson arrivals. -->
 <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">

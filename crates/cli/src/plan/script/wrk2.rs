@@ -4,7 +4,6 @@ use super::Plan;
 
 /// The plan as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
 pub(super) fn script(plan: &Plan) -> String {
-    let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a Lua literal");
     let request = |(r, upto): (&offered_model::workload::Request, f64)| {
         let headers: Vec<String> = r.headers.iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v))).collect();
         format!(
@@ -20,6 +19,7 @@ pub(super) fn script(plan: &Plan) -> String {
     format!(
         r#"-- {summary}.
 -- Run it with: wrk -t1 -c{users} -d{duration}s -R{rate} -s FILE.lua {origin}
+-- Checked: a script written like this was run by wrk 4.1.0, whose Lua interface wrk2 shares; -R and its pacing by reading only.
 -- (-t1, or as many threads as divide {users}; -R takes whole numbers only, so {exact} became {rate}.)
 -- wrk2 has no think times: each connection launches at even steps of {users}/{rate} s. The gaps look Poisson when merged
 -- (CoV sqrt((N-1)/(N+1))), but the dispersion of counts over long windows tends to 0 instead of 1.
@@ -56,4 +56,17 @@ end
         origin = plan.origin(),
         exact = super::figure(plan.rate),
     )
+}
+
+/// A text as a Lua 5.1 literal, which has no `\\u` escapes.
+fn quoted(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => literal.extend(['\\', c]),
+            c if c.is_ascii_control() => literal.push_str(&format!("\\{:03}", c as u32)),
+            c => literal.push(c),
+        }
+    }
+    literal + "\""
 }
