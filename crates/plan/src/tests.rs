@@ -151,6 +151,25 @@ fn a_hundred_thousand_users_are_nothing() {
 }
 
 #[test]
+fn the_order_of_stations_does_not_matter() {
+    let station = |servers: u32| Station::new("", 1.0, 0.1 * f64::from(servers), Kind::Queue { servers }).unwrap();
+    let delay = Station::new("", 1.0, 0.5, Kind::Delay).unwrap();
+    let network: Vec<Station> = [3, 1, 4, 2, 5].map(station).into_iter().chain([delay]).collect();
+    let ordered = mva::solve(&network, 40, 1.0).unwrap();
+    near(ordered.throughput * (1.0 + ordered.response), 40.0, 1e-12);
+    near(ordered.stations.iter().map(|s| s.residence).sum(), ordered.response, 1e-12);
+    for turn in 1..network.len() {
+        let mut turned = network.clone();
+        turned.rotate_left(turn);
+        let other = mva::solve(&turned, 40, 1.0).unwrap();
+        for (place, here) in other.stations.iter().enumerate() {
+            near(here.residence, ordered.stations[(place + turn) % network.len()].residence, 1e-12);
+        }
+    }
+    near(mva::solve(&network, 1, 1.0).unwrap().response, 2.0, 1e-12);
+}
+
+#[test]
 fn a_wrong_question_is_refused_in_one_line() {
     let law = |text: &str| text.parse::<Law>().unwrap();
     let refusals = [

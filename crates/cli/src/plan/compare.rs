@@ -14,7 +14,7 @@ use offered_simulate::{Stop, load::at_load, simulate};
 use serde_json::{Value, json};
 
 use super::emulate::read_workload;
-use super::figures::{percent, time};
+use super::figures::time;
 use super::solve::population;
 use super::{load, print_json, users};
 use crate::cores;
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "0.5,0.8,0.9")]
     stay: Vec<f64>,
     /// Where there is no formula, simulate so many answered requests
-    #[arg(long, value_name = "N", default_value = "200000", value_parser = jobs)]
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = jobs)]
     jobs: u64,
     /// Print one JSON document
     #[arg(long)]
@@ -172,7 +172,7 @@ impl Cell<'_> {
             Found::Known(answer) => answer.known.as_ref().map_or_else(String::new, |known| time(known.response)),
             Found::Simulated(_, simulated) => {
                 let mean = simulated.summary.response.mean;
-                format!("{} ±{}", time(mean.value), percent(mean.relative()))
+                format!("{} ±{:.1} %", time(mean.value), mean.relative() * 100.0)
             }
             Found::Nothing(_) => "-".to_owned(),
         }

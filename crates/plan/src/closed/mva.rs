@@ -11,7 +11,7 @@
 //! after another makes each network the complement of the next. Nothing is ever subtracted, and every number kept is a
 //! probability or a mean time, so nothing overflows.
 //!
-//! Cost: O(N K) for K single servers; each multi-server station adds a pass of O(N (K + m)).
+//! Cost: O(N K) for K single servers, and O(N m K log K) for K stations of m servers.
 
 use crate::station::closed_question;
 use crate::{Error, Kind, Solution, Station};
@@ -22,28 +22,47 @@ use crate::{Error, Kind, Solution, Station};
 /// No stations, no users, or a negative think time.
 pub fn solve(stations: &[Station], users: u64, think: f64) -> Result<Solution, Error> {
     closed_question(stations, users, think)?;
-    let n = users as usize;
-    let gap = network(stations, n, think, None);
-    let residence = |(k, station): (usize, &Station)| match station.kind {
-        Kind::Delay => station.demand(),
-        Kind::Queue { servers: 1 } => residence_at_one_server(&gap, station.demand()),
-        Kind::Queue { servers } => add(&network(stations, n, think, Some(k)), station.demand(), servers).1,
-    };
-    let residence: Vec<f64> = stations.iter().enumerate().map(residence).collect();
-    Ok(Solution::of(stations, 1.0 / gap[n], &residence))
+    let delay: f64 = stations.iter().filter(|s| s.kind == Kind::Delay).map(Station::demand).sum();
+    let idle = (0..=users).map(|n| (think + delay) / n.max(1) as f64).collect();
+    let queues = stations.iter().enumerate().filter_map(|(place, station)| match station.kind {
+        Kind::Queue { servers } => Some(Queue { place, demand: station.demand(), servers }),
+        Kind::Delay => None,
+    });
+    let (single, several): (Vec<Queue>, Vec<Queue>) = queues.partition(|queue| queue.servers == 1);
+    let without_several = joined_by(&single, idle);
+    let mut residence: Vec<f64> = stations.iter().map(Station::demand).collect();
+    each_joins_last(&several, &without_several, &mut residence);
+    let gap = joined_by(&several, without_several);
+    for queue in &single {
+        residence[queue.place] = residence_at_one_server(&gap, queue.demand);
+    }
+    Ok(Solution::of(stations, 1.0 / gap[gap.len() - 1], &residence))
 }
 
-/// Mean seconds between launches, 1/X(n), for n = 0 (unused) to `users`, of the network without station `left_out`.
-fn network(stations: &[Station], users: usize, think: f64, left_out: Option<usize>) -> Vec<f64> {
-    let stations = || stations.iter().enumerate().filter(|(k, _)| Some(*k) != left_out).map(|(_, s)| s);
-    let delay: f64 = stations().filter(|s| s.kind == Kind::Delay).map(Station::demand).sum();
-    let mut gap: Vec<f64> = (0..=users).map(|n| (think + delay) / n.max(1) as f64).collect();
-    for station in stations() {
-        if let Kind::Queue { servers } = station.kind {
-            gap = add(&gap, station.demand(), servers).0;
+/// A queue at its place among the stations.
+struct Queue {
+    place: usize,
+    demand: f64,
+    servers: u32,
+}
+
+/// Mean seconds between launches, 1/X(n), for n = 0 (unused) to N, when these queues join a network with `gap` between them.
+fn joined_by(queues: &[Queue], gap: Vec<f64>) -> Vec<f64> {
+    queues.iter().fold(gap, |gap, queue| add(&gap, queue.demand, queue.servers).0)
+}
+
+/// The residence time at each of these queues when it is the last to join: half of them join, then the other half is gone
+/// through likewise. K queues take K log K steps so, where one network without each would take K squared.
+fn each_joins_last(queues: &[Queue], gap: &[f64], residence: &mut [f64]) {
+    match queues {
+        [] => {}
+        [last] => residence[last.place] = add(gap, last.demand, last.servers).1,
+        _ => {
+            let (first, second) = queues.split_at(queues.len() / 2);
+            each_joins_last(second, &joined_by(first, gap.to_vec()), residence);
+            each_joins_last(first, &joined_by(second, gap.to_vec()), residence);
         }
     }
-    gap
 }
 
 /// The network with `gap` seconds between launches when a queue joins it: its new gaps, and the residence time at the queue
@@ -53,6 +72,7 @@ fn add(gap: &[f64], demand: f64, servers: u32) -> (Vec<f64>, f64) {
     // With n-1 users: P(j there) for j < m, P(m or more there), and the mean number there.
     let mut p = vec![0.0; m];
     p[0] = 1.0;
+    let pace: Vec<f64> = (0..m).map(|j| demand / j.max(1) as f64).collect();
     let (mut busy, mut number, mut residence) = (0.0, 0.0, 0.0);
     let mut joined = Vec::with_capacity(gap.len());
     joined.push(gap[0]);
@@ -61,12 +81,13 @@ fn add(gap: &[f64], demand: f64, servers: u32) -> (Vec<f64>, f64) {
         residence = demand / m as f64 * (1.0 + number + idle);
         busy = demand / m as f64 * (busy + p[m - 1]);
         for j in (1..m).rev() {
-            p[j] = demand / j as f64 * p[j - 1];
+            p[j] = pace[j] * p[j - 1];
         }
         p[0] *= without;
         let with = busy + p.iter().sum::<f64>();
+        let share = 1.0 / with;
         for p in &mut p {
-            *p /= with;
+            *p *= share;
         }
         busy /= with;
         number = residence / with;
