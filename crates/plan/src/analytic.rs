@@ -16,7 +16,7 @@ use offered_model::workload::{self, Server, Workload};
 
 use crate::closed::bounds::{self, Bounds};
 use crate::{AtStation, Error, Kind, Percentiles, Solution, Station, load};
-pub use service::Service;
+use service::Service;
 
 /// The system model with its numbers; all laws but the think time's are the server's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub enum System {
 
 /// What stands behind the arrivals.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Servers<'a> {
+enum Servers<'a> {
     /// One station, and what requests bring to it.
     One(&'a Server, Service),
     /// A network.
@@ -216,7 +216,7 @@ impl<'a> Servers<'a> {
     ///
     /// # Errors
     /// A workload without either.
-    pub fn of(workload: &'a Workload) -> Result<Self, Error> {
+    fn of(workload: &'a Workload) -> Result<Self, Error> {
         match &workload.server {
             _ if !workload.stations.is_empty() => Ok(Self::Network(&workload.stations)),
             Some(server) => Ok(Self::One(server, Service::of(server, &workload.requests))),
@@ -315,7 +315,7 @@ fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Ans
 ///
 /// # Errors
 /// Wrong numbers, an open load of 1 or more, or a discipline that does not exist.
-pub fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
+fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
     let Finding { model, known, assumption } = match servers {
         Servers::Network(nodes) => network::solve(system, nodes)?,
         Servers::One(server, service) => {

@@ -56,10 +56,10 @@ impl Wanted {
     /// Refuses a rate that a station of service demand `bottleneck` seconds cannot sustain (eqn 11).
     ///
     /// # Errors
-    /// A rate of 1/`S_max` or more.
+    /// A rate above 1/`S_max`; the bound itself is only approached as N grows, as in the paper's Table 1b.
     pub fn within(self, bottleneck: f64) -> Result<Self, Error> {
         let most = 1.0 / positive("the bottleneck's service demand", bottleneck)?;
-        if self.rate < most { Ok(self) } else { Err(Error::AboveBottleneck { rate: self.rate, most }) }
+        if self.rate <= most { Ok(self) } else { Err(Error::AboveBottleneck { rate: self.rate, most }) }
     }
 
     /// With this many users: Z = N / rate.

@@ -80,7 +80,7 @@ pub enum Error {
     /// A rate above what the slowest station can do.
     #[error(
         "{rate:.4}/s is above 1/S_max = {most:.4}/s, what the slowest station can do (Brady and Gunther, eqn 11): no number \
-         of users reaches it; ask for less than {most:.4}/s"
+         of users reaches it; ask for {most:.4}/s or less"
     )]
     AboveBottleneck {
         /// What was asked for.

@@ -99,6 +99,7 @@ fn principle_a_gives_the_paper_s_run() {
     assert!(kept.rort <= 0.03 && kept.users >= 50, "{kept:?}");
     let uniform = Law::uniform(0.0, 2.0 * kept.think).unwrap();
     assert!(kept.cov(&uniform).unwrap() > 0.989);
+    assert!(Wanted::new(20.0, 1.0).unwrap().within(0.05).is_ok(), "eqn 11 allows the bound, as Table 1b has it");
     assert_eq!(Wanted::new(21.0, 1.0).unwrap().within(0.05), Err(Error::AboveBottleneck { rate: 21.0, most: 20.0 }));
     // Near saturation the gaps look Poisson and the counts do not.
     let launches = MachineRepair::new(1, 0.05, 200, 10.0).unwrap().launches().unwrap();
