@@ -53,7 +53,7 @@ struct Model {
 fn models(base: &Workload, args: &Args) -> Result<Vec<Model>, Failure> {
     let think = match &base.sessions {
         Sessions::Closed(Closed { think, .. }) | Sessions::PartlyOpen { think, .. } => think.clone(),
-        Sessions::Open(_) => Law::constant(0.0)?,
+        Sessions::Open(_) | Sessions::Replay(_) => Law::constant(0.0)?,
     };
     // The think time of a closed system is solved for, so one of zero gives no form to keep.
     let form = if think.is_zero() { Law::exponential(1.0)? } else { think.clone() };
@@ -143,7 +143,7 @@ fn print(cells: &[Cell<'_>], args: &Args) {
     }
     let think = cells.iter().find_map(|cell| match &cell.model.workload.sessions {
         Sessions::PartlyOpen { think, .. } => Some(format!("; partly-open: think time {}", time(think.mean()))),
-        Sessions::Open(_) | Sessions::Closed(_) => None,
+        Sessions::Open(_) | Sessions::Replay(_) | Sessions::Closed(_) => None,
     });
     say!("\nclosed: think times are solved for{}", think.unwrap_or_default());
     if cells.iter().any(|cell| matches!(cell.found, Found::Simulated(..))) {
@@ -205,7 +205,7 @@ impl Cell<'_> {
             }),
         };
         let (users, stay) = match &model.workload.sessions {
-            Sessions::Open(_) => (None, None),
+            Sessions::Open(_) | Sessions::Replay(_) => (None, None),
             Sessions::Closed(closed) => (Some(closed.users), None),
             Sessions::PartlyOpen { length, .. } => (None, Some(1.0 - 1.0 / length.mean())),
         };

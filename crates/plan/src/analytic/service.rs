@@ -8,14 +8,14 @@ use crate::Error;
 
 /// The laws of service by class of requests, with the share of each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Service {
+pub(super) struct Service {
     /// (share, law), shares summing to 1; one entry where no request has a law of its own.
     pub(super) classes: Vec<(f64, Law)>,
 }
 
 impl Service {
     /// Of this server for these requests.
-    pub fn of(server: &Server, requests: &[Request]) -> Self {
+    pub(super) fn of(server: &Server, requests: &[Request]) -> Self {
         if requests.iter().all(|r| r.service.is_none()) {
             return Self { classes: vec![(1.0, server.service.clone())] };
         }
@@ -25,7 +25,7 @@ impl Service {
     }
 
     /// E[S] over all classes.
-    pub fn mean(&self) -> f64 {
+    pub(super) fn mean(&self) -> f64 {
         self.classes.iter().map(|(share, law)| share * law.mean()).sum()
     }
 
