@@ -7,9 +7,8 @@
 //! Nothing about a session is stored while it thinks but its next launch (24 bytes): think times, lengths and choices are
 //! functions of (seed, session, step). So any division of a run among workers gives the same launches.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::iter::Peekable;
 
 use crate::arrivals::Arrivals;
 use crate::law::Law;
@@ -35,11 +34,53 @@ pub struct Agenda {
     seed: Seed,
     end: Nanos,
     share: Share,
-    arrivals: Option<Peekable<Numbered>>,
-    returning: BinaryHeap<Reverse<Launch>>,
+    arrivals: Option<Numbered>,
+    /// The first of the arrivals still to come.
+    arriving: Option<Launch>,
+    returning: BinaryHeap<Returning>,
     /// What sessions do after a completion; `None`: they leave (open).
     sessions: Option<Turn>,
 }
+
+/// The launch of a session that comes back. The heap puts its largest on top, so the order is turned round.
+///
+/// A session has one launch at a time, so time and session decide. As one number of 128 bits they are compared without a
+/// branch, and in a heap of thousands every branch would be a coin toss.
+struct Returning(Launch);
+
+impl Returning {
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.0.intended.0) << 64 | u128::from(self.0.session)
+    }
+}
+
+impl Ord for Returning {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl PartialOrd for Returning {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    #[inline]
+    fn le(&self, other: &Self) -> bool {
+        other.key() <= self.key()
+    }
+}
+
+impl PartialEq for Returning {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Returning {}
 
 /// What a session does between its requests.
 enum Turn {
@@ -97,7 +138,8 @@ impl Agenda {
     /// The launches of `share` of `workload`.
     pub fn new(workload: &Workload, share: Share) -> Self {
         let (seed, end) = (workload.seed, workload.duration);
-        let mut agenda = Self { seed, end, share, arrivals: None, returning: BinaryHeap::new(), sessions: None };
+        let mut agenda =
+            Self { seed, end, share, arrivals: None, arriving: None, returning: BinaryHeap::new(), sessions: None };
         match &workload.sessions {
             Sessions::Open(schedule) => agenda.arrive(Source::Process(schedule.arrivals(seed, end))),
             Sessions::PartlyOpen { schedule, length, think } => {
@@ -105,7 +147,7 @@ impl Agenda {
                 agenda.sessions = Some(Turn::Drawn { think: think.clone(), length: Some(length.clone()) });
             }
             Sessions::Closed(closed) => {
-                let first = |session| Reverse(Launch { intended: closed.first(seed, session), session, step: 0 });
+                let first = |session| Returning(Launch { intended: closed.first(seed, session), session, step: 0 });
                 agenda.returning = share.of(closed.users).map(first).collect();
                 agenda.sessions = Some(Turn::Drawn { think: closed.think.clone(), length: None });
             }
@@ -114,7 +156,7 @@ impl Agenda {
                     Way::Closed(closed) => {
                         let users = share.of(closed.users).take_while(|user| replay.has(*user, 0));
                         let first =
-                            |session| Reverse(Launch { intended: closed.first(seed, session), session, step: 0 });
+                            |session| Returning(Launch { intended: closed.first(seed, session), session, step: 0 });
                         agenda.returning = users.map(first).collect();
                     }
                     Way::Open | Way::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
@@ -126,36 +168,34 @@ impl Agenda {
     }
 
     fn arrive(&mut self, source: Source) {
-        self.arrivals = Some(Numbered { source, next: 0, share: self.share }.peekable());
+        self.arrivals = Some(Numbered { source, next: 0, share: self.share });
+        self.arriving = self.arrivals.as_mut().and_then(Iterator::next);
     }
 
     /// When the next launch is due; `None` when nothing is, until a completion brings a session back.
     #[inline]
-    pub fn next_due(&mut self) -> Option<Nanos> {
-        self.peek().map(|launch| launch.intended)
-    }
-
-    #[inline]
-    fn peek(&mut self) -> Option<Launch> {
-        let arriving = self.arrivals.as_mut().and_then(|arrivals| arrivals.peek().copied());
-        let returning = self.returning.peek().map(|launch| launch.0);
-        let first = match (arriving, returning) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
+    pub fn next_due(&self) -> Option<Nanos> {
+        let returning = self.returning.peek().map(|launch| launch.0.intended);
+        let first = match (self.arriving, returning) {
+            (Some(a), Some(b)) => a.intended.min(b),
+            (a, b) => a.map(|launch| launch.intended).or(b)?,
         };
-        (first.intended < self.end).then_some(first)
+        (first < self.end).then_some(first)
     }
 
     /// Takes the next launch if it is due by `now`.
     #[inline]
     pub fn due(&mut self, now: Nanos) -> Option<Launch> {
-        let launch = self.peek().filter(|launch| launch.intended <= now)?;
-        if self.returning.peek().is_some_and(|top| top.0 == launch) {
-            self.returning.pop();
-        } else if let Some(arrivals) = &mut self.arrivals {
-            arrivals.next();
+        let due = |launch: &Launch| launch.intended <= now && launch.intended < self.end;
+        let returning = self.returning.peek().map(|top| top.0).filter(due);
+        if let Some(launch) = self.arriving.filter(due)
+            && returning.is_none_or(|other| launch < other)
+        {
+            self.arriving = self.arrivals.as_mut().and_then(Iterator::next);
+            return Some(launch);
         }
-        Some(launch)
+        returning?;
+        self.returning.pop().map(|top| top.0)
     }
 
     /// Tells that `launch` was answered (or given up, or not sent) at `done`; its session thinks and returns (true), or it
@@ -168,7 +208,7 @@ impl Agenda {
         let intended = done + think;
         let returns = intended < self.end;
         if returns {
-            self.returning.push(Reverse(Launch { intended, session, step: step + 1 }));
+            self.returning.push(Returning(Launch { intended, session, step: step + 1 }));
         }
         returns
     }
@@ -186,7 +226,7 @@ impl Law {
         if self.is_zero() {
             return Nanos::ZERO;
         }
-        Nanos::from_secs_f64(self.sample(&mut seed.at(Purpose::Think, session, step)))
+        Nanos::from_secs_f64(self.draw(seed, Purpose::Think, session, step))
     }
 }
 

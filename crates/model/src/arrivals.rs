@@ -97,6 +97,7 @@ pub enum Batch {
 }
 
 impl Batch {
+    #[inline]
     fn mean(self) -> f64 {
         match self {
             Self::Single => 1.0,
@@ -105,6 +106,7 @@ impl Batch {
         }
     }
 
+    #[inline]
     fn sample(self, stream: &mut Stream) -> u64 {
         match self {
             Self::Single => 1,
@@ -180,6 +182,7 @@ impl Arrivals {
     }
 
     /// The instant of the next batch, or `None` when there is none before the end.
+    #[inline]
     fn next_batch(&mut self) -> Option<Nanos> {
         let size = self.batch.mean();
         let gap = match &mut self.pattern {

@@ -7,6 +7,7 @@ pub mod agenda;
 pub mod arrivals;
 pub mod event;
 pub mod law;
+mod log;
 pub mod random;
 pub mod recording;
 pub mod share;

@@ -7,8 +7,10 @@
 //!
 //! The generator is xoshiro256++ (Blackman and Vigna 2021), seeded by `SplitMix64` as its authors advise. It stands here, in
 //! twenty lines, because a stream is made for nearly every number: where the compiler sees through the seeding, a draw costs a
-//! third of what it does across a crate's border. The floating-point functions that turn its numbers into times come from
-//! `libm`, not from the platform, so one seed gives one schedule on every machine.
+//! third of what it does across a crate's border. The floating-point functions that turn its numbers into times are ours (the
+//! logarithm) or `libm`'s, not the platform's, so one seed gives one schedule on every machine.
+
+use crate::log::ln;
 
 /// What a random number is for. The discriminants are part of the schedule: never renumber them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,7 @@ impl Stream {
     /// An exponential number of mean 1, by inversion: one uniform number each.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        -libm::log(self.uniform())
+        -ln(self.uniform())
     }
 
     /// A standard normal number, by inversion of nothing: the polar method (Marsaglia and Bray 1964), one of the pair kept.
@@ -104,7 +106,7 @@ impl Stream {
             let (u, v) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
             let s = u * u + v * v;
             if s < 1.0 && s > 0.0 {
-                return u * libm::sqrt(-2.0 * libm::log(s) / s);
+                return u * libm::sqrt(-2.0 * ln(s) / s);
             }
         }
     }

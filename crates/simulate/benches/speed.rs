@@ -1,7 +1,7 @@
 //! Jobs per second of the simulator on one core, statistics on; one printed table. `cargo bench -p offered-simulate`.
 
 use offered_clock::cpu_time;
-use offered_model::{Agenda, Nanos, Share, Workload};
+use offered_model::{Agenda, Nanos, Purpose, Seed, Share, Workload};
 use offered_simulate::drive::{Demands, Served, drive};
 use offered_simulate::policy::Use;
 use offered_simulate::statistics::Statistics;
@@ -28,6 +28,21 @@ impl Use for Race {
     }
 }
 
+/// M/M/1 as one line of arithmetic (Lindley 1952), without a queue, statistics or a workload: what the machine can do.
+fn lindley() -> f64 {
+    let (mut gaps, mut sizes) = (Seed(1).stream(Purpose::Arrivals), Seed(1).stream(Purpose::Size));
+    let start = cpu_time();
+    let (mut wait, mut total) = (0.0f64, 0.0);
+    for _ in 0..JOBS {
+        let response = wait + 0.8 * sizes.exponential();
+        total += response;
+        wait = (response - gaps.exponential()).max(0.0);
+    }
+    let speed = JOBS as f64 / (cpu_time() - start).as_secs_f64() / 1e6;
+    assert!((total / JOBS as f64 - 4.0).abs() < 0.2, "0.8 / (1 - 0.8) is the mean response of M/M/1");
+    speed
+}
+
 fn main() {
     println!("{:24} {:>14}", "model", "million jobs/s");
     let open = "open = { rate = \"80/s\" }";
@@ -49,7 +64,10 @@ fn main() {
             "ps",
         ),
     ];
-    for (name, arrivals, policy) in rows {
+    // A word on the command line chooses the rows that contain it.
+    let chosen = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
+    println!("{:24} {:14.1}", "Lindley, for comparison", lindley());
+    for (name, arrivals, policy) in rows.into_iter().filter(|row| row.0.contains(&chosen)) {
         let text = format!(
             "duration = \"1000000h\"\n[arrivals]\n{arrivals}\n[server]\nservice = {{ exponential = \"10ms\" }}\n"
         );

@@ -70,10 +70,10 @@ impl Demands {
     }
 
     #[inline]
-    fn of(&self, launch: Launch) -> (u16, Nanos) {
-        let class = self.mix.choose(launch.session, launch.step);
-        let mut stream = self.seed.at(Purpose::Size, launch.session, launch.step);
-        (class, Nanos::from_secs_f64(self.laws[usize::from(class)].sample(&mut stream)))
+    fn of(&self, Launch { session, step, .. }: Launch) -> (u16, Nanos) {
+        let class = self.mix.choose(session, step);
+        let size = self.laws[usize::from(class)].draw(self.seed, Purpose::Size, session, step);
+        (class, Nanos::from_secs_f64(size))
     }
 }
 

@@ -14,9 +14,14 @@ pub struct Profile(Kind);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Constant(Rate),
+    /// A rate, and its mean gap in seconds: a division takes longer than all else about an arrival.
+    Constant(Rate, f64),
     Pieces(Arc<[Piece]>),
-    Sine { mean: f64, amplitude: f64, period: f64 },
+    Sine {
+        mean: f64,
+        amplitude: f64,
+        period: f64,
+    },
 }
 
 /// A stretch over which the rate changes linearly. Times in seconds, rates per second.
@@ -53,7 +58,7 @@ impl Piece {
 impl Profile {
     /// Always this rate.
     pub fn constant(rate: Rate) -> Self {
-        Self(Kind::Constant(rate))
+        Self(Kind::Constant(rate, 1.0 / rate.per_sec()))
     }
 
     /// From one rate to another over `over`, then holding the second. Rates per second; one of them may be zero.
@@ -130,7 +135,7 @@ impl Profile {
     /// The constant rate, where it is one.
     pub fn as_constant(&self) -> Option<Rate> {
         match &self.0 {
-            Kind::Constant(rate) => Some(*rate),
+            Kind::Constant(rate, _) => Some(*rate),
             _ => None,
         }
     }
@@ -139,7 +144,7 @@ impl Profile {
     pub fn rate_at(&self, instant: Nanos) -> f64 {
         let t = instant.as_secs_f64();
         match &self.0 {
-            Kind::Constant(rate) => rate.per_sec(),
+            Kind::Constant(rate, _) => rate.per_sec(),
             Kind::Pieces(pieces) => {
                 let piece = &pieces[pieces.partition_point(|p| p.start <= t).saturating_sub(1)];
                 piece.from + piece.slope() * (t - piece.start)
@@ -157,7 +162,7 @@ impl Profile {
     pub fn cumulative(&self, instant: Nanos) -> f64 {
         let t = instant.as_secs_f64();
         match &self.0 {
-            Kind::Constant(rate) => rate.per_sec() * t,
+            Kind::Constant(rate, _) => rate.per_sec() * t,
             Kind::Pieces(pieces) => {
                 let piece = &pieces[pieces.partition_point(|p| p.start <= t).saturating_sub(1)];
                 piece.before + piece.expected(t - piece.start)
@@ -170,7 +175,7 @@ impl Profile {
     #[inline]
     pub fn instant(&self, count: f64) -> Option<Nanos> {
         let t = match &self.0 {
-            Kind::Constant(rate) => count / rate.per_sec(),
+            Kind::Constant(_, gap) => count * gap,
             Kind::Pieces(pieces) => {
                 let piece = &pieces[pieces.partition_point(|p| p.before <= count).saturating_sub(1)];
                 if piece.from == 0.0 && piece.to == 0.0 {
@@ -178,24 +183,7 @@ impl Profile {
                 }
                 piece.start + piece.inverse(count - piece.before)
             }
-            Kind::Sine { mean, amplitude, period } => {
-                let cycles = libm::floor(count / (mean * period));
-                let (mut low, mut high) = (cycles * period, (cycles + 1.0) * period);
-                // Newton's steps inside a bracket that halves whenever one leaves it.
-                let mut t = f64::midpoint(low, high);
-                for _ in 0..100 {
-                    let excess = sine_total(*mean, *amplitude, *period, t) - count;
-                    *(if excess > 0.0 { &mut high } else { &mut low }) = t;
-                    let slope = mean + amplitude * libm::sin(TAU * t / period);
-                    let step = t - excess / slope;
-                    let next = if step > low && step < high { step } else { f64::midpoint(low, high) };
-                    if (next - t).abs() < 1e-10 {
-                        break;
-                    }
-                    t = next;
-                }
-                t
-            }
+            Kind::Sine { mean, amplitude, period } => sine_inverse(*mean, *amplitude, *period, count),
         };
         Some(Nanos::from_secs_f64(t))
     }
@@ -204,10 +192,29 @@ impl Profile {
     #[inline]
     pub fn instant_of(&self, index: u64) -> Option<Nanos> {
         match &self.0 {
-            Kind::Constant(rate) => Some(rate.instant(index)),
+            Kind::Constant(rate, _) => Some(rate.instant(index)),
             _ => self.instant(index as f64),
         }
     }
+}
+
+/// The time by which `count` arrivals are expected: Newton's steps inside a bracket that halves whenever one leaves it.
+fn sine_inverse(mean: f64, amplitude: f64, period: f64, count: f64) -> f64 {
+    let cycles = libm::floor(count / (mean * period));
+    let (mut low, mut high) = (cycles * period, (cycles + 1.0) * period);
+    let mut t = f64::midpoint(low, high);
+    for _ in 0..100 {
+        let excess = sine_total(mean, amplitude, period, t) - count;
+        *(if excess > 0.0 { &mut high } else { &mut low }) = t;
+        let slope = mean + amplitude * libm::sin(TAU * t / period);
+        let step = t - excess / slope;
+        let next = if step > low && step < high { step } else { f64::midpoint(low, high) };
+        if (next - t).abs() < 1e-10 {
+            break;
+        }
+        t = next;
+    }
+    t
 }
 
 fn sine_total(mean: f64, amplitude: f64, period: f64, t: f64) -> f64 {

@@ -1,9 +1,19 @@
 //! Drawing from a law.
 
 use super::{Law, Shape, bounded_pareto_quantile};
-use crate::random::Stream;
+use crate::random::{Purpose, Seed, Stream};
 
 impl Law {
+    /// The value that belongs to this purpose, session and step: the first of the stream of that name.
+    #[inline]
+    pub fn draw(&self, seed: Seed, purpose: Purpose, session: u64, step: u32) -> f64 {
+        match self.shape() {
+            // One number is needed, and half of the seeding of its stream is not: the compiler sees it when it stands here.
+            Shape::Exponential(mean) => mean * seed.at(purpose, session, step).exponential(),
+            _ => self.sample(&mut seed.at(purpose, session, step)),
+        }
+    }
+
     /// One value.
     #[inline]
     pub fn sample(&self, stream: &mut Stream) -> f64 {

@@ -18,8 +18,10 @@ pub trait Room {
 #[derive(Clone, Debug)]
 pub struct OneByOne<R> {
     waiting: R,
-    /// By the instant of completion.
-    serving: BinaryHeap<Turn<Nanos, Job>>,
+    /// The job that is finished first. It stands outside the heap, so that a single server has none to keep.
+    first: Option<Turn<Nanos, Job>>,
+    /// The other jobs in service, by the instant of completion.
+    others: BinaryHeap<Turn<Nanos, Job>>,
     servers: usize,
     started: u64,
 }
@@ -27,13 +29,21 @@ pub struct OneByOne<R> {
 impl<R: Room> OneByOne<R> {
     /// This many servers (at least one) in front of this room.
     pub(super) fn with_room(servers: u32, waiting: R) -> Self {
-        Self { waiting, serving: BinaryHeap::new(), servers: servers.max(1) as usize, started: 0 }
+        Self { waiting, first: None, others: BinaryHeap::new(), servers: servers.max(1) as usize, started: 0 }
     }
 
     #[inline]
     fn start(&mut self, now: Nanos, job: Job) {
         self.started += 1;
-        self.serving.push(Turn { key: now + job.size, serial: self.started, what: job });
+        let turn = Turn { key: now + job.size, serial: self.started, what: job };
+        match &mut self.first {
+            None => self.first = Some(turn),
+            // The larger of two turns is the one to come first.
+            Some(first) => {
+                let other = if turn > *first { std::mem::replace(first, turn) } else { turn };
+                self.others.push(other);
+            }
+        }
     }
 }
 
@@ -41,7 +51,7 @@ impl<R: Room> Discipline for OneByOne<R> {
     #[inline]
     fn arrive(&mut self, now: Nanos, job: Job) {
         debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
-        if self.serving.len() < self.servers {
+        if usize::from(self.first.is_some()) + self.others.len() < self.servers {
             self.start(now, job);
         } else {
             self.waiting.put(job);
@@ -50,13 +60,14 @@ impl<R: Room> Discipline for OneByOne<R> {
 
     #[inline]
     fn next(&self) -> Option<Nanos> {
-        self.serving.peek().map(|first| first.key)
+        self.first.as_ref().map(|first| first.key)
     }
 
     #[inline]
     fn complete(&mut self, now: Nanos) -> Option<Job> {
         let finished = self.next().filter(|next| *next <= now)?;
-        let done = self.serving.pop()?.what;
+        let done = self.first.take()?.what;
+        self.first = self.others.pop();
         if let Some(job) = self.waiting.take() {
             self.start(finished, job);
         }

@@ -21,6 +21,9 @@ pub struct Ps {
     /// By the virtual time of completion.
     serving: BinaryHeap<Turn<Virtual, Job>>,
     servers: f64,
+    /// Nanoseconds per nanosecond of virtual time, max(1, n/m), and its inverse.
+    stretch: f64,
+    speed: f64,
     arrived: u64,
     /// V at `last`.
     v: f64,
@@ -38,6 +41,8 @@ impl Ps {
         Self {
             serving: BinaryHeap::new(),
             servers: f64::from(servers.max(1)),
+            stretch: 1.0,
+            speed: 1.0,
             arrived: 0,
             v: 0.0,
             last: Nanos::ZERO,
@@ -45,16 +50,10 @@ impl Ps {
         }
     }
 
-    /// Nanoseconds per nanosecond of virtual time: max(1, n/m).
-    #[inline]
-    fn stretch(&self) -> f64 {
-        (self.serving.len() as f64 / self.servers).max(1.0)
-    }
-
     /// Moves virtual time to `now`; nobody came or went since `last`.
     #[inline]
     fn advance(&mut self, now: Nanos) {
-        self.v += (now - self.last).0 as f64 / self.stretch();
+        self.v += (now - self.last).0 as i64 as f64 * self.speed;
         self.last = now;
     }
 
@@ -66,17 +65,22 @@ impl Ps {
             self.v = 0.0;
         }
         self.arrived += 1;
-        let end = Virtual((self.v + job.size.0 as f64).to_bits());
+        let end = Virtual((self.v + job.size.0 as i64 as f64).to_bits());
         self.serving.push(Turn { key: end, serial: self.arrived, what: job });
         self.foresee();
     }
 
+    /// Somebody came or went.
     #[inline]
     fn foresee(&mut self) {
+        self.stretch = (self.serving.len() as f64 / self.servers).max(1.0);
+        self.speed = 1.0 / self.stretch;
         self.next = self.serving.peek().map(|first| {
-            let left = (f64::from_bits(first.key.0) - self.v).max(0.0) * self.stretch();
             // Rounding in V must not delay an exact end by a whole nanosecond.
-            self.last + Nanos((left - 1e-6).max(0.0).ceil() as u64)
+            let left = ((f64::from_bits(first.key.0) - self.v) * self.stretch - 1e-6).max(0.0);
+            // Rounded up; `ceil` would be a call.
+            let whole = left as u64;
+            self.last + Nanos(whole + u64::from((whole as i64 as f64) < left))
         });
     }
 }
@@ -97,7 +101,7 @@ impl Discipline for Ps {
     fn complete(&mut self, now: Nanos) -> Option<Job> {
         let finished = self.next.filter(|next| *next <= now)?;
         self.advance(finished);
-        let shared = self.stretch() > 1.0;
+        let shared = self.stretch > 1.0;
         let Turn { key, what: done, .. } = self.serving.pop()?;
         if shared {
             // What it received beyond its size, within the last nanosecond, belonged to the others.
