@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// New CSV file with one row per result
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// New Parquet file with one row per result
+    #[arg(long, value_name = "FILE")]
+    parquet: Option<PathBuf>,
     /// Print one JSON document instead of a table
     #[arg(long)]
     json: bool,
@@ -95,7 +98,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &args.csv {
-        table::write_csv(path, &points, &answers)?;
+        table::write_csv(path, &table::columns(&points, &answers))?;
+    }
+    if let Some(path) = &args.parquet {
+        offered_store::write_table(path, &table::columns(&points, &answers)).map_err(Failure::stopped)?;
     }
     if args.json {
         say!("{}", json::document(&points, &answers));

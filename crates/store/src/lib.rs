@@ -11,9 +11,11 @@ mod labels;
 mod part;
 mod recorder;
 mod rundir;
+mod table;
 
 pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;
 pub use foreign::Format;
 pub use recorder::Recorder;
 pub use rundir::Writer;
+pub use table::{Cells, Column, write_table};

@@ -8,6 +8,7 @@ use std::path::Path;
 use offered_simulate::Answer;
 use offered_simulate::statistics::Spread;
 use offered_stats::steady_state::Estimate;
+use offered_store::{Cells, Column};
 
 use super::sweep::Point;
 use crate::exit::Failure;
@@ -93,80 +94,77 @@ pub(super) fn many(points: &[Point], answers: &[Answer]) -> String {
     table.to_string()
 }
 
-const COLUMNS: [&str; 26] = [
-    "model",
-    "discipline",
-    "users",
-    "session_length",
-    "scv",
-    "load",
-    "load_reached",
-    "load_reached_low",
-    "load_reached_high",
-    "jobs",
-    "warm_up_jobs",
-    "response_mean_s",
-    "response_low_s",
-    "response_high_s",
-    "response_p50_s",
-    "response_p90_s",
-    "response_p95_s",
-    "response_p99_s",
-    "response_max_s",
-    "response_by_little_s",
-    "slowdown_mean",
-    "throughput_per_s",
-    "in_system",
-    "refused",
-    "unfinished",
-    "think_s",
-];
-
 /// One tidy table: the swept fields, then the figures, in full precision.
-pub(super) fn write_csv(path: &Path, points: &[Point], answers: &[Answer]) -> Result<(), Failure> {
-    let swept: Vec<String> = points[0].values.iter().map(|(field, _)| format!("swept_{field}")).collect();
-    let heads = swept.iter().map(String::as_str).chain(COLUMNS).chain(["warnings"]).map(quoted);
-    let mut text = heads.collect::<Vec<_>>().join(",") + "\n";
-    for (point, answer) in points.iter().zip(answers) {
-        let cells = point.values.iter().map(|(_, value)| quoted(value)).chain(cells(answer));
-        text += &(cells.chain([quoted(&answer.warnings.join("; "))]).collect::<Vec<_>>().join(",") + "\n");
+pub(super) fn columns(points: &[Point], answers: &[Answer]) -> Vec<Column> {
+    let swept = points[0].values.iter().enumerate().map(|(place, (field, _))| {
+        let cells = points.iter().map(|point| Some(point.values[place].1.clone())).collect();
+        Column { name: format!("swept_{field}"), cells: Cells::Texts(cells) }
+    });
+    let column = |name: &str, cells| Column { name: name.to_owned(), cells };
+    let text = |name: &str, of: &dyn Fn(&Answer) -> String| {
+        column(name, Cells::Texts(answers.iter().map(|answer| Some(of(answer))).collect()))
+    };
+    let known = |name: &str, of: &dyn Fn(&Answer) -> Option<f64>| {
+        column(name, Cells::Numbers(answers.iter().map(of).collect()))
+    };
+    let number = |name: &str, of: &dyn Fn(&Answer) -> f64| known(name, &|answer| Some(of(answer)));
+    let count =
+        |name: &str, of: &dyn Fn(&Answer) -> Option<u64>| column(name, Cells::Counts(answers.iter().map(of).collect()));
+    let figures = [
+        text("model", &|a| a.model.to_owned()),
+        text("discipline", &|a| a.discipline.clone()),
+        count("users", &|a| a.users),
+        known("session_length", &|a| a.session_length),
+        number("scv", &|a| a.scv),
+        known("load", &|a| a.load),
+        number("load_reached", &|a| a.load_reached.value),
+        number("load_reached_low", &|a| a.load_reached.low),
+        number("load_reached_high", &|a| a.load_reached.high),
+        count("jobs", &|a| Some(a.summary.jobs)),
+        count("warm_up_jobs", &|a| Some(a.summary.warm_up)),
+        number("response_mean_s", &|a| a.summary.response.mean.value),
+        number("response_low_s", &|a| a.summary.response.mean.low),
+        number("response_high_s", &|a| a.summary.response.mean.high),
+        number("response_p50_s", &|a| a.summary.response.p50.value),
+        number("response_p90_s", &|a| a.summary.response.p90.value),
+        number("response_p95_s", &|a| a.summary.response.p95.value),
+        number("response_p99_s", &|a| a.summary.response.p99.value),
+        number("response_max_s", &|a| a.summary.response.max),
+        number("response_by_little_s", &|a| a.summary.response_by_little.value),
+        number("slowdown_mean", &|a| a.summary.slowdown.mean.value),
+        number("throughput_per_s", &|a| a.summary.throughput.value),
+        number("in_system", &|a| a.summary.in_system.value),
+        number("refused", &|a| a.summary.refused.value),
+        count("unfinished", &|a| Some(a.summary.unfinished)),
+        known("think_s", &|a| a.think),
+        text("warnings", &|a| a.warnings.join("; ")),
+    ];
+    swept.chain(figures).collect()
+}
+
+/// Writes a new CSV file; what is not known is empty.
+pub(super) fn write_csv(path: &Path, columns: &[Column]) -> Result<(), Failure> {
+    let rows = match &columns[0].cells {
+        Cells::Texts(cells) => cells.len(),
+        Cells::Numbers(cells) => cells.len(),
+        Cells::Counts(cells) => cells.len(),
+    };
+    let line = |cells: Vec<String>| cells.join(",") + "\n";
+    let mut text = line(columns.iter().map(|column| quoted(&column.name)).collect());
+    for row in 0..rows {
+        text += &line(columns.iter().map(|column| cell(&column.cells, row)).collect());
     }
     let written = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Failure::stopped(format!("cannot write {}: {error}; name a new file", path.display())))
 }
 
-fn cells(answer: &Answer) -> [String; 26] {
-    let (summary, response) = (&answer.summary, &answer.summary.response);
-    let known = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let load = answer.load_reached;
-    [
-        answer.model.to_owned(),
-        quoted(&answer.discipline),
-        answer.users.map_or_else(String::new, |users| users.to_string()),
-        known(answer.session_length),
-        answer.scv.to_string(),
-        known(answer.load),
-        load.value.to_string(),
-        load.low.to_string(),
-        load.high.to_string(),
-        summary.jobs.to_string(),
-        summary.warm_up.to_string(),
-        response.mean.value.to_string(),
-        response.mean.low.to_string(),
-        response.mean.high.to_string(),
-        response.p50.value.to_string(),
-        response.p90.value.to_string(),
-        response.p95.value.to_string(),
-        response.p99.value.to_string(),
-        response.max.to_string(),
-        summary.response_by_little.value.to_string(),
-        summary.slowdown.mean.value.to_string(),
-        summary.throughput.value.to_string(),
-        summary.in_system.value.to_string(),
-        summary.refused.value.to_string(),
-        summary.unfinished.to_string(),
-        known(answer.think),
-    ]
+fn cell(cells: &Cells, row: usize) -> String {
+    match cells {
+        Cells::Texts(cells) => cells[row].as_deref().map(quoted),
+        Cells::Numbers(cells) => cells[row].map(|number| number.to_string()),
+        Cells::Counts(cells) => cells[row].map(|count| count.to_string()),
+    }
+    .unwrap_or_default()
 }
 
 /// A CSV cell (RFC 4180).
