@@ -1,0 +1,122 @@
+//! The numbers of ../shared/oracles (closed forms and solved Markov chains), read as they stand: the key says the model.
+//!
+//! The quick test takes the loads of a half. The long one takes all to 0.5 %, in some minutes:
+//! `cargo test --release -p offered-simulate --test oracles -- --ignored`.
+
+use std::path::Path;
+
+use offered_model::Workload;
+use offered_simulate::{Stop, simulate};
+
+/// Key and value of every oracle; `None`, with a word, where the file is not.
+fn oracles() -> Option<Vec<(String, f64)>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/oracles/queueing.json");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        println!("skipped: {} is not here", path.display());
+        return None;
+    };
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let pair =
+        |entry: &serde_json::Value| (entry["key"].as_str().unwrap().to_owned(), entry["value"].as_f64().unwrap());
+    Some(document["values"].as_array().unwrap().iter().map(pair).collect())
+}
+
+/// The number after `name=` in a key.
+fn number(key: &str, name: &str) -> Option<f64> {
+    let (_, rest) = key.split_once(&format!("{name}="))?;
+    rest.split([' ', ':', ',']).next()?.parse().ok()
+}
+
+/// The policy named in `text`, where expected sizes go by the phase of a hyperexponential law.
+fn policy(text: &str) -> Option<String> {
+    let name = text.split([' ', '(']).next()?.to_lowercase();
+    let known = ["fcfs", "ps", "srpt", "psjf", "sjf", "ljf", "pljf", "pesjf", "peljf"];
+    if name == "fb/las" { Some("fb".to_owned()) } else { known.contains(&name.as_str()).then_some(name) }
+}
+
+/// A server with E[S] = 10 ms; the two phases of the law are two requests where the policy goes by class.
+fn server(policy: &str, hyperexponential: bool) -> String {
+    if !policy.starts_with("pe") {
+        let service = if hyperexponential {
+            "{ hyperexponential = { mean = \"10ms\", scv = 8 } }"
+        } else {
+            "{ exponential = \"10ms\" }"
+        };
+        return format!("[server]\ndiscipline = \"{policy}\"\nservice = {service}\n");
+    }
+    let p = 0.5 * (1.0 + (7.0f64 / 9.0).sqrt());
+    let phase = |p: f64| {
+        format!("[[request]]\nget = \"/\"\nweight = {p}\nservice = {{ exponential = \"{:.6}ms\" }}\n", 5.0 / p)
+    };
+    format!(
+        "[server]\ndiscipline = \"{policy}\"\nservice = {{ exponential = \"10ms\" }}\n{}{}",
+        phase(p),
+        phase(1.0 - p)
+    )
+}
+
+/// An oracle that was understood: a workload with E[S] = 10 ms, its load, and its exact mean response in milliseconds.
+struct Case {
+    workload: Workload,
+    load: f64,
+    truth: f64,
+}
+
+/// What a key means, where it names a queue of one of these kinds.
+fn case(key: &str, value: f64) -> Option<Case> {
+    let load = number(key, "rho")?;
+    let (arrivals, truth, policy, hyperexponential) = if let Some(rest) = key.strip_prefix("closed H2 ") {
+        // N users come round once every N E[S] / load: what is not response is thinking.
+        let users = number(key, "N")?;
+        let other = users * 10.0 / load - value;
+        let (think, truth) = if key.ends_with(": Z") { (value, other) } else { (other, value) };
+        let think = format!("closed = {{ users = {users}, think = {{ exponential = \"{think:.6}ms\" }} }}");
+        (think, truth, policy(rest)?, true)
+    } else {
+        let (of, rest) = key.split_once(" E[S]=10 ")?;
+        let hyperexponential = of == "M/H2/1";
+        if !hyperexponential && of != "M/M/1" {
+            return None;
+        }
+        let rate = format!("open = {{ rate = \"{}/s\" }}", load * 100.0);
+        (rate, value, policy(rest.split_once("E[T] ")?.1)?, hyperexponential)
+    };
+    let text = format!("duration = \"1000s\"\narrivals.{arrivals}\n{}", server(&policy, hyperexponential));
+    Some(Case { workload: Workload::parse(&text, key, &|_| Err(String::new())).unwrap(), load, truth })
+}
+
+fn cases() -> Vec<(String, Case)> {
+    let understood = |(key, value): (String, f64)| Some((key.clone(), case(&key, value)?));
+    oracles().map_or_else(Vec::new, |oracles| {
+        let cases: Vec<_> = oracles.into_iter().filter_map(understood).collect();
+        assert!(cases.len() >= 40, "only {} keys were understood", cases.len());
+        cases
+    })
+}
+
+/// Simulates, and finds the oracle's mean response within four thirds of the interval.
+fn holds(key: &str, case: &Case, stop: Stop) {
+    let mean = simulate(&case.workload, stop, &mut ()).unwrap().summary.response.mean;
+    let (found, half) = (mean.value * 1e3, mean.half_width() * 1e3);
+    println!(
+        "{key}: {found:.4} +- {half:.4}, exactly {:.4} ({:+.2} %)",
+        case.truth,
+        100.0 * (found / case.truth - 1.0)
+    );
+    assert!((found - case.truth).abs() <= 4.0 / 3.0 * half, "{key}: {found} +- {half} against {}", case.truth);
+}
+
+#[test]
+fn at_half_load_the_oracles_hold() {
+    for (key, case) in cases().iter().filter(|(_, case)| case.load == 0.5) {
+        holds(key, case, Stop::Jobs(100_000));
+    }
+}
+
+#[test]
+#[ignore = "some minutes, with --release"]
+fn all_oracles_hold_to_half_a_percent() {
+    for (key, case) in cases() {
+        holds(&key, &case, Stop::Precision(0.005));
+    }
+}
