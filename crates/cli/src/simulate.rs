@@ -101,7 +101,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         table::write_csv(path, &table::columns(&points, &answers))?;
     }
     if let Some(path) = &args.parquet {
-        offered_store::write_table(path, &table::columns(&points, &answers)).map_err(Failure::stopped)?;
+        let written = offered_store::write_table(path, &table::columns(&points, &answers));
+        written.map_err(|error| Failure::stopped(format!("{error}; name a new file")))?;
     }
     if args.json {
         say!("{}", json::document(&points, &answers));

@@ -29,6 +29,14 @@ pub(crate) fn of(answer: &Answer, stop: Stop) -> Vec<String> {
             100.0 * precision
         ));
     }
+    // W/S has no mean where a request of any small size can find a queue: the mean of a sample is that of its luckiest job.
+    let slowdown = summary.slowdown;
+    if slowdown.mean.relative() > 0.1 && slowdown.max > 100.0 * slowdown.p99.value {
+        doubts.push(format!(
+            "the mean slowdown, {:.1}, is made by a few tiny requests that had to wait (the worst {:.0}); take its percentiles",
+            slowdown.mean.value, slowdown.max
+        ));
+    }
     let (_, scv) = summary.work;
     if scv < 0.8 * answer.scv {
         doubts.push(format!(

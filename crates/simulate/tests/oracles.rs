@@ -46,7 +46,7 @@ fn server(policy: &str, hyperexponential: bool) -> String {
     }
     let p = 0.5 * (1.0 + (7.0f64 / 9.0).sqrt());
     let phase = |p: f64| {
-        format!("[[request]]\nget = \"/\"\nweight = {p}\nservice = {{ exponential = \"{:.6}ms\" }}\n", 5.0 / p)
+        format!("[[request]]\nget = \"/{p}\"\nweight = {p}\nservice = {{ exponential = \"{:.6}ms\" }}\n", 5.0 / p)
     };
     format!(
         "[server]\ndiscipline = \"{policy}\"\nservice = {{ exponential = \"10ms\" }}\n{}{}",
@@ -64,7 +64,8 @@ struct Case {
 
 /// What a key means, where it names a queue of one of these kinds.
 fn case(key: &str, value: f64) -> Option<Case> {
-    let load = number(key, "rho")?;
+    // The keys that name a C2 have other laws than C2 = 8.
+    let load = number(key, "rho").filter(|_| !key.contains("C2="))?;
     let (arrivals, truth, policy, hyperexponential) = if let Some(rest) = key.strip_prefix("closed H2 ") {
         // N users come round once every N E[S] / load: what is not response is thinking.
         let users = number(key, "N")?;

@@ -44,7 +44,9 @@ fn an_open_queue_is_pollaczek_and_khinchine() {
         holds(service, answer.summary.in_system, 70.0 * truth, 0.04);
         holds(service, answer.summary.throughput, 70.0, 0.01);
         assert!(answer.summary.little_holds);
-        assert_eq!(answer.warnings, Vec::<String>::new());
+        // Under fcfs the mean slowdown of tiny requests does not exist; there is nothing else to doubt.
+        let tiny = service == EXPONENTIAL;
+        assert!(answer.warnings.iter().all(|doubt| tiny && doubt.contains("mean slowdown")), "{:?}", answer.warnings);
         // The exponential law's percentiles have a closed form in M/M/1.
         if service == EXPONENTIAL {
             let spread = answer.summary.response;
@@ -215,6 +217,17 @@ fn the_end_of_a_duration_is_the_end_of_what_counts() {
     assert!((38_000..42_000).contains(&answer.summary.jobs), "{} of 800 s at 50/s", answer.summary.jobs);
     holds("ps", answer.summary.response.mean, 0.02, 0.08);
     assert!(answer.summary.little_holds);
+}
+
+#[test]
+fn a_mean_slowdown_that_does_not_exist_is_doubted() {
+    let open = "arrivals.open = { rate = \"80/s\" }\n";
+    let doubted = |policy: &str| {
+        let answer = run(&format!("{open}{}", server(policy, EXPONENTIAL)), 300_000);
+        answer.warnings.iter().any(|doubt| doubt.contains("mean slowdown"))
+    };
+    // The mean slowdown of PS is 1/(1 - load) at every size.
+    assert!(doubted("fcfs") && !doubted("ps"));
 }
 
 #[test]
