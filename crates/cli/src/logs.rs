@@ -1,5 +1,6 @@
 //! `offered logs`: from an access log to sessions, to the right system model, to a workload or a trace that replays the site.
 
+mod others;
 mod page;
 mod progress;
 
@@ -9,6 +10,8 @@ use std::path::PathBuf;
 
 use offered_logs::{Choice, Error, Findings, Input, LONGEST, Options, Progress, Rules, inputs, read, trace};
 use offered_model::Nanos;
+use others::Others;
+use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::say::say;
@@ -78,6 +81,9 @@ pub(crate) struct Args {
     /// The methods that the trace keeps
     #[arg(long, value_delimiter = ',', default_value = "GET,HEAD")]
     methods: Vec<String>,
+    /// The load at which the three system models are simulated side by side, between 0 and 1
+    #[arg(long, default_value_t = 0.7, value_parser = load)]
+    load: f64,
     /// Follow at most so many clients
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     max_clients: usize,
@@ -129,6 +135,19 @@ fn timeout(text: &str) -> Result<Timeout, String> {
     Ok(Timeout::Fixed(seconds))
 }
 
+fn load(text: &str) -> Result<f64, String> {
+    let load = text.parse().ok().filter(|load: &f64| *load >= 0.01 && *load <= 0.95);
+    load.ok_or_else(|| "write a load from 0.01 to 0.95: at 1 an open system's queue grows without end".to_owned())
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<'f> {
+    #[serde(flatten)]
+    found: &'f Findings,
+    other_models: Option<&'f Others>,
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let options = options(args)?;
@@ -157,17 +176,21 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let written = args.trace.as_ref().map(|path| {
         let file =
             File::create(path).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", path.display())))?;
-        trace(&inputs, &options, timeout, &args.methods, &mut BufWriter::new(file)).map_err(of_logs)
+        let written = trace(&inputs, &options, timeout, &args.methods, &mut BufWriter::new(file));
+        // Half a trace would replay as half a day.
+        written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(of_logs)
     });
     let written = written.transpose()?;
     for complaint in &found.complaints {
         eprintln!("unreadable: {complaint}");
     }
+    let others = Others::of(&found, args.load).map_err(Failure::stopped)?;
     if args.json {
-        let text = serde_json::to_string(&found).map_err(Failure::stopped)?;
+        let document = Document { found: &found, other_models: others.as_ref() };
+        let text = serde_json::to_string(&document).map_err(Failure::stopped)?;
         say!("{text}");
     } else {
-        say!(no newline: "{}", page::Page { found: &found, labels: args.labels, written });
+        say!(no newline: "{}", page::Page { found: &found, others: others.as_ref(), labels: args.labels, written });
     }
     for warning in &found.warnings {
         eprintln!("warning: {warning}");

@@ -86,6 +86,8 @@ pub struct Pages {
     pub sessions: u64,
     /// Requests over sessions.
     pub requests_per_session: f64,
+    /// C2, of what the whole log's is of.
+    pub scv: Option<f64>,
 }
 
 impl Findings {
@@ -106,6 +108,7 @@ impl Findings {
         // With durations C2 is of what the paper means; sizes stand in for it.
         let scv = tally.durations.scv().map(|scv| (scv, "service times"));
         let scv = scv.or_else(|| Some((tally.sizes.scv()?, "sizes, which stand in for service times")));
+        let pages_scv = tally.page_durations.scv().or_else(|| tally.page_sizes.scv());
         let (sessions, pages) = tally.sessions();
         let all = sessions.all();
         let lengths = sorted(&all);
@@ -119,13 +122,13 @@ impl Findings {
         let pages_only = pages.map(|pages| {
             let all = pages.all();
             let lines = all.iter().map(|session| u64::from(session.requests)).sum();
-            Pages { lines, sessions: all.len() as u64, requests_per_session: lines as f64 / all.len().max(1) as f64 }
+            Pages { lines, sessions: all.len() as u64, requests_per_session: lines as f64 / all.len().max(1) as f64, scv: pages_scv }
         });
         let other = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
         let recommendation = Recommendation::of(&Evidence {
             requests_per_session: requests_per_session.mean,
             at_timeouts: other.map(|tau| (tau, curve.at(tau).requests_per_session)).to_vec(),
-            pages_only: pages_only.filter(|pages| pages.sessions > 0).map(|pages| pages.requests_per_session),
+            pages_only: pages_only.filter(|pages| pages.sessions > 0).map(|pages| (pages.requests_per_session, pages.scv)),
             scv,
             peak: concurrency.peak,
         });
@@ -195,8 +198,8 @@ impl Findings {
         if self.stay_fit.distance > FITS {
             doubts.push(format!("session lengths are not geometric (distance {:.2}): one stay probability does not describe them; a workload gets the recorded lengths", self.stay_fit.distance));
         }
-        if self.think_s.as_ref().and_then(|think| think.law_distance).is_some_and(|distance| distance > FITS) {
-            doubts.push("no law fits the think times; a workload gets their quantiles".to_owned());
+        if self.think_s.as_ref().is_some_and(|think| !think.fits()) {
+            doubts.push("no law has both the form and the CoV of the think times; a workload gets the recorded ones, averaged over 200 equal shares".to_owned());
         }
         doubts
     }

@@ -28,6 +28,9 @@ impl Rules {
 /// Distinct labels counted; what comes after is counted together.
 const MOST: usize = 65_535;
 
+/// Bytes of a label that are kept: what bounds the memory when targets are a megabyte long.
+const LONGEST: usize = 500;
+
 /// How often each label was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
@@ -51,6 +54,7 @@ impl Labels {
         room.extend_from_slice(method);
         room.push(b' ');
         group(rules, target, room);
+        room.truncate(LONGEST);
         if let Some(label) = self.counts.get_mut(room.as_slice()) {
             label.count += 1;
         } else if self.counts.len() < MOST {

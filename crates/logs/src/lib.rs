@@ -24,6 +24,7 @@ mod part;
 mod read;
 mod robots;
 mod sessions;
+mod shares;
 mod starts;
 mod think;
 mod time;

@@ -35,6 +35,10 @@ pub struct Tally {
     pub sizes: Moments,
     /// Nanoseconds the answers took.
     pub durations: Moments,
+    /// The sizes without the parts of pages.
+    pub page_sizes: Moments,
+    /// The durations without the parts of pages.
+    pub page_durations: Moments,
     /// The tick of the stamps, in nanoseconds: a second, a millisecond, or 1.
     pub tick: i64,
     /// How often each label was asked for, where wanted.
@@ -92,6 +96,8 @@ impl Tally {
             span: None,
             sizes: Moments::default(),
             durations: Moments::default(),
+            page_sizes: Moments::default(),
+            page_durations: Moments::default(),
             tick: SECOND,
             labels: Labels::default(),
             part: part(),
@@ -115,6 +121,8 @@ impl Tally {
         };
         self.sizes.merge(later.sizes);
         self.durations.merge(later.durations);
+        self.page_sizes.merge(later.page_sizes);
+        self.page_durations.merge(later.page_durations);
         self.tick = self.tick.min(later.tick);
         self.labels.merge(later.labels);
         self.part.merge(later.part);
@@ -264,9 +272,15 @@ impl Reader<'_> {
         tally.span = Some(tally.span.map_or((hit.time, hit.time), |(a, b)| (a.min(hit.time), b.max(hit.time))));
         if let Some(bytes) = entry.bytes {
             tally.sizes.add(bytes);
+            if !is_part {
+                tally.page_sizes.add(bytes);
+            }
         }
         if let Some(duration) = entry.duration {
             tally.durations.add(duration);
+            if !is_part {
+                tally.page_durations.add(duration);
+            }
         }
         while hit.time % tally.tick != 0 {
             tally.tick = if tally.tick == SECOND { 1_000_000 } else { 1 };

@@ -31,8 +31,17 @@ pub struct Think {
 
 /// Above this distance no law is said to fit.
 pub(crate) const FITS: f64 = 0.05;
+/// A law whose CoV differs by more than this part is not said to fit either.
+const SAME: f64 = 0.05;
 
 impl Think {
+    /// Whether the fitted law can stand for the think times: near them everywhere, and as variable. Sessions cut think times
+    /// off at the timeout; a law whose tail goes far beyond it would make other sessions.
+    pub(crate) fn fits(&self) -> bool {
+        let near = self.law_distance.is_some_and(|distance| distance <= FITS);
+        near && self.fit.as_ref().is_some_and(|law| (law.scv().sqrt() / self.cov - 1.0).abs() <= SAME)
+    }
+
     /// Of the gaps in `bins`, stamped in ticks of `tick` seconds; `None` without gaps.
     pub fn of(bins: &[Bin], tick: f64) -> Option<Self> {
         let count: u64 = bins.iter().map(|bin| bin.count).sum();
@@ -69,11 +78,6 @@ fn quantile(bins: &[Bin], p: f64) -> f64 {
         left -= bin.count;
     }
     0.0
-}
-
-/// `n` values at the middles of `n` equal shares of the gaps, in seconds: an empirical law of them.
-pub(crate) fn equal_shares(bins: &[Bin], n: usize) -> Vec<f64> {
-    (0..n).map(|i| quantile(bins, (i as f64 + 0.5) / n as f64)).collect()
 }
 
 /// A law by its mean and a second parameter.

@@ -44,6 +44,7 @@ struct Waiting {
 struct Writer<'a> {
     out: &'a mut dyn Write,
     timeout: i64,
+    most_clients: usize,
     /// Nearly in order of time, as in [`crate::part::Part`].
     window: VecDeque<Waiting>,
     known: HashMap<String, u32>,
@@ -73,6 +74,7 @@ pub fn trace(
     let mut writer = Writer {
         out,
         timeout: timeout as i64 * SECOND,
+        most_clients: options.most_clients,
         window: VecDeque::new(),
         known: HashMap::new(),
         clients: ByClient::default(),
@@ -161,7 +163,10 @@ impl Writer<'_> {
                 self.written.sessions as u32 - 1
             }
         };
-        self.clients.insert(waiting.client, (time, session));
+        // Clients beyond the most are not followed: each of their requests is a session.
+        if self.clients.len() < self.most_clients || self.clients.contains_key(&waiting.client) {
+            self.clients.insert(waiting.client, (time, session));
+        }
         let since = (time - first) as u64;
         let (seconds, part) = (since / SECOND as u64, since % SECOND as u64);
         let decimals = if part == 0 { String::new() } else { format!(".{part:09}").trim_end_matches('0').to_owned() };

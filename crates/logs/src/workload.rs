@@ -7,7 +7,8 @@ use offered_model::{Law, Nanos};
 use crate::findings::Findings;
 use crate::labels::Label;
 use crate::lengths::sorted;
-use crate::think::{FITS, equal_shares};
+use crate::shares::{equal_shares, whole};
+use crate::think::{FITS, Think};
 
 /// Values of an empirical law or of empirical lengths, written at most.
 const VALUES: usize = 200;
@@ -44,26 +45,28 @@ impl Findings {
         text
     }
 
-    /// A geometric length where it fits, else the recorded ones (or as many of them as say the same).
-    fn length(&self) -> String {
+    /// How long sessions are, as a workload writes it: geometric where that fits, else as recorded.
+    pub fn length(&self) -> String {
         if self.stay_fit.distance <= FITS {
             return format!("stay = {}", self.stay);
         }
         let lengths = sorted(&self.all);
-        let n = lengths.len().min(VALUES);
-        let at = |i: usize| lengths[(2 * i + 1) * lengths.len() / (2 * n)].to_string();
-        format!("length = {{ empirical = [{}] }}", (0..n).map(at).collect::<Vec<_>>().join(", "))
+        let sample = lengths.iter().map(|length| (*length as f64, 1));
+        let values = whole(&equal_shares(sample, lengths.len().min(VALUES)));
+        let values: Vec<String> = values.iter().map(u64::to_string).collect();
+        format!("length = {{ empirical = [{}] }}", values.join(", "))
     }
 
-    /// The fitted law, or the quantiles where none fits.
-    fn think(&self) -> Law {
-        let fitted = self.think_s.as_ref().filter(|think| think.law_distance.is_some_and(|distance| distance <= FITS));
-        let fitted = fitted.and_then(|think| think.fit.clone());
-        let quantiles = || Law::empirical(equal_shares(&self.thinks, VALUES)).ok();
-        let nothing = || Law::constant(0.0).expect("zero is a constant");
-        // A median of zero and a few long pauses leave quantiles that are all zero: then the mean decides.
-        let mean = || Law::exponential(self.think_s.as_ref()?.mean).ok();
-        fitted.or_else(quantiles).or_else(mean).unwrap_or_else(nothing)
+    /// The law of think times for a workload: the fitted one where it fits, else the recorded ones.
+    pub fn think(&self) -> Law {
+        let recorded = || {
+            let sample = self.thinks.iter().map(|bin| (bin.mean, bin.count));
+            let count = self.think_s.as_ref().map_or(0, |think| think.count);
+            Law::empirical(equal_shares(sample, (count as usize).clamp(1, VALUES))).ok()
+        };
+        let fitted = self.think_s.as_ref().filter(|think| Think::fits(think)).and_then(|think| think.fit.clone());
+        // Without sessions of two requests, or with all of their gaps zero, nobody thinks.
+        fitted.or_else(recorded).unwrap_or_else(|| Law::constant(0.0).expect("zero is a constant"))
     }
 
     fn requests(&self) -> String {

@@ -41,7 +41,9 @@ fn the_findings_and_the_workloads_of_all_three_models() {
     let inputs = inputs(&[path], &options.choice).unwrap();
     let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
     let found = Findings::of(tally, &options, 1800).unwrap();
-    assert_eq!(found.recommendation.model, "closed");
+    // 10.36 requests per session are "closed" by the cut-offs for C2 up to 4, but the sizes' C2 moves them up.
+    assert_eq!(found.recommendation.model, "partly-open");
+    assert!(found.recommendation.because[1].ends_with("they are 5 and 10: closed"), "{:?}", found.recommendation);
     assert_eq!((found.first.as_str(), found.last.as_str()), ("1995-08-01T06:00:00Z", "1995-08-01T18:52:01Z"));
     let pages = found.pages_only.unwrap();
     assert_eq!((pages.lines, pages.sessions), (9801, 2854));

@@ -9,6 +9,8 @@ use crate::table::Table;
 /// The page of one analysis.
 pub(crate) struct Page<'f> {
     pub(crate) found: &'f Findings,
+    /// The three models side by side, where they differ.
+    pub(crate) others: Option<&'f super::others::Others>,
     /// Whether the requests by label are shown.
     pub(crate) labels: bool,
     /// The trace, where one was written.
@@ -33,6 +35,9 @@ impl fmt::Display for Page<'_> {
         writeln!(f, "\nSystem model: {}", found.recommendation.model)?;
         for reason in &found.recommendation.because {
             writeln!(f, "  {reason}")?;
+        }
+        if let Some(others) = self.others {
+            write!(f, "{others}")?;
         }
         if self.labels {
             self.requests(f)?;
@@ -97,7 +102,7 @@ impl Page<'_> {
         for point in &self.found.sessions_by_timeout {
             let mean = point.requests_per_session;
             let timeout = format!("{} s", point.timeout_s);
-            table.row([timeout, point.sessions.to_string(), format!("{mean:.2}"), rule(mean).to_owned()]);
+            table.row([timeout, point.sessions.to_string(), format!("{mean:.2}"), rule(mean, self.found.scv).to_owned()]);
         }
         write!(f, "\n{table}")
     }

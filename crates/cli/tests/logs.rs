@@ -1,0 +1,319 @@
+//! `offered logs`, the whole program.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn offered(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The document for these arguments of `offered logs`.
+fn json(folder: &Path, args: &[&str]) -> Value {
+    let output = offered(folder, &[&["logs", "--json"], args].concat());
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refusal(folder: &Path, args: &[&str]) -> String {
+    let output = offered(folder, &[&["logs"], args].concat());
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{args:?}: {said}");
+    assert!(said.starts_with("error: ") && !said.contains('\u{1b}'), "{args:?}: {said}");
+    said
+}
+
+/// A line in Combined format, `second` seconds into 1 January 2026, UTC.
+fn line(second: u32, client: &str, request: &str, status: u16, agent: &str) -> String {
+    let (day, second) = (1 + second / 86_400, second % 86_400);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!(
+        "{client} - - [{day:02}/Jan/2026:{hour:02}:{minute:02}:{second:02} +0000] \"{request} HTTP/1.1\" {status} 1000 \"-\" \"{agent}\"\n"
+    )
+}
+
+const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+/// A site of two hours: a new client every 20 s, who asks for a page, its picture, and an article 30 s later.
+fn site() -> String {
+    let mut lines: Vec<(u32, String)> = Vec::new();
+    for i in 0..360u32 {
+        let (at, client) = (i * 20, format!("2001:db8::{i:x}"));
+        for (after, request) in [(0, "GET /".to_owned()), (1, "GET /a.gif".to_owned()), (31, format!("GET /news/{i}"))] {
+            lines.push((at + after, line(at + after, &client, &request, 200, FIREFOX)));
+        }
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+fn gz(text: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    out.write_all(text).unwrap();
+    out.finish().unwrap()
+}
+
+fn piped(folder: &Path, args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_offered"))
+        .current_dir(folder)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A verb that refuses closes the pipe.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn packed_cut_into_files_or_from_a_pipe_a_log_says_the_same() {
+    let site = site();
+    let middle = site[..site.len() / 2].rfind('\n').unwrap() + 1;
+    let (first, second) = site.as_bytes().split_at(middle);
+    let bz2 = {
+        let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        out.write_all(second).unwrap();
+        out.finish().unwrap()
+    };
+    let folder = folder(&[
+        ("plain.log", site.as_bytes()),
+        ("whole.gz", &gz(site.as_bytes())),
+        // The names' order is not that of time.
+        ("part-b.zst", &zstd::encode_all(first, 1).unwrap()),
+        ("part-a.bz2", &bz2),
+        // Two members, as `cat a.gz b.gz` and logrotate make them.
+        ("twice.gz", &[gz(first), gz(second)].concat()),
+    ]);
+    let whole = json(folder.path(), &["plain.log"]);
+    assert_eq!((&whole["lines"], &whole["clients"], &whole["sessions"]), (&1080.into(), &360.into(), &360.into()));
+    for args in [&["whole.gz"][..], &["twice.gz"], &["part-a.bz2", "part-b.zst"], &["part-*"], &["part-*", "--threads", "1"]] {
+        assert_eq!(json(folder.path(), args), whole, "{args:?}");
+    }
+    for input in [site.as_bytes(), &gz(site.as_bytes())] {
+        let output = piped(folder.path(), &["logs", "-", "--json"], input);
+        assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
+    }
+    for (option, value) in [("--timeout", "auto"), ("--trace", "t")] {
+        let output = piped(folder.path(), &["logs", "-", option, value], site.as_bytes());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("write the log to a file"), "{}", text(&output.stderr));
+    }
+}
+
+/// One file is cut from 16 MiB a thread on: agents of a kilobyte make it large without making it slow.
+#[test]
+fn a_file_cut_among_threads_says_what_one_thread_says() {
+    let (agent, mut log) = ("x".repeat(1000), String::new());
+    for i in 0..50_000u32 {
+        // Displaced by some lines, and sessions across every cut; some lines are unreadable.
+        let at = i / 3 + i * 7919 % 50;
+        log.push_str(&line(at, &format!("10.0.{}.{}", i * 31 % 7, i * 17 % 251), "GET /", 200, &agent));
+        if i % 4000 == 0 {
+            log.push_str("nonsense\n");
+        }
+    }
+    assert!(log.len() > 50 << 20);
+    let folder = folder(&[("a.log", log.as_bytes())]);
+    let said = |threads: &str| {
+        let output = offered(folder.path(), &["logs", "a.log", "--json", "--labels", "--threads", threads]);
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let one = said("1");
+    assert!(one.0.contains("\"lines\":50000,\"unreadable\":13"), "{}", one.0);
+    assert!(one.1.contains("a.log:2: ") && one.1.contains("a.log:48014: "), "{}", one.1);
+    for threads in ["2", "3", "8"] {
+        assert_eq!(said(threads), one, "{threads} threads");
+    }
+}
+
+#[test]
+fn filters_leave_out_what_they_name_and_say_how_much() {
+    let mut log = site();
+    for i in 0..50 {
+        log.push_str(&line(7300 + i, "10.0.0.1", "GET /robots", 200, "Mozilla/5.0 (compatible; Googlebot/2.1)"));
+        log.push_str(&line(7300 + i, "10.0.0.2", "GET /gone", 404, FIREFOX));
+    }
+    let folder = folder(&[("a.log", log.as_bytes())]);
+    let lines = |args: &[&str]| {
+        let found = json(folder.path(), &[&["a.log"], args].concat());
+        (found["lines"].as_u64().unwrap(), found["left_out"].clone())
+    };
+    assert_eq!(lines(&[]), (1180, serde_json::json!([])));
+    assert_eq!(lines(&["--status", "2xx"]), (1130, serde_json::json!([["--status", 50]])));
+    assert_eq!(lines(&["--no-robots"]), (1130, serde_json::json!([["--no-robots", 50]])));
+    assert_eq!(lines(&["--path", "^/news/"]), (360, serde_json::json!([["--path", 820]])));
+    assert_eq!(lines(&["--pages-only"]), (820, serde_json::json!([["--pages-only", 360]])));
+    assert_eq!(lines(&["--pages-only", "--parts", "css"]), (1180, serde_json::json!([])));
+}
+
+#[test]
+fn a_user_is_a_client_an_agent_or_a_field() {
+    let mut log = String::new();
+    for i in 0..100u32 {
+        let agent = ["one", "two"][i as usize % 2];
+        let line = line(i * 60, "10.0.0.1", "GET /", 200, agent);
+        log.push_str(&line.replacen(" - - ", &format!(" - user{} ", i % 5), 1));
+    }
+    let folder = folder(&[("a.log", log.as_bytes())]);
+    let clients = |user: &str| json(folder.path(), &["a.log", "--user", user])["clients"].as_u64().unwrap();
+    assert_eq!((clients("client"), clients("client+agent")), (1, 2));
+    let format = "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"";
+    let found = json(folder.path(), &["a.log", "--format", format, "--user", "field u"]);
+    assert_eq!(found["clients"], 5);
+    assert!(refusal(folder.path(), &["a.log", "--user", "field shoe"]).contains("shoe"));
+}
+
+#[test]
+fn the_timeout_at_the_knee_parts_thinking_from_coming_back() {
+    let mut log = Vec::new();
+    for client in 0..200u32 {
+        for (visit, step) in (0..3u32).flat_map(|visit| (0..5u32).map(move |step| (visit, step))) {
+            let at = client * 30 + visit * 20_000 + step * (20 + client % 60);
+            log.push((at, line(at, &format!("10.0.0.{client}"), "GET /", 200, FIREFOX)));
+        }
+    }
+    log.sort_by_key(|(at, _)| *at);
+    let log: String = log.into_iter().map(|(_, line)| line).collect();
+    let folder = folder(&[("a.log", log.as_bytes())]);
+    let found = json(folder.path(), &["a.log", "--timeout", "auto"]);
+    assert!((80..=300).contains(&found["timeout_s"].as_u64().unwrap()), "{}", found["timeout_s"]);
+    assert_eq!((&found["sessions"], &found["requests_per_session"]["mean"]), (&600.into(), &5.0.into()));
+}
+
+#[test]
+fn the_three_models_stand_side_by_side_at_the_same_load() {
+    let folder = folder(&[("a.log", site().as_bytes())]);
+    let found = json(folder.path(), &["a.log", "--load", "0.5"]);
+    let others = &found["other_models"];
+    assert_eq!((&others["load"], others["models"].as_array().unwrap().len()), (&0.5.into(), 3));
+    assert_eq!(others["service"], "{ constant = \"3.347s\" }", "{others}");
+    for model in others["models"].as_array().unwrap() {
+        for policy in ["fcfs", "ps"] {
+            assert!(model[policy]["mean_s"].as_f64().unwrap() > 3.3, "{model}");
+        }
+        if model["model"] == found["recommendation"]["model"] {
+            assert_eq!((&model["fcfs"]["ratio"], &model["ps"]["ratio"]), (&1.0.into(), &1.0.into()));
+        }
+    }
+    // M/D/1: E[T] = S (1 + rho / (2 (1 - rho))) = 1.5 S, and M/G/1-PS: E[T] = S / (1 - rho) = 2 S.
+    let open = &others["models"][0];
+    for (policy, factor) in [("fcfs", 1.5), ("ps", 2.0)] {
+        let mean = open[policy]["mean_s"].as_f64().unwrap();
+        assert!((mean / 3.347 / factor - 1.0).abs() < 0.03, "{policy}: {mean}");
+    }
+    let shown = text(&offered(folder.path(), &["logs", "a.log"]).stdout);
+    assert!(shown.contains("one server at load 0.7 (--load)") && shown.contains("C2 of sizes"), "{shown}");
+}
+
+#[test]
+fn what_is_written_is_run_and_simulated() {
+    let folder = folder(&[("a.log", site().as_bytes())]);
+    for model in ["open", "partly-open", "closed"] {
+        let args = ["logs", "a.log", "--workload", "w.toml", "--model", model, "--trace", "day.trace"];
+        let output = offered(folder.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let output = offered(folder.path(), &["run", "w.toml", "--dry-run"]);
+        assert_eq!(output.status.code(), Some(0), "{model}: {}", text(&output.stderr));
+    }
+    for way in ["as = \"open\"", "as = \"sessions\"", "as = \"closed\", users = 5, think = { exponential = \"1s\" }"] {
+        let toml = format!(
+            "duration = \"10m\"\n[arrivals]\nreplay = {{ trace = \"day.trace\", speed = 12, {way} }}\n[target]\nurl = \"http://127.0.0.1:8080\"\n[server]\nservice = {{ exponential = \"10ms\" }}\n"
+        );
+        std::fs::write(folder.path().join("r.toml"), toml).unwrap();
+        for args in [&["run", "r.toml", "--dry-run"][..], &["simulate", "r.toml"]] {
+            let output = offered(folder.path(), args);
+            assert_eq!(output.status.code(), Some(0), "{way}: {args:?}: {}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn a_trace_of_too_many_requests_is_refused_with_a_remedy() {
+    let mut log = String::new();
+    for i in 0..65_600u32 {
+        log.push_str(&line(i / 10, "10.0.0.1", &format!("GET /?q={i}"), 200, "-"));
+    }
+    let folder = folder(&[("a.log", log.as_bytes())]);
+    let said = refusal(folder.path(), &["a.log", "--trace", "t"]);
+    assert!(said.contains("more than 65535 distinct requests") && said.contains("--path"), "{said}");
+    assert!(!folder.path().join("t").exists(), "a trace that is not whole is not left behind");
+}
+
+#[test]
+fn wrong_use_is_told_in_one_line() {
+    let folder = folder(&[("a.log", site().as_bytes()), ("empty.log", b""), ("prose.txt", b"Dear reader,\nthis is no log.\n")]);
+    std::fs::create_dir(folder.path().join("logs")).unwrap();
+    for (args, word) in [
+        (&[][..], "<LOG>"),
+        (&["missing.log"], "no such file"),
+        (&["empty.log"], "empty"),
+        (&["prose.txt"], "--format"),
+        (&["logs"], "directory"),
+        (&["a.log", "--workload", "no/such/w.toml"], "no/such/w.toml"),
+        (&["a.log", "--trace", "no/such/t"], "no/such/t"),
+        (&["a.log", "--timeout", "1.5s"], "whole seconds"),
+        (&["a.log", "--path", "["], "regular expression"),
+        (&["a.log", "--path", "^/nothing$"], "no line is left"),
+        (&["a.log", "--load", "1"], "0.95"),
+    ] {
+        assert!(refusal(folder.path(), args).contains(word), "{args:?}: {}", refusal(folder.path(), args));
+    }
+}
+
+/// What an attacker writes into a log reaches no terminal, page or workload as it stands.
+#[test]
+fn hostile_lines_are_harmless_wherever_they_are_shown() {
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J<script>alert(1)</script>\u{9b}31m\0";
+    let mut log = site();
+    for i in 0..10 {
+        log.push_str(&line(7300 + i, &format!("{evil}{i}"), &format!("GET /{evil}"), 200, evil));
+        log.push_str(&line(7300 + i, "10.0.0.9", &format!("{evil} /"), 200, evil));
+        let _ = writeln!(log, "{evil}");
+    }
+    log.push_str(&line(7310, "10.0.0.8", &format!("GET /{}", "y".repeat(1_000_000)), 200, "-"));
+    log.push_str(&"z".repeat(3_000_000));
+    log.push('\n');
+    let name = "a\u{1b}[2J.log";
+    let folder = folder(&[(name, log.as_bytes())]);
+    let args = [name, "--labels", "--workload", "w.toml", "--trace", "t"];
+    for more in [&[][..], &["--json"]] {
+        let output = offered(folder.path(), &[&["logs"], &args[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let files = ["w.toml", "t"].map(|file| std::fs::read_to_string(folder.path().join(file)).unwrap());
+        for shown in [text(&output.stdout), text(&output.stderr), files[0].clone(), files[1].clone()] {
+            assert!(!shown.contains("<script>") && shown.len() < 300_000, "{} bytes", shown.len());
+            assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+        }
+    }
+    let output = offered(folder.path(), &["run", "w.toml", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn scanners_are_counted_but_not_followed_beyond_the_most_clients() {
+    let mut log = String::new();
+    for i in 0..20_000u32 {
+        log.push_str(&line(i / 2, &format!("2001:db8:{:x}::{i:x}", i % 7919), "GET /", 200, "-"));
+    }
+    let folder = folder(&[("a.log", log.as_bytes())]);
+    let found = json(folder.path(), &["a.log", "--max-clients", "1000"]);
+    assert_eq!((&found["lines"], &found["clients"], &found["sessions"]), (&20_000.into(), &1000.into(), &1000.into()));
+    assert!(found["warnings"].to_string().contains("19000 requests are of clients beyond the first 1000"), "{}", found["warnings"]);
+}

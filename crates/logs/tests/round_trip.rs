@@ -1,0 +1,75 @@
+//! From a log to a workload, its launches on the virtual clock written as a log, and back: the same site.
+
+use std::fmt::Write as _;
+
+use offered_logs::{Findings, Options, Progress, inputs, read};
+use offered_model::{Agenda, Law, Nanos, Share, Workload};
+
+const TIMEOUT: u64 = 1800;
+
+fn findings(name: &str) -> Findings {
+    let options = Options::default();
+    let inputs = inputs(&[name.to_owned()], &options.choice).unwrap();
+    Findings::of(read(&inputs, &options, TIMEOUT, &Progress::default()).unwrap(), &options, TIMEOUT).unwrap()
+}
+
+/// The launches of `workload` against a server that answers at once, as Squid would log them: a session is a client.
+fn log_of(workload: &Workload) -> String {
+    let (mut agenda, mut log) = (Agenda::new(workload, Share::ALL), String::new());
+    while let Some(launch) = agenda.due(Nanos::MAX) {
+        let ms = launch.intended.0 / 1_000_000;
+        let (seconds, ms) = (1_700_000_000 + ms / 1000, ms % 1000);
+        let client = format!("10.{}.{}.{}", launch.session >> 16, launch.session >> 8 & 255, launch.session & 255);
+        writeln!(log, "{seconds}.{ms:03} 1 {client} TCP_MISS/200 100 GET http://a/x - DIRECT/1.1.1.1 text/html").unwrap();
+        agenda.completed(launch, launch.intended);
+    }
+    log
+}
+
+fn assert_same_site(name: &str) {
+    let there = findings(name);
+    let workload = Workload::parse(&there.workload("partly-open"), "w.toml", &|_| unreachable!()).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), log_of(&workload)).unwrap();
+    let back = findings(file.path().to_str().unwrap());
+    let think = |found: &Findings| found.think_s.as_ref().map(|think| (think.mean, think.cov)).unwrap();
+    let ((mean, cov), (mean_back, cov_back)) = (think(&there), think(&back));
+    let near = |what: &str, there: f64, back: f64, tolerance: f64| {
+        assert!((back / there - 1.0).abs() <= tolerance, "{what}: {there} came back as {back}");
+    };
+    near("requests per session", there.requests_per_session.mean, back.requests_per_session.mean, 0.06);
+    near("mean think time", mean, mean_back, 0.05);
+    near("CoV of think times", cov, cov_back, 0.05);
+    near("sessions", there.sessions as f64, back.sessions as f64, 0.06);
+    near("requests", there.lines as f64, back.lines as f64, 0.08);
+}
+
+#[test]
+fn nasas_log_comes_back() {
+    let name = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/nasa_1995-08-01.log.gz");
+    let found = [name, "/work/shared/data/nasa_1995-08-01.log.gz"];
+    match found.into_iter().find(|path| std::path::Path::new(path).exists()) {
+        Some(path) => assert_same_site(path),
+        None => eprintln!("skipped: shared/data/nasa_1995-08-01.log.gz is not here"),
+    }
+}
+
+/// Sites whose think times are exponential, or so long-tailed that the timeout cuts them, with geometric or fixed lengths.
+#[test]
+fn sites_of_known_laws_come_back() {
+    let tailed = Law::lognormal(60.0, 60.0).unwrap();
+    for (think, length) in [
+        (Law::exponential(30.0).unwrap(), "stay = 0.8"),
+        (tailed.clone(), "stay = 0.75"),
+        (tailed, "length = { empirical = [1, 1, 1, 1, 2, 3, 4, 40] }"),
+        (Law::empirical(vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 600.0]).unwrap(), "stay = 0.7"),
+    ] {
+        let toml = format!(
+            "seed = 7\nduration = \"20h\"\n[arrivals]\npartly_open = {{ rate = \"0.05/s\", {length}, think = {think} }}\n"
+        );
+        let site = Workload::parse(&toml, "site.toml", &|_| unreachable!()).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), log_of(&site)).unwrap();
+        assert_same_site(file.path().to_str().unwrap());
+    }
+}
