@@ -141,6 +141,7 @@ impl Choice {
                 }
                 Ok(format)
             }
+            None if lines.is_empty() => Err("it is empty".to_owned()),
             None => Err(refused.unwrap_or_else(|| {
                 format!(
                     "none of its first {} lines is in a known format; name it with --format ({}, or an nginx or Apache format string)",

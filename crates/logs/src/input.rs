@@ -92,6 +92,10 @@ impl Input {
     fn file(path: PathBuf, choice: &Choice) -> Result<Self, Error> {
         let name = path.display().to_string().escape_debug().to_string();
         let read = |why| Error::Read { file: name.clone(), why };
+        if path.is_dir() {
+            let why = format!("it is a directory; name its files, such as '{name}/*'");
+            return Err(Error::Format { file: name, why });
+        }
         let mut file = File::open(&path).map_err(read)?;
         let size = file.metadata().map_err(read)?.len();
         let mut magic = Vec::new();

@@ -55,14 +55,16 @@ impl Ask {
     /// Whether a run of `workload` (all of it, or the given fraction of it) was as it meant, in the part that counts.
     pub fn of(workload: &Workload, fraction: f64) -> Self {
         let (from, to) = (workload.skip_first, workload.duration - workload.skip_last);
+        let (meant, seed) = (Meant::of(workload).share(fraction), workload.seed);
         let rate_per_s = match &workload.sessions {
+            // Launches of a changing rate of sessions are judged as they come, and there the rate is of sessions.
+            Sessions::PartlyOpen { .. } if meant != Meant::PartlyOpen => None,
             Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => {
                 let expected = schedule.rate.cumulative(to) - schedule.rate.cumulative(from);
                 Some(expected / (to - from).as_secs_f64() * fraction)
             }
             Sessions::Closed(_) | Sessions::Replay(_) => None,
         };
-        let (meant, seed) = (Meant::of(workload).share(fraction), workload.seed);
         let (skip_first, skip_last) = (workload.skip_first, workload.skip_last);
         Self { meant, rate_per_s, skip_first, skip_last, seed, ..Self::default() }
     }

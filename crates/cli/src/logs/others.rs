@@ -56,14 +56,14 @@ impl Others {
         if think.is_zero() {
             return Ok(None);
         }
-        let sessions = found.session_starts.rate_per_s;
-        let rate = sessions * found.requests_per_session.mean;
+        let rate = found.session_starts.rate_per_s * found.requests_per_session.mean;
         let (scv, scv_of) = found.scv.zip(found.scv_of).unwrap_or((1.0, "nothing in the log, so exponential"));
         let service = law(load / rate, scv)?;
         let users = (rate * think.mean() + load).round().clamp(2.0, MOST_USERS);
+        // `at_load` puts the rates in.
         let arrivals = [
-            ("open", format!("open = {{ rate = \"{rate}/s\" }}")),
-            ("partly-open", format!("partly_open = {{ rate = \"{sessions}/s\", {}, think = {think} }}", found.length())),
+            ("open", "open = { rate = \"1/s\" }".to_owned()),
+            ("partly-open", format!("partly_open = {{ rate = \"1/s\", {}, think = {think} }}", found.length())),
             ("closed", format!("closed = {{ users = {users}, think = {think} }}")),
         ];
         let one = |arrivals: &str, discipline: &str| {
