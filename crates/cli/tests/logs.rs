@@ -46,7 +46,8 @@ fn site() -> String {
     let mut lines: Vec<(u32, String)> = Vec::new();
     for i in 0..360u32 {
         let (at, client) = (i * 20, format!("2001:db8::{i:x}"));
-        for (after, request) in [(0, "GET /".to_owned()), (1, "GET /a.gif".to_owned()), (31, format!("GET /news/{i}"))] {
+        for (after, request) in [(0, "GET /".to_owned()), (1, "GET /a.gif".to_owned()), (31, format!("GET /news/{i}"))]
+        {
             lines.push((at + after, line(at + after, &client, &request, 200, FIREFOX)));
         }
     }
@@ -103,7 +104,9 @@ fn packed_cut_into_files_or_from_a_pipe_a_log_says_the_same() {
     ]);
     let whole = json(folder.path(), &["plain.log"]);
     assert_eq!((&whole["lines"], &whole["clients"], &whole["sessions"]), (&1080.into(), &360.into(), &360.into()));
-    for args in [&["whole.gz"][..], &["twice.gz"], &["part-a.bz2", "part-b.zst"], &["part-*"], &["part-*", "--threads", "1"]] {
+    for args in
+        [&["whole.gz"][..], &["twice.gz"], &["part-a.bz2", "part-b.zst"], &["part-*"], &["part-*", "--threads", "1"]]
+    {
         assert_eq!(json(folder.path(), args), whole, "{args:?}");
     }
     for input in [site.as_bytes(), &gz(site.as_bytes())] {
@@ -231,7 +234,9 @@ fn what_is_written_is_run_and_simulated() {
         let output = offered(folder.path(), &args);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let output = offered(folder.path(), &["run", "w.toml", "--dry-run"]);
-        assert_eq!(output.status.code(), Some(0), "{model}: {}", text(&output.stderr));
+        // Three users who think 1 s or 30 s are few and uneven; the verdict may doubt their pattern.
+        let codes = if model == "closed" { [0, 3] } else { [0, 0] };
+        assert!(output.status.code().is_some_and(|code| codes.contains(&code)), "{model}: {}", text(&output.stderr));
     }
     for way in ["as = \"open\"", "as = \"sessions\"", "as = \"closed\", users = 5, think = { exponential = \"1s\" }"] {
         let toml = format!(
@@ -240,7 +245,11 @@ fn what_is_written_is_run_and_simulated() {
         std::fs::write(folder.path().join("r.toml"), toml).unwrap();
         for args in [&["run", "r.toml", "--dry-run"][..], &["simulate", "r.toml"]] {
             let output = offered(folder.path(), args);
-            assert_eq!(output.status.code(), Some(0), "{way}: {args:?}: {}", text(&output.stderr));
+            assert!(
+                output.status.code().is_some_and(|code| code == 0 || (code == 3 && args[0] == "run")),
+                "{way}: {args:?}: {}",
+                text(&output.stderr)
+            );
         }
     }
 }
@@ -259,7 +268,8 @@ fn a_trace_of_too_many_requests_is_refused_with_a_remedy() {
 
 #[test]
 fn wrong_use_is_told_in_one_line() {
-    let folder = folder(&[("a.log", site().as_bytes()), ("empty.log", b""), ("prose.txt", b"Dear reader,\nthis is no log.\n")]);
+    let folder =
+        folder(&[("a.log", site().as_bytes()), ("empty.log", b""), ("prose.txt", b"Dear reader,\nthis is no log.\n")]);
     std::fs::create_dir(folder.path().join("logs")).unwrap();
     for (args, word) in [
         (&[][..], "<LOG>"),
@@ -316,5 +326,9 @@ fn scanners_are_counted_but_not_followed_beyond_the_most_clients() {
     let folder = folder(&[("a.log", log.as_bytes())]);
     let found = json(folder.path(), &["a.log", "--max-clients", "1000"]);
     assert_eq!((&found["lines"], &found["clients"], &found["sessions"]), (&20_000.into(), &1000.into(), &1000.into()));
-    assert!(found["warnings"].to_string().contains("19000 requests are of clients beyond the first 1000"), "{}", found["warnings"]);
+    assert!(
+        found["warnings"].to_string().contains("19000 requests are of clients beyond the first 1000"),
+        "{}",
+        found["warnings"]
+    );
 }

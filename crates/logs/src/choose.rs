@@ -65,14 +65,21 @@ impl Recommendation {
         };
         let mut because = vec![format!("{mean:.2} requests per session, {side}")];
         because.push(match evidence.scv {
-            None => "C2 is unknown (no durations or sizes in the log), so the cut-offs are those for C2 up to 4: 5 and 10".to_owned(),
+            None => {
+                "C2 is unknown (no durations or sizes in the log), so the cut-offs are those for C2 up to 4: 5 and 10"
+                    .to_owned()
+            }
             Some((scv, of)) if cut > 5.0 => {
-                format!("the cut-offs are for C2 {scv:.1} (of {of}); for C2 up to 4 they are 5 and 10: {}", rule(mean, None))
+                format!(
+                    "the cut-offs are for C2 {scv:.1} (of {of}); for C2 up to 4 they are 5 and 10: {}",
+                    rule(mean, None)
+                )
             }
             Some((scv, of)) => format!("C2 is {scv:.1} (of {of}): the cut-offs are those for C2 up to 4, 5 and 10"),
         });
         let others = evidence.at_timeouts.iter();
-        let others: Vec<String> = others.map(|(tau, mean)| format!("{mean:.2} at {tau} s ({})", rule(*mean, scv))).collect();
+        let others: Vec<String> =
+            others.map(|(tau, mean)| format!("{mean:.2} at {tau} s ({})", rule(*mean, scv))).collect();
         because.push(format!("with another timeout: {}", others.join(", ")));
         if let Some((pages, scv)) = evidence.pages_only {
             because.push(format!(
@@ -106,7 +113,10 @@ mod tests {
             assert_eq!(rule(mean, Some(4.0)), model);
         }
         assert_eq!([0.0, 4.0, 26.5, 49.0, 500.0].map(|scv| cut_off(Some(scv))), [5.0, 5.0, 12.5, 20.0, 20.0]);
-        assert_eq!([20.0, 20.1, 39.9, 40.0].map(|mean| rule(mean, Some(49.0))), ["open", "partly-open", "partly-open", "closed"]);
+        assert_eq!(
+            [20.0, 20.1, 39.9, 40.0].map(|mean| rule(mean, Some(49.0))),
+            ["open", "partly-open", "partly-open", "closed"]
+        );
     }
 
     #[test]
@@ -123,7 +133,10 @@ mod tests {
         assert_eq!(crowd.model, "open");
         let varied = Recommendation::of(&evidence(1000, 49.0));
         assert_eq!(varied.model, "open");
-        assert!(varied.because[0].contains("at most 20:") && varied.because[1].contains("5 and 10: closed"), "{varied:?}");
+        assert!(
+            varied.because[0].contains("at most 20:") && varied.because[1].contains("5 and 10: closed"),
+            "{varied:?}"
+        );
         assert!(crowd.because[3].contains("3.00 requests per session (open)"), "{:?}", crowd.because);
     }
 }

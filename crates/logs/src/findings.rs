@@ -122,13 +122,20 @@ impl Findings {
         let pages_only = pages.map(|pages| {
             let all = pages.all();
             let lines = all.iter().map(|session| u64::from(session.requests)).sum();
-            Pages { lines, sessions: all.len() as u64, requests_per_session: lines as f64 / all.len().max(1) as f64, scv: pages_scv }
+            Pages {
+                lines,
+                sessions: all.len() as u64,
+                requests_per_session: lines as f64 / all.len().max(1) as f64,
+                scv: pages_scv,
+            }
         });
         let other = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
         let recommendation = Recommendation::of(&Evidence {
             requests_per_session: requests_per_session.mean,
             at_timeouts: other.map(|tau| (tau, curve.at(tau).requests_per_session)).to_vec(),
-            pages_only: pages_only.filter(|pages| pages.sessions > 0).map(|pages| (pages.requests_per_session, pages.scv)),
+            pages_only: pages_only
+                .filter(|pages| pages.sessions > 0)
+                .map(|pages| (pages.requests_per_session, pages.scv)),
             scv,
             peak: concurrency.peak,
         });

@@ -20,7 +20,8 @@ fn log_of(workload: &Workload) -> String {
         let ms = launch.intended.0 / 1_000_000;
         let (seconds, ms) = (1_700_000_000 + ms / 1000, ms % 1000);
         let client = format!("10.{}.{}.{}", launch.session >> 16, launch.session >> 8 & 255, launch.session & 255);
-        writeln!(log, "{seconds}.{ms:03} 1 {client} TCP_MISS/200 100 GET http://a/x - DIRECT/1.1.1.1 text/html").unwrap();
+        writeln!(log, "{seconds}.{ms:03} 1 {client} TCP_MISS/200 100 GET http://a/x - DIRECT/1.1.1.1 text/html")
+            .unwrap();
         agenda.completed(launch, launch.intended);
     }
     log

@@ -102,7 +102,12 @@ impl Page<'_> {
         for point in &self.found.sessions_by_timeout {
             let mean = point.requests_per_session;
             let timeout = format!("{} s", point.timeout_s);
-            table.row([timeout, point.sessions.to_string(), format!("{mean:.2}"), rule(mean, self.found.scv).to_owned()]);
+            table.row([
+                timeout,
+                point.sessions.to_string(),
+                format!("{mean:.2}"),
+                rule(mean, self.found.scv).to_owned(),
+            ]);
         }
         write!(f, "\n{table}")
     }
