@@ -45,6 +45,13 @@ struct Reader {
     read: fn(Content, &ReadOptions, &mut Intake) -> Result<(), Error>,
 }
 
+impl Reader {
+    /// Whether `--start-column` and its like speak of it.
+    fn has_columns(&self) -> bool {
+        matches!(self.name, "csv" | "tsv")
+    }
+}
+
 static READERS: [&Reader; 23] = [
     &gatling_binary::READER,
     &jtl_xml::READER,
@@ -160,20 +167,27 @@ pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Resul
     if head.trim_ascii().is_empty() {
         return Err(Error::content(name, "is empty"));
     }
-    let format = options.format.map_or_else(|| sniff(name, &Head { bytes: &head }), |format| Ok(format.0))?;
+    let format = options.format.map_or_else(|| sniff(name, &Head { bytes: &head }, options), |format| Ok(format.0))?;
+    if options.start_column.is_some() && !format.has_columns() {
+        return Err(Error::content(name, format!("is read as {}, which needs no --start-column", format.name)));
+    }
+    if options.stamps.is_some() && !format.name.starts_with("jtl") {
+        return Err(Error::content(name, format!("is read as {}: --stamps is for JMeter's files", format.name)));
+    }
     let mut intake = Intake::new(name, format.name);
     (format.read)(&mut Cursor::new(head).chain(content), options, &mut intake)?;
     intake.finish()
 }
 
-fn sniff(name: &str, head: &Head) -> Result<&'static Reader, Error> {
+fn sniff(name: &str, head: &Head, options: &ReadOptions) -> Result<&'static Reader, Error> {
     if head.bytes.starts_with(b"\xff\xfe") || head.bytes.starts_with(b"\xfe\xff") {
         return Err(Error::content(name, "is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"));
     }
     READERS
         .iter()
         .copied()
-        .find(|reader| (reader.sniff)(head))
+        // Who names a column speaks of a table, whatever tool it may look like.
+        .find(|reader| (options.start_column.is_none() || reader.has_columns()) && (reader.sniff)(head))
         .ok_or_else(|| Error::content(name, refused::why(head).map_or_else(unknown, str::to_owned)))
 }
 

@@ -67,12 +67,16 @@ pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
     let parts: Vec<Verdict> = runs.iter().map(|run| of_run(recording, run, ask)).collect();
     let all = |judgement| parts.iter().all(|part| part.judgement == judgement);
     let any = |judgement| parts.iter().any(|part| part.judgement == judgement);
-    let because = format!("{} runs were appended to one file; each is judged by itself", parts.len());
+    let because = format!("the file holds {} runs, each judged by itself", parts.len());
     let mut verdict = of_run(recording, &whole, ask);
     verdict.warnings = warnings::of_source(recording);
     verdict.warnings.push(Warning {
-        doubt: format!("the file holds {} runs, parted by long silences or a clock that jumps back", parts.len()),
-        remedy: "read the verdicts run by run (`runs`), and keep every run in a file of its own".into(),
+        doubt: format!(
+            "{} runs are told apart by long silences or a clock that jumps back; if it was one run, its generator stood still, \
+             and no verdict on its parts says so",
+            parts.len()
+        ),
+        remedy: "keep every run in a file of its own; of a run that stood still believe nothing".into(),
     });
     for finding in &mut verdict.tests {
         finding.judgement = Judgement::NotChecked;
@@ -105,7 +109,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let look = pattern::look(&stream, &poisson, &ask.meant);
 
     let total_rate = tables.launches.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
-    let queue = queue::queue(scope, &ask.meant, total_rate, tables.responses.last().map(|total| total.mean_ms));
+    let queue = queue::queue(scope, total_rate, tables.responses.last().map(|total| total.mean_ms));
     let lateness = lateness::lateness(scope);
     let meant_cov = judge::meant_cov(scope, &ask.meant);
     let intent = judge::against_intent(ask, &stream, &queue, lateness.as_ref(), meant_cov);
@@ -120,8 +124,9 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
 
     let mut warnings = warnings::of_source(recording);
-    warnings.extend(warnings::of_launches(ask, &stream, &look));
+    warnings.extend(warnings::of_launches(ask, &stream, &look, recording.sessions_known));
     warnings.extend(warnings::of_queue(ask, &queue));
+    warnings.extend(warnings::of_length(ask, &queue, &ladder));
     warnings.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late)));
 
     let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);

@@ -4,7 +4,7 @@ use offered_stats::bunches::{self, Bunches};
 
 use crate::meant::Meant;
 use crate::poisson::name;
-use crate::stream::Stream;
+use crate::stream::{FEWEST_GAPS, Stream};
 use crate::verdict::{Finding, Judgement, Pattern};
 use crate::windows;
 
@@ -24,9 +24,7 @@ pub(crate) struct Look {
 pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look {
     let plain = |pattern, because: String| Look { pattern, bunches: None, because };
     if !stream.is_long_enough() {
-        let (n, ticks) = (stream.gaps.len(), stream.length() as f64 / stream.tick.max(1.0));
-        let why = format!("{n} gaps over {ticks:.0} ticks of the clock are too few to name a pattern");
-        return plain(Pattern::TooFew, why);
+        return plain(Pattern::TooFew, too_few(stream));
     }
     let fails = |name: &str| findings.iter().find(|f| f.name == name && f.judgement == Judgement::Fails);
     let cov = stream.corrected_cov.unwrap_or(0.0);
@@ -47,15 +45,15 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
         return Look { pattern: Pattern::Bunched, bunches: Some(found), because };
     }
     // The gaps speak first, then the counts, then the rest.
-    for name in [name::COV, name::GAMMA] {
-        if let Some(cov) = fails(name).and_then(|finding| finding.estimate) {
-            let (pattern, word) =
-                if cov < 1.0 { (Pattern::TooEven, "even") } else { (Pattern::OverDispersed, "uneven") };
-            return plain(
-                pattern,
-                format!("the gaps are too {word} for a Poisson process (CoV {cov:.2} by the {name})"),
-            );
-        }
+    if let Some(cov) = fails(name::COV).and_then(|finding| finding.estimate) {
+        let (pattern, word) = if cov < 1.0 { (Pattern::TooEven, "even") } else { (Pattern::OverDispersed, "uneven") };
+        return plain(pattern, format!("the gaps are too {word} for a Poisson process (CoV {cov:.2})"));
+    }
+    if let Some(fit) = fails(name::GAMMA).and_then(|finding| finding.estimate) {
+        let (pattern, word) = if fit < 1.0 { (Pattern::TooEven, "few") } else { (Pattern::OverDispersed, "many") };
+        let because =
+            format!("too {word} short gaps for a Poisson process (CoV {cov:.2}; their shape is that of CoV {fit:.2})");
+        return plain(pattern, because);
     }
     if let Some(trend) = fails(name::TREND).and_then(|finding| finding.estimate) {
         let way = if trend > 0.0 { "rises" } else { "falls" };
@@ -65,8 +63,8 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     if let Some(idc) = fails(windows::NAME).and_then(|finding| finding.estimate) {
         return if idc < 1.0 {
             let because = format!(
-                "gap by gap the launches pass for Poisson (CoV {cov:.2}), but their counts vary only {idc:.2} times as \
-                 much as Poisson counts: a closed or paced generator"
+                "gap by gap the launches pass for Poisson (CoV {cov:.2}), but counts over longer times vary only {idc:.2} \
+                 times as much as Poisson counts: a closed or paced generator"
             );
             plain(Pattern::TooEven, because)
         } else {
@@ -90,7 +88,23 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     }
     // What is left is the shape of the gaps' law.
     let pattern = if cov < 1.0 { Pattern::TooEven } else { Pattern::OverDispersed };
-    plain(pattern, format!("the gaps have a CoV of {cov:.2} but another law than the exponential"))
+    plain(pattern, format!("the CoV of the gaps is {cov:.2}, but they are not exponential"))
+}
+
+/// Why no pattern can be told.
+fn too_few(stream: &Stream) -> String {
+    match stream.instants.len() {
+        0 => "no launch lies in the window".to_owned(),
+        1 => "one launch has no gaps".to_owned(),
+        n if n <= FEWEST_GAPS => format!("{n} launches are too few to tell a pattern"),
+        n => {
+            let ticks = (stream.length() as f64 / stream.tick.max(1.0)).max(1.0);
+            format!(
+                "{n} launches in {ticks:.0} ticks of a clock of {}: too coarse to tell a pattern",
+                span(stream.tick)
+            )
+        }
+    }
 }
 
 /// A length of time in ns, for people: two digits and a unit.

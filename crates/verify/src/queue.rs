@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::meant::Meant;
 use crate::scope::Scope;
 use crate::verdict::Queue;
 
@@ -24,9 +23,9 @@ struct Session {
 /// Z is the mean time a session spent between the end of an answer and its next launch:
 /// (last launch - first launch - time waited for all answers but the last) / (launches - 1), all sessions together. It exists
 /// only where sessions launch one request after another.
-pub(crate) fn queue(scope: Scope, meant: &Meant, rate_per_s: Option<f64>, response_ms: Option<f64>) -> Queue {
+pub(crate) fn queue(scope: Scope, rate_per_s: Option<f64>, response_ms: Option<f64>) -> Queue {
     let concurrency = rate_per_s.zip(response_ms).map(|(rate, response)| rate * response / 1e3);
-    let sessions = sessions(scope, meant);
+    let sessions = sessions(scope);
     let think_ms = sessions.as_ref().and_then(think_ms);
     let rtt_ms = response_ms.zip(think_ms).map(|(response, think)| response + think);
     Queue {
@@ -42,9 +41,8 @@ pub(crate) fn queue(scope: Scope, meant: &Meant, rate_per_s: Option<f64>, respon
 }
 
 /// The sessions of the scope, where there are users to speak of: known, few enough, and not each a single arrival.
-fn sessions(scope: Scope, meant: &Meant) -> Option<HashMap<u64, Session>> {
-    let open = matches!(meant, Meant::Poisson | Meant::FixedCount | Meant::Constant | Meant::Renewal { .. });
-    if !scope.recording.sessions_known || (open && scope.recording.format == "run") {
+fn sessions(scope: Scope) -> Option<HashMap<u64, Session>> {
+    if !scope.recording.sessions_known {
         return None;
     }
     let mut sessions: HashMap<u64, Session> = HashMap::new();
@@ -67,7 +65,7 @@ fn sessions(scope: Scope, meant: &Meant) -> Option<HashMap<u64, Session>> {
             return None;
         }
     }
-    Some(sessions)
+    sessions.values().any(|session| session.launches > 1).then_some(sessions)
 }
 
 fn think_ms(sessions: &HashMap<u64, Session>) -> Option<f64> {

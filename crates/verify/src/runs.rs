@@ -33,7 +33,12 @@ impl Run {
 }
 
 /// The runs of `recording` in the order of the file; none when nothing was sent.
+///
+/// Where the intended instants are known nobody appended anything: a silence there is a generator that stood still.
 pub(crate) fn split(recording: &Recording) -> Vec<Run> {
+    if recording.intent_known {
+        return Run::whole(recording).into_iter().collect();
+    }
     by_jumps(recording).into_iter().flat_map(|rows| by_silence(&recording.events, rows)).collect()
 }
 

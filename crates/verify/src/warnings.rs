@@ -1,6 +1,7 @@
 //! Warnings: what to doubt about this recording, and what to do about it, in the terms of Brady and Gunther's principles.
 
 use offered_model::Recording;
+use offered_stats::dispersion::Dispersion;
 
 use crate::ask::Ask;
 use crate::judge::is_poisson;
@@ -8,9 +9,12 @@ use crate::meant::Meant;
 use crate::pattern::{Look, span};
 use crate::stream::{FEWEST_GAPS, Stream};
 use crate::verdict::{Lateness, Pattern, Queue, Warning};
+use crate::windows;
 
 /// R / (R + Z) above this: the users spend so much of their time waiting that they launch in step with the server.
 const HIGH_RORT: f64 = 0.1;
+/// The counts of users who come back are too even in windows of so many of their cycles.
+const CYCLES: f64 = 3.0;
 /// Ticks coarser than this share of the mean gap hide what happens inside them.
 const COARSE: f64 = 0.2;
 
@@ -36,7 +40,7 @@ pub(crate) fn of_source(recording: &Recording) -> Vec<Warning> {
 }
 
 /// Doubts about the launches.
-pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look) -> Vec<Warning> {
+pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look, sessions_known: bool) -> Vec<Warning> {
     let n = stream.gaps.len();
     let mut all = Vec::new();
     let needed = (1.96 / ask.tolerance).powi(2).ceil();
@@ -44,7 +48,8 @@ pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look) -> Vec<Warnin
         all.push(warning(
             look.because.clone(),
             format!(
-                "judge a run of more than {FEWEST_GAPS} launches and ticks; {needed} tell a CoV to {:.2}",
+                "it takes {} launches, over as many ticks, to tell a pattern; {needed} tell the CoV to {:.2}",
+                FEWEST_GAPS + 1,
                 ask.tolerance
             ),
         ));
@@ -62,6 +67,12 @@ pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look) -> Vec<Warnin
                 span(stream.mean_gap())
             ),
             "have the tool write finer stamps",
+        ));
+    }
+    if ask.by_threads && !sessions_known {
+        all.push(warning(
+            "the file does not say which thread launched what, so there is no CoV against the number of threads",
+            "have the tool write the thread (JMeter: threadName)",
         ));
     }
     if is_poisson(&ask.meant) {
@@ -122,6 +133,22 @@ pub(crate) fn of_queue(ask: &Ask, queue: &Queue) -> Vec<Warning> {
         ));
     }
     all
+}
+
+/// Doubts about a run too short to show that its users come back: their evenness is in windows of several cycles.
+pub(crate) fn of_length(ask: &Ask, queue: &Queue, ladder: &[Dispersion]) -> Option<Warning> {
+    let (rtt, longest) = (queue.rtt_ms? * 1e6, ladder.last()?.window as f64);
+    (longest < CYCLES * rtt && matches!(ask.meant, Meant::Poisson | Meant::FixedCount)).then(|| {
+        warning(
+            format!(
+                "the users come back every {} and the run is long enough only for windows of {}: that they are always the \
+                 same, and so too even, would hardly show",
+                span(rtt),
+                span(longest)
+            ),
+            format!("run for at least {}", span(windows::FEWEST as f64 * CYCLES * rtt)),
+        )
+    })
 }
 
 /// Doubts about the generator's punctuality.

@@ -10,8 +10,10 @@ use crate::verdict::Finding;
 pub(crate) const NAME: &str = "dispersion of counts";
 /// What this finding has of the level; the other shares are in poisson.rs.
 const SHARE: f64 = 0.12;
-/// A rung needs so many windows, and in each so many launches on average.
-const LEAST: (u64, f64) = (20, 0.25);
+/// A rung needs so many windows.
+pub(crate) const FEWEST: u64 = 20;
+/// And in each so many launches on average.
+const LEAST: f64 = 0.25;
 
 /// The dispersion at every rung (1, 2, 5 times a power of ten) that the stream fills.
 pub(crate) fn ladder(stream: &Stream) -> Vec<Dispersion> {
@@ -24,8 +26,8 @@ pub(crate) fn ladder(stream: &Stream) -> Vec<Dispersion> {
     let decades = (6..15).map(|power| 10u64.pow(power));
     decades
         .flat_map(|decade| [decade, 2 * decade, 5 * decade])
-        .skip_while(|&window| window < tick || (window as f64) < LEAST.1 * stream.mean_gap())
-        .take_while(|&window| window <= length / LEAST.0)
+        .skip_while(|&window| window < tick || (window as f64) < LEAST * stream.mean_gap())
+        .take_while(|&window| window <= length / FEWEST)
         .filter_map(|window| dispersion(&counts(&stream.instants, from, from + length, window), window))
         .collect()
 }

@@ -18,7 +18,10 @@ impl Display for Page<'_> {
         writeln!(f, "{}: {}", v.source.path, headline(v))?;
         source(f, v)?;
         for warning in &v.warnings {
-            wrapped(f, "doubt:  ", &warning.doubt)?;
+            // What the first line says is not said again.
+            if warning.doubt != v.because {
+                wrapped(f, "doubt:  ", &warning.doubt)?;
+            }
             wrapped(f, "remedy: ", &warning.remedy)?;
         }
         // Milliseconds of a coarse clock are whole; of a fine one three digits are shown.

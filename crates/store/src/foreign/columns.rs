@@ -9,20 +9,26 @@ use offered_model::{Event, Nanos, Outcome};
 use super::instants::instant;
 use super::intake::Intake;
 use super::rows::Rows;
-use super::{Content, Reader, refused};
+use super::{Content, Head, Reader, refused};
 use crate::door::ReadOptions;
 use crate::error::Error;
 
 pub(super) static CSV: Reader = Reader {
     name: "csv",
-    sniff: |head| head.cells(b',').len() > 1 && refused::why(head).is_none(),
+    sniff: |head| is_table(head, b','),
     read: |content, options, intake| read(content, b',', options, intake),
 };
 pub(super) static TSV: Reader = Reader {
     name: "tsv",
-    sniff: |head| head.cells(b'\t').len() > 1 && refused::why(head).is_none(),
+    sniff: |head| is_table(head, b'\t'),
     read: |content, options, intake| read(content, b'\t', options, intake),
 };
+
+/// Whether it has columns of text, and is no summary that is refused with a better reason.
+fn is_table(head: &Head, delimiter: u8) -> bool {
+    let is_text = !head.line().iter().any(|&byte| byte.is_ascii_control() && byte != b'\t');
+    is_text && head.cells(delimiter).len() > 1 && refused::why(head).is_none()
+}
 
 fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let peek = content.fill_buf().map_err(Error::io("read", intake.name().as_ref()))?;

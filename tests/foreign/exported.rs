@@ -1,0 +1,89 @@
+//! What `offered export` wrote verifies to the same numbers as the run it wrote.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{offered, printed, total, verdict};
+
+const HEAD: &str = "seed = 7\nduration = \"30s\"\nskip_first = \"2s\"\n[target]\nurl = \"http://127.0.0.1:1\"\n\
+    [[request]]\nname = \"home\"\nget = \"/\"\n[[request]]\nname = 'a, \"b\"'\nget = \"/x\"\n[arrivals]\n";
+const KINDS: [(&str, &str); 3] = [
+    ("open", "open = { rate = \"60/s\", process = \"poisson\" }\n"),
+    ("closed", "closed = { users = 40, think = { uniform = [\"0s\", \"2s\"] } }\n"),
+    ("partly-open", "partly_open = { rate = \"10/s\", stay = 0.8, think = { exponential = \"1s\" } }\n"),
+];
+
+/// A run of every system model, with exponential responses, and its workload.
+fn runs() -> (tempfile::TempDir, Vec<(String, String)>) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |(name, arrivals): &(&str, &str)| {
+        let workload = folder.path().join(format!("{name}.toml")).to_str().unwrap().to_owned();
+        let out = folder.path().join(name).to_str().unwrap().to_owned();
+        fs::write(&workload, format!("{HEAD}{arrivals}")).unwrap();
+        printed(offered(&["run", &workload, "--dry-run", "exponential:20ms", "--out", &out]));
+        (out, workload)
+    };
+    let runs = KINDS.iter().map(run).collect();
+    (folder, runs)
+}
+
+fn export(run: &str, to: &str) -> String {
+    let file = format!("{run}.{to}");
+    printed(offered(&["export", run, "--to", to, "-o", &file]));
+    file
+}
+
+#[test]
+fn a_jtl_verifies_to_the_same_document_as_the_run() {
+    let (_folder, runs) = runs();
+    for (run, workload) in runs {
+        let mut ours = verdict(&run, &["--by-threads"]);
+        let mut theirs = verdict(&export(&run, "jtl"), &["--by-threads", "--workload", &workload]);
+        assert!(total(&ours, "launches")["n"].as_u64().unwrap() > 1000, "{run}");
+        for document in [&mut ours, &mut theirs] {
+            let source = document["source"].as_object_mut().unwrap();
+            let known: Vec<Value> = ["path", "format"].map(|key| source.remove(key).unwrap()).into();
+            // Only a JTL has stamps whose meaning had to be found out.
+            assert_eq!(source.remove("stamps").unwrap().is_null(), known[1] == "run", "{known:?}");
+        }
+        assert_eq!(ours, theirs, "{run}");
+    }
+}
+
+#[test]
+fn csv_and_vegeta_verify_to_the_same_tables() {
+    let (_folder, runs) = runs();
+    let columns = ["--start-column", "sent_ns", "--end-column", "done_ns", "--label-column", "label", "--unit", "1ns"];
+    for (run, _) in runs {
+        let window = ["--skip-first", "2s"];
+        let ours = verdict(&run, &window);
+        let csv = verdict(&export(&run, "csv"), &[&window[..], &columns[..]].concat());
+        let vegeta = verdict(&export(&run, "vegeta"), &window);
+        assert_eq!(ours["launches"], csv["launches"], "{run}");
+        assert_eq!(total(&ours, "launches"), total(&vegeta, "launches"), "{run}");
+        for key in ["n", "mean_ms", "sdev_ms", "p99.9_ms", "max_ms"] {
+            assert_eq!(total(&ours, "responses")[key], total(&csv, "responses")[key], "{run} {key}");
+            assert_eq!(total(&ours, "responses")[key], total(&vegeta, "responses")[key], "{run} {key}");
+        }
+    }
+}
+
+#[test]
+fn both_lists_of_gaps_are_the_gaps_of_the_table() {
+    let (folder, runs) = runs();
+    let gaps = |file: &Path| -> Vec<f64> {
+        fs::read_to_string(file).unwrap().lines().map(|line| line.parse().unwrap()).collect()
+    };
+    for (run, _) in runs {
+        let written = folder.path().join("gaps.txt");
+        let verdict = verdict(&run, &["--skip-first", "0s", "--gaps", written.to_str().unwrap()]);
+        let (written, exported) = (gaps(&written), gaps(Path::new(&export(&run, "gaps"))));
+        assert_eq!(written, exported, "{run}");
+        let (n, mean) = (written.len() as f64, written.iter().sum::<f64>() / written.len() as f64);
+        let variance = written.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let cov = total(&verdict, "launches")["cov"].as_f64().unwrap();
+        assert!((variance.sqrt() / mean - cov).abs() < 1e-9, "{run}: {cov}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Real files through the whole program, against what ../shared/data/README.md knows of them.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{offered, printed, total, verdict};
+
+/// The path of a real file, if it is there.
+fn real(name: &str) -> Option<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
+    if !path.is_file() {
+        eprintln!("skipped: {} is not here", path.display());
+        return None;
+    }
+    Some(path.to_str().unwrap().to_owned())
+}
+
+#[track_caller]
+fn near(value: &Value, expected: f64, tolerance: f64) {
+    let value = value.as_f64().unwrap();
+    assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
+}
+
+/// Every line must be among those printed, runs of blanks being one.
+#[track_caller]
+fn says(printed: &str, lines: &[&str]) {
+    let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed: Vec<String> = printed.lines().map(squeezed).collect();
+    for line in lines {
+        assert!(printed.iter().any(|found| found == line), "`{line}` is not in\n{}", printed.join("\n"));
+    }
+}
+
+#[test]
+fn figures_13_and_15_of_brady_and_gunther_in_every_digit() {
+    let Some(file) = real("jmeter_1830_AggRpt.csv") else { return };
+    let page = printed(offered(&["verify", &file, "--skip-first", "120s", "--take", "1200s", "--by-threads"]));
+    let (gaps, rest) = page.split_once("Responses (ms)").unwrap();
+    // label n /s median mean sdev CoV p90 p95 p99 min max
+    says(
+        gaps,
+        &[
+            "010_Home 10026 8.36 82 119.68 119.18 1.00 278 358 555 0 1201",
+            "012_Home_jpg 10205 8.51 81 117.57 116.97 0.99 270 352 527 0 1145",
+            "020_Dept 4975 4.15 172 241.15 232.47 0.96 555 710 1038 0 2285",
+            "022_Dept_jpg 5068 4.22 166 236.76 235.35 0.99 546 712 1080 0 2143",
+            "030_Demographics 5220 4.36 161 229.59 229.04 1.00 519 662 1071 0 2208",
+            "040_Statistics 2573 2.15 332 465.92 458.19 0.98 1062 1419 2054 0 3660",
+            "Total 38072 31.73 22 31.52 31.59 1.00 73 94 143 0 435",
+        ],
+    );
+    says(rest, &["Total 38073 31.73 10 52.74 155.39 2.95 25 607 633 3196 0.00 1910.16"]);
+    let threads = rest.split_once("Gaps against the number of threads").unwrap().1;
+    let cov = |threads: &str, line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words.len() == 6 && words[0] == threads).then(|| words[5].to_owned())
+    };
+    for (n, expected) in [("1", "0.56"), ("2", "0.73"), ("3", "0.80"), ("50", "0.99"), ("200", "1.00")] {
+        assert_eq!(threads.lines().find_map(|line| cov(n, line)).as_deref(), Some(expected), "{n} threads");
+    }
+    let verdict = verdict(&file, &["--skip-first", "120s", "--take", "1200s"]);
+    near(&total(&verdict, "launches")["cov"], 1.002, 5e-4);
+    near(&verdict["queue"]["users"], 200.0, 1.0);
+    // Gap by gap it is Poisson; it is a closed system all the same, and its counts show it.
+    assert_eq!((&verdict["pattern"], &verdict["judgement"]), (&"too-even".into(), &"fails".into()));
+    assert!(verdict["because"].as_str().unwrap().contains("closed"), "{}", verdict["because"]);
+}
+
+#[test]
+fn the_whole_of_that_file_is_not_steady() {
+    let Some(file) = real("jmeter_1830_AggRpt.csv") else { return };
+    let verdict = verdict(&file, &[]);
+    near(&total(&verdict, "launches")["cov"], 1.19, 5e-3);
+    assert_eq!(verdict["pattern"], "over-dispersed");
+}
+
+#[test]
+fn apache_s_log_has_end_stamps() {
+    let Some(file) = real("apache_sample_log1.jtl") else { return };
+    let end = verdict(&file, &[]);
+    near(&total(&end, "launches")["cov"], 0.90, 5e-3);
+    assert_eq!(end["source"]["rows"], 10_000);
+    let stamps = end["source"]["stamps"].as_str().unwrap();
+    assert!(stamps.starts_with("end") && stamps.contains("4671 overlap if stamps are starts, 0 if"), "{stamps}");
+    near(&total(&verdict(&file, &["--stamps", "start"]), "launches")["cov"], 0.87, 5e-3);
+}
+
+#[test]
+fn gatling_in_text_and_binary() {
+    let Some(nuxeo) = real("nuxeo_simulation-v3.10.log.gz") else { return };
+    let nuxeo = verdict(&nuxeo, &[]);
+    near(&total(&nuxeo, "launches")["cov"], 0.997, 5e-4);
+    near(&total(&nuxeo, "launches")["rate_per_s"], 88.3, 0.1);
+    assert_eq!(total(&nuxeo, "responses")["n"], 16_029);
+    near(&nuxeo["window"]["to_s"], 181.6, 0.1);
+    let together = verdict(&real("taurus_gatling-351-000.simulation.log").unwrap(), &[]);
+    near(&total(&together, "launches")["cov"], 2.86, 5e-3);
+    assert_eq!((&together["source"]["rows"], &together["pattern"]), (&220.into(), &"bunched".into()));
+    let binary = verdict(&real("taurus_gatling-6-314.simulation.log").unwrap(), &[]);
+    assert_eq!((&binary["source"]["format"], &binary["pattern"]), (&"gatling-binary".into(), &"too-few".into()));
+}
+
+#[test]
+fn the_samples_of_other_tools() {
+    let Some(hey) = real("samples/hey_c10_q10_5s.csv") else { return };
+    let hey = verdict(&hey, &[]);
+    near(&total(&hey, "launches")["cov"], 2.99, 5e-3);
+    assert_eq!(hey["because"], "launches come in bunches of 10, every 100 ms");
+    let pgbench = verdict(&real("samples/pgbench_rate50.log").unwrap(), &[]);
+    near(&total(&pgbench, "launches")["cov"], 0.945, 5e-4);
+    near(&pgbench["meant"]["cov"], 0.935, 5e-4);
+    assert_eq!(pgbench["source"]["rows"], 162);
+    for (name, format) in [
+        ("ab.tsv", "ab-g"),
+        ("fortio_access.jsonl", "fortio"),
+        ("h2load.tsv", "h2load"),
+        ("k6_points.json", "k6-json"),
+        ("k6_unix_nano.csv", "k6-csv"),
+        ("vegeta.csv", "vegeta-csv"),
+        ("vegeta.json", "vegeta-json"),
+    ] {
+        let verdict = verdict(&real(&format!("samples/{name}")).unwrap(), &[]);
+        assert_eq!((&verdict["source"]["format"], &verdict["source"]["unreadable"]), (&format.into(), &0.into()));
+    }
+    for (name, remedy) in [("fortio.json", "-access-log-file"), ("k6_unix_seconds.csv", "K6_CSV_TIME_FORMAT=unix_nano")]
+    {
+        let output = offered(&["verify", &real(&format!("samples/{name}")).unwrap()]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && error.contains(remedy) && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[test]
+fn nasa_s_web_log() {
+    let Some(file) = real("nasa_1995-08-01.log.gz") else { return };
+    let verdict = verdict(&file, &[]);
+    let (rows, unreadable) = (&verdict["source"]["rows"], &verdict["source"]["unreadable"]);
+    assert_eq!(rows.as_u64().unwrap() + unreadable.as_u64().unwrap(), 30_969);
+    assert_eq!(verdict["source"]["format"], "access-log");
+}

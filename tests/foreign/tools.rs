@@ -1,0 +1,92 @@
+//! Load testers that were not written here, run against `offered serve`, and judged by what they wrote.
+//!
+//! `sh tests/foreign/tools/fetch DIR` builds them with Go; they are looked for on the path. JMeter's run is in
+//! crates/cli/tests/plan_jmeter.rs, beside the plan it runs.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::program::{Server, offered, printed, total, verdict};
+
+/// The tool, if it is on the path.
+fn tool(name: &str) -> Option<Command> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    if found.is_none() {
+        eprintln!("skipped: {name} is not on the path; build it with: sh tests/foreign/tools/fetch DIR");
+    }
+    found.map(Command::new)
+}
+
+#[test]
+fn hey_launches_its_workers_together() {
+    let Some(mut hey) = tool("hey") else { return };
+    let server = Server::start();
+    // Ten workers of ten requests a second each: asked for a hundred a second, it makes ten bunches of ten.
+    hey.args(["-c", "10", "-q", "10", "-z", "5s", "-o", "csv", &server.url]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hey.csv");
+    let csv = printed(hey);
+    fs::write(&file, &csv).unwrap();
+    let verdict = verdict(file.to_str().unwrap(), &[]);
+    assert_eq!((&verdict["source"]["format"], &verdict["source"]["unreadable"]), (&"hey-csv".into(), &0.into()));
+    assert_eq!(verdict["source"]["rows"], csv.lines().count() - 1, "every row is a launch");
+    assert_eq!((&verdict["pattern"], &verdict["judgement"]), (&"bunched".into(), &"fails".into()), "{verdict:#}");
+    let because = verdict["because"].as_str().unwrap();
+    let size: u32 = because.split_whitespace().find_map(|word| word.trim_matches(',').parse().ok()).expect("a size");
+    assert!(because.contains("in bunches of") && (8..=10).contains(&size), "{because}");
+    let strict = offered(&["verify", file.to_str().unwrap(), "--strict"]).output().unwrap();
+    assert_eq!(strict.status.code(), Some(3));
+}
+
+#[test]
+fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() {
+    let Some(mut attack) = tool("vegeta") else { return };
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(place("targets"), format!("GET {}\n", server.url)).unwrap();
+    let (targets, results) = (format!("-targets={}", place("targets")), format!("-output={}", place("results")));
+    attack.args(["attack", "-rate=25", "-duration=4s", &targets, &results]);
+    printed(attack);
+    let of = |format: &str| {
+        let (encoded, to) = (place(&format!("vegeta.{format}")), format!("--to={format}"));
+        let output = format!("--output={encoded}");
+        printed({
+            let mut encode = tool("vegeta").unwrap();
+            encode.args(["encode", &to, &output, &place("results")]);
+            encode
+        });
+        verdict(&encoded, &["--meant", "constant", "--rate", "25/s"])
+    };
+    let (json, csv) = (of("json"), of("csv"));
+    assert_eq!((&json["source"]["format"], &csv["source"]["format"]), (&"vegeta-json".into(), &"vegeta-csv".into()));
+    assert_eq!((&json["source"]["rows"], &json["pattern"]), (&100.into(), &"clockwork".into()), "{json:#}");
+    for table in ["launches", "responses", "sizes", "tests"] {
+        assert_eq!(json[table], csv[table], "{table}");
+    }
+    // And it is no Poisson stream.
+    assert_eq!(verdict(&place("vegeta.csv"), &[])["judgement"], "fails");
+}
+
+#[test]
+fn vegeta_reads_what_we_export_for_it() {
+    let Some(mut report) = tool("vegeta") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run").to_str().unwrap().to_owned();
+    let dry = ["run", "http://127.0.0.1:1/", "--open", "100/s", "--seed", "3", "--dry-run", "--out", &run];
+    printed(offered(&dry));
+    let exported = format!("{run}.json");
+    printed(offered(&["export", &run, "--to", "vegeta", "-o", &exported]));
+    let ours = verdict(&run, &[]);
+    report.args(["report", "-type=json", &exported]).stderr(Stdio::inherit());
+    let theirs: serde_json::Value = serde_json::from_str(&printed(report)).unwrap();
+    let responses = total(&ours, "responses");
+    assert_eq!(theirs["requests"], responses["n"]);
+    // Their rate is the number of launches over the time from the first to the last, ours the number of gaps.
+    let (n, rate) = (responses["n"].as_f64().unwrap(), theirs["rate"].as_f64().unwrap());
+    let gaps = ours["queue"]["rate_per_s"].as_f64().unwrap();
+    assert!((rate / gaps - n / (n - 1.0)).abs() < 1e-6, "{rate} and {gaps}");
+    let mean_ms = theirs["latencies"]["mean"].as_f64().unwrap() / 1e6;
+    assert!((mean_ms - responses["mean_ms"].as_f64().unwrap()).abs() < 1e-3, "{mean_ms}");
+}
