@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::program::{offered, printed, total, verdict};
 
 const HEAD: &str = "seed = 7\nduration = \"30s\"\nskip_first = \"2s\"\n[target]\nurl = \"http://127.0.0.1:1\"\n\
@@ -44,9 +42,7 @@ fn a_jtl_verifies_to_the_same_document_as_the_run() {
         assert!(total(&ours, "launches")["n"].as_u64().unwrap() > 1000, "{run}");
         for document in [&mut ours, &mut theirs] {
             let source = document["source"].as_object_mut().unwrap();
-            let known: Vec<Value> = ["path", "format"].map(|key| source.remove(key).unwrap()).into();
-            // Only a JTL has stamps whose meaning had to be found out.
-            assert_eq!(source.remove("stamps").unwrap().is_null(), known[1] == "run", "{known:?}");
+            assert!(source.remove("path").is_some() && source.remove("format").is_some());
         }
         assert_eq!(ours, theirs, "{run}");
     }

@@ -17,8 +17,9 @@ impl Display for Page<'_> {
         let v = self.0;
         writeln!(f, "{}: {}", v.source.path, headline(v))?;
         source(f, v)?;
-        for warning in &v.warnings {
-            // What the first line says is not said again.
+        // The remedy of what the first line says comes first, without saying it again.
+        let (told, untold): (Vec<_>, Vec<_>) = v.warnings.iter().partition(|warning| warning.doubt == v.because);
+        for warning in told.into_iter().chain(untold) {
             if warning.doubt != v.because {
                 wrapped(f, "doubt:  ", &warning.doubt)?;
             }
@@ -46,9 +47,7 @@ impl Display for Page<'_> {
 fn headline(v: &Verdict) -> String {
     match v.judgement {
         Judgement::Holds => format!("{} holds - {}", v.meant.arrivals, v.because),
-        Judgement::Fails => {
-            format!("{} FAILS, the launches are {} - {}", v.meant.arrivals, v.pattern.name(), v.because)
-        }
+        Judgement::Fails => format!("{} FAILS ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),
         Judgement::NotChecked => format!("{} not checked ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),
     }
 }
