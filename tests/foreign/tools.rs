@@ -1,7 +1,7 @@
 //! Load testers that were not written here, run against `offered serve`, and judged by what they wrote.
 //!
 //! `sh tests/foreign/tools/fetch DIR` builds them with Go; they are looked for on the path. JMeter's run is in
-//! crates/cli/tests/plan_jmeter.rs, beside the plan it runs.
+//! `crates/cli/tests/plan_jmeter.rs`, beside the plan it runs.
 
 use std::fs;
 use std::process::{Command, Stdio};

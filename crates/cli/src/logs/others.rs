@@ -28,6 +28,7 @@ pub(crate) struct Others {
 
 /// One model's mean response under two policies, in seconds.
 #[derive(Debug, Serialize)]
+#[allow(clippy::struct_field_names)] // the key of the JSON
 struct Model {
     model: &'static str,
     fcfs: Response,
