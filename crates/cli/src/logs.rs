@@ -81,7 +81,7 @@ pub(crate) struct Args {
     /// The methods that the trace keeps
     #[arg(long, value_delimiter = ',', default_value = "GET,HEAD")]
     methods: Vec<String>,
-    /// The load at which the three system models are simulated side by side, between 0 and 1
+    /// The load at which the three system models are compared
     #[arg(long, default_value_t = 0.7, value_parser = load)]
     load: f64,
     /// Follow at most so many clients

@@ -30,7 +30,8 @@ pub(crate) struct Others {
 #[derive(Debug, Serialize)]
 #[allow(clippy::struct_field_names)] // the key of the JSON
 struct Model {
-    model: &'static str,
+    #[serde(rename = "model")]
+    name: &'static str,
     fcfs: Response,
     ps: Response,
 }
@@ -78,10 +79,10 @@ impl Others {
             Ok::<_, Wrong>(Response { mean_s: response.value, half_width_s: response.half_width(), ratio: 0.0 })
         };
         let both = |(model, arrivals): &(&'static str, String)| {
-            Ok::<_, Wrong>(Model { model, fcfs: one(arrivals, "fcfs")?, ps: one(arrivals, "ps")? })
+            Ok::<_, Wrong>(Model { name: model, fcfs: one(arrivals, "fcfs")?, ps: one(arrivals, "ps")? })
         };
         let mut models = arrivals.iter().map(both).collect::<Result<Vec<_>, _>>()?;
-        let recommended = models.iter().find(|model| model.model == found.recommendation.model);
+        let recommended = models.iter().find(|model| model.name == found.recommendation.model);
         if let Some((fcfs, ps)) = recommended.map(|model| (model.fcfs.mean_s, model.ps.mean_s)) {
             for model in &mut models {
                 model.fcfs.ratio = model.fcfs.mean_s / fcfs;
@@ -105,10 +106,10 @@ fn law(mean: f64, scv: f64) -> Result<Law, Wrong> {
 impl std::fmt::Display for Others {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut table = crate::table::Table::new(["mean response", "fcfs", "of recommended", "ps", "of recommended"]);
-        for Model { model, fcfs, ps } in &self.models {
+        for Model { name, fcfs, ps } in &self.models {
             let cell = |response: &Response| format!("{:.3} ± {:.3} s", response.mean_s, response.half_width_s);
             let part = |response: &Response| format!("{:.2} x", response.ratio);
-            table.row([(*model).to_owned(), cell(fcfs), part(fcfs), cell(ps), part(ps)]);
+            table.row([(*name).to_owned(), cell(fcfs), part(fcfs), cell(ps), part(ps)]);
         }
         writeln!(f, "\nThe same site by the three models, simulated: one server at load {} (--load)", self.load)?;
         writeln!(f, "  service       {}; C2 of {}", self.service, self.scv_of)?;
