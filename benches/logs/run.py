@@ -26,9 +26,11 @@ def log(path, clients, ipv6):
             out.write(f'{who} - - [{stamp}] "GET {what} HTTP/1.1" 200 {rng.randrange(100, 20000)}\n')
 
 
-def measure(command):
+def measure(command, path):
     """User and system seconds together, and the largest resident size in MB."""
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # GoAccess off a terminal reads what it is piped.
+    with open(path) as piped:
+        child = subprocess.Popen(command, stdin=piped, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == 0, f"{command}: {child.returncode}"
@@ -44,11 +46,11 @@ with tempfile.TemporaryDirectory() as folder:
         commands = {
             "offered logs": [offered, "logs", path, "--threads", "1", "--json", "--quiet"],
             "offered logs --labels": [offered, "logs", path, "--threads", "1", "--json", "--quiet", "--labels"],
-            "goaccess": ["goaccess", path, "--log-format=COMMON", "--no-progress", "-o", os.path.join(folder, "a.json")],
+            "goaccess": ["goaccess", "-", "--log-format=COMMON", "--no-progress", "-o", os.path.join(folder, "a.json")],
         }
         for what, command in commands.items():
             try:
-                cpu, memory = min(measure(command) for _ in range(3))
+                cpu, memory = min(measure(command, path) for _ in range(3))
             except FileNotFoundError:
                 print(f"{name}: {what}: not installed")
                 continue
