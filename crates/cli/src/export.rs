@@ -114,7 +114,7 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
     writeln!(
         out,
         "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,Latency,Hostname,\
-         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\""
+         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\""
     )?;
     for (event, sent, done) in sent(recording) {
         let ms = |from: Nanos, to: Nanos| to.since(from).0 / 1_000_000;
@@ -125,7 +125,7 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         let first_byte = event.first_byte.map_or_else(String::new, |at| (origin + at).0.to_string());
         writeln!(
             out,
-            "{},{},{},{code},{},user 1-{},{ok},{},{},{latency},worker-{},{},{},{first_byte},{}",
+            "{},{},{},{code},{},user 1-{},{ok},{},{},{latency},worker-{},{},{},{first_byte},{},{}",
             (origin + sent).0 / 1_000_000,
             ms(sent, done),
             field(label(recording, event)),
@@ -137,6 +137,7 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
             (origin + event.intended).0,
             (origin + sent).0,
             (origin + done).0,
+            event.step,
         )?;
     }
     Ok(())

@@ -67,6 +67,7 @@ fn a_jtl_says_the_same_as_the_run() {
             (event.session, event.label, event.status, event.worker)
         );
         assert_eq!((read.bytes_in, read.bytes_out), (event.bytes_in, event.bytes_out));
+        assert_eq!(read.step, event.step);
         assert_eq!(read.outcome == Outcome::Ok, event.outcome == Outcome::Ok);
         assert_eq!(read.error, event.error);
     }

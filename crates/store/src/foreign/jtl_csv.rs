@@ -45,6 +45,7 @@ struct Exact {
     sent: usize,
     first_byte: usize,
     done: usize,
+    step: usize,
 }
 
 /// The delimiter and columns that a header line names.
@@ -78,6 +79,7 @@ fn exact(at: impl Fn(&str) -> Option<usize>) -> Option<Exact> {
         sent: at("sent_ns")?,
         first_byte: at("first_byte_ns")?,
         done: at("done_ns")?,
+        step: at("step")?,
     })
 }
 
@@ -166,11 +168,12 @@ struct Log {
 impl Exact {
     fn refine(&self, row: &Row, event: &mut Event) -> Result<(), Bad> {
         let ns = |column| whole(row.get(column)).map(Nanos);
-        let missing = "its intended_ns, sent_ns or done_ns is no whole number";
+        let missing = "its intended_ns, sent_ns, done_ns or step is no whole number";
         event.intended = ns(self.intended).ok_or(missing)?;
         event.sent = Some(ns(self.sent).ok_or(missing)?);
         event.first_byte = ns(self.first_byte);
         event.done = Some(ns(self.done).ok_or(missing)?);
+        event.step = whole(row.get(self.step)).and_then(|step| step.try_into().ok()).ok_or(missing)?;
         Ok(())
     }
 }
