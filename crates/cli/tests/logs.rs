@@ -243,7 +243,7 @@ fn what_is_written_is_run_and_simulated() {
             "duration = \"10m\"\n[arrivals]\nreplay = {{ trace = \"day.trace\", speed = 12, {way} }}\n[target]\nurl = \"http://127.0.0.1:8080\"\n[server]\nservice = {{ exponential = \"10ms\" }}\n"
         );
         std::fs::write(folder.path().join("r.toml"), toml).unwrap();
-        for args in [&["run", "r.toml", "--dry-run"][..], &["simulate", "r.toml"]] {
+        for args in [&["run", "r.toml", "--dry-run"][..], &["simulate", "r.toml", "--jobs", "20000"]] {
             let output = offered(folder.path(), args);
             assert!(
                 output.status.code().is_some_and(|code| code == 0 || (code == 3 && args[0] == "run")),

@@ -2,6 +2,8 @@
 //!
 //! In a bunched stream gaps have two sizes with nothing in between: tiny inside a bunch, large between bunches. That valley is
 //! what is looked for; a merely bursty stream (say, gamma gaps with a CoV of 2) has gaps of every size and no valley.
+//! And bunches are short: most of the time nothing is launched. A steady stream with a few long pauses (a ramp, a stall) has a
+//! valley too, but no bunches.
 
 use crate::cov::cov;
 
@@ -18,8 +20,11 @@ pub struct Bunches {
 
 /// A step from one gap to the next larger one (a thousandth of the sample further up) by more than this factor is a valley.
 const VALLEY: f64 = 3.0;
+/// Bunches fill at most this share of the time.
+const FILLED: f64 = 0.5;
 
-/// The bunches of `sorted` instants; `None` when there is no valley in the sizes of the gaps.
+/// The bunches of `sorted` instants; `None` when there is no valley in the sizes of the gaps, or what is
+/// between valleys fills most of the time.
 ///
 /// Gaps below the 30 % point are not searched (at least that share of the gaps must be inside bunches), nor the last three.
 pub fn find(sorted: &[u64]) -> Option<Bunches> {
@@ -37,6 +42,10 @@ pub fn find(sorted: &[u64]) -> Option<Bunches> {
     }
     // The threshold is the middle of the valley on the logarithmic scale.
     let threshold = (gaps[at] as f64 * gaps[at + step] as f64).sqrt();
+    let inside: u64 = gaps.iter().take_while(|gap| **gap as f64 <= threshold).sum();
+    if inside as f64 > FILLED * (sorted[n] - sorted[0]) as f64 {
+        return None;
+    }
     let mut starts = vec![sorted[0]];
     starts.extend(sorted.windows(2).filter(|pair| (pair[1] - pair[0]) as f64 > threshold).map(|pair| pair[1]));
     let mut apart: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
