@@ -1,4 +1,4 @@
-//! The natural logarithm of a number between 0 and 1, the same on every machine and twice as fast as `libm`'s.
+//! The natural logarithm of a number between 0 and 1, the same on every machine, small enough to stand where it is used.
 //!
 //! Every exponential number is one logarithm, and a simulated request two or three. The method is Tang's (1990): x = 2^k z, and
 //! a table of 128 points c tells ln(c) and 1/c for the c next to z, so that with r = (z - c)/c
