@@ -42,7 +42,7 @@ fn server(policy: &str, service: &Law) -> Running {
         room: None,
         service: service.clone(),
         seed: Seed(1),
-        spin: Nanos::ZERO,
+        spin: Nanos::MAX, // a server that sleeps would show its own waking up, some 40 us, in place of the arrivals
         clock: Clock::start(),
         record: None,
         keep_arrivals: true,

@@ -28,6 +28,8 @@ const LISTENER: usize = 0;
 const BUFFER: usize = 64 * 1024;
 /// Reads of one connection while others may be waiting.
 const TURN: usize = 4;
+/// The longest wait.
+const LOOK_UP: Nanos = Nanos::from_millis(50);
 /// How long a stopping server waits for the answers under way.
 const GRACE: Nanos = Nanos::from_secs(1);
 
@@ -122,10 +124,11 @@ impl EventLoop {
             return self.poller.wait(Some(Nanos::ZERO), events);
         }
         let record = self.ledger.recorder.as_ref().and_then(Recorder::next);
-        match [self.jobs.next(), self.pauses.next(), record, end].into_iter().flatten().min() {
-            Some(deadline) => self.poller.wait_until(&self.ledger.clock, deadline, self.spin, events),
-            None => self.poller.wait(None, events),
-        }
+        // Bounded, so that a server that never sleeps (spin for ever) looks up to see whether it is to stop.
+        let soon = self.ledger.clock.now() + LOOK_UP;
+        let deadline =
+            ([self.jobs.next(), self.pauses.next(), record, end].into_iter().flatten().min()).unwrap_or(soon).min(soon);
+        self.poller.wait_until(&self.ledger.clock, deadline, self.spin, events)
     }
 
     fn serve(&mut self, event: Ready) {

@@ -87,7 +87,8 @@ pub struct Options {
     /// Where the sizes come from: job number n (from 0) has always the same.
     pub seed: Seed,
     /// How long before a completion the thread stops sleeping and asks without a pause: more is more exact, up to about
-    /// 100 us, and costs processor time. Zero: never.
+    /// 100 us, and costs processor time. Zero: never. [`Nanos::MAX`]: the thread never sleeps at all, so that arrivals are
+    /// stamped without its waking up in between.
     pub spin: Nanos,
     /// Whose time the record is in.
     pub clock: Clock,
