@@ -1,7 +1,6 @@
 //! Robots, by what their user agents say of themselves; the list is `robots-list.txt`.
 //!
-//! A list of our own: the crates that have one are frozen copies of a JavaScript project's, and what finds a robot is a few
-//! words (`bot`, `crawl`, `spider`) and the names of HTTP clients.
+//! A list of our own: what finds a robot is a few words (`bot`, `crawl`, `spider`) and the names of HTTP clients.
 //!
 //! # Limitations
 //! One that claims to be a browser passes, and a log without user agents has no robots.

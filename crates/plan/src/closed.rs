@@ -10,3 +10,16 @@ pub mod priority;
 pub mod schweitzer;
 
 pub use launches::Launches;
+
+/// The means of a closed system of one station.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// X, per second.
+    pub throughput: f64,
+    /// R, seconds.
+    pub response: f64,
+    /// Q.
+    pub in_system: f64,
+    /// U of each server.
+    pub utilisation: f64,
+}

@@ -6,7 +6,7 @@ use super::service::Service;
 use super::{Finding, Known};
 use crate::Error;
 use crate::closed::machine_repair::MachineRepair;
-use crate::closed::{phases, priority};
+use crate::closed::{Answer, phases, priority};
 
 /// `users` who think `think` seconds on average.
 pub(super) fn solve(
@@ -81,7 +81,7 @@ pub(super) fn solve(
     Ok(Finding::known(model, known, "exponential think times, service made of exponential phases"))
 }
 
-fn by_class(users: u64, think: f64, discipline: &str, service: &Service) -> Result<Option<phases::Answer>, Error> {
+fn by_class(users: u64, think: f64, discipline: &str, service: &Service) -> Result<Option<Answer>, Error> {
     let Some((share, first, second)) = service.two_exponential_classes() else { return Ok(None) };
     if users > priority::MOST_USERS {
         return Ok(None);

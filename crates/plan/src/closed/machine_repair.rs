@@ -7,7 +7,7 @@
 //!
 //! Source: Brady and Gunther 2016, section 4.1; percentiles by the arrival theorem (Sevcik and Mitrani 1981).
 
-use super::Launches;
+use super::{Answer, Launches};
 use crate::Error;
 use crate::birth_death::stationary;
 use crate::error::{not_negative, positive, some};
@@ -22,19 +22,6 @@ pub struct MachineRepair {
     service: f64,
     users: u64,
     think: f64,
-}
-
-/// Its means.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
-    /// X, per second.
-    pub throughput: f64,
-    /// R, seconds.
-    pub response: f64,
-    /// Q.
-    pub in_system: f64,
-    /// U of each server.
-    pub utilisation: f64,
 }
 
 impl MachineRepair {

@@ -7,24 +7,12 @@
 use offered_model::Law;
 use offered_model::law::Shape;
 
+use super::Answer;
 use super::Launches;
 use crate::Error;
 use crate::error::{positive, some};
 use crate::levels::{Level, Levels};
 use crate::matrix::Matrix;
-
-/// What the chain says.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
-    /// X, per second.
-    pub throughput: f64,
-    /// R, seconds.
-    pub response: f64,
-    /// Q.
-    pub in_system: f64,
-    /// U.
-    pub utilisation: f64,
-}
 
 /// A service law as phases: where it starts, how it goes on, how it ends.
 struct Phases {

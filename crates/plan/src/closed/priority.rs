@@ -4,10 +4,11 @@
 //! is a server that knows each request's *expected* size (Schroeder, Wierman and Harchol-Balter 2006, section 5). The chain
 //! has (N+1)(N+2)/2 states and is solved exactly by levels ([`crate::levels`]) at O(N^4) cost, so N is limited.
 
+use super::Answer;
+use crate::Error;
 use crate::error::{not_negative, positive, some};
 use crate::levels::{Level, Levels};
 use crate::matrix::Matrix;
-use crate::{Error, closed::phases::Answer};
 
 /// The largest population solved.
 pub const MOST_USERS: u64 = 200;
