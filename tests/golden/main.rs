@@ -71,6 +71,10 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("run-share", &["run", URL, "--open", "100/s", "--seed", "3", "--share", "2/4", "--dry-run"]),
     ("run-file", &["run", "@/w.toml", "--dry-run", "--out", "@/out"]),
     ("run-file-json", &["run", "@/w.toml", "--dry-run", "--json", "--out", "@/out"]),
+    ("run-thresholds", &["run", "@/thresholds.toml", "--dry-run", "exponential:20ms"]),
+    ("run-thresholds-json", &["run", "@/thresholds.toml", "--dry-run", "exponential:20ms", "--json"]),
+    ("run-thresholds-unbelievable", &["run", "@/thresholds.toml", "--dry-run", "exponential:20ms", "--in-flight", "1"]),
+    ("error-threshold", &["run", "@/wrong-threshold.toml", "--dry-run"]),
     ("error-no-load", &["run", URL]),
     ("error-two-models", &["run", URL, "--open", "1/s", "--closed", "2"]),
     ("error-flag", &["run", URL, "--opne", "1/s"]),
@@ -102,6 +106,14 @@ weight = 4
 name = \"buy\"
 post = \"/buy\"
 body = \"{session}\"
+";
+
+const THRESHOLDS: &str = "
+[thresholds]
+\"response.p99\" = \"< 250ms\"
+\"response.p90{buy}\" = \"< 40ms\"
+\"errors.rate\" = \"< 0.1%\"
+\"arrivals.cov\" = \"0.95..1.05\"
 ";
 
 #[test]
@@ -138,6 +150,9 @@ fn printed(args: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_str().unwrap();
     fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
+    let thresholds = format!("{WORKLOAD}{THRESHOLDS}");
+    fs::write(folder.path().join("thresholds.toml"), &thresholds).unwrap();
+    fs::write(folder.path().join("wrong-threshold.toml"), thresholds.replace("{buy}", "{by}")).unwrap();
     fs::write(folder.path().join("wrong.toml"), WORKLOAD.replace("skip_first", "skip_frist")).unwrap();
     let given = args.iter().map(|arg| arg.replace('@', place));
     let output = Command::new(env!("CARGO_BIN_EXE_offered"))

@@ -10,6 +10,8 @@ pub(crate) enum Exit {
     Done,
     /// 3: done, but the result must not be believed.
     Doubtful,
+    /// 99: done and to be believed, but a threshold was not kept.
+    Failed,
 }
 
 /// A verb that could not do its work; prints as one line.
@@ -44,6 +46,7 @@ pub(crate) fn code(done: Result<Exit, Failure>) -> ExitCode {
     let (code, why) = match done {
         Ok(Exit::Done) => return ExitCode::SUCCESS,
         Ok(Exit::Doubtful) => return ExitCode::from(3),
+        Ok(Exit::Failed) => return ExitCode::from(99),
         Err(Failure::Input(why)) => (2, why),
         Err(Failure::Stopped(why)) => (1, why),
     };

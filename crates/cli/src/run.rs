@@ -29,7 +29,7 @@ Examples:
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result.";
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept.";
 
 /// Launch a workload and say whether to believe what came of it
 #[derive(clap::Args)]
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     } else {
         say!(no newline: "{}", summary::Page { summary: &summary, verdict: &verdict, workload: &workload });
     }
-    Ok(if summary.believable() { Exit::Done } else { Exit::Doubtful })
+    Ok(summary.exit())
 }
 
 fn name(args: &Args) -> String {

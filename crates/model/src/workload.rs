@@ -15,6 +15,7 @@ pub use url::{Address, Url};
 use crate::arrivals::Schedule;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
+use crate::threshold::Threshold;
 use crate::time::Nanos;
 use crate::trace::Replay;
 
@@ -43,6 +44,8 @@ pub struct Workload {
     pub generator: Generator,
     /// What is asked; never empty.
     pub requests: Vec<Request>,
+    /// What the run must keep to pass.
+    pub thresholds: Vec<Threshold>,
 }
 
 /// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.

@@ -17,6 +17,7 @@ mod finding;
 mod judge;
 mod lateness;
 mod meant;
+mod measured;
 mod merge;
 mod pattern;
 mod poisson;
@@ -26,6 +27,7 @@ mod samples;
 mod scope;
 mod stream;
 mod tables;
+mod thresholds;
 mod verdict;
 mod warnings;
 mod windows;
@@ -35,8 +37,10 @@ mod tests;
 
 pub use ask::{Ask, Failures};
 pub use meant::{Meant, superposition_cov};
+pub use measured::{Measured, Parts};
 pub use merge::merge;
 pub use samples::{Sample, samples};
+pub use thresholds::Checked;
 pub use verdict::{
     Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Threads, Times, Verdict, Warning,
     Window,

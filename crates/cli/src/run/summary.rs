@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
 use offered_run::Done;
 use offered_stats::Summary as Numbers;
-use offered_verify::{Judgement, Verdict, Warning};
+use offered_verify::{Checked, Judgement, Measured, Verdict, Warning};
 use serde::Serialize;
+
+use crate::exit::Exit;
 
 /// A thread that neither sleeps nor spins for more than this share of its time has no time left to be punctual.
 const SATURATED: f64 = 0.9;
@@ -44,6 +46,8 @@ pub(crate) struct Summary {
     cpu_s: f64,
     seed: u64,
     pub(crate) judgement: Judgement,
+    /// The workload's `[thresholds]`; of a run not to be believed none is checked.
+    thresholds: Vec<Checked>,
     warnings: Vec<Warning>,
     pub(crate) out: Option<String>,
 }
@@ -106,6 +110,8 @@ impl Summary {
         let mut warnings = verdict.warnings.clone();
         let saturated = saturation(done);
         let judgement = if saturated.is_some() { Judgement::Fails } else { verdict.judgement };
+        let measured = Measured::new(recording, verdict, from, to);
+        let thresholds = Checked::all(&workload.thresholds, &measured, judgement != Judgement::Fails);
         warnings.splice(0..0, saturated);
         warnings.extend(done.stopped.then(|| Warning {
             doubt: "the run was stopped before its time".to_owned(),
@@ -142,6 +148,7 @@ impl Summary {
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
             seed: workload.seed.0,
             judgement,
+            thresholds,
             warnings,
             out: None,
         }
@@ -150,6 +157,17 @@ impl Summary {
     /// Whether the result may be believed: nothing that was checked failed.
     pub(crate) fn believable(&self) -> bool {
         self.judgement != Judgement::Fails
+    }
+
+    /// How a verb ends that has this result. A threshold with nothing to be held against is not kept.
+    pub(crate) fn exit(&self) -> Exit {
+        if !self.believable() {
+            Exit::Doubtful
+        } else if self.thresholds.iter().any(|checked| checked.judgement != Judgement::Holds) {
+            Exit::Failed
+        } else {
+            Exit::Done
+        }
     }
 }
 

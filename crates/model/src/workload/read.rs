@@ -8,6 +8,7 @@ use super::source::{Mistake, Source, Table, Value};
 use super::{Generator, Late, Precision, Request, Workload};
 use crate::nearest;
 use crate::random::Seed;
+use crate::threshold::Threshold;
 use crate::time::Nanos;
 
 /// What reads the files a workload names (samples of an empirical law, counts of a profile): from the name in the workload to
@@ -35,6 +36,7 @@ impl Workload {
             "station",
             "generator",
             "request",
+            "thresholds",
         ];
         let root = Table::new(source, "", 0..0, root.get_ref(), &known)?;
         Reader { files }.workload(&root)
@@ -71,6 +73,7 @@ impl Reader<'_> {
             (Some(value), None) => self.requests(&value)?,
             (None, None) => vec![Request::get(target.as_ref().map_or("/", |t| &t.url.path))],
         };
+        let thresholds = root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value, &requests))?;
         Ok(Workload {
             seed: Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1)),
             duration,
@@ -83,6 +86,7 @@ impl Reader<'_> {
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             requests,
+            thresholds,
         })
     }
 }
@@ -105,6 +109,22 @@ fn late(root: &Table<'_>) -> Result<Late, Mistake> {
             other => Err(choice(&value, other, &["send", "skip"])),
         },
     }
+}
+
+/// `"response.p99" = "< 250ms"` and the like; a label is that of a request.
+fn thresholds(value: &Value<'_>, requests: &[Request]) -> Result<Vec<Threshold>, Mistake> {
+    let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
+    let threshold = |(metric, bound): (&str, Value<'_>)| {
+        if bound.is_table() {
+            return Err(bound.mistake("write the metric in quotes, for example \"response.p99\" = \"< 250ms\""));
+        }
+        let threshold = bound.checked(Threshold::new(metric, bound.text()?))?;
+        match &threshold.metric.label {
+            Some(label) if !known.contains(&label.as_str()) => Err(choice(&bound, label, &known)),
+            _ => Ok(threshold),
+        }
+    };
+    value.entries("thresholds such as \"response.p99\" = \"< 250ms\"")?.into_iter().map(threshold).collect()
 }
 
 fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {

@@ -208,16 +208,21 @@ impl<'a> Value<'a> {
         self.list()?.try_into().map_err(|_| self.mistake(format!("expected {what}")))
     }
 
-    /// The entries of a table of texts, in the order of the file.
-    pub(super) fn texts(&self) -> Result<Vec<(String, String)>, Mistake> {
-        let DeValue::Table(entries) = self.content else { return Err(self.expected("a table of texts")) };
+    /// The entries of a table whose keys are free, in the order of the file; `what` they are.
+    pub(super) fn entries(&self, what: &str) -> Result<Vec<(&'a str, Self)>, Mistake> {
+        let DeValue::Table(entries) = self.content else { return Err(self.expected(&format!("a table of {what}"))) };
         let mut ordered: Vec<_> = entries.iter().collect();
         ordered.sort_by_key(|(key, _)| key.span().start);
-        let pair = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &'a Spanned<DeValue<'a>>)| {
+        let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'_, str>>, &'a Spanned<DeValue<'a>>)| {
             let name = format!("{}.{}", self.name, key.get_ref());
-            let value = Value { source: self.source, name, span: value.span(), content: value.get_ref() };
-            Ok((key.get_ref().to_string(), value.text()?.to_owned()))
+            (key.get_ref().as_ref(), Self { source: self.source, name, span: value.span(), content: value.get_ref() })
         };
-        ordered.into_iter().map(pair).collect()
+        Ok(ordered.into_iter().map(entry).collect())
+    }
+
+    /// The entries of a table of texts, in the order of the file.
+    pub(super) fn texts(&self) -> Result<Vec<(String, String)>, Mistake> {
+        let entries = self.entries("texts")?;
+        entries.into_iter().map(|(key, value)| Ok((key.to_owned(), value.text()?.to_owned()))).collect()
     }
 }

@@ -206,6 +206,22 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             &["weight above zero"],
         ),
         ("duration = \"10s\"\ngenerator.threads = 5000\narrivals.open.rate = \"1/s\"", 2, &["threads"]),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\n\"respons.p99\" = \"< 2ms\"",
+            4,
+            &["thresholds.respons.p99", "did you mean `response.p99`?"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\n\"response.p99\" = \"< 2\"",
+            4,
+            &["no limit for response.p99", "250ms"],
+        ),
+        ("duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\nresponse.p99 = \"< 2ms\"", 4, &["in quotes"]),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nname = \"home\"\nget = \"/\"\n[thresholds]\n\"p99{hom}\" = \"< 2ms\"",
+            7,
+            &["did you mean `home`?"],
+        ),
         ("duration = ", 1, &[]),
         ("\n\n[arrivals", 3, &[]),
     ] {
@@ -217,6 +233,13 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             assert!(shown.contains(part), "{text:?}: `{part}` is not in `{shown}`");
         }
     }
+}
+
+#[test]
+fn thresholds_are_read_in_the_order_of_the_file() {
+    let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\n\"response.p99\" = \"< 250ms\"\n\"arrivals.cov\" = \"0.95..1.05\"\n";
+    let told: Vec<String> = parse(text).unwrap().thresholds.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["response.p99 < 250ms", "arrivals.cov = 0.95..1.05"]);
 }
 
 #[test]

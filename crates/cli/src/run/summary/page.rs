@@ -32,10 +32,21 @@ impl fmt::Display for Page<'_> {
             Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,
             Judgement::NotChecked => writeln!(f, "NOT CHECKED: {because}")?,
         }
+        for failed in s.thresholds.iter().filter(|checked| s.believable() && checked.judgement != Judgement::Holds) {
+            writeln!(f, "THRESHOLD NOT KEPT: {}: {}", failed.threshold, failed.value_in_words())?;
+        }
         writeln!(f)?;
         self.arrivals(f)?;
         self.times(f)?;
         self.answers(f)?;
+        if !s.thresholds.is_empty() {
+            let mut table = Table::new(["  threshold", "value", ""]);
+            for checked in &s.thresholds {
+                let name = format!("  {}", checked.threshold);
+                table.row([name, checked.value_in_words(), checked.judgement.name().to_owned()]);
+            }
+            write!(f, "\n{table}")?;
+        }
         for warning in &s.warnings {
             writeln!(f, "\nwarning: {}\n         {}", warning.doubt, warning.remedy)?;
         }

@@ -1,0 +1,374 @@
+//! The threshold: a figure of a run and the bound it must keep, such as `response.p99 < 250ms`.
+//!
+//! One grammar serves `[thresholds]` of a workload (metric and bound apart) and `--slo` (side by side, several with commas).
+//!
+//! ```text
+//! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
+//!         response.p99{home}     of the requests of one name only
+//!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
+//! bound   < 250ms   <= 0.1%   > 90/s   >= 0.9   0.95..1.05
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::time::{Nanos, Rate};
+use crate::{Wrong, nearest};
+
+/// A figure and the bound it must keep; prints as it is written after `--slo`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// Which figure.
+    pub metric: Metric,
+    /// What it must keep.
+    pub bound: Bound,
+}
+
+/// A figure of a run; prints as it is written in a workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// The figure.
+    pub quantity: Quantity,
+    /// Only of requests of this name; `None`: of all.
+    pub label: Option<String>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// done - intended, in seconds.
+    Response(Statistic),
+    /// done - sent, in seconds.
+    Service(Statistic),
+    /// sent - intended, in seconds.
+    Lateness(Statistic),
+    /// The fraction of launches without a good answer; the never sent are among them.
+    ErrorsRate,
+    /// Answers per second.
+    ThroughputRate,
+    /// Launches sent per second.
+    ArrivalsRate,
+    /// The coefficient of variation of the gaps between launches.
+    ArrivalsCov,
+}
+
+/// One number for a sample of times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// The arithmetic mean.
+    Mean,
+    /// The largest.
+    Max,
+    /// So many per cent are not above it; above 0, below 100.
+    Percentile(f64),
+}
+
+/// What a figure must be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound {
+    /// Less than this.
+    Below(Limit),
+    /// This or less.
+    AtMost(Limit),
+    /// More than this.
+    Above(Limit),
+    /// This or more.
+    AtLeast(Limit),
+    /// Between these, both included; the first is not above the second.
+    Within(Limit, Limit),
+}
+
+/// A number, and how it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// In seconds, per second, or a plain fraction, as its quantity is.
+    pub number: f64,
+    /// With its unit.
+    text: String,
+}
+
+/// Several thresholds that must all be kept: `p99 < 250ms, errors < 0.1%`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective(Vec<Threshold>);
+
+/// In what a quantity is counted, and so how its limits are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds, written as durations.
+    Seconds,
+    /// A fraction of 1, written with `%` or without.
+    Fraction,
+    /// Per second, written as rates.
+    PerSecond,
+    /// A plain number.
+    Number,
+}
+
+impl Threshold {
+    /// From the metric and the bound, as they stand in a workload.
+    ///
+    /// # Errors
+    /// What is not a metric or not a bound of it.
+    pub fn new(metric: &str, bound: &str) -> Result<Self, Wrong> {
+        let metric: Metric = metric.parse()?;
+        let bound = Bound::parse(bound, metric.quantity)?;
+        Ok(Self { metric, bound })
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let sign = outside_braces(text).find(|(_, c)| "<>=".contains(*c)).map(|(at, _)| at);
+        let (metric, bound) = text.split_at(sign.ok_or_else(|| {
+            Wrong::new(format!("`{text}` has no bound; write for example p99 < 250ms or arrivals.cov = 0.95..1.05"))
+        })?);
+        Self::new(metric, bound)
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bound {
+            Bound::Within(..) => write!(f, "{} = {}", self.metric, self.bound),
+            _ => write!(f, "{} {}", self.metric, self.bound),
+        }
+    }
+}
+
+/// The characters of `text` that do not stand between `{` and `}`.
+fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut inside = false;
+    text.char_indices().filter(move |(_, c)| {
+        inside = (inside || *c == '{') && *c != '}';
+        !inside
+    })
+}
+
+impl Quantity {
+    const KNOWN: [&'static str; 8] = [
+        "response.p99",
+        "response.mean",
+        "service.p99",
+        "lateness.p99",
+        "errors.rate",
+        "throughput.rate",
+        "arrivals.rate",
+        "arrivals.cov",
+    ];
+
+    /// In what it is counted.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Response(_) | Self::Service(_) | Self::Lateness(_) => Unit::Seconds,
+            Self::ErrorsRate => Unit::Fraction,
+            Self::ThroughputRate | Self::ArrivalsRate => Unit::PerSecond,
+            Self::ArrivalsCov => Unit::Number,
+        }
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let unknown = || {
+            let known = Self::KNOWN;
+            let meant = nearest(text, &known);
+            let list = known.join(", ");
+            Wrong::new(format!(
+                "unknown metric `{text}`{meant}; known are {list}, and mean, max or any percentile of a time"
+            ))
+        };
+        match text {
+            "errors" | "errors.rate" => return Ok(Self::ErrorsRate),
+            "throughput" | "throughput.rate" => return Ok(Self::ThroughputRate),
+            "arrivals.rate" => return Ok(Self::ArrivalsRate),
+            "arrivals.cov" => return Ok(Self::ArrivalsCov),
+            _ => {}
+        }
+        let times = [
+            ("response.", Self::Response as fn(Statistic) -> Self),
+            ("service.", Self::Service),
+            ("lateness.", Self::Lateness),
+            ("", Self::Response),
+        ];
+        let found = times.iter().find_map(|(name, of)| Some((text.strip_prefix(name)?, of)));
+        let (statistic, of) = found.ok_or_else(unknown)?;
+        Statistic::read(statistic).map(of).ok_or_else(unknown)
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Response(statistic) => write!(f, "response.{statistic}"),
+            Self::Service(statistic) => write!(f, "service.{statistic}"),
+            Self::Lateness(statistic) => write!(f, "lateness.{statistic}"),
+            Self::ErrorsRate => f.write_str("errors.rate"),
+            Self::ThroughputRate => f.write_str("throughput.rate"),
+            Self::ArrivalsRate => f.write_str("arrivals.rate"),
+            Self::ArrivalsCov => f.write_str("arrivals.cov"),
+        }
+    }
+}
+
+impl Statistic {
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "mean" => Some(Self::Mean),
+            "max" => Some(Self::Max),
+            _ => {
+                let digits = text.strip_prefix('p').filter(|p| p.bytes().all(|b| b.is_ascii_digit() || b == b'.'))?;
+                digits.parse().ok().filter(|p| *p > 0.0 && *p < 100.0).map(Self::Percentile)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mean => f.write_str("mean"),
+            Self::Max => f.write_str("max"),
+            Self::Percentile(p) => write!(f, "p{p}"),
+        }
+    }
+}
+
+impl FromStr for Metric {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let text = text.trim();
+        let Some((quantity, label)) = text.split_once('{') else {
+            return Ok(Self { quantity: text.parse()?, label: None });
+        };
+        let label = label.strip_suffix('}').filter(|label| !label.is_empty() && !label.contains(['{', '}']));
+        let label = label.ok_or_else(|| {
+            Wrong::new(format!("`{text}` does not name a request; write for example response.p99{{home}}"))
+        })?;
+        Ok(Self { quantity: quantity.trim().parse()?, label: Some(label.to_owned()) })
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.quantity.fmt(f)?;
+        self.label.as_ref().map_or(Ok(()), |label| write!(f, "{{{label}}}"))
+    }
+}
+
+impl Bound {
+    /// The bound of a quantity; `=` may stand before a range.
+    fn parse(text: &str, quantity: Quantity) -> Result<Self, Wrong> {
+        let limit = |text: &str| Limit::parse(text, quantity);
+        let text = text.trim();
+        for (sign, of) in
+            [("<=", Self::AtMost as fn(Limit) -> Self), ("<", Self::Below), (">=", Self::AtLeast), (">", Self::Above)]
+        {
+            if let Some(rest) = text.strip_prefix(sign) {
+                return Ok(of(limit(rest)?));
+            }
+        }
+        let range = text.strip_prefix('=').unwrap_or(text);
+        let (low, high) = range.split_once("..").ok_or_else(|| {
+            let example = quantity.unit().example();
+            Wrong::new(format!("`{text}` is no bound; write < {example}, <=, > or >=, or a range as in 0.95..1.05"))
+        })?;
+        let (low, high) = (limit(low)?, limit(high)?);
+        if low.number > high.number {
+            return Err(Wrong::new(format!("`{text}` holds nothing; write the smaller number first")));
+        }
+        Ok(Self::Within(low, high))
+    }
+
+    /// Whether `figure` keeps it.
+    pub fn holds(&self, figure: f64) -> bool {
+        match self {
+            Self::Below(limit) => figure < limit.number,
+            Self::AtMost(limit) => figure <= limit.number,
+            Self::Above(limit) => figure > limit.number,
+            Self::AtLeast(limit) => figure >= limit.number,
+            Self::Within(low, high) => (low.number..=high.number).contains(&figure),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Below(limit) => write!(f, "< {}", limit.text),
+            Self::AtMost(limit) => write!(f, "<= {}", limit.text),
+            Self::Above(limit) => write!(f, "> {}", limit.text),
+            Self::AtLeast(limit) => write!(f, ">= {}", limit.text),
+            Self::Within(low, high) => write!(f, "{}..{}", low.text, high.text),
+        }
+    }
+}
+
+impl Unit {
+    fn example(self) -> &'static str {
+        match self {
+            Self::Seconds => "250ms",
+            Self::Fraction => "0.1%",
+            Self::PerSecond => "90/s",
+            Self::Number => "1.05",
+        }
+    }
+}
+
+impl Limit {
+    fn parse(text: &str, quantity: Quantity) -> Result<Self, Wrong> {
+        let (text, unit) = (text.trim(), quantity.unit());
+        let plain = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+        let number = match unit {
+            Unit::Seconds => text.parse::<Nanos>().ok().map(Nanos::as_secs_f64),
+            Unit::PerSecond => text.parse::<Rate>().ok().map(Rate::per_sec),
+            Unit::Number => plain(text),
+            Unit::Fraction => match text.strip_suffix('%') {
+                Some(percent) => plain(percent).map(|percent| percent / 100.0),
+                None => plain(text),
+            },
+        };
+        let number = number.ok_or_else(|| {
+            Wrong::new(format!("`{text}` is no limit for {quantity}; write for example {}", unit.example()))
+        })?;
+        Ok(Self { number, text: text.to_owned() })
+    }
+}
+
+impl Objective {
+    /// What must be kept; never empty.
+    pub fn thresholds(&self) -> &[Threshold] {
+        &self.0
+    }
+}
+
+impl FromStr for Objective {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let mut from = 0;
+        let mut parts = Vec::new();
+        for (at, _) in outside_braces(text).filter(|(_, c)| *c == ',') {
+            parts.push(&text[from..at]);
+            from = at + 1;
+        }
+        parts.push(&text[from..]);
+        parts.into_iter().map(|part| part.trim().parse()).collect::<Result<_, Wrong>>().map(Self)
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, threshold) in self.0.iter().enumerate() {
+            write!(f, "{}{threshold}", if place > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

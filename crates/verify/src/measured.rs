@@ -1,0 +1,151 @@
+//! What a run came to, figure by figure: for thresholds, and with intervals for curves through several runs.
+
+use offered_model::threshold::{Metric, Quantity, Statistic};
+use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_stats::steady_state::{Estimate, from_batches, ratio};
+use offered_stats::summary::quantile;
+
+use crate::verdict::{Times, Verdict};
+
+/// The time that counts is cut into so many equal parts, taken as independent, for the intervals.
+const PARTS: usize = 10;
+
+/// The launches of one run that count: those meant for [`from`, `to`).
+#[derive(Clone, Copy)]
+pub struct Measured<'a> {
+    recording: &'a Recording,
+    verdict: &'a Verdict,
+    from: Nanos,
+    to: Nanos,
+}
+
+impl<'a> Measured<'a> {
+    /// Of a run of ours and the verdict on it; `from` and `to` count from the run's start.
+    pub fn new(recording: &'a Recording, verdict: &'a Verdict, from: Nanos, to: Nanos) -> Self {
+        Self { recording, verdict, from, to }
+    }
+
+    /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.
+    ///
+    /// Intervals are by batch means: Student's t over [`PARTS`] parts of the time. Where a part holds too few values for the
+    /// percentile asked for, or the figure is a maximum, the interval is infinite. Of the CoV it is the verdict's own.
+    pub fn estimate(&self, metric: &Metric) -> Option<Estimate> {
+        let label = match &metric.label {
+            None => None,
+            Some(label) => Some(self.recording.labels.iter().position(|name| name == label)? as u16),
+        };
+        let of_label = |event: &&Event| label.is_none_or(|label| event.label == label);
+        match metric.quantity {
+            Quantity::Response(statistic) => self.times(Event::response, label).estimate(statistic),
+            Quantity::Service(statistic) => self.times(Event::service, label).estimate(statistic),
+            Quantity::Lateness(statistic) => self.times(Event::lateness, label).estimate(statistic),
+            Quantity::ErrorsRate => {
+                let mut pairs = [(0.0, 0.0); PARTS];
+                // What was cut off by stopping the run might have gone well.
+                for event in self.recording.events.iter().filter(of_label).filter(|event| event.outcome != Outcome::Cut)
+                {
+                    if let Some(part) = self.part(event.intended) {
+                        pairs[part].0 += f64::from(u8::from(event.outcome != Outcome::Ok));
+                        pairs[part].1 += 1.0;
+                    }
+                }
+                known(ratio(&pairs))
+            }
+            Quantity::ThroughputRate => {
+                let mut pairs = [(0.0, (self.to - self.from).as_secs_f64() / PARTS as f64); PARTS];
+                let answered = |event: &&Event| matches!(event.outcome, Outcome::Ok | Outcome::HttpError);
+                for event in self.recording.events.iter().filter(of_label).filter(answered) {
+                    if let Some(part) = event.done.and_then(|done| self.part(done)) {
+                        pairs[part].0 += 1.0;
+                    }
+                }
+                known(ratio(&pairs))
+            }
+            Quantity::ArrivalsRate => {
+                let rate = 1e3 / self.gaps(metric)?.mean_ms;
+                Some(Estimate { value: rate, low: f64::NEG_INFINITY, high: f64::INFINITY })
+            }
+            Quantity::ArrivalsCov => {
+                let gaps = self.gaps(metric)?;
+                Some(Estimate { value: gaps.cov, low: gaps.cov_low?, high: gaps.cov_high? })
+            }
+        }
+    }
+
+    /// The times of the launches that count, part by part.
+    pub fn times(&self, time: fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
+        let mut parts = vec![Vec::new(); PARTS];
+        for event in self.recording.events.iter().filter(|event| label.is_none_or(|label| event.label == label)) {
+            if let (Some(part), Some(time)) = (self.part(event.intended), time(event)) {
+                parts[part].push(time.0);
+            }
+        }
+        Parts::new(parts)
+    }
+
+    /// Which part of the time that counts `at` lies in.
+    fn part(&self, at: Nanos) -> Option<usize> {
+        let span = u128::from((self.to - self.from).0);
+        (self.from..self.to).contains(&at).then(|| (u128::from((at - self.from).0) * PARTS as u128 / span) as usize)
+    }
+
+    /// The row of gaps between launches, of the label or of all, as the verdict has it.
+    fn gaps(&self, metric: &Metric) -> Option<&Times> {
+        let (total, labels) = self.verdict.launches.split_last()?;
+        match &metric.label {
+            None => Some(total),
+            Some(label) => labels.iter().find(|row| row.label == *label),
+        }
+    }
+}
+
+/// Times in nanoseconds, in parts of a run or trial by trial: [`Parts::estimate`] pools them and asks each for the interval.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// All of them, ascending.
+    pub all: Vec<u64>,
+    /// Each part, ascending.
+    each: Vec<Vec<u64>>,
+}
+
+impl Parts {
+    /// Of these, in any order.
+    pub fn new(mut each: Vec<Vec<u64>>) -> Self {
+        for part in &mut each {
+            part.sort_unstable();
+        }
+        let mut all = each.concat();
+        all.sort_unstable();
+        Self { all, each }
+    }
+
+    /// The statistic in seconds with its 95 % interval; `None` without a single value.
+    pub fn estimate(&self, statistic: Statistic) -> Option<Estimate> {
+        let largest = *self.all.last()?;
+        let sum = |part: &Vec<u64>| (part.iter().map(|t| *t as f64 / 1e9).sum::<f64>(), part.len() as f64);
+        Some(match statistic {
+            Statistic::Mean => ratio(&self.each.iter().map(sum).collect::<Vec<_>>()),
+            Statistic::Max => unsure(largest as f64 / 1e9),
+            Statistic::Percentile(percent) => {
+                let p = percent / 100.0;
+                let value = quantile(&self.all, p) as f64 / 1e9;
+                // Of fewer values the percentile is their extreme.
+                let enough = |part: &Vec<u64>| part.len() as f64 * p.min(1.0 - p) >= 1.0;
+                if !self.each.iter().all(enough) {
+                    return Some(unsure(value));
+                }
+                let each: Vec<f64> = self.each.iter().map(|part| quantile(part, p) as f64 / 1e9).collect();
+                from_batches(value, &each)
+            }
+        })
+    }
+}
+
+/// A number of which nobody knows how sure it is.
+fn unsure(value: f64) -> Estimate {
+    Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
+}
+
+fn known(estimate: Estimate) -> Option<Estimate> {
+    estimate.value.is_finite().then_some(estimate)
+}

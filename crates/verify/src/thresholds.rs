@@ -1,0 +1,151 @@
+//! Thresholds held against a run: each one judged by itself.
+
+use offered_model::Threshold;
+use offered_model::threshold::Unit;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::measured::Measured;
+use crate::verdict::Judgement;
+
+/// A threshold, what it was held against, and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// What was to be kept.
+    pub threshold: Threshold,
+    /// The figure, in seconds, per second, or as a fraction; `None` when there was none.
+    pub value: Option<f64>,
+    /// Whether it keeps the bound.
+    pub judgement: Judgement,
+}
+
+impl Checked {
+    /// `thresholds` held against `measured`; `believable` says whether the run may be held against anything: what came of a
+    /// run that must not be believed passes nothing and fails nothing.
+    pub fn all(thresholds: &[Threshold], measured: &Measured, believable: bool) -> Vec<Self> {
+        let check = |threshold: &Threshold| {
+            let value = measured.estimate(&threshold.metric).map(|estimate| estimate.value);
+            let judgement = match value {
+                Some(value) if believable && threshold.bound.holds(value) => Judgement::Holds,
+                Some(_) if believable => Judgement::Fails,
+                _ => Judgement::NotChecked,
+            };
+            Self { threshold: threshold.clone(), value, judgement }
+        };
+        thresholds.iter().map(check).collect()
+    }
+
+    /// The figure as people read it: `212.4 ms`, `0.05 %`, `98.2/s`.
+    pub fn value_in_words(&self) -> String {
+        let Some(value) = self.value else { return "nothing to measure".to_owned() };
+        let digits = |x: f64| if x >= 100.0 { format!("{x:.1}") } else { format!("{x:.3}") };
+        match self.threshold.metric.quantity.unit() {
+            Unit::Seconds => format!("{} ms", digits(value * 1e3)),
+            Unit::Fraction => format!("{} %", digits(value * 1e2)),
+            Unit::PerSecond => format!("{}/s", digits(value)),
+            Unit::Number => digits(value),
+        }
+    }
+}
+
+/// `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `judgement`.
+impl Serialize for Checked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (key, unit) = match self.threshold.metric.quantity.unit() {
+            Unit::Seconds => ("value_ms", 1e3),
+            Unit::Fraction => ("value_percent", 1e2),
+            Unit::PerSecond => ("value_per_s", 1.0),
+            Unit::Number => ("value", 1.0),
+        };
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry("metric", &self.threshold.metric.to_string())?;
+        map.serialize_entry("bound", &self.threshold.bound.to_string())?;
+        map.serialize_entry(key, &self.value.map(|value| value * unit))?;
+        map.serialize_entry("judgement", &self.judgement)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ask, verify};
+    use offered_model::{Event, Nanos, Outcome, Recording};
+
+    /// A launch every 10 ms for 10 s; number i answers after i % 100 ms, every 50th is an error, and every other is `even`.
+    fn recording() -> Recording {
+        let event = |i: u64| {
+            let intended = Nanos::from_millis(10 * i);
+            Event {
+                sent: Some(intended + Nanos::from_micros(5)),
+                done: Some(intended + Nanos::from_millis(i % 100)),
+                label: (i % 2) as u16,
+                outcome: if i.is_multiple_of(50) { Outcome::HttpError } else { Outcome::Ok },
+                ..Event::at(intended)
+            }
+        };
+        Recording::of_run((0..1000).map(event).collect(), vec!["even".to_owned(), "odd".to_owned()])
+    }
+
+    fn checked(text: &str, believable: bool) -> Checked {
+        let recording = recording();
+        let verdict = verify(&recording, &Ask::default());
+        let measured = Measured::new(&recording, &verdict, Nanos::ZERO, Nanos::from_secs(10));
+        Checked::all(&[text.parse().unwrap()], &measured, believable).remove(0)
+    }
+
+    #[test]
+    fn every_figure_is_what_it_says() {
+        for (text, value) in [
+            ("mean < 1s", 0.0495),
+            ("p50 < 1s", 0.049),
+            ("p90 < 1s", 0.089),
+            ("max < 1s", 0.099),
+            ("p50{even} < 1s", 0.048),
+            ("lateness.p99 < 1s", 5e-6),
+            ("errors < 1%", 0.02),
+            ("errors{odd} < 1%", 0.0),
+            ("arrivals.rate > 1/s", 100.0),
+            ("arrivals.rate{odd} > 1/s", 50.0),
+            ("arrivals.cov = 0..0.1", 0.0),
+        ] {
+            let found = checked(text, true).value.unwrap();
+            assert!((found - value).abs() < 1e-9 + 0.001 * value, "{text}: {found}");
+        }
+        // Ten of the last answers come after the end; at worst.
+        let throughput = checked("throughput > 1/s", true).value.unwrap();
+        assert!((99.0..100.0).contains(&throughput), "{throughput}");
+    }
+
+    #[test]
+    fn a_threshold_holds_or_fails_or_was_not_checked() {
+        assert_eq!(checked("p90 < 90ms", true).judgement, Judgement::Holds);
+        assert_eq!(checked("p90 < 80ms", true).judgement, Judgement::Fails);
+        assert_eq!(checked("p90 < 80ms", false).judgement, Judgement::NotChecked);
+        assert_eq!(checked("p90{nobody} < 80ms", true).judgement, Judgement::NotChecked);
+    }
+
+    #[test]
+    fn units_stand_in_the_names() {
+        let json = |text| serde_json::to_value(checked(text, true)).unwrap();
+        assert_eq!(json("p90 < 80ms")["value_ms"].as_f64().map(f64::round), Some(89.0));
+        assert_eq!(json("p90 < 80ms")["metric"], "response.p90");
+        assert_eq!(json("errors < 1%")["value_percent"], 2.0);
+        assert_eq!(json("errors < 1%")["judgement"], "fails");
+        assert_eq!(checked("errors < 1%", true).value_in_words(), "2.000 %");
+    }
+
+    #[test]
+    fn too_few_values_make_no_interval() {
+        let recording = recording();
+        let verdict = verify(&recording, &Ask::default());
+        let measured = Measured::new(&recording, &verdict, Nanos::ZERO, Nanos::from_secs(10));
+        let width = |text: &str| {
+            let threshold: Threshold = text.parse().unwrap();
+            measured.estimate(&threshold.metric).unwrap().half_width()
+        };
+        assert!(width("p90 < 1s") < 0.01, "every second is like every other");
+        assert_eq!(width("p99.9 < 1s"), f64::INFINITY);
+        assert_eq!(width("max < 1s"), f64::INFINITY);
+    }
+}
