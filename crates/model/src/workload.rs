@@ -250,14 +250,19 @@ impl Workload {
     /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose
     /// rate depends on the server.
     pub fn asked_rate(&self) -> Option<f64> {
-        let arrivals = |schedule: &Schedule| schedule.rate.cumulative(self.duration);
-        let launches = match &self.sessions {
-            Sessions::Open(schedule) => arrivals(schedule),
-            Sessions::PartlyOpen { schedule, length, .. } => length.mean() * arrivals(schedule),
-            Sessions::Replay(replay) => replay.entries_before(self.duration)? as f64,
-            Sessions::Closed(_) => return None,
-        };
-        Some(launches / self.duration.as_secs_f64())
+        Some(self.asked_before(self.duration)? / self.duration.as_secs_f64())
+    }
+
+    /// How many launches are meant before `end`, in the mean over all seeds, where the workload alone says so. Of a partly-open
+    /// system: by the sessions that arrive before `end`.
+    pub fn asked_before(&self, end: Nanos) -> Option<f64> {
+        let end = end.min(self.duration);
+        match &self.sessions {
+            Sessions::Open(schedule) => Some(schedule.rate.cumulative(end)),
+            Sessions::PartlyOpen { schedule, length, .. } => Some(length.mean() * schedule.rate.cumulative(end)),
+            Sessions::Replay(replay) => Some(replay.entries_before(end)? as f64),
+            Sessions::Closed(_) => None,
+        }
     }
 
     /// The labels of events, in the order of the requests.

@@ -12,9 +12,9 @@ use crate::stream::Stream;
 use crate::verdict::{Finding, Judgement, Lateness, Queue};
 
 /// Even gaps may have this CoV, jitter and all, and still be what `constant` meant.
-const EVEN: f64 = 0.1;
+pub(crate) const EVEN: f64 = 0.1;
 /// So large a share of the launches may stay unsent.
-const UNSENT: f64 = 0.01;
+pub(crate) const UNSENT: f64 = 0.01;
 /// Where the users wait for answers more than this share of their time, formulas without queueing do not apply.
 const NO_QUEUEING: f64 = 0.05;
 /// The bootstrap's sample and its resamples.
@@ -87,7 +87,7 @@ fn of_law(ask: &Ask, stream: &Stream, queue: &Queue) -> Vec<Finding> {
 }
 
 /// A finding that fails when the whole interval of the estimate lies further than `tolerance` from what was meant.
-fn outside(name: &'static str, estimate: f64, interval: Option<Interval>, meant: f64, tolerance: f64) -> Finding {
+pub(crate) fn outside(name: &'static str, estimate: f64, interval: Option<Interval>, meant: f64, tolerance: f64) -> Finding {
     let (low, high) = interval.map_or((estimate, estimate), |interval| (interval.low, interval.high));
     let fails = low > meant + tolerance || high < meant - tolerance;
     Finding {

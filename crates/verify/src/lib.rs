@@ -25,6 +25,7 @@ mod queue;
 mod runs;
 mod samples;
 mod scope;
+mod standing;
 mod stream;
 mod tables;
 mod thresholds;
@@ -40,6 +41,7 @@ pub use meant::{Meant, superposition_cov};
 pub use measured::{Measured, Parts};
 pub use merge::merge;
 pub use samples::{Sample, samples};
+pub use standing::{SoFar, Standing, standing};
 pub use thresholds::Checked;
 pub use verdict::{
     Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Threads, Times, Verdict, Warning,

@@ -24,6 +24,8 @@ pub(crate) mod name {
     pub(crate) const REPEAT: &str = "repeat";
 }
 
+/// The share of the CoV's test.
+pub(crate) const COV_SHARE: f64 = 0.10;
 /// Lags of the portmanteau test, at most; a short stream gets one for every 40 gaps, or its limit law does not fit yet.
 const LAGS: usize = 20;
 /// Lags searched for a repeating pattern: up to so many users with fixed timers are found.
@@ -56,7 +58,7 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let distance = kolmogorov.map_or_else(Effect::default, |test| Effect::of(test.statistic, 0.0, tolerance / 2.0));
     let anderson_darling = exponential::anderson_darling(&stream.sorted_gaps);
     vec![
-        strictness.finding(name::COV, estimate.map(|cov| cov::greenwood(cov, n)), 0.10, effect),
+        strictness.finding(name::COV, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
         strictness.finding(name::GAMMA, gamma.map(|fit| fit.test), 0.60, gamma_effect),
         strictness.finding(name::ANDERSON_DARLING, anderson_darling, 0.04, distance),
         strictness.finding(name::KOLMOGOROV, kolmogorov, 0.02, distance),

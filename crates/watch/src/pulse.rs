@@ -1,0 +1,117 @@
+//! The pulse: every figure a person watches, at one moment of a run.
+
+use std::collections::BTreeMap;
+
+use offered_verify::{Judgement, Pattern};
+use serde::Serialize;
+
+/// The figures of a run at one moment. Counts are of the whole run; `so_far`, the CoV and the verdict leave out `skip_first`
+/// and `skip_last`, as the summary of the run does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pulse {
+    /// Since the run's start.
+    pub time_s: f64,
+    /// How long launches are meant.
+    pub duration_s: f64,
+    /// What the run is about.
+    pub phase: Phase,
+    /// The last ten seconds.
+    pub recent: Figures,
+    /// All that counts.
+    pub so_far: Figures,
+    /// Launches due, sent or not.
+    pub launched: u64,
+    /// Those never sent.
+    pub unsent: u64,
+    /// Those under way.
+    pub in_flight: u64,
+    /// How those ended that are through, by the names of outcomes.
+    pub outcomes: BTreeMap<&'static str, u64>,
+    /// The CoV of the gaps between launches (of a partly-open system: between first launches of sessions).
+    pub cov: Option<f64>,
+    /// The lower end of its 95 % interval, right for exponential gaps.
+    pub cov_low: Option<f64>,
+    /// The upper end.
+    pub cov_high: Option<f64>,
+    /// The CoV of the gaps between the instants that were meant.
+    pub meant_cov: Option<f64>,
+    /// What the launches look like.
+    pub pattern: Pattern,
+    /// The verdict as it stands.
+    pub judgement: Judgement,
+    /// Its reason.
+    pub because: String,
+}
+
+/// Rates and times of a stretch of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// Launches per second asked for; `null` where the server decides (closed systems).
+    pub asked_per_s: Option<f64>,
+    /// Launches per second that were sent.
+    pub sent_per_s: Option<f64>,
+    /// done - intended, of what was answered.
+    pub response_ms: Option<Response>,
+    /// sent - intended, of what has ended.
+    pub lateness_us: Option<Lateness>,
+}
+
+/// Percentiles of response, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Response {
+    /// The median.
+    pub p50: f64,
+    /// The 95 % point.
+    pub p95: f64,
+    /// The 99 % point.
+    pub p99: f64,
+}
+
+/// Percentiles of lateness, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Lateness {
+    /// The median.
+    pub p50: f64,
+    /// The 99 % point.
+    pub p99: f64,
+}
+
+/// What a run is about at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// It waits for its start.
+    Starting,
+    /// It launches what is left out of the statistics (`skip_first`).
+    WarmingUp,
+    /// It launches.
+    Running,
+    /// Everything is launched; the last answers are waited for.
+    Draining,
+    /// Somebody stopped it; answers under way are waited for a little longer.
+    Stopping,
+    /// It is over.
+    Ended,
+}
+
+impl Phase {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Starting => "waiting for the start",
+            Self::WarmingUp => "warming up, not counted yet",
+            Self::Running => "running",
+            Self::Draining => "all launched, waiting for the last answers",
+            Self::Stopping => "stopping, waiting for answers under way",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+impl Pulse {
+    /// How those ended that failed, by the names of outcomes: neither well, nor unsent, nor cut off by the end of the run.
+    pub fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let fails = |name: &str| !["ok", "unsent", "cut"].contains(&name);
+        self.outcomes.iter().filter(move |(name, _)| fails(name)).map(|(name, n)| (*name, *n))
+    }
+}

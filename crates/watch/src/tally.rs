@@ -1,0 +1,199 @@
+//! The tally: running sums of a run's events.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use offered_model::workload::Sessions;
+use offered_model::{Event, Nanos, Outcome, Workload};
+use offered_run::Counts;
+use offered_stats::cov::exponential_interval;
+use offered_verify::{Ask, SoFar, standing};
+
+use crate::gaps::Gaps;
+use crate::pulse::{Figures, Phase, Pulse};
+use crate::times::{RECENT, Ring, Times};
+
+/// Batches come up to so much later than the events in them.
+const BATCHED: Nanos = Nanos::from_secs(5);
+
+/// Running sums of the events of one run, whatever their order.
+pub struct Tally {
+    workload: Workload,
+    fraction: f64,
+    ask: Ask,
+    /// The instants meant that count.
+    counted: Range<Nanos>,
+    /// From sending to the last word about it, at the longest.
+    longest: Nanos,
+    all: Times,
+    ring: Ring,
+    /// Launches that were sent; in a partly-open system the first of each session.
+    sent: Gaps,
+    /// The instants they were meant for.
+    meant: Gaps,
+    outcomes: [u64; Outcome::ALL.len()],
+    /// Launches that count: sent, and never sent.
+    counts: (u64, u64),
+    /// The first and the last instant of sending of those.
+    span: Option<(Nanos, Nanos)>,
+    /// Launches sent by then, of the last seconds.
+    before: VecDeque<(Nanos, u64)>,
+}
+
+impl Tally {
+    /// Of a run of this fraction of `workload`.
+    pub fn new(workload: &Workload, fraction: f64) -> Self {
+        let longest = workload.target.as_ref().map_or(Nanos::ZERO, |t| t.connect_timeout + t.response_timeout);
+        Self {
+            workload: workload.clone(),
+            fraction,
+            ask: Ask::of(workload, fraction),
+            counted: workload.skip_first..workload.duration - workload.skip_last,
+            longest: longest + BATCHED,
+            all: Times::default(),
+            ring: Ring::default(),
+            sent: Gaps::default(),
+            meant: Gaps::default(),
+            outcomes: [0; Outcome::ALL.len()],
+            counts: (0, 0),
+            span: None,
+            before: VecDeque::from([(Nanos::ZERO, 0)]),
+        }
+    }
+
+    /// Takes events.
+    pub fn add(&mut self, events: &[Event]) {
+        let sessions_only = matches!(self.workload.sessions, Sessions::PartlyOpen { .. });
+        for event in events {
+            self.outcomes[event.outcome as usize] += 1;
+            self.ring.add(event);
+            if !self.counted.contains(&event.intended) {
+                continue;
+            }
+            self.all.add(event);
+            let judged = !sessions_only || event.step == 0;
+            if judged {
+                self.meant.insert(event.intended.0);
+            }
+            let Some(sent) = event.sent else {
+                self.counts.1 += 1;
+                continue;
+            };
+            self.counts.0 += 1;
+            self.span = Some(self.span.map_or((sent, sent), |(first, last)| (first.min(sent), last.max(sent))));
+            if judged {
+                self.sent.insert(sent.0);
+            }
+        }
+    }
+
+    /// The figures `now`, with what the launching threads count; `stopping` once somebody stopped the run.
+    pub fn pulse(&mut self, now: Nanos, live: Counts, stopping: bool) -> Pulse {
+        let gone = now.since(self.longest).0;
+        self.sent.forget(gone);
+        self.meant.forget(gone);
+        // The two are not read in the same instant.
+        let sent = live.launched.saturating_sub(live.unsent);
+        let since = self.recent_from(now, sent);
+        let (from, to) = (self.counted.start, now.min(self.counted.end));
+        let recent = self.ring.recent(now);
+        let so_far = Figures {
+            asked_per_s: self.asked(from, to),
+            sent_per_s: self.rate(),
+            response_ms: self.all.response(),
+            lateness_us: self.all.lateness(),
+        };
+        let cov = self.sent.cov();
+        let interval = cov.map(|cov| exponential_interval(cov, self.sent.count()));
+        let standing = standing(&self.so_far(so_far.asked_per_s, live.in_flight), &self.ask);
+        Pulse {
+            time_s: now.as_secs_f64(),
+            duration_s: self.workload.duration.as_secs_f64(),
+            phase: self.phase(now, stopping),
+            recent: Figures {
+                asked_per_s: self.asked(since.0, now),
+                sent_per_s: rate(sent.saturating_sub(since.1), now.since(since.0)),
+                response_ms: recent.response(),
+                lateness_us: recent.lateness(),
+            },
+            so_far,
+            launched: live.launched,
+            unsent: live.unsent,
+            in_flight: live.in_flight,
+            outcomes: Outcome::ALL.iter().map(|o| (o.name(), self.outcomes[*o as usize])).filter(|o| o.1 > 0).collect(),
+            cov,
+            cov_low: interval.map(|interval| interval.low),
+            cov_high: interval.map(|interval| interval.high),
+            meant_cov: self.meant.cov(),
+            pattern: standing.pattern,
+            judgement: standing.judgement,
+            because: standing.because,
+        }
+    }
+
+    /// The figures of a run that is over.
+    pub fn last(&mut self, now: Nanos, live: Counts) -> Pulse {
+        Pulse { phase: Phase::Ended, ..self.pulse(now, live, true) }
+    }
+
+    /// The sums that the verdict so far rests on.
+    fn so_far(&self, asked_per_s: Option<f64>, in_flight: u64) -> SoFar {
+        let judged_per_s = asked_per_s.filter(|_| self.ask.rate_per_s.is_some()).map(|asked| asked / self.per_session());
+        SoFar {
+            gaps: self.sent.count(),
+            sent_cov: self.sent.cov(),
+            meant_cov: self.meant.cov(),
+            rate_ratio: self.sent.rate_per_s().zip(judged_per_s).map(|(sent, asked)| sent / asked),
+            late_p99_us: self.all.lateness().map(|lateness| lateness.p99),
+            sent: self.counts.0,
+            unsent: self.counts.1,
+            in_flight,
+        }
+    }
+
+    /// Launches for each one whose gaps are judged.
+    fn per_session(&self) -> f64 {
+        match &self.workload.sessions {
+            Sessions::PartlyOpen { length, .. } => length.mean(),
+            _ => 1.0,
+        }
+    }
+
+    fn phase(&self, now: Nanos, stopping: bool) -> Phase {
+        match now {
+            _ if stopping => Phase::Stopping,
+            Nanos::ZERO => Phase::Starting,
+            now if now < self.counted.start => Phase::WarmingUp,
+            now if now < self.workload.duration => Phase::Running,
+            _ => Phase::Draining,
+        }
+    }
+
+    /// Where the last seconds begin, and how many launches had been sent by then; notes how many there are `now`.
+    fn recent_from(&mut self, now: Nanos, sent: u64) -> (Nanos, u64) {
+        self.before.push_back((now, sent));
+        while self.before.len() > 2 && self.before[1].0 + Nanos::from_secs(RECENT) <= now {
+            self.before.pop_front();
+        }
+        self.before[0]
+    }
+
+    /// Launches per second sent, of those that count.
+    fn rate(&self) -> Option<f64> {
+        let (first, last) = self.span?;
+        rate(self.counts.0 - 1, last - first)
+    }
+
+    /// Launches per second asked for in a stretch; nothing is asked for after the run's duration.
+    fn asked(&self, from: Nanos, to: Nanos) -> Option<f64> {
+        let launches = self.workload.asked_before(to)? - self.workload.asked_before(from)?;
+        (to > from).then(|| launches * self.fraction / (to - from).as_secs_f64())
+    }
+}
+
+fn rate(n: u64, span: Nanos) -> Option<f64> {
+    (span > Nanos::ZERO).then(|| n as f64 / span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

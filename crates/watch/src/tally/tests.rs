@@ -1,0 +1,134 @@
+//! The tally of runs on the virtual clock agrees with the verdict on all their events.
+
+use offered_model::{Law, Recording, Share};
+use offered_run::{Generator, Load};
+use offered_verify::{Judgement, Pattern, verify};
+
+use super::*;
+
+fn workload(text: &str) -> Workload {
+    Workload::parse(text, "test", &|_| Err(String::new())).unwrap()
+}
+
+/// All events of a run of `workload` against response times of this law.
+fn events(workload: &Workload, response: &Law) -> Vec<Event> {
+    let generator = Generator::new(workload.clone(), Share::ALL, Load::Nobody(response.clone())).unwrap();
+    let (_, sinks) = generator.run(None, Vec::<Event>::new, |_| ()).unwrap();
+    sinks.into_iter().flatten().collect()
+}
+
+fn live(events: &[Event]) -> Counts {
+    let unsent = events.iter().filter(|event| event.sent.is_none()).count() as u64;
+    Counts { launched: events.len() as u64, unsent, ..Counts::default() }
+}
+
+fn close(a: Option<f64>, b: Option<f64>, tolerance: f64) {
+    let (a, b) = (a.unwrap(), b.unwrap());
+    assert!((a / b - 1.0).abs() < tolerance, "{a} is not {b}");
+}
+
+const OPEN: &str = "seed = 3\nduration = \"20s\"\nskip_first = \"2s\"\narrivals.open.rate = \"500/s\"\n";
+
+#[test]
+fn the_last_pulse_agrees_with_the_verdict() {
+    let workload = workload(OPEN);
+    let events = events(&workload, &Law::exponential(0.02).unwrap());
+    let mut tally = Tally::new(&workload, 1.0);
+    // Pulses on the way must leave no trace in what comes after.
+    for (second, batch) in events.chunks(500).enumerate() {
+        tally.add(batch);
+        tally.pulse(Nanos::from_secs(second as u64 + 1), Counts::default(), false);
+    }
+    let pulse = tally.last(Nanos::from_secs(21), live(&events));
+    let verdict = verify(&Recording::of_run(events.clone(), workload.labels()), &Ask::of(&workload, 1.0));
+    let (launches, responses) = (verdict.launches.last().unwrap(), verdict.responses.last().unwrap());
+    close(pulse.cov, Some(launches.cov), 1e-3);
+    close(pulse.cov_low, launches.cov_low, 1e-3);
+    close(pulse.meant_cov, verdict.meant.cov, 1e-3);
+    close(pulse.so_far.sent_per_s, verdict.queue.rate_per_s, 1e-3);
+    close(pulse.so_far.asked_per_s, verdict.meant.rate_per_s, 1e-9);
+    close(pulse.so_far.response_ms.map(|r| r.p95), Some(responses.p95_ms), 5e-3);
+    assert_eq!((pulse.pattern, pulse.judgement), (verdict.pattern, verdict.judgement), "{}", pulse.because);
+    assert_eq!((pulse.phase, pulse.launched), (Phase::Ended, events.len() as u64));
+    assert_eq!(pulse.outcomes, [("ok", events.len() as u64)].into());
+    assert_eq!(pulse.errors().count(), 0);
+}
+
+#[test]
+fn the_order_in_which_events_come_changes_nothing() {
+    let workload = workload(OPEN);
+    let mut events = events(&workload, &Law::exponential(0.5).unwrap());
+    let last = |events: &[Event]| {
+        let mut tally = Tally::new(&workload, 1.0);
+        tally.add(events);
+        tally.last(Nanos::from_secs(21), live(events))
+    };
+    let in_order = last(&events);
+    events.reverse();
+    assert_eq!(last(&events), in_order);
+}
+
+#[test]
+fn phases_follow_the_clock() {
+    let mut tally = Tally::new(&workload(OPEN), 1.0);
+    let mut phase = |secs, stopping| tally.pulse(Nanos::from_secs(secs), Counts::default(), stopping).phase;
+    let phases = [phase(0, false), phase(1, false), phase(2, false), phase(20, false), phase(20, true)];
+    assert_eq!(phases, [Phase::Starting, Phase::WarmingUp, Phase::Running, Phase::Draining, Phase::Stopping]);
+}
+
+#[test]
+fn the_last_seconds_are_counted_by_the_launching_threads() {
+    let mut tally = Tally::new(&workload(OPEN), 1.0);
+    let mut at = |secs, launched, unsent| {
+        let live = Counts { launched, unsent, in_flight: 7, ..Counts::default() };
+        tally.pulse(Nanos::from_secs(secs), live, false)
+    };
+    assert_eq!(at(1, 600, 100).recent.sent_per_s, Some(500.0));
+    (2..=15).for_each(|secs| drop(at(secs, 600 + 400 * (secs - 1), 100)));
+    let pulse = at(16, 600 + 400 * 15, 100);
+    assert_eq!((pulse.recent.sent_per_s, pulse.recent.asked_per_s, pulse.in_flight), (Some(400.0), Some(500.0), 7));
+    assert_eq!((pulse.pattern, pulse.judgement), (Pattern::TooFew, Judgement::NotChecked));
+}
+
+#[test]
+fn a_changing_rate_is_asked_for_as_it_is_now() {
+    let text = "seed = 1\nduration = \"100s\"\n[arrivals.open]\nrate = { ramp = [\"0/s\", \"100/s\"], over = \"100s\" }\n";
+    let mut tally = Tally::new(&workload(text), 0.5);
+    for secs in 0..50 {
+        tally.pulse(Nanos::from_secs(secs), Counts::default(), false);
+    }
+    let pulse = tally.pulse(Nanos::from_secs(50), Counts::default(), false);
+    close(pulse.recent.asked_per_s, Some(45.0 / 2.0), 1e-9);
+    close(pulse.so_far.asked_per_s, Some(25.0 / 2.0), 1e-9);
+}
+
+#[test]
+fn partly_open_sessions_and_closed_users_are_judged_by_what_they_can_be_held_to() {
+    let response = Law::exponential(0.02).unwrap();
+    let partly = "seed = 3\nduration = \"200s\"\n[arrivals]\npartly_open = { rate = \"50/s\", stay = 0.8, think = { exponential = \"1s\" } }\n";
+    let closed = "seed = 3\nduration = \"100s\"\n[arrivals]\nclosed = { users = 50, think = { exponential = \"1s\" } }\n";
+    for (text, sessions_only) in [(partly, true), (closed, false)] {
+        let workload = workload(text);
+        let events = events(&workload, &response);
+        let mut tally = Tally::new(&workload, 1.0);
+        tally.add(&events);
+        let pulse = tally.last(Nanos::from_secs(220), live(&events));
+        assert_eq!(pulse.judgement, Judgement::Holds, "{}", pulse.because);
+        let judged = events.iter().filter(|event| !sessions_only || event.step == 0).count();
+        assert_eq!(tally.sent.count() + 1, judged);
+        assert_eq!(pulse.so_far.asked_per_s.is_some(), sessions_only);
+    }
+}
+
+#[test]
+fn errors_are_counted_by_kind() {
+    let mut tally = Tally::new(&workload(OPEN), 1.0);
+    let ended = |outcome| Event { sent: Some(Nanos(5)), done: Some(Nanos(9)), outcome, ..Event::at(Nanos(5)) };
+    let outcomes = [Outcome::Ok, Outcome::Timeout, Outcome::Timeout, Outcome::HttpError, Outcome::Cut];
+    let mut events: Vec<Event> = outcomes.into_iter().map(ended).collect();
+    events.push(Event::at(Nanos(7)));
+    tally.add(&events);
+    let pulse = tally.pulse(Nanos::from_secs(1), live(&events), false);
+    assert_eq!(pulse.errors().collect::<Vec<_>>(), [("http_error", 1), ("timeout", 2)]);
+    assert_eq!((pulse.unsent, pulse.so_far.sent_per_s), (1, None), "all of it is warming up");
+}

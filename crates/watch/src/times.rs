@@ -1,0 +1,145 @@
+//! Response and lateness in histograms: of all, and of the last seconds.
+
+use hdrhistogram::Histogram;
+use offered_model::{Event, Nanos};
+
+use crate::pulse::{Lateness, Response};
+
+/// The last seconds are so many.
+pub(crate) const RECENT: u64 = 10;
+
+/// Times of events, in nanoseconds, to three digits.
+#[derive(Clone, Debug)]
+pub(crate) struct Times {
+    response: Histogram<u64>,
+    lateness: Histogram<u64>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        let histogram = Histogram::new(3).expect("three digits are few enough");
+        Self { response: histogram.clone(), lateness: histogram }
+    }
+}
+
+impl Times {
+    pub(crate) fn add(&mut self, event: &Event) {
+        for (histogram, time) in [(&mut self.response, event.response()), (&mut self.lateness, event.lateness())] {
+            if let Some(time) = time {
+                histogram.record(time.0).expect("it grows as it must");
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (ours, theirs) in [(&mut self.response, &other.response), (&mut self.lateness, &other.lateness)] {
+            ours.add(theirs).expect("it grows as it must");
+        }
+    }
+
+    fn clear(&mut self) {
+        self.response.reset();
+        self.lateness.reset();
+    }
+
+    pub(crate) fn response(&self) -> Option<Response> {
+        let at = |p| self.response.value_at_quantile(p) as f64 / 1e6;
+        (!self.response.is_empty()).then(|| Response { p50: at(0.5), p95: at(0.95), p99: at(0.99) })
+    }
+
+    pub(crate) fn lateness(&self) -> Option<Lateness> {
+        let at = |p| self.lateness.value_at_quantile(p) as f64 / 1e3;
+        (!self.lateness.is_empty()).then(|| Lateness { p50: at(0.5), p99: at(0.99) })
+    }
+}
+
+/// The times of what ended in each of the last seconds: a ring, one cell a second.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    cells: Vec<Cell>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    second: u64,
+    times: Times,
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        // One more than are shown: the second under way.
+        Self { cells: vec![Cell::default(); RECENT as usize + 1] }
+    }
+}
+
+impl Ring {
+    /// Takes an event, unless the second in which it ended is long gone.
+    pub(crate) fn add(&mut self, event: &Event) {
+        let second = second(event.done.unwrap_or(event.intended));
+        let place = second as usize % self.cells.len();
+        let cell = &mut self.cells[place];
+        if cell.second < second {
+            cell.second = second;
+            cell.times.clear();
+        }
+        if cell.second == second {
+            cell.times.add(event);
+        }
+    }
+
+    /// What ended in the last seconds before `now`, the one under way included.
+    pub(crate) fn recent(&self, now: Nanos) -> Times {
+        let mut all = Times::default();
+        for cell in self.cells.iter().filter(|cell| cell.second + RECENT >= second(now)) {
+            all.merge(&cell.times);
+        }
+        all
+    }
+}
+
+fn second(instant: Nanos) -> u64 {
+    instant.0 / 1_000_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Meant for 1 us before it was sent, done after `response`.
+    fn event(done: Nanos, response: Nanos) -> Event {
+        let intended = done - response;
+        Event { sent: Some(intended + Nanos::from_micros(1)), done: Some(done), ..Event::at(intended) }
+    }
+
+    fn near(value: f64, truth: f64) -> bool {
+        (truth..=truth * 1.001).contains(&value)
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_sample_to_three_digits() {
+        let mut times = Times::default();
+        assert_eq!((times.response(), times.lateness()), (None, None));
+        for i in 1..=1000 {
+            times.add(&event(Nanos::from_secs(10), Nanos::from_millis(i)));
+        }
+        times.add(&Event::at(Nanos::ZERO)); // never sent, took no time
+        let (response, lateness) = (times.response().unwrap(), times.lateness().unwrap());
+        assert!(near(response.p50, 500.0) && near(response.p95, 950.0) && near(response.p99, 990.0), "{response:?}");
+        assert!(near(lateness.p50, 1.0) && near(lateness.p99, 1.0), "{lateness:?}");
+    }
+
+    #[test]
+    fn the_last_seconds_forget_what_came_before() {
+        let mut ring = Ring::default();
+        let slow = |s| event(Nanos::from_secs(s), Nanos::from_millis(100));
+        let quick = |s| event(Nanos::from_secs(s), Nanos::from_millis(1));
+        ring.add(&slow(5));
+        (6..=15).for_each(|s| ring.add(&quick(s)));
+        assert!(near(ring.recent(Nanos::from_secs(15)).response().unwrap().p99, 100.0));
+        assert!(near(ring.recent(Nanos::from_secs(16)).response().unwrap().p99, 1.0));
+        (16..=18).for_each(|s| ring.add(&quick(s)));
+        ring.add(&slow(4)); // its cell is that of second 15
+        assert!(near(ring.recent(Nanos::from_secs(18)).response().unwrap().p99, 1.0));
+        assert_eq!(ring.recent(Nanos::from_secs(60)).response(), None);
+    }
+}
