@@ -11,3 +11,4 @@ mod process;
 mod run;
 mod signals;
 mod theory;
+mod watching;

@@ -1,22 +1,23 @@
 //! `offered run`: launches a workload and says whether to believe what came of it.
 
-mod progress;
+mod block;
+mod collect;
 mod quick;
-mod sink;
 mod summary;
 
 use std::path::{Path, PathBuf};
 
-use offered_model::{Law, Nanos, Recording, Share, Workload};
+use offered_model::{Event, Law, Nanos, Recording, Share, Workload};
 use offered_run::{Done, Generator, Load};
 use offered_store::{ReadOptions, Recorder, Writer};
 use offered_verify::{Ask, Verdict, verify};
+use offered_watch::Tally;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::say::say;
 use crate::signals;
-use sink::Sink;
+use collect::{Collector, View, Watch};
 pub(crate) use summary::{Summary, short};
 
 const EXAMPLES: &str = "\
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     /// Send nothing: play the workload on a virtual clock against response times of this law
     #[arg(long, value_name = "LAW", num_args = 0..=1, default_missing_value = "constant:10ms")]
     dry_run: Option<Law>,
-    /// No progress on stderr
+    /// Show nothing on stderr while the run goes on
     #[arg(short, long)]
     quiet: bool,
 }
@@ -75,8 +76,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     signals::stop(&generator.stop())?;
     let store = args.out.as_deref().map(|out| Store::create(out, &text, &workload)).transpose()?;
-    let (done, sinks) = launch(args, &generator, start_at, store.as_ref())?;
-    let recording = recording(&workload, sinks, store.as_ref())?;
+    let watch = Watch {
+        tally: Tally::new(&workload, share.fraction()),
+        live: Box::new(generator.watch()),
+        stop: generator.stop(),
+        views: views(args),
+    };
+    let (done, events) = launch(&generator, start_at, store.as_ref(), watch)?;
+    let recording = recording(&workload, events, store.as_ref())?;
     let verdict = verify(&recording, &Ask { path: name(args), ..Ask::of(&workload, share.fraction()) });
     let mut summary = Summary::new(&workload, share, &recording, &done, &verdict);
     summary.out = args.out.as_ref().map(|out| out.display().to_string());
@@ -95,32 +102,37 @@ fn name(args: &Args) -> String {
     args.out.as_ref().map_or_else(|| args.quick.target.clone(), |out| out.display().to_string())
 }
 
-/// Launches everything, with progress on stderr meanwhile.
+/// Where the run is shown while it goes on.
+fn views(args: &Args) -> Vec<Box<dyn View>> {
+    if args.quiet || args.dry_run.is_some() {
+        return Vec::new();
+    }
+    vec![block::Block::on_stderr().map_or_else(|| Box::<block::Lines>::default() as Box<dyn View>, |b| Box::new(b))]
+}
+
+/// Launches everything; what happened, unless it was stored.
 fn launch(
-    args: &Args,
     generator: &Generator,
     start_at: Option<Nanos>,
     store: Option<&Store>,
-) -> Result<(Done, Vec<Sink>), Failure> {
-    let watch = generator.watch();
-    let mut shown = None;
-    let sink = || store.map_or_else(|| Sink::Memory(Vec::new()), |store| Sink::Disk(store.recorder.clone()));
-    let outcome = generator.run(start_at, sink, |clock| {
-        shown = (!args.quiet && args.dry_run.is_none()).then(|| progress::Shown::start(clock, watch));
-    });
-    drop(shown);
-    outcome.map_err(of_run)
+    watch: Watch,
+) -> Result<(Done, Vec<Event>), Failure> {
+    let collector = Collector::start(store.map(|store| store.recorder.clone()), watch);
+    let outcome = generator.run(start_at, || collector.sink(), |clock| collector.begin(clock));
+    let done = outcome.map(|(done, _)| done).map_err(of_run);
+    // Also a run that could not begin takes its block away before it says why.
+    let events = collector.finish();
+    Ok((done?, events))
 }
 
 /// The recording of what happened: read back from disk where it was written, so that what is judged is what is kept.
-fn recording(workload: &Workload, sinks: Vec<Sink>, store: Option<&Store>) -> Result<Recording, Failure> {
+fn recording(workload: &Workload, events: Vec<Event>, store: Option<&Store>) -> Result<Recording, Failure> {
     if let Some(store) = store {
         store.recorder.flush().map_err(Failure::stopped)?;
         let mut recording = offered_store::read(&store.path, &ReadOptions::default()).map_err(Failure::stopped)?;
         recording.notes.clear(); // that there is no run.json yet
         return Ok(recording);
     }
-    let events = sinks.into_iter().flat_map(Sink::into_events).collect();
     Ok(Recording::of_run(events, workload.labels()))
 }
 

@@ -92,7 +92,8 @@ fn the_last_seconds_are_counted_by_the_launching_threads() {
 
 #[test]
 fn a_changing_rate_is_asked_for_as_it_is_now() {
-    let text = "seed = 1\nduration = \"100s\"\n[arrivals.open]\nrate = { ramp = [\"0/s\", \"100/s\"], over = \"100s\" }\n";
+    let text =
+        "seed = 1\nduration = \"100s\"\n[arrivals.open]\nrate = { ramp = [\"0/s\", \"100/s\"], over = \"100s\" }\n";
     let mut tally = Tally::new(&workload(text), 0.5);
     for secs in 0..50 {
         tally.pulse(Nanos::from_secs(secs), Counts::default(), false);
@@ -106,7 +107,8 @@ fn a_changing_rate_is_asked_for_as_it_is_now() {
 fn partly_open_sessions_and_closed_users_are_judged_by_what_they_can_be_held_to() {
     let response = Law::exponential(0.02).unwrap();
     let partly = "seed = 3\nduration = \"200s\"\n[arrivals]\npartly_open = { rate = \"50/s\", stay = 0.8, think = { exponential = \"1s\" } }\n";
-    let closed = "seed = 3\nduration = \"100s\"\n[arrivals]\nclosed = { users = 50, think = { exponential = \"1s\" } }\n";
+    let closed =
+        "seed = 3\nduration = \"100s\"\n[arrivals]\nclosed = { users = 50, think = { exponential = \"1s\" } }\n";
     for (text, sessions_only) in [(partly, true), (closed, false)] {
         let workload = workload(text);
         let events = events(&workload, &response);

@@ -1,0 +1,114 @@
+//! The collector: the thread behind the launching threads, where events are kept and the run is watched.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use offered_clock::Clock;
+use offered_model::{Event, Nanos};
+use offered_run::{Counts, Sink};
+use offered_store::Recorder;
+use offered_watch::{Pulse, Tally};
+
+/// From one pulse to the next.
+const PULSE: Nanos = Nanos::from_secs(1);
+/// How soon the start and the next pulse are noticed.
+const NOTICE: Duration = Duration::from_millis(50);
+
+/// Where a pulse is shown.
+pub(crate) trait View: Send {
+    /// Shows it.
+    fn show(&mut self, pulse: &Pulse);
+}
+
+/// What it takes to watch a run.
+pub(crate) struct Watch {
+    pub(crate) tally: Tally,
+    /// The counters of the launching threads.
+    pub(crate) live: Box<dyn Fn() -> Counts + Send>,
+    /// Set once somebody stopped the run.
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) views: Vec<Box<dyn View>>,
+}
+
+/// The collector at work.
+pub(crate) struct Collector {
+    batches: Sender<Vec<Event>>,
+    clock: Arc<OnceLock<Clock>>,
+    thread: JoinHandle<Vec<Event>>,
+}
+
+/// A launching thread's way to the collector: handing over never waits.
+pub(crate) struct Batches(Sender<Vec<Event>>);
+
+impl Sink for Batches {
+    fn keep(&mut self, batch: Vec<Event>) {
+        self.0.send(batch).expect("a collector that outlives the run");
+    }
+}
+
+impl Collector {
+    /// Begins to collect: to `recorder` where there is one, else in memory.
+    pub(crate) fn start(recorder: Option<Recorder>, watch: Watch) -> Self {
+        let (batches, inbox) = channel();
+        let clock = Arc::new(OnceLock::new());
+        let begun = clock.clone();
+        let thread = std::thread::spawn(move || collect(&inbox, recorder, watch, &begun));
+        Self { batches, clock, thread }
+    }
+
+    /// A way to it, for one launching thread.
+    pub(crate) fn sink(&self) -> Batches {
+        Batches(self.batches.clone())
+    }
+
+    /// Tells it the clock of the run: from now on there are pulses.
+    pub(crate) fn begin(&self, clock: Clock) {
+        // A run begins once.
+        let _ = self.clock.set(clock);
+    }
+
+    /// What was kept in memory. Every [`Batches`] must be dropped before.
+    pub(crate) fn finish(self) -> Vec<Event> {
+        drop(self.batches);
+        self.thread.join().expect("a collector that does not panic")
+    }
+}
+
+fn collect(
+    inbox: &Receiver<Vec<Event>>,
+    recorder: Option<Recorder>,
+    mut watch: Watch,
+    clock: &OnceLock<Clock>,
+) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut next = PULSE;
+    loop {
+        match inbox.recv_timeout(NOTICE) {
+            Ok(mut batch) => {
+                if !watch.views.is_empty() {
+                    watch.tally.add(&batch);
+                }
+                match &recorder {
+                    // A recorder that has ended says so when it is finished.
+                    Some(recorder) => drop(recorder.record(batch)),
+                    None => events.append(&mut batch),
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if let Some(now) = clock.get().map(Clock::now).filter(|now| *now >= next) {
+            next = now + PULSE;
+            let pulse = watch.tally.pulse(now, (watch.live)(), watch.stop.load(Relaxed));
+            watch.views.iter_mut().for_each(|view| view.show(&pulse));
+        }
+    }
+    if let Some(clock) = clock.get() {
+        let last = watch.tally.last(clock.now(), (watch.live)());
+        watch.views.iter_mut().for_each(|view| view.show(&last));
+    }
+    events
+}

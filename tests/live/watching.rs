@@ -1,0 +1,132 @@
+//! What a person sees who watches a run in a terminal of 80 by 24, by tmux.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::process::{Serve, soon};
+
+/// Terminals of this process, told apart.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A private tmux server with one pane; ended when dropped.
+struct Terminal {
+    name: String,
+}
+
+impl Terminal {
+    /// Runs `command` in a shell; `None`, saying so, where there is no tmux.
+    fn start(command: &str) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            eprintln!("skipped: tmux is not there (apt-get install tmux)");
+            return None;
+        }
+        let number = NUMBER.fetch_add(1, Relaxed);
+        let terminal = Self { name: format!("offered-{}-{number}", std::process::id()) };
+        // What is set here must not decide what is seen there.
+        let shell = format!("unset NO_COLOR CLICOLOR; {command}; echo ended with $?; exec cat");
+        let size = ["-x", "80", "-y", "24"];
+        let started = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&shell]].concat());
+        assert!(started.status.success(), "{started:?}");
+        Some(terminal)
+    }
+
+    fn tmux(&self, args: &[&str]) -> Output {
+        Command::new("tmux").args(["-f", "/dev/null", "-L", &self.name]).args(args).output().expect("tmux")
+    }
+
+    /// What is to be seen now, with the colours if wanted.
+    fn seen(&self, colours: bool) -> String {
+        let how: &[&str] = if colours { &["capture-pane", "-p", "-e"] } else { &["capture-pane", "-p"] };
+        String::from_utf8(self.tmux(how).stdout).expect("text")
+    }
+
+    /// What is to be seen as soon as `which` holds of it.
+    fn until(&self, which: impl Fn(&str) -> bool) -> String {
+        let seen = soon(|| Some(self.seen(false)).filter(|seen| which(seen)));
+        seen.unwrap_or_else(|| panic!("never seen; at last: {}", self.seen(false)))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn run(server: &Serve, rest: &str) -> String {
+    let offered = env!("CARGO_BIN_EXE_offered");
+    format!("{offered} run {}/ --open 200/s --seed 4 --precision sleep {rest}", server.url)
+}
+
+/// The number that stands after `word`.
+fn after(seen: &str, word: &str) -> Option<f64> {
+    let rest = seen.split_once(word)?.1.trim_start();
+    rest.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?.parse().ok()
+}
+
+/// Whether the block is to be seen.
+fn is_shown(seen: &str) -> bool {
+    seen.contains("in flight")
+}
+
+fn serve(folder: &Path) -> Serve {
+    Serve::start("127.0.0.1:0", &folder.join("seen.csv"))
+}
+
+#[test]
+fn the_block_shows_figures_that_change_and_is_gone_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path());
+    let json = folder.path().join("run.json");
+    let command = run(&server, &format!("-d 4s --json > {}", json.display()));
+    let Some(terminal) = Terminal::start(&command) else { return };
+    let first = terminal.until(is_shown);
+    let launched = after(&first, "launched").unwrap();
+    let later = terminal.until(|seen| after(seen, "launched").is_some_and(|n| n > launched));
+    assert_ne!(after(&first, "]"), after(&later, "]"), "the time goes on: {later}");
+    for part in ["s of 4 s", "asked/s", "so far 200 ", "CoV of the gaps", "errors: none", "so far: "] {
+        let later = later.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(later.contains(part), "{part}: {later}");
+    }
+    assert!(later.contains("NOT CHECKED so far") || later.contains("HOLDS so far") || later.contains("FAILS so far"));
+    let ended = terminal.until(|seen| seen.contains("ended with"));
+    assert!(!is_shown(&ended) && !ended.contains("[="), "{ended}");
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert!(json["launched"].as_f64().unwrap() >= after(&later, "launched").unwrap(), "{later}");
+}
+
+#[test]
+fn ctrl_c_takes_the_block_away_and_prints_the_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path());
+    let Some(terminal) = Terminal::start(&run(&server, "-d 60s")) else { return };
+    terminal.until(is_shown);
+    terminal.tmux(&["send-keys", "C-c"]);
+    let ended = terminal.until(|seen| seen.contains("ended with"));
+    assert!(!is_shown(&ended), "{ended}");
+    assert!(ended.contains("Little") && ended.contains("the run was stopped before its time"), "{ended}");
+}
+
+#[test]
+fn colours_are_seen_unless_they_are_not_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path());
+    for (set, coloured) in [("", true), ("NO_COLOR=1 ", false)] {
+        // Whatever the machine makes of it: it holds, or it fails.
+        let Some(terminal) = Terminal::start(&format!("{set}{}", run(&server, "-d 60s"))) else { return };
+        let judged = |seen: &str| seen.contains("HOLDS so far") || seen.contains("FAILS so far");
+        terminal.until(judged);
+        let seen = terminal.seen(true);
+        assert_eq!(seen.contains("\x1b[3"), coloured, "{seen:?}");
+    }
+}
+
+#[test]
+fn quiet_shows_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path());
+    let Some(terminal) = Terminal::start(&run(&server, "-d 2s --json --quiet > /dev/null")) else { return };
+    let ended = terminal.until(|seen| !seen.trim().is_empty());
+    assert!(ended.trim_start().starts_with("ended with"), "{ended}");
+}
