@@ -83,7 +83,7 @@ fn the_trace_launches_those_requests_at_those_instants() {
         let launch = agenda.due(Nanos::MAX).unwrap();
         // A second of the log is 277,777.8 ns of the replay: no sum, so no drift.
         assert_eq!(launch.intended, Nanos((second as f64 * 1e9 / 3600.0).round() as u64));
-        let sent = &workload.requests[usize::from(mix.choose(launch.session, launch.step))];
+        let sent = &workload.requests[usize::from(mix.choose(launch))];
         assert_eq!(sent.name, requests[fields.nth(1).unwrap().parse::<usize>().unwrap()]);
         launched += 1;
     }

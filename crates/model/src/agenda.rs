@@ -9,8 +9,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use crate::arrivals::Arrivals;
+use crate::flow::Flows;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::share::Share;
@@ -27,6 +29,8 @@ pub struct Launch {
     pub session: u64,
     /// Which request of that session, from 0.
     pub step: u32,
+    /// Where in its flow it stands; 0 in a workload without flows.
+    pub place: u16,
 }
 
 /// The next launches of one share of a workload, in order of time; ties in order of session.
@@ -86,19 +90,28 @@ impl Eq for Returning {}
 enum Turn {
     /// It draws how long it thinks, and whether it stays (`None`: always).
     Drawn { think: Law, length: Option<Length> },
+    /// It walks through a flow; when it has left, a closed user begins another visit.
+    Flowing { think: Law, flows: Arc<Flows>, again: bool },
     /// It does what a trace recorded.
     Recorded(Replay),
 }
 
 impl Turn {
-    /// How long `session` thinks after step `step`; `None`: it leaves.
+    /// How long the session of `launch` thinks after it, and the place of its next request; `None`: it leaves.
     #[inline]
-    fn after(&self, seed: Seed, session: u64, step: u32) -> Option<Nanos> {
-        match self {
-            Self::Drawn { length: Some(length), .. } if !length.goes_on(seed, session, step) => None,
-            Self::Drawn { think, .. } => Some(think.think(seed, session, step + 1)),
-            Self::Recorded(replay) => replay.think(seed, session, step),
-        }
+    fn after(&self, seed: Seed, launch: Launch) -> Option<(Nanos, u16)> {
+        let Launch { session, step, place, .. } = launch;
+        let think = match self {
+            Self::Drawn { length: Some(length), .. } if !length.goes_on(seed, session, step) => return None,
+            Self::Drawn { think, .. } => think.think(seed, session, step + 1),
+            Self::Recorded(replay) => replay.think(seed, session, step)?,
+            Self::Flowing { think, flows, again } => {
+                let on = flows.next(seed, session, step, place);
+                let next = on.or_else(|| again.then(|| flows.enter(seed, session, step + 1)))?;
+                return Some((flows.think(think, seed, session, step + 1, place), next));
+            }
+        };
+        Some((think, 0))
     }
 }
 
@@ -128,7 +141,7 @@ impl Iterator for Numbered {
             };
             self.next += 1;
             if self.share.has(session) {
-                return Some(Launch { intended, session, step: 0 });
+                return Some(Launch { intended, session, step: 0, place: 0 });
             }
         }
     }
@@ -144,20 +157,24 @@ impl Agenda {
             Sessions::Open(schedule) => agenda.arrive(Source::Process(schedule.arrivals(seed, end))),
             Sessions::PartlyOpen { schedule, length, think } => {
                 agenda.arrive(Source::Process(schedule.arrivals(seed, end)));
-                agenda.sessions = Some(Turn::Drawn { think: think.clone(), length: Some(length.clone()) });
+                agenda.sessions = Some(match length {
+                    Length::Flows(flows) => Turn::Flowing { think: think.clone(), flows: flows.clone(), again: false },
+                    length => Turn::Drawn { think: think.clone(), length: Some(length.clone()) },
+                });
             }
             Sessions::Closed(closed) => {
-                let first = |session| Returning(Launch { intended: closed.first(seed, session), session, step: 0 });
-                agenda.returning = share.of(closed.users).map(first).collect();
-                agenda.sessions = Some(Turn::Drawn { think: closed.think.clone(), length: None });
+                agenda.returning = share.of(closed.users).map(|user| closed.first(seed, user)).collect();
+                let think = closed.think.clone();
+                agenda.sessions = Some(match &closed.flows {
+                    Some(flows) => Turn::Flowing { think, flows: flows.clone(), again: true },
+                    None => Turn::Drawn { think, length: None },
+                });
             }
             Sessions::Replay(replay) => {
                 match &replay.way {
                     Way::Closed(closed) => {
                         let users = share.of(closed.users).take_while(|user| replay.has(*user, 0));
-                        let first =
-                            |session| Returning(Launch { intended: closed.first(seed, session), session, step: 0 });
-                        agenda.returning = users.map(first).collect();
+                        agenda.returning = users.map(|user| closed.first(seed, user)).collect();
                     }
                     Way::Open | Way::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
                 }
@@ -186,6 +203,17 @@ impl Agenda {
     /// Takes the next launch if it is due by `now`.
     #[inline]
     pub fn due(&mut self, now: Nanos) -> Option<Launch> {
+        let mut launch = self.first_due(now)?;
+        if launch.step == 0
+            && let Some(Turn::Flowing { flows, .. }) = &self.sessions
+        {
+            launch.place = flows.enter(self.seed, launch.session, 0);
+        }
+        Some(launch)
+    }
+
+    #[inline]
+    fn first_due(&mut self, now: Nanos) -> Option<Launch> {
         let due = |launch: &Launch| launch.intended <= now && launch.intended < self.end;
         let returning = self.returning.peek().map(|top| top.0).filter(due);
         if let Some(launch) = self.arriving.filter(due)
@@ -203,12 +231,11 @@ impl Agenda {
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Nanos) -> bool {
         let Some(turn) = &self.sessions else { return false };
-        let Launch { session, step, .. } = launch;
-        let Some(think) = turn.after(self.seed, session, step) else { return false };
+        let Some((think, place)) = turn.after(self.seed, launch) else { return false };
         let intended = done + think;
         let returns = intended < self.end;
         if returns {
-            self.returning.push(Returning(Launch { intended, session, step: step + 1 }));
+            self.returning.push(Returning(Launch { intended, step: launch.step + 1, place, ..launch }));
         }
         returns
     }
@@ -231,11 +258,12 @@ impl Law {
 }
 
 impl Closed {
-    /// When `user` launches first: its place in the ramp, and what is left of a think time under way (or a whole one).
-    fn first(&self, seed: Seed, user: u64) -> Nanos {
+    /// The first launch of `user`: after its place in the ramp, and what is left of a think time under way (or a whole one).
+    fn first(&self, seed: Seed, user: u64) -> Returning {
         let ramp = Nanos((u128::from(self.ramp.0) * u128::from(user) / u128::from(self.users)) as u64);
+        let launch = |intended| Returning(Launch { intended, session: user, step: 0, place: 0 });
         if self.think.is_zero() {
-            return ramp;
+            return launch(ramp);
         }
         let mut stream = seed.at(Purpose::Start, user, 0);
         let wait = match self.start {
@@ -243,7 +271,7 @@ impl Closed {
             Start::Thinking => self.think.sample(&mut stream),
             Start::AtOnce => 0.0,
         };
-        ramp + Nanos::from_secs_f64(wait)
+        launch(ramp + Nanos::from_secs_f64(wait))
     }
 }
 
@@ -254,6 +282,7 @@ impl Length {
         match self {
             Self::Geometric { stay } => seed.at(Purpose::Length, session, step).uniform() < *stay,
             Self::Fixed(requests) => step + 1 < *requests,
+            Self::Flows(_) => unreachable!("sessions with flows walk through them"),
             Self::Empirical(lengths) => {
                 let drawn = seed.at(Purpose::Length, session, 0).below(lengths.len() as u64);
                 step + 1 < lengths[drawn as usize]

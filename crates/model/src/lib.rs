@@ -6,6 +6,7 @@
 pub mod agenda;
 pub mod arrivals;
 pub mod event;
+pub mod flow;
 pub mod law;
 mod log;
 pub mod random;
@@ -19,6 +20,7 @@ pub mod workload;
 pub use agenda::{Agenda, Launch};
 pub use arrivals::Schedule;
 pub use event::{Event, Outcome};
+pub use flow::Flows;
 pub use law::Law;
 pub use random::{Purpose, Seed, Stream};
 pub use recording::Recording;

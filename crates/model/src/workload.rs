@@ -12,7 +12,10 @@ pub use read::Files;
 pub use source::Mistake;
 pub use url::{Address, Url};
 
+use crate::Wrong;
+use crate::agenda::Launch;
 use crate::arrivals::Schedule;
+use crate::flow::Flows;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::threshold::Threshold;
@@ -79,6 +82,26 @@ pub struct Closed {
     pub ramp: Nanos,
     /// What a user does first.
     pub start: Start,
+    /// The visits it makes one after another; `None`: each request is chosen by weight.
+    pub flows: Option<Arc<Flows>>,
+}
+
+impl Closed {
+    /// The mean think time after a request, seconds (the papers' Z).
+    pub fn mean_think(&self) -> f64 {
+        self.flows.as_ref().map_or_else(|| self.think.mean(), |flows| flows.mean_think(&self.think))
+    }
+
+    /// The same users with this mean think time, in seconds: every think law stretched alike.
+    ///
+    /// # Errors
+    /// A mean that is not above zero, or users who do not think at all.
+    pub fn with_mean_think(&self, mean: f64) -> Result<Self, Wrong> {
+        let factor = mean / self.mean_think();
+        let think = if self.think.is_zero() { self.think.clone() } else { self.think.scaled(factor)? };
+        let flows = self.flows.as_ref().map(|flows| flows.stretched(factor).map(Arc::new)).transpose()?;
+        Ok(Self { think, flows, ..self.clone() })
+    }
 }
 
 /// What a closed user does first, after its place in the ramp.
@@ -104,6 +127,8 @@ pub enum Length {
     Fixed(u32),
     /// One of these, each as likely; all at least 1.
     Empirical(Arc<[u32]>),
+    /// As many as there are on its way through these.
+    Flows(Arc<Flows>),
 }
 
 impl Length {
@@ -113,6 +138,7 @@ impl Length {
             Self::Geometric { stay } => 1.0 / (1.0 - stay),
             Self::Fixed(requests) => f64::from(*requests),
             Self::Empirical(all) => all.iter().map(|n| f64::from(*n)).sum::<f64>() / all.len() as f64,
+            Self::Flows(flows) => flows.mean(),
         }
     }
 }
@@ -231,6 +257,8 @@ pub struct Mix {
     sums: Vec<f64>,
     /// Of a replay the trace chooses.
     replay: Option<Replay>,
+    /// Where there are flows, the place.
+    flows: Option<Arc<Flows>>,
 }
 
 impl Workload {
@@ -244,7 +272,33 @@ impl Workload {
             Sessions::Replay(replay) => Some(replay.clone()),
             _ => None,
         };
-        Mix { seed: self.seed, sums: sums.collect(), replay }
+        Mix { seed: self.seed, sums: sums.collect(), replay, flows: self.flows().cloned() }
+    }
+
+    /// The flows that its sessions walk through.
+    pub fn flows(&self) -> Option<&Arc<Flows>> {
+        match &self.sessions {
+            Sessions::Closed(closed) => closed.flows.as_ref(),
+            Sessions::PartlyOpen { length: Length::Flows(flows), .. } => Some(flows),
+            _ => None,
+        }
+    }
+
+    /// The share of the launches that falls to each request; they sum to 1. (Of a replay, the trace is not counted: by weight.)
+    pub fn shares(&self) -> Vec<f64> {
+        let total: f64 = self.requests.iter().map(|request| request.weight).sum();
+        let by_weight = || self.requests.iter().map(|request| request.weight / total).collect();
+        self.flows().map_or_else(by_weight, |flows| flows.shares(self.requests.len()))
+    }
+
+    /// The mean think time after a request, seconds; `None` where sessions do not think by a law.
+    pub fn mean_think(&self) -> Option<f64> {
+        let law = match &self.sessions {
+            Sessions::Closed(closed) => return Some(closed.mean_think()),
+            Sessions::PartlyOpen { think, .. } => think,
+            _ => return None,
+        };
+        Some(self.flows().map_or_else(|| law.mean(), |flows| flows.mean_think(law)))
     }
 
     /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose
@@ -272,14 +326,18 @@ impl Workload {
 }
 
 impl Mix {
-    /// The index of the request that step `step` of `session` sends.
+    /// The index of the request that `launch` sends.
     #[inline]
-    pub fn choose(&self, session: u64, step: u32) -> u16 {
+    pub fn choose(&self, launch: Launch) -> u16 {
         if self.sums.len() == 1 {
             return 0;
         }
+        let Launch { session, step, place, .. } = launch;
         if let Some(replay) = &self.replay {
             return replay.request(session, step);
+        }
+        if let Some(flows) = &self.flows {
+            return flows.request(place);
         }
         let at = self.seed.at(Purpose::Choice, session, step).uniform() * self.sums[self.sums.len() - 1];
         self.sums.partition_point(|sum| *sum <= at).min(self.sums.len() - 1) as u16

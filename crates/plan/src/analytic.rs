@@ -146,19 +146,21 @@ impl Known {
 impl System {
     /// The system model of a workload, or why no formula here covers it.
     fn of(workload: &Workload) -> Result<Self, &'static str> {
+        let mean_think = workload.mean_think().unwrap_or(0.0);
         Ok(match &workload.sessions {
             workload::Sessions::Replay(_) => return Err("a trace has no closed form"),
             workload::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
-            workload::Sessions::PartlyOpen { schedule, length, think } => Self::PartlyOpen {
+            workload::Sessions::PartlyOpen { schedule, length, .. } => Self::PartlyOpen {
                 sessions: poisson_rate(schedule)?,
                 requests: length.mean(),
                 geometric: matches!(length, workload::Length::Geometric { .. }),
-                think: think.mean(),
+                think: mean_think,
             },
             workload::Sessions::Closed(closed) => Self::Closed {
                 users: closed.users,
-                think: closed.think.mean(),
-                exponential: matches!(closed.think.shape(), Shape::Exponential(_)),
+                think: mean_think,
+                exponential: matches!(closed.think.shape(), Shape::Exponential(_))
+                    && closed.flows.as_ref().is_none_or(|flows| !flows.thinks()),
             },
         })
     }
@@ -219,7 +221,7 @@ impl<'a> Servers<'a> {
     fn of(workload: &'a Workload) -> Result<Self, Error> {
         match &workload.server {
             _ if !workload.stations.is_empty() => Ok(Self::Network(&workload.stations)),
-            Some(server) => Ok(Self::One(server, Service::of(server, &workload.requests))),
+            Some(server) => Ok(Self::One(server, Service::of(server, workload))),
             None => Err(Error::Refused(
                 "the workload has no [server] to solve; add [server] service = { exponential = \"10ms\" }, or [[station]]s"
                     .into(),

@@ -1,5 +1,6 @@
 //! The driver: one thread's loop between its agenda and its transport.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::workload::{Late, Mix};
@@ -33,6 +34,8 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) stop: &'a AtomicBool,
     pub(crate) live: &'a Live,
     pub(crate) sink: &'a mut dyn Sink,
+    /// Where in its flow each session with a launch under way stands; `None` in a workload without flows.
+    pub(crate) places: Option<HashMap<u64, u16>>,
 }
 
 /// What is kept between turns of the loop.
@@ -85,7 +88,10 @@ impl<T: Transport> Driver<'_, T> {
     fn launch(&mut self, mut now: Nanos, books: &mut Books) -> Nanos {
         for _ in 0..IN_A_ROW {
             let Some(launch) = self.agenda.due(now) else { break };
-            let label = self.mix.choose(launch.session, launch.step);
+            let label = self.mix.choose(launch);
+            if let Some(places) = &mut self.places {
+                places.insert(launch.session, launch.place);
+            }
             let sequence = self.numbering.0 + books.counts.launched * self.numbering.1;
             books.counts.launched += 1;
             books.counts.in_flight += 1;
@@ -115,7 +121,9 @@ impl<T: Transport> Driver<'_, T> {
     /// Books the events that have come: their sessions go on or leave, the counters move, the batch grows.
     fn book(&mut self, now: Nanos, books: &mut Books) {
         for event in books.fresh.drain(..) {
-            let launch = Launch { intended: event.intended, session: event.session, step: event.step };
+            let Event { intended, session, step, .. } = event;
+            let place = self.places.as_mut().and_then(|places| places.remove(&session)).unwrap_or_default();
+            let launch = Launch { intended, session, step, place };
             let done = event.done.unwrap_or(now);
             let pause = match event.outcome {
                 Outcome::Unsent | Outcome::Refused | Outcome::Dns => PAUSE,

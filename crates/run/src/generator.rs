@@ -1,11 +1,12 @@
 //! A run: its threads, from the start together to the last answer.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::{io, thread};
 
 use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
-use offered_model::workload::{Closed, Precision, Sessions};
+use offered_model::workload::{Precision, Sessions};
 use offered_model::{Agenda, Law, Nanos, Share, Workload};
 
 use crate::driver::Driver;
@@ -221,6 +222,7 @@ impl Generator {
             stop: &self.stop,
             live: &self.live[usize::from(thread)],
             sink,
+            places: self.workload.flows().map(|_| HashMap::new()),
         };
         let (elapsed, idle) = driver.run();
         Worker { elapsed, busy: elapsed.since(idle), cpu: cpu_time().since(used) }
@@ -244,8 +246,10 @@ fn suggested(workload: &Workload, share: Share) -> u16 {
         Sessions::Open(schedule) => schedule.rate.peak(workload.duration),
         Sessions::Replay(replay) => replay.peak(workload.duration) as f64,
         Sessions::PartlyOpen { schedule, length, .. } => schedule.rate.peak(workload.duration) * length.mean(),
-        Sessions::Closed(Closed { users, think, .. }) if !think.is_zero() => *users as f64 / think.mean(),
-        Sessions::Closed(Closed { users, .. }) => *users as f64 * 100.0,
+        Sessions::Closed(closed) => match closed.mean_think() {
+            0.0 => closed.users as f64 * 100.0,
+            think => closed.users as f64 / think,
+        },
     };
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }

@@ -35,10 +35,9 @@ impl Demands {
             })
         });
         let laws = laws.collect::<Result<Vec<Law>, Wrong>>()?;
-        let total: f64 = workload.requests.iter().map(|request| request.weight).sum();
-        let expect = |moment: fn(&Law) -> f64| -> f64 {
-            workload.requests.iter().zip(&laws).map(|(r, law)| r.weight / total * moment(law)).sum()
-        };
+        let shares = workload.shares();
+        let expect =
+            |moment: fn(&Law) -> f64| -> f64 { shares.iter().zip(&laws).map(|(share, law)| share * moment(law)).sum() };
         let (mean, second_moment) = (expect(Law::mean), expect(Law::second_moment));
         if mean == 0.0 {
             return Err(Wrong::new("requests bring no work: give the service law a mean above zero"));
@@ -70,8 +69,9 @@ impl Demands {
     }
 
     #[inline]
-    fn of(&self, Launch { session, step, .. }: Launch) -> (u16, Nanos) {
-        let class = self.mix.choose(session, step);
+    fn of(&self, launch: Launch) -> (u16, Nanos) {
+        let Launch { session, step, .. } = launch;
+        let class = self.mix.choose(launch);
         let size = self.laws[usize::from(class)].draw(self.seed, Purpose::Size, session, step);
         (class, Nanos::from_secs_f64(size))
     }

@@ -50,7 +50,7 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
         Sessions::Closed(closed) => {
             let cycle = closed.users as f64 * bottleneck / load;
             let think = Search { workload, closed, cycle, least: demands.mean(), most }.think(load)?;
-            closed.think = closed.think.scaled(think / closed.think.mean())?;
+            *closed = closed.with_mean_think(think)?;
         }
     }
     Ok(at)
@@ -75,7 +75,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn think(&self, load: f64) -> Result<f64, Wrong> {
-        if self.closed.think.is_zero() {
+        if self.closed.mean_think() == 0.0 {
             return Err(Wrong::new(
                 "a closed system's load is set by its think time, and it has none; write for example think = { exponential = \"1s\" }",
             ));
@@ -98,8 +98,7 @@ impl Search<'_> {
     /// By how much the cycle is too long with this mean think time.
     fn excess(&self, think: f64, jobs: u64) -> Result<f64, Wrong> {
         let mut trial = self.workload.clone();
-        let mut closed = self.closed.clone();
-        closed.think = closed.think.scaled(think / closed.think.mean())?;
+        let closed = self.closed.with_mean_think(think)?;
         let users = closed.users as f64;
         trial.sessions = Sessions::Closed(closed);
         // Each user must have come round several times before the rate means anything.

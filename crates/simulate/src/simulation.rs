@@ -81,8 +81,8 @@ pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Resul
     let (model, users, session_length, think) = match &workload.sessions {
         Sessions::Open(_) => ("open", None, None, None),
         Sessions::Replay(_) => ("replay", None, None, None),
-        Sessions::Closed(closed) => ("closed", Some(closed.users), None, Some(closed.think.mean())),
-        Sessions::PartlyOpen { length, think, .. } => ("partly-open", None, Some(length.mean()), Some(think.mean())),
+        Sessions::Closed(closed) => ("closed", Some(closed.users), None, workload.mean_think()),
+        Sessions::PartlyOpen { length, .. } => ("partly-open", None, Some(length.mean()), workload.mean_think()),
     };
     let mut answer = Answer {
         model,

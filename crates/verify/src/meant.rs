@@ -37,6 +37,9 @@ impl Meant {
     /// What `workload` meant.
     pub fn of(workload: &Workload) -> Self {
         match &workload.sessions {
+            Sessions::Closed(Closed { flows: Some(flows), .. }) if flows.thinks() => {
+                Self::Other("closed users whose think times differ by step".into())
+            }
             Sessions::Closed(Closed { users, think, .. }) => Self::Closed { users: *users, think: think.clone() },
             Sessions::Open(schedule) => Self::of_schedule(schedule),
             Sessions::PartlyOpen { schedule, .. } => match Self::of_schedule(schedule) {

@@ -23,7 +23,7 @@ fn play(workload: &Workload, share: Share, response: impl Fn(&Launch) -> Nanos) 
                 assert_eq!(launch.intended, due);
                 assert!(due == Nanos::ZERO || agenda.due(Nanos(due.0 - 1)).is_none(), "a launch before it is due");
                 under_way.push(Reverse((due + response(&launch), launch)));
-                launched.push((launch, mix.choose(launch.session, launch.step)));
+                launched.push((launch, mix.choose(launch)));
             }
             (_, Some(_)) => {
                 let Reverse((done, launch)) = under_way.pop().unwrap();

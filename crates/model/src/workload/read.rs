@@ -1,10 +1,13 @@
 //! Reading a workload file.
 
+mod flow;
 mod law;
 mod sessions;
 mod target;
 
 use super::source::{Mistake, Source, Table, Value};
+use std::sync::Arc;
+
 use super::{Generator, Late, Precision, Request, Workload};
 use crate::nearest;
 use crate::random::Seed;
@@ -36,6 +39,7 @@ impl Workload {
             "station",
             "generator",
             "request",
+            "flow",
             "thresholds",
         ];
         let root = Table::new(source, "", 0..0, root.get_ref(), &known)?;
@@ -62,7 +66,10 @@ impl Reader<'_> {
         }
         let target = root.get("target").map(|value| target::target(&value)).transpose()?;
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
-        let (sessions, traced) = self.sessions(&arrivals)?;
+        let given = root.get("request").map(|value| self.requests(&value)).transpose()?;
+        let requests = given.unwrap_or_else(|| vec![Request::get(target.as_ref().map_or("/", |t| &t.url.path))]);
+        let flows = root.get("flow").map(|value| self.flows(&value, &requests)).transpose()?;
+        let (sessions, traced) = self.sessions(&arrivals, flows.map(Arc::new))?;
         let requests = match (root.get("request"), traced) {
             (Some(value), Some(_)) => {
                 return Err(
@@ -70,8 +77,7 @@ impl Reader<'_> {
                 );
             }
             (None, Some(traced)) => traced,
-            (Some(value), None) => self.requests(&value)?,
-            (None, None) => vec![Request::get(target.as_ref().map_or("/", |t| &t.url.path))],
+            (_, None) => requests,
         };
         let thresholds = root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value, &requests))?;
         Ok(Workload {

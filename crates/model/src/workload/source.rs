@@ -208,6 +208,14 @@ impl<'a> Value<'a> {
         self.list()?.try_into().map_err(|_| self.mistake(format!("expected {what}")))
     }
 
+    /// A weight: a number from zero.
+    pub(super) fn weight(&self) -> Result<f64, Mistake> {
+        match self.number()? {
+            weight if weight >= 0.0 && weight.is_finite() => Ok(weight),
+            weight => Err(self.mistake(format!("a weight must be zero or more, not {weight}"))),
+        }
+    }
+
     /// The entries of a table whose keys are free, in the order of the file; `what` they are.
     pub(super) fn entries(&self, what: &str) -> Result<Vec<(&'a str, Self)>, Mistake> {
         let DeValue::Table(entries) = self.content else { return Err(self.expected(&format!("a table of {what}"))) };

@@ -1,8 +1,8 @@
 //! What requests bring to a modelled server: one law, or one for each class of requests.
 
-use offered_model::Law;
 use offered_model::law::Shape;
 use offered_model::workload::{Request, Server};
+use offered_model::{Law, Workload};
 
 use crate::Error;
 
@@ -15,13 +15,13 @@ pub(super) struct Service {
 
 impl Service {
     /// Of this server for these requests.
-    pub(super) fn of(server: &Server, requests: &[Request]) -> Self {
-        if requests.iter().all(|r| r.service.is_none()) {
+    pub(super) fn of(server: &Server, workload: &Workload) -> Self {
+        if workload.requests.iter().all(|r| r.service.is_none()) {
             return Self { classes: vec![(1.0, server.service.clone())] };
         }
-        let total: f64 = requests.iter().map(|r| r.weight).sum();
-        let class = |r: &Request| (r.weight / total, r.service.as_ref().unwrap_or(&server.service).clone());
-        Self { classes: requests.iter().filter(|r| r.weight > 0.0).map(class).collect() }
+        let class = |(r, share): (&Request, f64)| (share, r.service.as_ref().unwrap_or(&server.service).clone());
+        let shares = workload.requests.iter().zip(workload.shares()).filter(|(_, share)| *share > 0.0);
+        Self { classes: shares.map(class).collect() }
     }
 
     /// E[S] over all classes.

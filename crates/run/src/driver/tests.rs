@@ -49,6 +49,27 @@ fn any_threads_and_shares_launch_the_identical_set() {
 }
 
 #[test]
+fn sessions_walk_through_their_flow_whoever_launches_them() {
+    // a, b, b, c, and three in four begin again at a: so the labels of a session are known from its number of requests.
+    let text = "duration = \"30s\"\narrivals.partly_open = { rate = \"20/s\", think = { exponential = \"1s\" } }\n\
+        target = { url = \"http://127.0.0.1:9/\", in_flight = 30 }\n\
+        request = [{ get = \"/a\" }, { get = \"/b\" }, { get = \"/c\" }]\n\
+        flow = [{ name = \"abbc\", step = [{ request = \"/a\" }, { request = \"/b\", repeat = 2 }, \
+                                       { request = \"/c\", next = { \"/a\" = 3, leave = 1 } }] }]";
+    let events = events(text, 1, Share::ALL, "exponential:200ms");
+    assert!(events.iter().any(|event| event.outcome == Outcome::Unsent), "some find no place, and go on all the same");
+    let mut longest = 0;
+    for event in &events {
+        assert_eq!(event.label, [0, 1, 1, 2][event.step as usize % 4], "step {} of {}", event.step, event.session);
+        longest = longest.max(event.step);
+    }
+    assert!(longest >= 8, "some go round more than twice");
+    assert_eq!(keys(&self::events(&text.replace(", in_flight = 30", ""), 3, Share::ALL, "exponential:200ms")), {
+        keys(&self::events(&text.replace(", in_flight = 30", ""), 1, Share::ALL, "exponential:200ms"))
+    });
+}
+
+#[test]
 fn every_launch_is_one_event_with_times_in_order() {
     let events = events("duration = \"20s\"\narrivals.open = { rate = \"300/s\" }", 2, Share::ALL, "exponential:500ms");
     assert!(events.iter().all(|event| {
@@ -116,6 +137,7 @@ fn drive_slow(late: Late, stop_first: bool) -> Vec<Event> {
     Driver {
         agenda: Agenda::new(&workload, Share::ALL),
         mix: workload.mix(),
+        places: workload.flows().map(|_| HashMap::new()),
         late,
         in_flight: u64::MAX,
         numbering: (0, 1),

@@ -2,6 +2,7 @@
 
 use super::{Reader, choice, small};
 use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
+use crate::flow::Flows;
 use crate::law::Law;
 use crate::time::{Nanos, Rate};
 use crate::trace::{Replay, Trace, Way};
@@ -12,27 +13,41 @@ use std::sync::Arc;
 const PROCESSES: [&str; 3] = ["poisson", "constant", "poisson-fixed-count"];
 
 impl Reader<'_> {
-    /// The system model; of a replay also the requests of its trace.
-    pub(super) fn sessions(&self, arrivals: &Value<'_>) -> Result<(Sessions, Option<Vec<Request>>), Mistake> {
+    /// The system model; of a replay also the requests of its trace. Where there are `flows`, sessions walk through them.
+    pub(super) fn sessions(
+        &self,
+        arrivals: &Value<'_>,
+        flows: Option<Arc<Flows>>,
+    ) -> Result<(Sessions, Option<Vec<Request>>), Mistake> {
         let models = ["open", "closed", "partly_open", "replay"];
         let table = arrivals.table(&models)?;
         let (model, value) = table.one_of(&models, "open = { rate = \"100/s\" }")?;
-        if model == "replay" {
-            let (replay, requests) = self.replay(&value)?;
-            return Ok((Sessions::Replay(replay), Some(requests)));
+        if flows.is_some() && ["open", "replay"].contains(&model) {
+            return Err(value.mistake("only sessions of several requests walk through flows: partly_open or closed"));
         }
         let sessions = match model {
-            "open" => Ok(Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?)),
-            "closed" => self.closed(&value.table(&["users", "think", "ramp", "start"])?),
+            "replay" => {
+                let (replay, requests) = self.replay(&value)?;
+                return Ok((Sessions::Replay(replay), Some(requests)));
+            }
+            "open" => Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?),
+            "closed" => {
+                let closed = self.users(&value.table(&["users", "think", "ramp", "start"])?)?;
+                Sessions::Closed(Closed { flows, ..closed })
+            }
             _ => {
                 let table = value.table(&["rate", "process", "batch", "stay", "length", "think"])?;
-                Ok(Sessions::PartlyOpen {
-                    schedule: self.schedule(&table)?,
-                    length: length(&table)?,
-                    think: self.think(&table)?,
-                })
+                let said = ["stay", "length"].iter().find_map(|key| table.get(key));
+                let length = match (flows, said) {
+                    (Some(_), Some(value)) => {
+                        return Err(value.mistake("the flows say how long a session is; take it out"));
+                    }
+                    (Some(flows), None) => Length::Flows(flows),
+                    (None, _) => length(&table)?,
+                };
+                Sessions::PartlyOpen { schedule: self.schedule(&table)?, length, think: self.think(&table)? }
             }
-        }?;
+        };
         Ok((sessions, None))
     }
 
@@ -71,10 +86,6 @@ impl Reader<'_> {
         Ok((Replay { trace: Arc::new(trace), speed, way }, requests))
     }
 
-    pub(super) fn closed(&self, table: &Table<'_>) -> Result<Sessions, Mistake> {
-        self.users(table).map(Sessions::Closed)
-    }
-
     fn users(&self, table: &Table<'_>) -> Result<Closed, Mistake> {
         let start = match table.get("start") {
             None => Start::MidThought,
@@ -90,6 +101,7 @@ impl Reader<'_> {
             think: self.think(table)?,
             ramp: table.parsed("ramp")?.unwrap_or_default(),
             start,
+            flows: None,
         })
     }
 

@@ -110,10 +110,7 @@ impl Reader<'_> {
             )));
         }
         let name = table.get("name").map_or(Ok(target), |v| v.text())?.to_owned();
-        let weight = table.get("weight").map_or(Ok(1.0), |v| match v.number()? {
-            weight if weight >= 0.0 && weight.is_finite() => Ok(weight),
-            weight => Err(v.mistake(format!("a weight must be zero or more, not {weight}"))),
-        })?;
+        let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
         Ok(Request {
             name,
             method: method.to_uppercase(),

@@ -1,0 +1,56 @@
+//! How often a session comes to each step on average.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Branches, Step};
+
+/// The mean number of times a session comes to each step: v = e + v P.
+///
+/// By the elimination of Grassmann, Taksar and Heyman (Operations Research 33, 1985): steps are taken out one after another,
+/// what led to them leads to where they lead. Nothing is ever subtracted, so nothing is lost to cancellation even where
+/// sessions hardly ever leave, and a chain of steps one after another costs no more than its length.
+///
+/// # Errors
+/// A step that sessions come to and never get away from, by number.
+pub(super) fn of(entry: &Branches, steps: &[Step]) -> Result<Vec<f64>, usize> {
+    // Node 0 is where sessions come from and go to, node k + 1 is step k.
+    let node = |branches: &Branches| -> BTreeMap<usize, f64> {
+        let mut ways = BTreeMap::new();
+        for (to, probability) in branches.ways() {
+            *ways.entry(to.map_or(0, |step| usize::from(step) + 1)).or_default() += probability;
+        }
+        ways
+    };
+    let mut ways: Vec<_> = std::iter::once(node(entry)).chain(steps.iter().map(|step| node(&step.next))).collect();
+    let mut from: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); ways.len()];
+    for (here, ways) in ways.iter().enumerate() {
+        for to in ways.keys() {
+            from[*to].insert(here);
+        }
+    }
+    // What leads to each node from those before it when its turn comes, and the probability that it is left at a visit.
+    let mut taken: Vec<(Vec<(usize, f64)>, f64)> = vec![(Vec::new(), 1.0); ways.len()];
+    for here in (1..ways.len()).rev() {
+        let mut out = std::mem::take(&mut ways[here]);
+        out.remove(&here);
+        let away: f64 = out.values().sum();
+        for before in std::mem::take(&mut from[here]).into_iter().filter(|before| *before < here) {
+            let leads = ways[before].remove(&here).unwrap_or(0.0);
+            for (to, probability) in &out {
+                *ways[before].entry(*to).or_default() += leads * probability / away;
+                from[*to].insert(before);
+            }
+            taken[here].0.push((before, leads));
+        }
+        taken[here].1 = away;
+    }
+    let mut visits = vec![1.0];
+    for (here, (leads, away)) in taken.iter().enumerate().skip(1) {
+        let come: f64 = leads.iter().map(|(before, probability)| visits[*before] * probability).sum();
+        if come > 0.0 && *away <= 0.0 {
+            return Err(here - 1);
+        }
+        visits.push(if come > 0.0 { come / away } else { 0.0 });
+    }
+    Ok(visits.split_off(1))
+}

@@ -1,0 +1,169 @@
+//! Reading `[[flow]]`: what sessions do one thing after another.
+
+use super::{Reader, small};
+use crate::flow::{Branches, Flow, Flows, Step};
+use crate::nearest;
+use crate::workload::Request;
+use crate::workload::source::{Mistake, Value};
+
+/// The way out, among the branches of a step.
+const LEAVE: &str = "leave";
+/// How far the probabilities of a matrix row may be from 1: those of printed tables are rounded.
+const ROUNDED: f64 = 1e-3;
+
+impl Reader<'_> {
+    /// The `[[flow]]` tables, over these requests.
+    pub(super) fn flows(&self, value: &Value<'_>, requests: &[Request]) -> Result<Flows, Mistake> {
+        let (mut flows, mut steps): (Vec<Flow>, Vec<Step>) = (Vec::new(), Vec::new());
+        for (number, item) in (0u16..).zip(value.list()?) {
+            let table = item.table(&["name", "weight", "step", "matrix", "start"])?;
+            let name = table.need("name", "\"buy\"")?.text()?.to_owned();
+            if flows.iter().any(|earlier| earlier.name == name) {
+                return Err(item.mistake(format!("a second flow named `{name}`; give each a name of its own")));
+            }
+            let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
+            let (kind, content) = table.one_of(&["step", "matrix"], "[[flow.step]] request = \"home\"")?;
+            let base = steps.len();
+            let start = table.get("start");
+            let start = match kind {
+                "step" => {
+                    self.steps(&content, number, base, requests, &mut steps)?;
+                    start.map_or(Ok(base as u16), |start| named(&start, &steps[base..], base))?
+                }
+                _ => {
+                    matrix(&content, number, base, requests, &mut steps)?;
+                    named(&table.need("start", "\"home\"")?, &steps[base..], base)?
+                }
+            };
+            flows.push(Flow { name, weight, start });
+        }
+        if let Some(unused) = (0..requests.len()).find(|r| steps.iter().all(|step| usize::from(step.request) != *r)) {
+            let name = &requests[unused].name;
+            return Err(value.mistake(format!("the request `{name}` is in no flow, so it would never be sent")));
+        }
+        if flows.iter().all(|flow| flow.weight == 0.0) {
+            return Err(value.mistake("at least one flow needs a weight above zero"));
+        }
+        value.checked(Flows::new(flows, steps))
+    }
+
+    /// The `[[flow.step]]` tables of flow `flow`, whose first step is number `base` of all.
+    fn steps(
+        &self,
+        value: &Value<'_>,
+        flow: u16,
+        base: usize,
+        requests: &[Request],
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Mistake> {
+        let mut ways = Vec::new();
+        let items = value.list()?;
+        for item in &items {
+            let table = item.table(&["request", "name", "think", "repeat", "stay", "next"])?;
+            let request = table.need("request", "\"home\"")?;
+            let (request, asked) = (request.text()?, requested(&request, requests)?);
+            let name = table.get("name").map_or(Ok(request), |v| v.text())?.to_owned();
+            let stay = table.get("stay").map_or(Ok(1.0), |value| match value.number()? {
+                stay if (0.0..=1.0).contains(&stay) => Ok(stay),
+                stay => Err(value.mistake(format!("a probability is from 0 to 1, not {stay}"))),
+            })?;
+            let repeat = table.get("repeat").map_or(Ok(1), |v| match v.count()? {
+                repeat @ 1..=65_535 => Ok(repeat as u16),
+                repeat => Err(v.mistake(format!("{repeat} times in a row are too many; write a number up to 65535"))),
+            })?;
+            let think = table.get("think").map(|law| self.law(&law)).transpose()?;
+            ways.push((stay, table.get("next")));
+            push(steps, base, item, Step { flow, name, request: asked, repeat, think, next: Branches::new([]) })?;
+        }
+        if ways.is_empty() {
+            return Err(value.mistake("a flow has at least one step"));
+        }
+        for (here, (stay, next)) in ways.into_iter().enumerate() {
+            let here = base + here;
+            let on = match next {
+                Some(next) => branches(&next, &steps[base..], base)?,
+                None => vec![((here + 1 < steps.len()).then_some(here as u16 + 1), 1.0)],
+            };
+            let total: f64 = on.iter().map(|(_, weight)| weight).sum();
+            let ways = on.into_iter().map(|(to, weight)| (to, weight / total * stay));
+            steps[here].next = Branches::new(ways.chain([(None, 1.0 - stay)]));
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a transition matrix: pages by the names of their requests, with probabilities that sum to 1.
+fn matrix(
+    value: &Value<'_>,
+    flow: u16,
+    base: usize,
+    requests: &[Request],
+    steps: &mut Vec<Step>,
+) -> Result<(), Mistake> {
+    let rows = value.entries("rows such as home = { search = 0.8, leave = 0.2 }")?;
+    for (name, row) in &rows {
+        let (name, request) = ((*name).to_owned(), numbered(row, name, requests)?);
+        push(steps, base, row, Step { flow, name, request, repeat: 1, think: None, next: Branches::new([]) })?;
+    }
+    for (here, (_, row)) in rows.iter().enumerate() {
+        let ways = branches(row, &steps[base..], base)?;
+        let total: f64 = ways.iter().map(|(_, probability)| probability).sum();
+        if (total - 1.0).abs() > ROUNDED {
+            let total = (total * 1e6).round() / 1e6;
+            return Err(row.mistake(format!("the row sums to {total}, not to 1; `{LEAVE}` is the way out")));
+        }
+        steps[base + here].next = Branches::new(ways);
+    }
+    Ok(())
+}
+
+fn push(steps: &mut Vec<Step>, base: usize, value: &Value<'_>, step: Step) -> Result<(), Mistake> {
+    if step.name == LEAVE {
+        return Err(value.mistake(format!("`{LEAVE}` is the way out; name the step otherwise")));
+    }
+    if steps[base..].iter().any(|earlier| earlier.name == step.name) {
+        return Err(value.mistake(format!("a second step named `{}`; give it a name of its own", step.name)));
+    }
+    small(value, steps.len() as u64)?;
+    steps.push(step);
+    Ok(())
+}
+
+/// Where a session goes, by weight: `{ search = 3, leave = 1 }`.
+fn branches(value: &Value<'_>, steps: &[Step], base: usize) -> Result<Vec<(Option<u16>, f64)>, Mistake> {
+    let ways = value.entries("steps with their weights such as { search = 3, leave = 1 }")?;
+    let ways = ways.iter().map(|(name, weight)| {
+        let to = if *name == LEAVE { None } else { Some(find(weight, name, steps, base)?) };
+        Ok((to, weight.weight()?))
+    });
+    let ways = ways.collect::<Result<Vec<_>, Mistake>>()?;
+    if ways.iter().all(|(_, weight)| *weight == 0.0) {
+        return Err(value.mistake("at least one way needs a weight above zero"));
+    }
+    Ok(ways)
+}
+
+fn named(value: &Value<'_>, steps: &[Step], base: usize) -> Result<u16, Mistake> {
+    find(value, value.text()?, steps, base)
+}
+
+fn find(value: &Value<'_>, name: &str, steps: &[Step], base: usize) -> Result<u16, Mistake> {
+    let known: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+    let found = known.iter().position(|step| *step == name).map(|at| (base + at) as u16);
+    found.ok_or_else(|| missing(value, "step", name, &known))
+}
+
+fn requested(value: &Value<'_>, requests: &[Request]) -> Result<u16, Mistake> {
+    numbered(value, value.text()?, requests)
+}
+
+fn numbered(value: &Value<'_>, name: &str, requests: &[Request]) -> Result<u16, Mistake> {
+    let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
+    let found = known.iter().position(|request| *request == name).map(|at| at as u16);
+    found.ok_or_else(|| missing(value, "request", name, &known))
+}
+
+fn missing(value: &Value<'_>, what: &str, name: &str, known: &[&str]) -> Mistake {
+    let some = known.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+    value.mistake(format!("no {what} is named `{name}`{}; known: {some}", nearest(name, known)))
+}
