@@ -4,7 +4,7 @@
 //! directory, with `offered` on the path; `cargo run --release -- X` runs `offered X`. Output must be as printed, where any
 //! number stands for any other and runs of blanks are one: measurements differ from day to day. In a block fenced as
 //! `console,exact` numbers must agree too. `[..]` stands for any text within a line, a line `...` for any lines. A command that ends in ` &` runs until the end of
-//! its page. `console,exit=3` says that the last command ends with 3. In a block fenced as `console,live` any verdict is as good as
+//! its page. A block fenced as `toml,file=shop.toml` is written to that file. `console,exit=3` says that the last command ends with 3. In a block fenced as `console,live` any verdict is as good as
 //! the one printed, and exit 3 as 0: on a busy machine a run is late, and says so. Ports 8080 to 8089 of 127.0.0.1 stand for free ones.
 
 use std::collections::HashMap;
@@ -48,8 +48,16 @@ enum Kind {
 fn steps(text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut block: Option<(Kind, i32, usize)> = None;
-    for (number, line) in text.lines().enumerate() {
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
         match block {
+            None if line.starts_with("```") && line.contains(",file=") => {
+                let name = line.rsplit("file=").next().expect("a name after file=");
+                let content: Vec<&str> =
+                    lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+                let command = format!("printf '%s\\n' '{}' > {name}", content.join("\n").replace('\'', r"'\''"));
+                steps.push(Step { line: number + 1, command, expected: Vec::new(), kind: Kind::Exact, exit: 0 });
+            }
             None => {
                 if let Some(info) = line.strip_prefix("```console") {
                     let exit = info.split(',').find_map(|word| word.strip_prefix("exit="));

@@ -4,6 +4,7 @@ mod classes;
 mod compare;
 mod emulate;
 mod figures;
+mod flows;
 mod plot;
 mod script;
 mod solve;
@@ -26,6 +27,8 @@ pub(crate) enum Question {
     WebUsers(web_users::Args),
     /// The analytic answer for a workload's [arrivals] and [server], where one exists
     Solve(solve::Args),
+    /// How often sessions that walk through a workload's flows ask for what
+    Flows(flows::Args),
     /// Open, closed and partly-open systems side by side at equal load
     Compare(compare::Args),
 }
@@ -36,6 +39,7 @@ pub(crate) fn run(question: Question) -> Result<Exit, Failure> {
         Question::Table(args) => table::run(&args),
         Question::WebUsers(args) => web_users::run(&args),
         Question::Solve(args) => solve::run(&args),
+        Question::Flows(args) => flows::run(&args),
         Question::Compare(args) => compare::run(&args),
     }
 }

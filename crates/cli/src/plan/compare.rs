@@ -57,12 +57,21 @@ fn models(base: &Workload, args: &Args) -> Result<Vec<Model>, Failure> {
     };
     // The think time of a closed system is solved for, so one of zero gives no form to keep.
     let form = if think.is_zero() { Law::exponential(1.0)? } else { think.clone() };
-    let model = |name: String, sessions| Model { name, workload: Workload { sessions, ..base.clone() } };
+    // Every model asks the same mix, which of flows is what they come to.
+    let mut requests = base.requests.clone();
+    if base.flows().is_some() {
+        requests.iter_mut().zip(base.shares()).for_each(|(request, share)| request.weight = share);
+    }
+    let model = |name: String, sessions| Model {
+        name,
+        workload: Workload { sessions, requests: requests.clone(), ..base.clone() },
+    };
     let schedule = Schedule::poisson(Rate::from_per_sec(1.0)?);
 
     let mut models = vec![model("open".to_owned(), Sessions::Open(schedule.clone()))];
     for users in &args.users {
-        let closed = Closed { users: *users, think: form.clone(), ramp: Nanos::ZERO, start: Start::MidThought };
+        let closed =
+            Closed { users: *users, think: form.clone(), ramp: Nanos::ZERO, start: Start::MidThought, flows: None };
         models.push(model(format!("closed N={users}"), Sessions::Closed(closed)));
     }
     for stay in &args.stay {

@@ -274,6 +274,12 @@ impl Answer<'_> {
     fn what_to_ask(&self) -> Result<(Url, Vec<Request>), Failure> {
         if let Some(path) = &self.args.workload {
             let workload = read_workload(path)?;
+            if workload.flows().is_some() {
+                return Err(Failure::input(format!(
+                    "{} has flows, which other tools' scripts are not made of here; take [[flow]] out, or run it with `offered run`",
+                    path.display()
+                )));
+            }
             let target = workload.target.ok_or_else(|| {
                 Failure::input(format!(
                     "{} has no [target]; add [target] url = \"http://127.0.0.1:8080/\"",
