@@ -95,7 +95,19 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 /// The words of a verdict, any of which stands for any other where a block is live.
-const VERDICTS: [&str; 6] = ["DO NOT BELIEVE THIS RUN", "NOT CHECKED", "HOLDS", "not checked", "holds", "fails"];
+const VERDICTS: [&str; 11] = [
+    "DO NOT BELIEVE THIS RUN",
+    "NOT CHECKED",
+    "HOLDS",
+    "not checked",
+    "holds",
+    "fails",
+    "over-dispersed",
+    "too-even",
+    "bunched",
+    "clockwork",
+    "poisson",
+];
 
 /// A line with every number as `#` and every run of blanks as one.
 fn shape(line: &str, kind: Kind) -> String {
