@@ -84,7 +84,7 @@ pub(crate) struct Args {
     /// The load at which the three system models are compared
     #[arg(long, default_value_t = 0.7, value_parser = load)]
     load: f64,
-    /// Follow at most so many clients
+    /// Follow at most so many clients: of more, a fair sample
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     max_clients: usize,
     /// Threads that read [default: all cores]

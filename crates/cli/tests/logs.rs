@@ -323,17 +323,24 @@ fn hostile_lines_are_harmless_wherever_they_are_shown() {
 }
 
 #[test]
-fn scanners_are_counted_but_not_followed_beyond_the_most_clients() {
-    let mut log = String::new();
-    for i in 0..20_000u32 {
-        log.push_str(&line(i / 2, &format!("2001:db8:{:x}::{i:x}", i % 7919), "GET /", 200, "-"));
+fn of_too_many_clients_a_fair_sample_is_followed_the_same_on_any_number_of_threads() {
+    let (agent, mut log) = ("x".repeat(1000), String::new());
+    for i in 0..40_000u32 {
+        let client = i % 20_000;
+        log.push_str(&line(i / 20, &format!("2001:db8:{:x}::{client:x}", client % 7919), "GET /", 200, &agent));
     }
     let folder = folder(&[("a.log", log.as_bytes())]);
-    let found = json(folder.path(), &["a.log", "--max-clients", "1000"]);
-    assert_eq!((&found["lines"], &found["clients"], &found["sessions"]), (&20_000.into(), &1000.into(), &1000.into()));
-    assert!(
-        found["warnings"].to_string().contains("19000 requests are of clients beyond the first 1000"),
-        "{}",
-        found["warnings"]
-    );
+    let args = |threads| ["a.log", "--max-clients", "1000", "--threads", threads];
+    let found = json(folder.path(), &args("1"));
+    assert_eq!((&found["lines"], &found["followed_one_in"]), (&40_000.into(), &32.into()));
+    // 625 are expected in the sample, so 20,000 to within 10 % with probability 99 %.
+    let (clients, sessions) = (found["clients"].as_f64().unwrap(), found["sessions"].as_f64().unwrap());
+    assert!((clients / 20_000.0 - 1.0).abs() < 0.1 && sessions == clients, "{clients}");
+    assert_eq!(found["requests_per_session"]["mean"], 2.0);
+    let warnings = found["warnings"].to_string();
+    assert!(warnings.contains("more than 1000 clients: one in 32 was followed"), "{warnings}");
+    for threads in ["2", "3"] {
+        assert_eq!(json(folder.path(), &args(threads)), found, "{threads} threads");
+    }
+    assert!(refusal(folder.path(), &["a.log", "--max-clients", "0"]).contains("--max-clients"));
 }

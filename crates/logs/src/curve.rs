@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::gaps::{Gaps, LONGEST};
+use crate::gaps::LONGEST;
+use crate::sessions::Sessions;
 
 /// One point of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -25,18 +26,26 @@ pub struct Curve {
     clients: u64,
     requests: u64,
     longer: Vec<u64>,
+    /// What the counts are multiplied by to stand for the whole site.
+    one_in: u64,
 }
 
 impl Curve {
-    /// From the gaps within clients; those not followed count neither as clients nor as requests.
-    pub fn new(clients: u64, requests: u64, gaps: &Gaps) -> Self {
-        Self { clients, requests, longer: gaps.longer() }
+    /// From the gaps of the clients followed.
+    pub fn new(sessions: &Sessions) -> Self {
+        Self {
+            clients: sessions.clients() as u64,
+            requests: sessions.hits(),
+            longer: sessions.gaps().longer(),
+            one_in: sessions.one_in(),
+        }
     }
 
     /// The point at a timeout of whole seconds, at most [`LONGEST`].
     pub fn at(&self, timeout_s: u64) -> Point {
         let sessions = self.clients + self.longer[timeout_s.min(LONGEST) as usize];
-        Point { timeout_s, sessions, requests_per_session: self.requests as f64 / sessions.max(1) as f64 }
+        let requests_per_session = self.requests as f64 / sessions.max(1) as f64;
+        Point { timeout_s, sessions: sessions * self.one_in, requests_per_session }
     }
 
     /// The points worth printing.
@@ -63,6 +72,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gaps::Gaps;
     use crate::time::SECOND;
 
     #[test]
@@ -74,7 +84,7 @@ mod tests {
             gaps.add((-60.0 * u.ln()) as i64 * SECOND);
         }
         (0..1000).for_each(|_| gaps.add(50_000 * SECOND));
-        let knee = Curve::new(500, 12_000, &gaps).knee();
+        let knee = Curve { clients: 500, requests: 12_000, longer: gaps.longer(), one_in: 1 }.knee();
         assert!((240..=600).contains(&knee), "{knee}");
     }
 }

@@ -28,6 +28,8 @@ pub struct Findings {
     pub left_out: Vec<(&'static str, u64)>,
     /// Clients.
     pub clients: u64,
+    /// One in how many clients was followed; above 1 all counts of clients and sessions are those of the sample times this.
+    pub followed_one_in: u64,
     /// The first instant, ISO 8601 in UTC.
     pub first: String,
     /// The last.
@@ -109,25 +111,24 @@ impl Findings {
         let scv = tally.durations.scv().map(|scv| (scv, "service times"));
         let scv = scv.or_else(|| Some((tally.sizes.scv()?, "sizes, which stand in for service times")));
         let pages_scv = tally.page_durations.scv().or_else(|| tally.page_sizes.scv());
-        let (sessions, pages) = tally.sessions();
+        let sessions = tally.sessions();
+        let one_in = sessions.one_in();
         let all = sessions.all();
+        if all.is_empty() {
+            return Err(Error::Empty("--max-clients is so small that none was followed".to_owned()));
+        }
         let lengths = sorted(&all);
-        let curve = Curve::new(sessions.clients() as u64, lines - sessions.untracked(), sessions.gaps());
+        let curve = Curve::new(&sessions);
         let thinks = sessions.gaps().within(timeout_s);
         let think = Think::of(&thinks, tick as f64 / 1e9);
         let requests_per_session = Lengths::of(&lengths);
         let stay_fit = Geometric::of(&lengths);
-        let session_starts = Starts::of(&all, span, tick);
-        let concurrency = Concurrency::of(&all, span);
-        let pages_only = pages.map(|pages| {
-            let all = pages.all();
-            let lines = all.iter().map(|session| u64::from(session.requests)).sum();
-            Pages {
-                lines,
-                sessions: all.len() as u64,
-                requests_per_session: lines as f64 / all.len().max(1) as f64,
-                scv: pages_scv,
-            }
+        let session_starts = Starts::of(&all, span, tick, one_in);
+        let concurrency = Concurrency::of(&all, span, one_in);
+        let pages_only = (!options.filters.pages_only).then(|| {
+            let (pages, sessions) = sessions.pages();
+            let requests_per_session = pages as f64 / sessions.max(1) as f64;
+            Pages { lines: pages * one_in, sessions: sessions * one_in, requests_per_session, scv: pages_scv }
         });
         let other = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
         let recommendation = Recommendation::of(&Evidence {
@@ -148,11 +149,12 @@ impl Findings {
                 .map(|(why, name)| (*name, dropped[*why as usize]))
                 .filter(|(_, n)| *n > 0)
                 .collect(),
-            clients: sessions.clients() as u64,
+            clients: sessions.clients() as u64 * one_in,
+            followed_one_in: one_in,
             first: time::text(span.0),
             last: time::text(span.1),
             timeout_s,
-            sessions: all.len() as u64,
+            sessions: all.len() as u64 * one_in,
             stay: stay_fit.stay,
             requests_per_session,
             stay_fit,
@@ -171,11 +173,11 @@ impl Findings {
             thinks,
             span,
         };
-        findings.warnings = findings.doubts(tick, sessions.late(), sessions.untracked(), options.most_clients);
+        findings.warnings = findings.doubts(tick, sessions.late(), options.most_clients);
         Ok(findings)
     }
 
-    fn doubts(&self, tick: i64, late: u64, untracked: u64, most: usize) -> Vec<String> {
+    fn doubts(&self, tick: i64, late: u64, most: usize) -> Vec<String> {
         let mut doubts = Vec::new();
         if tick >= time::SECOND {
             doubts.push("stamps are whole seconds: gaps are right to within a second, and order and bunches within one are lost; log milliseconds to see them".to_owned());
@@ -190,8 +192,11 @@ impl Findings {
         if late > 0 {
             doubts.push(format!("{late} requests stand more than {} lines from their place and count as simultaneous with their client's latest; sort the log by time", crate::part::WINDOW));
         }
-        if untracked > 0 {
-            doubts.push(format!("{untracked} requests are of clients beyond the first {most} and are in no session; raise --max-clients, or leave scanners out with --path or --no-robots"));
+        if self.followed_one_in > 1 {
+            doubts.push(format!(
+                "there are more than {most} clients: one in {one_in} was followed, and the counts of clients and sessions are those of this sample times {one_in}, the dispersion of starts nearer to Poisson than the site's; raise --max-clients, or leave scanners out with --path or --no-robots",
+                one_in = self.followed_one_in
+            ));
         }
         if self.labels.others() > 0 {
             doubts.push(format!(

@@ -9,6 +9,7 @@
 //! networks is two. Most logs stamp whole seconds, which hides everything that happens within one.
 
 mod choose;
+mod clients;
 mod curve;
 mod entry;
 mod error;

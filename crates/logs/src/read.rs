@@ -44,8 +44,6 @@ pub struct Tally {
     /// How often each label was asked for, where wanted.
     pub labels: Labels,
     part: Part,
-    /// The same without the parts of pages, where those were not left out anyway.
-    pages: Option<Part>,
     /// Lines of any kind in the last input, for the numbers of complaints.
     numbered: u64,
 }
@@ -87,7 +85,6 @@ impl Moments {
 
 impl Tally {
     fn new(options: &Options, timeout: u64) -> Self {
-        let part = || Part::new(Sessions::new(timeout as i64 * SECOND, options.most_clients), WINDOW);
         Self {
             lines: 0,
             unreadable: 0,
@@ -100,8 +97,7 @@ impl Tally {
             page_durations: Moments::default(),
             tick: SECOND,
             labels: Labels::default(),
-            part: part(),
-            pages: (!options.filters.pages_only).then(part),
+            part: Part::new(Sessions::new(timeout as i64 * SECOND, options.most_clients), WINDOW),
             numbered: 0,
         }
     }
@@ -126,22 +122,16 @@ impl Tally {
         self.tick = self.tick.min(later.tick);
         self.labels.merge(later.labels);
         self.part.merge(later.part);
-        self.pages = self.pages.take().zip(later.pages).map(|(mut pages, more)| {
-            pages.merge(more);
-            pages
-        });
     }
 
     /// The timeout at the knee of the curve of sessions, in seconds; see [`Curve::knee`].
     pub fn knee(self) -> u64 {
-        let lines = self.lines;
-        let (sessions, _) = self.sessions();
-        Curve::new(sessions.clients() as u64, lines - sessions.untracked(), sessions.gaps()).knee()
+        Curve::new(&self.sessions()).knee()
     }
 
-    /// The sessions, and those of pages only where parts of pages were not left out anyway.
-    pub fn sessions(self) -> (Sessions, Option<Sessions>) {
-        (self.part.finish(), self.pages.map(Part::finish))
+    /// The sessions.
+    pub fn sessions(self) -> Sessions {
+        self.part.finish()
     }
 }
 
@@ -257,16 +247,12 @@ impl Reader<'_> {
             tally.dropped[why as usize] += 1;
             return;
         }
-        let hit = Hit { time: entry.time, client: client(entry, options) };
         let is_part = filters.parts.has(entry.target);
-        if let Some(pages) = &mut tally.pages {
-            if !is_part {
-                pages.add(hit);
-            }
-        } else if is_part {
+        if is_part && filters.pages_only {
             tally.dropped[Dropped::Part as usize] += 1;
             return;
         }
+        let hit = Hit { time: entry.time, client: client(entry, options), page: !is_part };
         tally.part.add(hit);
         tally.lines += 1;
         tally.span = Some(tally.span.map_or((hit.time, hit.time), |(a, b)| (a.min(hit.time), b.max(hit.time))));

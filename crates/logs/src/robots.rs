@@ -7,7 +7,7 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::sessions::ByClient;
+use crate::clients::ByClient;
 
 /// The list, and the agents already looked up.
 pub(crate) struct Robots {

@@ -47,8 +47,9 @@ const ENOUGH: usize = 20;
 const MOST_BLOCKS: u64 = 8784;
 
 impl Starts {
-    /// Of sessions in order of their starts, over `span` nanoseconds from the first line on, stamped in ticks of `tick`.
-    pub fn of(sessions: &[Session], span: (i64, i64), tick: i64) -> Self {
+    /// Of sessions in order of their starts, over `span` nanoseconds from the first line on, stamped in ticks of `tick`, each
+    /// standing for `one_in`.
+    pub fn of(sessions: &[Session], span: (i64, i64), tick: i64, one_in: u64) -> Self {
         let length = span.1.saturating_sub(span.0).max(SECOND) as u64;
         let seconds = length.div_ceil(SECOND as u64);
         let block_s = (seconds / 8).clamp(1, HOUR).max(seconds.div_ceil(MOST_BLOCKS));
@@ -69,16 +70,17 @@ impl Starts {
             blocks += 1;
             passed += u64::from(exponential::anderson_darling(&gaps).is_none_or(|test| test.p >= 0.05));
         }
+        let profile = dispersion::counts(&instants, 0, length.div_ceil(block) * block, block);
         let windows = [1, 10, 60, 600].into_iter().filter(|window| window * 10 <= block_s);
         Self {
-            rate_per_s: sessions.len() as f64 / (length as f64 / 1e9),
+            rate_per_s: (sessions.len() as u64 * one_in) as f64 / (length as f64 / 1e9),
             cov: cov::cov(&scaled),
             idc: windows.filter_map(|window| idc(&instants, block, window)).collect(),
             block_s,
             blocks,
             poisson_blocks: passed,
             poisson: judged(blocks, passed),
-            profile: dispersion::counts(&instants, 0, length.div_ceil(block) * block, block),
+            profile: profile.into_iter().map(|starts| starts.saturating_mul(one_in as u32)).collect(),
         }
     }
 }
@@ -117,8 +119,8 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
-    /// Of sessions in order of their starts, a session being in progress from its first request to its last.
-    pub fn of(sessions: &[Session], span: (i64, i64)) -> Self {
+    /// Of sessions in order of their starts, each standing for `one_in`, in progress from its first request to its last.
+    pub fn of(sessions: &[Session], span: (i64, i64), one_in: u64) -> Self {
         let mut ends: Vec<i64> = sessions.iter().map(|session| session.end).collect();
         ends.sort_unstable();
         let (mut ended, mut peak) = (0, 0);
@@ -129,7 +131,8 @@ impl Concurrency {
             peak = peak.max(i + 1 - ended);
         }
         let busy: f64 = sessions.iter().map(|session| session.end.saturating_sub(session.start) as f64).sum();
-        Self { mean: busy / (span.1.saturating_sub(span.0).max(1) as f64), peak: peak as u64 }
+        let mean = busy / (span.1.saturating_sub(span.0).max(1) as f64);
+        Self { mean: mean * one_in as f64, peak: peak as u64 * one_in }
     }
 }
 
@@ -156,18 +159,18 @@ mod tests {
             })
             .take_while(|at| *at < 72_000.0)
             .collect();
-        let found = Starts::of(&sessions(poisson.into_iter()), (0, 72_000 * SECOND), SECOND);
+        let found = Starts::of(&sessions(poisson.into_iter()), (0, 72_000 * SECOND), SECOND, 1);
         assert_eq!((found.poisson, found.block_s), ("holds", 3600), "{found:?}");
         assert!((found.cov.unwrap() - 1.0).abs() < 0.06, "{found:?}");
         assert!(found.idc.iter().all(|idc| (idc.idc - 1.0).abs() < 0.25), "{found:?}");
-        let even = Starts::of(&sessions((0..7200).map(|i| f64::from(i) * 10.0)), (0, 72_000 * SECOND), SECOND);
+        let even = Starts::of(&sessions((0..7200).map(|i| f64::from(i) * 10.0)), (0, 72_000 * SECOND), SECOND, 1);
         assert_eq!(even.poisson, "fails");
         assert!(even.cov.unwrap() < 0.1);
     }
 
     #[test]
     fn concurrency_counts_sessions_in_progress() {
-        let found = Concurrency::of(&sessions([0.0, 10.0, 30.0, 31.0, 100.0].into_iter()), (0, 150 * SECOND));
-        assert_eq!((found.mean, found.peak), (1.0, 3));
+        let found = Concurrency::of(&sessions([0.0, 10.0, 30.0, 31.0, 100.0].into_iter()), (0, 150 * SECOND), 2);
+        assert_eq!((found.mean, found.peak), (2.0, 6));
     }
 }

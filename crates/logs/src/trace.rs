@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 
+use crate::clients::ByClient;
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::format::trimmed;
@@ -13,7 +14,6 @@ use crate::options::Options;
 use crate::part::WINDOW;
 use crate::read::{client, each};
 use crate::robots::Robots;
-use crate::sessions::ByClient;
 use crate::time::SECOND;
 
 /// Distinct requests that a trace can hold: a workload numbers them with 16 bits.
