@@ -181,6 +181,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(of_logs)
     });
     let written = written.transpose()?;
+    let unlike = written.filter(|written| written.stand_ins + written.unfollowed > 0).map(|written| {
+        format!(
+            "the trace is not exact: {} entries are of requests beyond the 60000 that it holds as they are, and the first of their label stands for them; {} are of clients beyond --max-clients, each a session of its own",
+            written.stand_ins, written.unfollowed
+        )
+    });
     for complaint in &found.complaints {
         eprintln!("unreadable: {complaint}");
     }
@@ -192,7 +198,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     } else {
         say!(no newline: "{}", page::Page { found: &found, others: others.as_ref(), labels: args.labels, written });
     }
-    for warning in &found.warnings {
+    for warning in found.warnings.iter().chain(&unlike) {
         eprintln!("warning: {warning}");
     }
     Ok(Exit::Done)

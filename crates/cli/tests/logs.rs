@@ -228,7 +228,7 @@ fn the_three_models_stand_side_by_side_at_the_same_load() {
         assert!((mean / 3.338 / factor - 1.0).abs() < 0.03, "{policy}: {mean}");
     }
     let shown = text(&offered(folder.path(), &["logs", "a.log"]).stdout);
-    assert!(shown.contains("one server at load 0.7 (--load)") && shown.contains("C2 of sizes"), "{shown}");
+    assert!(shown.contains("one server at load 0.7 (--load)") && shown.contains("C2 of bytes"), "{shown}");
 }
 
 #[test]
@@ -239,36 +239,37 @@ fn what_is_written_is_run_and_simulated() {
         let output = offered(folder.path(), &args);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let output = offered(folder.path(), &["run", "w.toml", "--dry-run"]);
-        // Three users who think 1 s or 30 s are few and uneven; the verdict may doubt their pattern.
-        let codes = if model == "closed" { [0, 3] } else { [0, 0] };
-        assert!(output.status.code().is_some_and(|code| codes.contains(&code)), "{model}: {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{model}: {}", text(&output.stdout));
     }
     for way in ["as = \"open\"", "as = \"sessions\"", "as = \"closed\", users = 5, think = { exponential = \"1s\" }"] {
         let toml = format!(
-            "duration = \"60m\"\n[arrivals]\nreplay = {{ trace = \"day.trace\", speed = 12, {way} }}\n[target]\nurl = \"http://127.0.0.1:8080\"\n[server]\nservice = {{ exponential = \"10ms\" }}\n"
+            "seed = 1\nduration = \"60m\"\n[arrivals]\nreplay = {{ trace = \"day.trace\", speed = 12, {way} }}\n[target]\nurl = \"http://127.0.0.1:8080\"\n[server]\nservice = {{ exponential = \"10ms\" }}\n"
         );
         std::fs::write(folder.path().join("r.toml"), toml).unwrap();
         for args in [&["run", "r.toml", "--dry-run"][..], &["simulate", "r.toml"]] {
             let output = offered(folder.path(), args);
-            assert!(
-                output.status.code().is_some_and(|code| code == 0 || (code == 3 && args[0] == "run")),
-                "{way}: {args:?}: {}",
-                text(&output.stderr)
-            );
+            assert_eq!(output.status.code(), Some(0), "{way}: {args:?}: {}", text(&output.stderr));
+            // Judged by the trace, not as if a Poisson process had been meant; a closed one goes its own way.
+            let judged = text(&output.stdout).contains("HOLDS: the launches are what was meant (a replayed trace)");
+            assert_eq!(judged, args[0] == "run" && !way.contains("closed"), "{way}: {}", text(&output.stdout));
         }
     }
 }
 
 #[test]
-fn a_trace_of_too_many_requests_is_refused_with_a_remedy() {
+fn of_too_many_requests_the_first_of_their_label_stand_for_the_rest() {
     let mut log = String::new();
-    for i in 0..65_600u32 {
-        log.push_str(&line(i / 10, "10.0.0.1", &format!("GET /?q={i}"), 200, "-"));
+    for i in 0..60_600u32 {
+        log.push_str(&line(i / 10, "10.0.0.1", &format!("GET /{}?q={i}", ["a", "b"][i as usize % 2]), 200, "-"));
     }
     let folder = folder(&[("a.log", log.as_bytes())]);
-    let said = refusal(folder.path(), &["a.log", "--trace", "t"]);
-    assert!(said.contains("more than 65535 distinct requests") && said.contains("--path"), "{said}");
-    assert!(!folder.path().join("t").exists(), "a trace that is not whole is not left behind");
+    let output = offered(folder.path(), &["logs", "a.log", "--trace", "t"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("the trace is not exact: 598 entries are of requests beyond the 60000"), "{said}");
+    assert!(text(&output.stdout).contains("60600 entries of 1 sessions, 60002 distinct requests"), "{output:?}");
+    let trace = std::fs::read_to_string(folder.path().join("t")).unwrap();
+    let numbers: Vec<&str> = trace.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    assert_eq!((numbers.len(), &numbers[60_597..]), (60_600, &["60001", "60000", "60001"][..]));
 }
 
 #[test]

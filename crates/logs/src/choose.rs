@@ -3,7 +3,10 @@
 //! Principle (vii): a partly-open system with at most five requests per session behaves like an open one, with ten or more
 //! like a closed one. That is for a C2 up to 4: as C2 goes to 49, the paper's cut-off moves from 5 to 20. Here the C2 of the log
 //! decides, by a straight line between the paper's two points and no further than the last. The paper has no second cut-off
-//! for a high C2; here it stays twice the first, as 10 is twice 5.
+//! for a high C2; here it stays twice the first, as 10 is twice 5: an assumption of ours, and said to be one wherever it
+//! counts. So is the C2 of bytes in the place of that of service times, for logs without durations: sizes of static files
+//! are nearly proportional to the work they make, those of computed pages need not be. What would be got without is always
+//! shown beside.
 
 use serde::Serialize;
 
@@ -70,8 +73,9 @@ impl Recommendation {
                     .to_owned()
             }
             Some((scv, of)) if cut > 5.0 => {
+                let assumed = if of.starts_with("bytes") { "; log durations to know" } else { "" };
                 format!(
-                    "the cut-offs are for C2 {scv:.1} (of {of}); for C2 up to 4 they are 5 and 10: {}",
+                    "the cut-offs are for C2 {scv:.1} (of {of}{assumed}), the second taken to be twice the paper's first; for C2 up to 4 they are 5 and 10: {}",
                     rule(mean, None)
                 )
             }
@@ -125,7 +129,7 @@ mod tests {
             requests_per_session: 12.0,
             at_timeouts: vec![(600, 9.0)],
             pages_only: Some((3.0, Some(4.0))),
-            scv: Some((scv, "sizes")),
+            scv: Some((scv, "bytes")),
             peak,
         };
         assert_eq!(Recommendation::of(&evidence(1000, 4.0)).model, "closed");

@@ -38,7 +38,9 @@ impl Hasher for Place {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(self.hash ^ u64::from(*byte)));
+        for byte in bytes {
+            self.write_u64(self.hash ^ u64::from(*byte));
+        }
     }
 
     #[inline]

@@ -52,7 +52,7 @@ pub struct Findings {
     pub session_starts: Starts,
     /// Sessions in progress.
     pub concurrency: Concurrency,
-    /// C2 of service times where the log has them, else of sizes.
+    /// C2 of service times where the log has them, else of bytes.
     pub scv: Option<f64>,
     /// What `scv` is of.
     pub scv_of: Option<&'static str>,
@@ -105,11 +105,12 @@ impl Findings {
                 tally.unreadable
             )));
         };
-        let (labels, complaints) = (std::mem::take(&mut tally.labels), std::mem::take(&mut tally.complaints));
+        let (mut labels, complaints) = (std::mem::take(&mut tally.labels), std::mem::take(&mut tally.complaints));
+        labels.settle();
         let (lines, unreadable, dropped, tick) = (tally.lines, tally.unreadable, tally.dropped, tally.tick);
         // With durations C2 is of what the paper means; sizes stand in for it.
         let scv = tally.durations.scv().map(|scv| (scv, "service times"));
-        let scv = scv.or_else(|| Some((tally.sizes.scv()?, "sizes, which stand in for service times")));
+        let scv = scv.or_else(|| Some((tally.sizes.scv()?, "bytes, standing in for service times")));
         let pages_scv = tally.page_durations.scv().or_else(|| tally.page_sizes.scv());
         let sessions = tally.sessions();
         let one_in = sessions.one_in();
@@ -198,11 +199,8 @@ impl Findings {
                 one_in = self.followed_one_in
             ));
         }
-        if self.labels.others() > 0 {
-            doubts.push(format!(
-                "{} requests have labels beyond the first 65535; group URLs with --label REGEX=NAME",
-                self.labels.others()
-            ));
+        if let Some(names) = self.labels.joined_beyond() {
+            doubts.push(format!("there were more than 65535 labels: of directories with more than {names} names all became :any; group URLs with --label REGEX=NAME"));
         }
         if self.span.1 - self.span.0 < 4 * self.timeout_s as i64 * time::SECOND {
             doubts.push(format!("the log spans less than four timeouts of {} s: sessions cut off at its ends count as whole and bias their length; use a longer log", self.timeout_s));

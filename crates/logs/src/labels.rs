@@ -1,9 +1,12 @@
 //! Labels: URLs grouped so that a person can read them and a workload can name them.
 //!
 //! The rule: the query goes; a segment of the path that is a number, a UUID, or a long mix with digits becomes `:id` (its
-//! extension stays). A user's own rules come first.
+//! extension stays). A user's own rules come first. Where that leaves more than 65,535 labels, directories with more than 1000
+//! names (files and folders each for themselves) have them joined to `:any`; with half as many, and so on, until few are left.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
 use regex::bytes::Regex;
 
@@ -25,8 +28,14 @@ impl Rules {
     }
 }
 
-/// Distinct labels counted; what comes after is counted together.
+/// Distinct labels beyond which the names of directories are joined.
 const MOST: usize = 65_535;
+
+/// Names of a directory that are kept apart then, at first.
+const NAMES: usize = 1000;
+
+/// What stands for all names of a directory.
+const ANY: &[u8] = b":any";
 
 /// Bytes of a label that are kept: what bounds the memory when targets are a megabyte long.
 const LONGEST: usize = 500;
@@ -35,7 +44,10 @@ const LONGEST: usize = 500;
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     counts: HashMap<Box<[u8]>, Label>,
-    others: u64,
+    /// Requests so far.
+    seen: u64,
+    /// Names that directories may have, once names are joined.
+    names: Option<usize>,
 }
 
 /// A group of requests.
@@ -45,38 +57,69 @@ pub struct Label {
     pub count: u64,
     /// The first of their targets, as it can be sent.
     pub example: String,
+    /// Which of all requests that was.
+    first: u64,
+}
+
+impl Label {
+    fn join(&mut self, other: Self) {
+        self.count += other.count;
+        if other.first < self.first {
+            (self.first, self.example) = (other.first, other.example);
+        }
+    }
 }
 
 impl Labels {
     /// Counts a request; `room` is scratch space.
     pub(crate) fn add(&mut self, rules: &Rules, method: &[u8], target: &[u8], room: &mut Vec<u8>) {
-        room.clear();
-        room.extend_from_slice(method);
-        room.push(b' ');
-        group(rules, target, room);
-        room.truncate(LONGEST);
+        label(rules, method, target, room);
+        self.seen += 1;
         if let Some(label) = self.counts.get_mut(room.as_slice()) {
             label.count += 1;
-        } else if self.counts.len() < MOST {
-            let label = Label { count: 1, example: sendable(target) };
-            self.counts.insert(room.as_slice().into(), label);
-        } else {
-            self.others += 1;
+            return;
         }
+        let label = Label { count: 1, example: sendable(target), first: self.seen };
+        self.counts.insert(room.as_slice().into(), label);
+        self.bound();
     }
 
     /// Adds the counts of a later part.
     pub(crate) fn merge(&mut self, later: Self) {
-        self.others += later.others;
-        for (name, label) in later.counts {
-            if let Some(known) = self.counts.get_mut(&name) {
-                known.count += label.count;
-            } else if self.counts.len() < MOST {
-                self.counts.insert(name, label);
-            } else {
-                self.others += label.count;
-            }
+        for (name, mut label) in later.counts {
+            label.first += self.seen;
+            join(&mut self.counts, name, label);
         }
+        self.seen += later.seen;
+        self.names = self.names.into_iter().chain(later.names).min();
+        self.bound();
+    }
+
+    fn bound(&mut self) {
+        if self.counts.len() <= MOST {
+            return;
+        }
+        self.names.get_or_insert(NAMES);
+        self.settle();
+        // Half of the room, so that joining is rare; without any name left a label is no more than its depth.
+        while self.counts.len() > MOST / 2 {
+            self.names = self.names.map(|names| names / 2);
+            self.settle();
+        }
+    }
+
+    /// Joins the names that came after the last joining.
+    pub(crate) fn settle(&mut self) {
+        if let Some(names) = self.names {
+            let fine = std::mem::take(&mut self.counts);
+            let fine = fine.iter().map(|(name, label)| (&name[..], label.clone())).collect();
+            joined(&mut Vec::new(), fine, names, &mut self.counts);
+        }
+    }
+
+    /// More names in a directory than these have become `:any`; `None`: none has.
+    pub fn joined_beyond(&self) -> Option<usize> {
+        self.names
     }
 
     /// The labels by falling count, then by name: method and path in a text that is safe to show.
@@ -85,11 +128,50 @@ impl Labels {
         ranked.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
         ranked
     }
+}
 
-    /// Requests of labels beyond the most that are counted.
-    pub fn others(&self) -> u64 {
-        self.others
+fn join<Name: Eq + Hash>(counts: &mut HashMap<Name, Label>, name: Name, label: Label) {
+    match counts.entry(name) {
+        Entry::Vacant(place) => drop(place.insert(label)),
+        Entry::Occupied(mut known) => known.get_mut().join(label),
     }
+}
+
+/// Puts `labels`, named by what follows `folder`, into `counts`, the names of folders with more than `names` of them joined.
+fn joined(folder: &mut Vec<u8>, labels: Vec<(&[u8], Label)>, names: usize, counts: &mut HashMap<Box<[u8]>, Label>) {
+    let (mut files, mut folders) = (HashMap::new(), HashMap::<&[u8], Vec<(&[u8], Label)>>::new());
+    for (name, label) in labels {
+        match memchr::memchr(b'/', name) {
+            None => join(&mut files, name, label),
+            Some(slash) => folders.entry(&name[..slash]).or_default().push((&name[slash + 1..], label)),
+        }
+    }
+    let length = folder.len();
+    // A folder's own page has no name, and is not joined to its files.
+    let any = files.keys().filter(|name| !name.is_empty()).count() > names || files.contains_key(ANY);
+    for (name, label) in files {
+        folder.extend_from_slice(if any && !name.is_empty() { ANY } else { name });
+        join(counts, folder.as_slice().into(), label);
+        folder.truncate(length);
+    }
+    if folders.len() > names || folders.contains_key(ANY) {
+        folders = HashMap::from([(ANY, folders.into_values().flatten().collect())]);
+    }
+    for (name, inside) in folders {
+        folder.extend_from_slice(name);
+        folder.push(b'/');
+        joined(folder, inside, names, counts);
+        folder.truncate(length);
+    }
+}
+
+/// The label of a request, into `out`.
+pub(crate) fn label(rules: &Rules, method: &[u8], target: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(method);
+    out.push(b' ');
+    group(rules, target, out);
+    out.truncate(LONGEST);
 }
 
 fn group(rules: &Rules, target: &[u8], out: &mut Vec<u8>) {
@@ -192,5 +274,44 @@ mod tests {
         left.merge(right);
         assert_eq!(left.ranked(), whole.ranked());
         assert_eq!(whole.ranked()[0].1.count, 100);
+    }
+
+    #[test]
+    fn of_too_many_labels_full_directories_become_one_whatever_the_cut() {
+        let (rules, mut room) = (Rules::default(), Vec::new());
+        let slug = |i: u32| format!("x{}", char::from(b'a' + (i % 26) as u8)) + &"y".repeat((i / 26) as usize);
+        let mut targets: Vec<String> = (0..1200).map(|i| format!("/shop/{}.html", slug(i))).collect();
+        targets.extend((0..1200).flat_map(|i| (0..60).map(move |j| format!("/{}/photos/{}", slug(i), slug(j)))));
+        targets.extend(["/cart", "/", "/shop/", "/about/us"].map(str::to_owned));
+        // 1,200 shops' users have 60 photos each: 73,204 labels.
+        let labels = |targets: &[String], room: &mut Vec<u8>| {
+            let mut labels = Labels::default();
+            for target in targets {
+                labels.add(&rules, b"GET", target.as_bytes(), room);
+            }
+            labels
+        };
+        let mut whole = labels(&targets, &mut room);
+        assert!(whole.counts.len() <= MOST);
+        whole.settle();
+        let names: Vec<(String, u64)> = whole.ranked().into_iter().map(|(name, label)| (name, label.count)).collect();
+        let count = |name: &str| names.iter().find(|(known, _)| known == name).map(|(_, count)| *count);
+        assert_eq!(count("GET /:any/photos/xa"), Some(1200), "{:?}", &names[..3]);
+        assert_eq!(count("GET /:any/:any"), Some(1200));
+        assert_eq!([count("GET /cart"), count("GET /"), count("GET /:any/")], [Some(1); 3]);
+        assert_eq!((whole.joined_beyond(), names.iter().map(|(_, n)| n).sum::<u64>()), (Some(1000), 73_204));
+        for cut in [1, 1300, 50_000] {
+            let (mut left, right) = (labels(&targets[..cut], &mut room), labels(&targets[cut..], &mut room));
+            left.merge(right);
+            left.settle();
+            assert_eq!(left.ranked(), whole.ranked());
+        }
+        // A million targets of every depth, all different: few labels all the same.
+        let mut hostile = Labels::default();
+        for i in 0..200_000u32 {
+            let target = (0..6).fold(String::new(), |path, k| path + "/z" + &slug((i >> (3 * k)) % 8));
+            hostile.add(&rules, slug(i % 500).as_bytes(), target.as_bytes(), &mut room);
+        }
+        assert!(hostile.counts.len() <= MOST);
     }
 }

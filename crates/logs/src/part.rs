@@ -149,7 +149,7 @@ mod tests {
                 let kept = hits.iter().map(|hit| hit.client).filter(|client| client.leading_zeros() >= zeros);
                 kept.collect::<std::collections::HashSet<_>>().len()
             };
-            let level = (0..).find(|zeros| distinct(*zeros) <= most).unwrap();
+            let level = (0..=64).find(|zeros| distinct(*zeros) <= most).unwrap();
             prop_assert_eq!((whole.one_in(), whole.clients()), (1 << level, distinct(level)));
             let followed = hits.iter().copied().filter(|hit| hit.client.leading_zeros() >= level);
             prop_assert_eq!(whole.all().len(), sessions_of(followed.clone()));

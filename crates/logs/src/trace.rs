@@ -8,7 +8,7 @@ use crate::entry::Entry;
 use crate::error::Error;
 use crate::format::trimmed;
 use crate::input::{Input, Progress};
-use crate::labels::sendable;
+use crate::labels::{self, Rules, sendable};
 use crate::lines::Line;
 use crate::options::Options;
 use crate::part::WINDOW;
@@ -18,6 +18,8 @@ use crate::time::SECOND;
 
 /// Distinct requests that a trace can hold: a workload numbers them with 16 bits.
 const MOST_REQUESTS: usize = u16::MAX as usize;
+/// Beyond so many of them the first of each label stands for those of its label.
+const EXACT: usize = 60_000;
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,10 @@ pub struct Written {
     pub requests: u64,
     /// Requests left out for their method.
     pub other_methods: u64,
+    /// Entries for which another request stands, since there are more distinct ones than a trace can hold.
+    pub stand_ins: u64,
+    /// Entries of clients beyond the most that are followed, each a session of its own.
+    pub unfollowed: u64,
     /// Nanoseconds from the first entry to the last.
     pub span: u64,
 }
@@ -48,6 +54,9 @@ struct Writer<'a> {
     /// Nearly in order of time, as in [`crate::part::Part`].
     window: VecDeque<Waiting>,
     known: HashMap<String, u32>,
+    rules: &'a Rules,
+    /// What stands for the requests of a label.
+    stand_ins: HashMap<Vec<u8>, u32>,
     /// The latest request and the session of every client.
     clients: ByClient<(i64, u32)>,
     /// The instants of the first and the latest entry written.
@@ -59,8 +68,7 @@ struct Writer<'a> {
 /// seconds.
 ///
 /// # Errors
-/// Standard input (it was read already), a file that cannot be read, an `out` that cannot be written, more than 65,535
-/// distinct requests.
+/// Standard input (it was read already), a file that cannot be read, an `out` that cannot be written.
 pub fn trace(
     inputs: &[Input],
     options: &Options,
@@ -71,12 +79,15 @@ pub fn trace(
     if inputs.iter().any(Input::once) {
         return Err(Error::Twice("--trace"));
     }
+    let by_default = Rules::default();
     let mut writer = Writer {
         out,
         timeout: timeout as i64 * SECOND,
         most_clients: options.most_clients,
         window: VecDeque::new(),
         known: HashMap::new(),
+        rules: options.labels.as_ref().unwrap_or(&by_default),
+        stand_ins: HashMap::new(),
         clients: ByClient::default(),
         span: None,
         written: Written::default(),
@@ -127,19 +138,9 @@ impl Writer<'_> {
             return Ok(());
         }
         let text = format!("{} {}", String::from_utf8_lossy(method).to_uppercase(), sendable(entry.target));
-        let next = self.known.len();
         let request = match self.known.get(&text) {
             Some(known) => *known,
-            None if next == MOST_REQUESTS => {
-                return Err(Error::Trace(format!(
-                    "the log has more than {MOST_REQUESTS} distinct requests; leave some out with --pages-only, --path or --status"
-                )));
-            }
-            None => {
-                writeln!(self.out, "{text}").map_err(failed)?;
-                self.known.insert(text, next as u32);
-                next as u32
-            }
+            None => self.new_request(text, method, entry.target)?,
         };
         let at = self.window.partition_point(|earlier| earlier.time <= entry.time);
         self.window.insert(at, Waiting { time: entry.time, client, request });
@@ -149,6 +150,25 @@ impl Writer<'_> {
             self.entry(&next)?;
         }
         Ok(())
+    }
+
+    /// The number of a request that has none yet: the next, or that of what stands for it.
+    fn new_request(&mut self, text: String, method: &[u8], target: &[u8]) -> Result<u32, Error> {
+        let next = self.known.len();
+        if next >= EXACT {
+            let mut label = Vec::new();
+            labels::label(self.rules, method, target, &mut label);
+            // The first request of all stands for labels that came too late.
+            let stand_in = self.stand_ins.get(&label).copied().or((next == MOST_REQUESTS).then_some(0));
+            if let Some(stand_in) = stand_in {
+                self.written.stand_ins += 1;
+                return Ok(stand_in);
+            }
+            self.stand_ins.insert(label, next as u32);
+        }
+        writeln!(self.out, "{text}").map_err(failed)?;
+        self.known.insert(text, next as u32);
+        Ok(next as u32)
     }
 
     fn entry(&mut self, waiting: &Waiting) -> Result<(), Error> {
@@ -166,6 +186,8 @@ impl Writer<'_> {
         // Clients beyond the most are not followed: each of their requests is a session.
         if self.clients.len() < self.most_clients || self.clients.contains_key(&waiting.client) {
             self.clients.insert(waiting.client, (time, session));
+        } else {
+            self.written.unfollowed += 1;
         }
         let since = (time - first) as u64;
         let (seconds, part) = (since / SECOND as u64, since % SECOND as u64);
