@@ -75,6 +75,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("run-thresholds-json", &["run", "@/thresholds.toml", "--dry-run", "exponential:20ms", "--json"]),
     ("run-thresholds-unbelievable", &["run", "@/thresholds.toml", "--dry-run", "exponential:20ms", "--in-flight", "1"]),
     ("error-threshold", &["run", "@/wrong-threshold.toml", "--dry-run"]),
+    ("logs", &["logs", "@/access.log", "--labels"]),
+    ("logs-json", &["logs", "@/access.log", "--json"]),
     ("error-no-load", &["run", URL]),
     ("error-two-models", &["run", URL, "--open", "1/s", "--closed", "2"]),
     ("error-flag", &["run", URL, "--opne", "1/s"]),
@@ -85,6 +87,27 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("error-verb", &["rnu"]),
     ("error-discipline", &["serve", "--discipline", "psj"]),
 ];
+
+/// Ninety visits in two hours: a page, its picture, and zero to three articles a minute apart; and one line that is none.
+fn access_log() -> String {
+    let mut lines: Vec<(u32, String)> = vec![(4000, "<script>\u{1b}[2J\n".to_owned())];
+    for visit in 0..90u32 {
+        for step in 0..2 + visit % 4 {
+            let at = visit * 79 + [0, 1, 50, 110, 180][step as usize];
+            let path = ["/", "/logo.gif", "/news/1", "/news/2", "/about"][step as usize];
+            let stamp = format!("{:02}:{:02}:{:02}", at / 3600, at / 60 % 60, at % 60);
+            let bytes = 900 * (step + 1);
+            lines.push((
+                at,
+                format!(
+                    "2001:db8::{visit:x} - - [01/Jan/2026:{stamp} +0000] \"GET {path} HTTP/1.1\" 200 {bytes} \"-\" \"-\"\n"
+                ),
+            ));
+        }
+    }
+    lines.sort();
+    lines.into_iter().map(|(_, line)| line).collect()
+}
 
 const WORKLOAD: &str = "\
 seed = 3
@@ -154,6 +177,7 @@ fn printed(args: &[&str]) -> String {
     fs::write(folder.path().join("thresholds.toml"), &thresholds).unwrap();
     fs::write(folder.path().join("wrong-threshold.toml"), thresholds.replace("{buy}", "{by}")).unwrap();
     fs::write(folder.path().join("wrong.toml"), WORKLOAD.replace("skip_first", "skip_frist")).unwrap();
+    fs::write(folder.path().join("access.log"), access_log()).unwrap();
     let given = args.iter().map(|arg| arg.replace('@', place));
     let output = Command::new(env!("CARGO_BIN_EXE_offered"))
         .args(given)
