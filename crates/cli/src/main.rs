@@ -12,6 +12,7 @@ mod export;
 mod file;
 mod logs;
 mod plan;
+mod report;
 mod run;
 mod say;
 mod serve;
@@ -44,6 +45,7 @@ enum Verb {
     Verify(verify::Args),
     Export(export::Args),
     Logs(logs::Args),
+    Report(report::Args),
     Serve(serve::Args),
     Demo(demo::Args),
 }
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Logs(args) => logs::run(&args),
+        Verb::Report(args) => report::run(&args),
         Verb::Serve(args) => serve::run(args),
         Verb::Demo(args) => demo::run(&args),
     };

@@ -1,9 +1,9 @@
 //! `offered verify`: judges the arrivals of any tool's run.
 
 mod files;
-mod intent;
+pub(crate) mod intent;
 mod page;
-mod source;
+pub(crate) mod source;
 #[cfg(test)]
 mod tests;
 
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 /// Which launches are looked at, and how.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Window and groups")]
-struct Window {
+pub(crate) struct Window {
     /// Leave so much after the first launch out
     #[arg(long, value_name = "TIME")]
     skip_first: Option<Nanos>,
@@ -73,6 +73,21 @@ struct Window {
     /// Show the CoV against the number of threads
     #[arg(long)]
     by_threads: bool,
+}
+
+impl Window {
+    /// `intent`, asked of the launches in this window of the recording called `path`.
+    pub(crate) fn ask(&self, path: String, intent: Ask) -> Ask {
+        Ask {
+            path,
+            skip_first: self.skip_first.unwrap_or(intent.skip_first),
+            skip_last: self.skip_last.unwrap_or(intent.skip_last),
+            take: self.take,
+            failures: if self.failures == "drop" { Failures::Drop } else { Failures::Keep },
+            by_threads: self.by_threads,
+            ..intent
+        }
+    }
 }
 
 /// Runs the verb.
@@ -115,16 +130,7 @@ fn merged(args: &Args) -> Result<Verdict, Failure> {
 
 /// The verdict on one recording; the files asked for besides are written.
 fn judged(args: &Args, recording: &Recording, intent: Ask, path: String) -> Result<Verdict, Failure> {
-    let window = &args.window;
-    let ask = Ask {
-        path,
-        skip_first: window.skip_first.unwrap_or(intent.skip_first),
-        skip_last: window.skip_last.unwrap_or(intent.skip_last),
-        take: window.take,
-        failures: if window.failures == "drop" { Failures::Drop } else { Failures::Keep },
-        by_threads: window.by_threads,
-        ..intent
-    };
+    let ask = args.window.ask(path, intent);
     let verdict = verify(recording, &ask);
     args.files_out.write(recording, &ask, &verdict)?;
     Ok(verdict)

@@ -68,6 +68,6 @@ pub fn quantile<T: Copy>(sorted: &[T], p: f64) -> T {
 }
 
 /// The differences of neighbouring instants: one fewer than there are instants.
-pub fn gaps(sorted: &[u64]) -> impl Iterator<Item = u64> + '_ {
+pub fn gaps(sorted: &[u64]) -> impl Iterator<Item = u64> + Clone + '_ {
     sorted.windows(2).map(|pair| pair[1] - pair[0])
 }

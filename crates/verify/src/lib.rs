@@ -41,6 +41,7 @@ pub use meant::{Meant, superposition_cov};
 pub use measured::{Measured, Parts};
 pub use merge::merge;
 pub use samples::{Sample, samples};
+pub use scope::Scope;
 pub use standing::{SoFar, Standing, standing};
 pub use thresholds::Checked;
 pub use verdict::{
@@ -56,7 +57,6 @@ use offered_stats::summary::gaps;
 use finding::Strictness;
 use pattern::Look;
 use runs::Run;
-use scope::Scope;
 use stream::Stream;
 
 /// The verdict on a recording.

@@ -4,7 +4,6 @@ use offered_model::Recording;
 use offered_stats::summary::gaps;
 
 use crate::ask::Ask;
-use crate::runs::Run;
 use crate::scope::Scope;
 
 /// The raw values of one label, or of all (`Total`).
@@ -20,8 +19,7 @@ pub struct Sample {
 
 /// The samples behind the tables of a verdict: a [`Sample`] per label that launched something, then `Total`.
 pub fn samples(recording: &Recording, ask: &Ask) -> Vec<Sample> {
-    let Some(run) = Run::whole(recording) else { return Vec::new() };
-    let scope = Scope::new(recording, &run, ask);
+    let Some(scope) = Scope::of(recording, ask) else { return Vec::new() };
     let labels = recording.labels.iter().enumerate().map(|(at, name)| (name.as_str(), Some(at as u16)));
     let mut labels: Vec<(&str, Option<u16>)> = labels.collect();
     labels.sort_unstable();

@@ -8,7 +8,7 @@ use crate::verdict::Window;
 
 /// The launches of one run inside the window asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
+pub struct Scope<'a> {
     pub(crate) recording: &'a Recording,
     events: &'a [Event],
     run: (u64, u64),
@@ -18,6 +18,11 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
+    /// What `ask` looks at of all of `recording`; `None` when nothing was sent.
+    pub fn of(recording: &'a Recording, ask: &Ask) -> Option<Self> {
+        Some(Self::new(recording, &Run::whole(recording)?, ask))
+    }
+
     /// The window of `ask` laid on `run`, measured from its first launch, both ends inclusive.
     pub(crate) fn new(recording: &'a Recording, run: &Run, ask: &Ask) -> Self {
         let from = run.from.saturating_add(ask.skip_first.0);
@@ -28,7 +33,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Everything launched in the window, with the instant it was sent.
-    pub(crate) fn launches(self) -> impl Iterator<Item = (u64, &'a Event)> {
+    pub fn launches(self) -> impl Iterator<Item = (u64, &'a Event)> {
         self.events.iter().filter_map(move |event| {
             let sent = event.sent?.0;
             let counts = self.failures == Failures::Keep || event.outcome == Outcome::Ok;
@@ -37,12 +42,12 @@ impl<'a> Scope<'a> {
     }
 
     /// Everything meant for the window, sent or not.
-    pub(crate) fn meant(self) -> impl Iterator<Item = &'a Event> {
+    pub fn meant(self) -> impl Iterator<Item = &'a Event> {
         self.events.iter().filter(move |event| event.intended.0 >= self.from && event.intended.0 <= self.to)
     }
 
     /// The instants of the launches for which `which` holds, ascending.
-    pub(crate) fn sent(self, which: impl Fn(&Event) -> bool) -> Vec<u64> {
+    pub fn sent(self, which: impl Fn(&Event) -> bool) -> Vec<u64> {
         let mut sent: Vec<u64> = self.launches().filter(|(_, event)| which(event)).map(|(at, _)| at).collect();
         sent.sort_unstable();
         sent

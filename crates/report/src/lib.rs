@@ -1,0 +1,24 @@
+//! Report: what a person reads and looks at, as one page with nothing beside it.
+//!
+//! From verdicts and [`Portrait`]s (aggregates of bounded size) a [`Report`] is made, which is also the JSON document; from it
+//! a [`Document`](document::Document) of sections with tables and [`Chart`](chart::Chart)s; and that is written as
+//! [`html`](html::html). Each step is a pure function of the one before, so the page and the JSON cannot disagree.
+//!
+//! # Limitations
+//! Percentile curves end where fewer than two values are left. Intervals take ten parts of the judged time for independent,
+//! which they are not when the run is shorter than a few hundred service times.
+
+pub mod chart;
+mod compare;
+pub mod csv;
+pub mod document;
+pub mod figure;
+pub mod html;
+mod portrait;
+mod report;
+mod sections;
+
+pub use compare::Difference;
+pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, Kind, OverTime, Portrait, Spread};
+pub use report::{Prediction, Report, Run, Server, WebUsers};
+pub use sections::document;

@@ -1,0 +1,66 @@
+//! A portrait of a recording: all that its charts need, of bounded size however long the run was.
+//!
+//! Shares of time are seen in at most 120 cells, times in cells of equal factors, percentiles at a hundred
+//! places. So the page of ten million launches is as large as that of ten thousand. Numbers that stand in tables come from the
+//! verdict; what is here beside them is counted over the same launches.
+
+mod failures;
+mod gaps;
+mod grid;
+mod over_time;
+mod spread;
+
+pub use failures::Kind;
+pub use gaps::{Counts, Fragment, Gaps};
+pub use grid::Grid;
+pub use over_time::OverTime;
+pub use spread::{Ends, Spread};
+
+use offered_model::{Event, Recording};
+use offered_verify::{Ask, Meant, Scope, Window};
+use serde::Serialize;
+
+/// What a run looked like.
+#[derive(Clone, Debug, Serialize)]
+pub struct Portrait {
+    /// The whole run in cells of time, with what was left out of the judgement.
+    pub over_time: OverTime,
+    /// done - intended.
+    pub response: Option<Spread>,
+    /// done - sent, where what was intended is known; else it is the same.
+    pub service: Option<Spread>,
+    /// sent - intended, where known.
+    pub lateness: Option<Spread>,
+    /// Gaps between the launches that the verdict is about.
+    pub gaps: Option<Gaps>,
+    /// Their counts per interval.
+    pub counts: Option<Counts>,
+    /// A few of them one by one.
+    pub fragment: Fragment,
+    /// How launches ended, failures told apart; the most frequent first.
+    pub endings: Vec<Kind>,
+}
+
+impl Portrait {
+    /// Of the launches of `recording` that `ask` looks at, which its verdict found to lie in `window`; `None` when nothing was
+    /// sent.
+    pub fn of(recording: &Recording, ask: &Ask, window: &Window) -> Option<Self> {
+        let scope = Scope::of(recording, ask)?;
+        let tick = recording.resolution.0.max(1);
+        let known = recording.intent_known;
+        // What the verdict holds against Poisson of a partly-open system is when its sessions arrive.
+        let sessions_only = ask.meant == Meant::PartlyOpen;
+        let sent = scope.sent(|event| !sessions_only || event.step == 0);
+        let of = if sessions_only { "session starts" } else { "launches" };
+        Some(Self {
+            over_time: OverTime::of(recording, [window.from_s, window.to_s])?,
+            response: Spread::over_time(scope, tick, Event::response),
+            service: known.then(|| Spread::over_time(scope, tick, Event::service)).flatten(),
+            lateness: known.then(|| Spread::over_time(scope, tick, Event::lateness)).flatten(),
+            gaps: Gaps::of(of, &sent, tick),
+            counts: Counts::of(of, &sent, tick),
+            fragment: Fragment::of(scope, &sent, known),
+            endings: failures::endings(recording),
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! The course of a run, in cells of time.
+
+use std::collections::BTreeMap;
+
+use offered_model::{Event, Nanos, Outcome, Recording};
+use serde::Serialize;
+
+use super::grid::{Filling, Grid};
+use crate::chart::Heat;
+
+/// No run has more cells than this.
+pub(super) const MOST: usize = 120;
+
+/// What happened in each cell of time. Times are seconds since the first launch; a list has a number per cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct OverTime {
+    /// The edges of the cells, one more than there are cells.
+    pub edges_s: Vec<f64>,
+    /// Where the part that is judged begins and ends.
+    pub judged_s: [f64; 2],
+    /// Launches meant; `None` where the recording does not know.
+    pub meant: Option<Vec<u64>>,
+    /// Launches sent.
+    pub sent: Vec<u64>,
+    /// Complete answers.
+    pub answered: Vec<u64>,
+    /// Launches that failed, by outcome, counted when they ended.
+    pub failed: BTreeMap<&'static str, Vec<u64>>,
+    /// Bytes read of answers that ended.
+    pub bytes_in: Vec<u64>,
+    /// Bytes written for them.
+    pub bytes_out: Vec<u64>,
+    /// How many were under way, averaged over the cell.
+    pub in_flight: Vec<f64>,
+    /// Responses, by when they were sent.
+    pub responses: Option<Grid>,
+    /// Lateness, by when they were sent; `None` where not known.
+    pub lateness: Option<Grid>,
+}
+
+/// A length of time as people count it, 1, 2 or 5 times a power of ten, of which at most `most` fill `span`. Both in ns.
+fn round_cell(span: u64, most: usize) -> u64 {
+    let decades = (0..19).map(|power| 10u64.pow(power));
+    let cells = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]);
+    cells.into_iter().find(|cell| span / cell < most as u64).unwrap_or(u64::MAX)
+}
+
+/// Cells of equal length from an origin; the last may be up to half a cell longer or shorter.
+struct Cells {
+    origin: u64,
+    span: u64,
+    cell: u64,
+    count: usize,
+}
+
+impl Cells {
+    fn new(origin: u64, span: u64) -> Self {
+        let cell = round_cell(span.max(1), MOST);
+        // A last cell of a few launches would look like a rate that falls.
+        let count = ((span as f64 / cell as f64).round() as usize).max(1);
+        Self { origin, span, cell, count }
+    }
+
+    fn edge(&self, i: usize) -> u64 {
+        if i == self.count { self.span.max(1) } else { i as u64 * self.cell }
+    }
+
+    /// The cell of an instant of the span.
+    fn at(&self, instant: Nanos) -> usize {
+        ((instant.0.saturating_sub(self.origin) / self.cell) as usize).min(self.count - 1)
+    }
+
+    /// The cell of an instant, unless it lies behind the span.
+    fn within(&self, instant: Nanos) -> Option<usize> {
+        (instant.0 <= self.origin + self.span).then(|| self.at(instant))
+    }
+}
+
+/// The integral over time of how many are under way, in constant work for each.
+struct UnderWay {
+    /// Nanoseconds spent in cells that were entered or left.
+    partial: Vec<u64>,
+    /// How many more are under way for the whole of this cell than of the one before.
+    whole: Vec<i64>,
+}
+
+impl UnderWay {
+    fn add(&mut self, cells: &Cells, from: Nanos, to: Nanos) {
+        let end = to.0.min(cells.origin + cells.span);
+        let (first, last) = (cells.at(from), cells.at(Nanos(end)));
+        let (from, end) = (from.0.saturating_sub(cells.origin), end.saturating_sub(cells.origin));
+        if first == last {
+            self.partial[first] += end.saturating_sub(from);
+            return;
+        }
+        self.partial[first] += cells.edge(first + 1) - from;
+        self.partial[last] += end - cells.edge(last);
+        self.whole[first + 1] += 1;
+        self.whole[last] -= 1;
+    }
+
+    fn means(&self, cells: &Cells) -> Vec<f64> {
+        let mut through = 0i64;
+        let mean = |i: usize| {
+            through += self.whole[i];
+            through as f64 + self.partial[i] as f64 / (cells.edge(i + 1) - cells.edge(i)) as f64
+        };
+        (0..cells.count).map(mean).collect()
+    }
+}
+
+impl OverTime {
+    /// Of all of `recording`, of which this part is judged; `None` when nothing was sent.
+    pub(super) fn of(recording: &Recording, judged_s: [f64; 2]) -> Option<Self> {
+        let sent = || recording.events.iter().filter_map(|event| Some(event.sent?.0));
+        let (origin, last) = (sent().min()?, sent().max()?);
+        let cells = Cells::new(origin, last - origin);
+        let zeros = || vec![0u64; cells.count];
+        let mut under_way = UnderWay { partial: zeros(), whole: vec![0; cells.count] };
+        let (mut responses, mut lateness) = (Filling::new(cells.count), Filling::new(cells.count));
+        let mut all = Self {
+            edges_s: (0..=cells.count).map(|i| cells.edge(i) as f64 / 1e9).collect(),
+            judged_s,
+            meant: recording.intent_known.then(zeros),
+            sent: zeros(),
+            answered: zeros(),
+            failed: BTreeMap::new(),
+            bytes_in: zeros(),
+            bytes_out: zeros(),
+            in_flight: Vec::new(),
+            responses: None,
+            lateness: None,
+        };
+        for event in &recording.events {
+            if let (Some(meant), Some(cell)) = (&mut all.meant, cells.within(event.intended)) {
+                meant[cell] += 1;
+            }
+            let ended = event.done.or(event.sent).unwrap_or(event.intended);
+            if let Some(cell) = cells.within(ended) {
+                all.ended(event, cell, zeros);
+            }
+            let Some(sent) = event.sent else { continue };
+            let cell = cells.at(sent);
+            all.sent[cell] += 1;
+            if let Some(response) = event.response() {
+                responses.add(cell, response.0);
+            }
+            if let (true, Some(late)) = (recording.intent_known, event.lateness()) {
+                lateness.add(cell, late.0);
+            }
+            if let Some(done) = event.done {
+                under_way.add(&cells, sent, done);
+            }
+        }
+        Some(Self {
+            in_flight: under_way.means(&cells),
+            responses: responses.finish(),
+            lateness: lateness.finish(),
+            ..all
+        })
+    }
+
+    /// Counts the end of `event` in its cell.
+    fn ended(&mut self, event: &Event, cell: usize, zeros: impl Fn() -> Vec<u64>) {
+        self.bytes_in[cell] += event.bytes_in;
+        self.bytes_out[cell] += event.bytes_out;
+        if matches!(event.outcome, Outcome::Ok | Outcome::HttpError) {
+            self.answered[cell] += 1;
+        }
+        if event.outcome != Outcome::Ok {
+            self.failed.entry(event.outcome.name()).or_insert_with(zeros)[cell] += 1;
+        }
+    }
+
+    /// A list as rates per second: the beginning of each cell and how many per second there were; the last rate stands at the
+    /// end again, so that its step has a width.
+    pub fn steps(&self, counts: &[u64]) -> Vec<[f64; 2]> {
+        let cells = self.edges_s.windows(2).zip(counts);
+        let mut steps: Vec<[f64; 2]> =
+            cells.map(|(edge, count)| [edge[0], *count as f64 / (edge[1] - edge[0])]).collect();
+        steps.extend(self.edges_s.last().zip(steps.last().copied()).map(|(end, last)| [*end, last[1]]));
+        steps
+    }
+
+    /// A grid as shares of its columns in per cent, its rows in units of `per_ms` to the millisecond.
+    pub fn heat(&self, grid: &Grid, per_ms: f64, title: &str) -> Heat {
+        let of_column: Vec<u64> =
+            (0..self.sent.len()).map(|column| grid.counts.iter().map(|row| row[column]).sum()).collect();
+        let share = |(count, all): (&u64, &u64)| if *all == 0 { 0.0 } else { *count as f64 * 100.0 / *all as f64 };
+        Heat {
+            title: title.to_owned(),
+            x: self.edges_s.clone(),
+            y: grid.edges_ms.iter().map(|edge| edge * per_ms).collect(),
+            cells: grid.counts.iter().map(|row| row.iter().zip(&of_column).map(share).collect()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn cells_are_round_and_few() {
+        assert_eq!(round_cell(60_000_000_000, 120), 1_000_000_000);
+        assert_eq!(round_cell(1, 120), 1);
+        for span in [119, 120, 121, 999, 86_400_000_000_000] {
+            let cells = Cells::new(0, span);
+            assert!(cells.count <= MOST && cells.count >= 48, "{span}: {}", cells.count);
+        }
+    }
+
+    proptest! {
+        /// Little's law in the small: the time that all spent under way is the area under the curve.
+        #[test]
+        fn nothing_is_lost_of_the_time_under_way(stays in prop::collection::vec((0u64..100_000, 0u64..50_000), 1..60)) {
+            let origin = 1000;
+            let span = stays.iter().map(|stay| stay.0).max().unwrap();
+            let cells = Cells::new(origin, span);
+            let mut under_way = UnderWay { partial: vec![0; cells.count], whole: vec![0; cells.count] };
+            let mut total = 0;
+            for (from, stay) in stays {
+                under_way.add(&cells, Nanos(origin + from), Nanos(origin + from + stay));
+                total += (from + stay).min(span) - from;
+            }
+            let means = under_way.means(&cells);
+            let area: f64 =
+                means.iter().enumerate().map(|(i, mean)| mean * (cells.edge(i + 1) - cells.edge(i)) as f64).sum();
+            prop_assert!((area - total as f64).abs() < 1e-3, "{area} {total}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The spread of a time: its percentiles, its density, and how well its mean is known.
+
+use offered_model::{Event, Nanos};
+use offered_stats::Summary;
+use offered_stats::steady_state::{Estimate, from_batches, ratio};
+use offered_stats::summary::quantile;
+use offered_verify::Scope;
+use serde::Serialize;
+
+/// Places of the percentile curve per nine.
+const PER_NINE: u32 = 20;
+/// It ends at the 99.999 % point.
+const NINES: u32 = 5;
+/// Cells of the density per decade.
+const PER_DECADE: i32 = 20;
+/// Intervals come from so many equal parts of the judged time: consecutive responses resemble each other, parts hardly do.
+const BATCHES: usize = 10;
+
+/// How a time is spread, in ms. Percentiles are values that occurred, by the rule of the verdict's tables.
+#[derive(Clone, Debug, Serialize)]
+pub struct Spread {
+    /// How many values.
+    pub n: u64,
+    /// The mean.
+    pub mean_ms: f64,
+    /// The 95 % interval of the mean, from ten parts of the judged time; `None` where a part is empty.
+    pub mean_interval_ms: Option<Ends>,
+    /// The sample standard deviation.
+    pub sdev_ms: f64,
+    /// sdev / mean.
+    pub cov: f64,
+    /// The median.
+    pub p50_ms: f64,
+    /// The 90 % point.
+    pub p90_ms: f64,
+    /// The 95 % point.
+    pub p95_ms: f64,
+    /// Its interval, as that of the mean.
+    pub p95_interval_ms: Option<Ends>,
+    /// The 99 % point.
+    pub p99_ms: f64,
+    /// The 99.9 % point.
+    #[serde(rename = "p99.9_ms")]
+    pub p999_ms: f64,
+    /// The largest.
+    pub max_ms: f64,
+    /// The fraction p and the value that p of all are at most, as far as a single value does not decide it.
+    pub curve: Vec<[f64; 2]>,
+    /// Cells of equal factors: lower edge and upper edge in ms, and how many lie above the one and at most at the other.
+    pub cells: Vec<(f64, f64, u64)>,
+}
+
+/// The ends of a 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ends {
+    /// The lower.
+    pub low: f64,
+    /// The upper.
+    pub high: f64,
+}
+
+impl From<Estimate> for Ends {
+    fn from(estimate: Estimate) -> Self {
+        Self { low: estimate.low, high: estimate.high }
+    }
+}
+
+impl Spread {
+    /// Of what `time` says of the launches of `scope`, whose clock has this tick; `None` when it says nothing of any.
+    pub(super) fn over_time(scope: Scope, tick: u64, time: impl Fn(&Event) -> Option<Nanos>) -> Option<Self> {
+        let valued = || scope.launches().filter_map(|(sent, event)| Some((sent, time(event)?.0)));
+        let (first, last) = valued().fold((u64::MAX, 0), |(low, high), (sent, _)| (low.min(sent), high.max(sent)));
+        let span = u128::from(last.checked_sub(first)? + 1);
+        let mut parts: [Vec<u64>; BATCHES] = Default::default();
+        for (sent, value) in valued() {
+            parts[(u128::from(sent - first) * BATCHES as u128 / span) as usize].push(value);
+        }
+        let sums = parts.each_ref().map(|part| (part.iter().map(|v| *v as f64).sum::<f64>() / 1e6, part.len() as f64));
+        let full = parts.iter().all(|part| !part.is_empty());
+        for part in &mut parts {
+            part.sort_unstable();
+        }
+        let mean = full.then(|| Ends::from(ratio(&sums)));
+        let p95s: Vec<f64> =
+            parts.iter().filter(|part| !part.is_empty()).map(|part| quantile(part, 0.95) as f64 / 1e6).collect();
+        let mut values = parts.concat();
+        drop(parts);
+        values.sort_unstable();
+        let row = Summary::of_sorted(&values, 1e6)?;
+        Some(Self {
+            n: row.n as u64,
+            mean_ms: row.mean,
+            mean_interval_ms: mean,
+            sdev_ms: row.sdev,
+            cov: row.cov,
+            p50_ms: row.median,
+            p90_ms: row.p90,
+            p95_ms: row.p95,
+            p95_interval_ms: full.then(|| from_batches(row.p95, &p95s).into()),
+            p99_ms: row.p99,
+            p999_ms: row.p999,
+            max_ms: row.max,
+            curve: curve(&values),
+            cells: cells(&values, tick),
+        })
+    }
+}
+
+/// The percentiles of `sorted`, up to where fewer than two values are left above.
+fn curve(sorted: &[u64]) -> Vec<[f64; 2]> {
+    let places = (0..=PER_NINE * NINES).map(|k| 1.0 - 10f64.powf(-f64::from(k) / f64::from(PER_NINE)));
+    let seen = places.take_while(|p| sorted.len() as f64 * (1.0 - p) >= 2.0);
+    seen.map(|p| [p, quantile(sorted, p) as f64 / 1e6]).collect()
+}
+
+/// The counts of `sorted` in cells of equal factors, whose edges are whole ticks so that each has its share of them.
+fn cells(sorted: &[u64], tick: u64) -> Vec<(f64, f64, u64)> {
+    let (Some(&min), Some(&max)) = (sorted.iter().find(|value| **value > 0), sorted.last()) else { return Vec::new() };
+    let place = |value: u64| (value as f64).log10() * f64::from(PER_DECADE);
+    let whole = |k: i32| ((10f64.powf(f64::from(k) / f64::from(PER_DECADE)) / tick as f64).ceil() as u64) * tick;
+    // The first edge lies below the smallest value.
+    let mut edges: Vec<u64> = vec![whole(place(min).floor() as i32 - 1).min(min - 1).max(1)];
+    for k in place(min).floor() as i32..=place(max).ceil() as i32 {
+        if whole(k) > edges[edges.len() - 1] {
+            edges.push(whole(k));
+        }
+    }
+    let upto: Vec<usize> = edges.iter().map(|edge| sorted.partition_point(|value| value <= edge)).collect();
+    let cell = |i: usize| (edges[i] as f64 / 1e6, edges[i + 1] as f64 / 1e6, (upto[i + 1] - upto[i]) as u64);
+    (0..edges.len() - 1).map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_curve_passes_through_the_percentiles_of_the_tables() {
+        let values: Vec<u64> = (1..=100_000).map(|i| i * 1000).collect();
+        let curve = curve(&values);
+        let at = |p: f64| curve.iter().find(|point| (point[0] - p).abs() < 1e-12).unwrap()[1];
+        for p in [0.0, 0.9, 0.99, 0.999, 0.9999] {
+            assert_eq!(at(p), quantile(&values, p) as f64 / 1e6, "{p}");
+        }
+        assert!(curve.last().unwrap()[0] <= 0.99999, "a single value decides nothing");
+        assert!(curve.windows(2).all(|pair| pair[0][0] < pair[1][0] && pair[0][1] <= pair[1][1]));
+    }
+
+    #[test]
+    fn every_value_is_in_one_cell() {
+        for tick in [1, 1_000_000] {
+            let values: Vec<u64> = (1..5000u64).map(|i| (i * i * 7).next_multiple_of(tick)).collect();
+            let cells = cells(&values, tick);
+            assert_eq!(cells.iter().map(|cell| cell.2).sum::<u64>(), values.len() as u64, "{tick}");
+            assert!(cells.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
+        }
+        assert!(cells(&[0, 0], 1).is_empty(), "zeros have no place on a logarithmic axis");
+        assert_eq!(cells(&[1], 1).iter().map(|cell| cell.2).sum::<u64>(), 1);
+    }
+}

@@ -1,0 +1,105 @@
+//! The report: what is known of some runs, in the shape of the JSON document `offered.report/1`.
+
+use offered_verify::{Judgement, Verdict, Warning};
+use serde::Serialize;
+
+use crate::compare::{Difference, differences};
+use crate::portrait::Portrait;
+
+/// All that a page is made of. Every number on the page is one of these.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// `offered.report/1`.
+    pub schema: &'static str,
+    /// The runs in the order given.
+    pub runs: Vec<Run>,
+    /// How every run differs from the first.
+    pub differences: Vec<Difference>,
+}
+
+impl Report {
+    /// Of these runs.
+    pub fn new(runs: Vec<Run>) -> Self {
+        Self { schema: "offered.report/1", differences: differences(&runs), runs }
+    }
+}
+
+/// What is known of one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// What the reader calls it.
+    pub name: String,
+    /// The last word: the verdict's, unless its generator was saturated.
+    pub judgement: Judgement,
+    /// The verdict's doubts, and the generator's own.
+    pub warnings: Vec<Warning>,
+    /// As `offered verify` gives it.
+    pub verdict: Verdict,
+    /// What it looked like; `None` when nothing was sent.
+    pub portrait: Option<Portrait>,
+    /// What is known of the server, where the workload models it.
+    pub server: Option<Server>,
+    /// What theory says of the responses, where the workload models the server.
+    pub predictions: Vec<Prediction>,
+    /// How many people the launches stand for.
+    pub web_users: Vec<WebUsers>,
+}
+
+impl Run {
+    /// Of a recording of which no more is known than its events tell.
+    pub fn new(name: String, verdict: Verdict, portrait: Option<Portrait>) -> Self {
+        Self {
+            name,
+            judgement: verdict.judgement,
+            warnings: verdict.warnings.clone(),
+            verdict,
+            portrait,
+            server: None,
+            predictions: Vec::new(),
+            web_users: Vec::new(),
+        }
+    }
+}
+
+/// What no load can make better.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Server {
+    /// Requests per second with all servers busy.
+    pub capacity_per_s: f64,
+    /// The mean time in service, without any queue.
+    pub service_ms: f64,
+}
+
+/// What theory says of the responses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// `formula` or `simulation`.
+    pub by: &'static str,
+    /// The model's name.
+    pub model: String,
+    /// What it rests on.
+    pub source: String,
+    /// The mean response; `None` where there is no answer, and `source` says why.
+    pub mean_ms: Option<f64>,
+    /// The 95 % interval of the mean; of a simulation.
+    pub interval_ms: Option<(f64, f64)>,
+    /// Fractions and the responses that they are at most.
+    pub percentiles_ms: Vec<[f64; 2]>,
+    /// Answers per second.
+    pub throughput_per_s: Option<f64>,
+    /// Requests at the server.
+    pub in_system: Option<f64>,
+}
+
+/// How many people with this think time the run's launches stand for: N' = lambda (R + Z').
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WebUsers {
+    /// Z'.
+    pub think_s: f64,
+    /// N'.
+    pub web_users: f64,
+    /// The rate that ten thousand such people would make, were the responses the same.
+    pub rate_of_10000_per_s: f64,
+    /// That rate as a multiple of the run's.
+    pub times_this_run: f64,
+}

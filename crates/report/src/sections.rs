@@ -1,0 +1,94 @@
+//! The sections of the page, each from what is known to words, tables and charts.
+
+mod arrivals;
+mod queue;
+mod responses;
+mod several;
+mod verdict;
+
+use offered_verify::Times;
+
+use crate::document::{Cell, Document, Section, Table};
+use crate::report::Report;
+
+/// Labels shown in a chart or table; the busiest.
+const LABELS: usize = 30;
+
+/// The whole report as a document.
+pub fn document(report: &Report) -> Document {
+    let runs = report.runs.len();
+    let mut sections = Vec::new();
+    if runs > 1 {
+        sections.push(several::section(report));
+    }
+    for (number, run) in report.runs.iter().enumerate() {
+        let id = |part: &str| if runs > 1 { format!("{part}-{}", number + 1) } else { part.to_owned() };
+        let level = if runs > 1 { 3 } else { 2 };
+        if runs > 1 {
+            sections.push(Section {
+                id: id("run"),
+                level: 2,
+                title: format!("Run {}: {}", number + 1, run.name),
+                reading: "",
+                page: None,
+                blocks: Vec::new(),
+            });
+        }
+        let parts = [verdict::section(run), arrivals::section(run), responses::section(run), queue::section(run)];
+        sections.extend(parts.into_iter().map(|part| Section { id: id(&part.id), level, ..part }));
+    }
+    let title = match &report.runs[..] {
+        [run] => run.name.clone(),
+        runs => format!("{} runs", runs.len()),
+    };
+    Document { title, sections }
+}
+
+/// The busiest labels without their total, in the order of the table.
+fn busiest(rows: &[Times]) -> Vec<&Times> {
+    let labels = &rows[..rows.len().saturating_sub(1)];
+    let mut busiest: Vec<&Times> = labels.iter().collect();
+    busiest.sort_by_key(|row| std::cmp::Reverse(row.n));
+    busiest.truncate(LABELS);
+    busiest.sort_by(|a, b| a.label.cmp(&b.label));
+    busiest
+}
+
+/// A table of times in ms: the busiest labels, then the total.
+fn times(caption: &str, rows: &[Times]) -> Option<Table> {
+    let total = rows.last()?;
+    let failures = total.error_percent.is_some();
+    let mut heads = vec!["label", "n", "per s", "mean", "sdev", "CoV", "p50", "p90", "p95", "p99", "p99.9", "max"];
+    if failures {
+        heads.extend(["% failed", "KB/s"]);
+    }
+    let row = |row: &Times| {
+        let numbers = [
+            row.rate_per_s,
+            row.mean_ms,
+            row.sdev_ms,
+            row.cov,
+            row.median_ms,
+            row.p90_ms,
+            row.p95_ms,
+            row.p99_ms,
+            row.p999_ms,
+            row.max_ms,
+        ];
+        let mut cells = vec![Cell::from(&row.label), Cell::from(row.n)];
+        cells.extend(numbers.map(Cell::from));
+        if failures {
+            cells.extend([Cell::from(row.error_percent), Cell::from(row.kb_per_s)]);
+        }
+        cells
+    };
+    // The only label is the total.
+    let labels = if rows.len() > 2 { busiest(rows) } else { Vec::new() };
+    let left_out = rows.len() - 1 - labels.len();
+    let caption = match left_out {
+        _ if rows.len() <= 2 => caption.to_owned(),
+        0 => caption.to_owned(),
+        n => format!("{caption}; the busiest {LABELS} labels, {n} more in the JSON document"),
+    };
+    Some(Table { caption, heads, rows: labels.into_iter().chain([total]).map(row).collect() })
+}

@@ -1,0 +1,225 @@
+//! Section 2: did the load arrive as meant? Figures 3 to 7, 9, 13, 15 and 16 of Brady and Gunther.
+
+use offered_verify::{Times, Verdict};
+
+use super::{busiest, times};
+use crate::chart::{Axis, Chart, Ink, Series, Shape};
+use crate::document::{Block, Section, short};
+use crate::portrait::{Counts, Fragment, Gaps, OverTime, Portrait, Spread};
+use crate::report::Run;
+
+pub(super) fn section(run: &Run) -> Section {
+    let v = &run.verdict;
+    let mut blocks = Vec::new();
+    if let Some(portrait) = &run.portrait {
+        blocks.extend(charts(portrait).into_iter().flatten().map(Block::Chart));
+    }
+    let of_verdict = [dispersion(v), cov_by_label(v), cov_by_threads(v)];
+    blocks.extend(of_verdict.into_iter().flatten().map(Block::Chart));
+    blocks.extend(times("Gaps between launches (ms)", &v.launches).map(Block::Table));
+    Section {
+        id: "arrivals".into(),
+        level: 2,
+        title: "Arrivals".into(),
+        reading: "People who do not know of each other arrive as a Poisson process: gaps exponential, counts Poisson, at every \
+                  time scale. Where the launches (solid) leave the dashed or dotted lines, the load was another one.",
+        page: Some("background/poisson.md"),
+        blocks,
+    }
+}
+
+fn charts(portrait: &Portrait) -> [Option<Chart>; 6] {
+    [
+        rate(&portrait.over_time).some(),
+        portrait.gaps.as_ref().map(gaps),
+        portrait.counts.as_ref().map(counts),
+        fragment(&portrait.fragment).some(),
+        portrait.lateness.as_ref().map(lateness),
+        late_over_time(&portrait.over_time),
+    ]
+}
+
+/// Launches per second over time, meant and sent.
+fn rate(over_time: &OverTime) -> Chart {
+    let [from, to] = over_time.judged_s;
+    let steps = |counts: &[u64]| Shape::Steps(over_time.steps(counts));
+    let meant = over_time.meant.as_ref().map(|meant| Series::new("meant", Ink::Meant, steps(meant)));
+    let sent = Series::new("sent", Ink::Measured, steps(&over_time.sent));
+    Chart {
+        id: "rate".into(),
+        title: "Launches per second".into(),
+        reading: format!(
+            "The two lines should lie on each other; where they part, the generator was late or held back. Judged is what lies \
+             between {} s and {} s.",
+            short(from),
+            short(to)
+        ),
+        x: Axis::linear("time since the first launch (s)"),
+        y: Axis::linear("launches per second"),
+        series: [sent].into_iter().chain(meant).collect(),
+    }
+}
+
+fn gaps(gaps: &Gaps) -> Chart {
+    let Gaps { of, n, mean_ms, cell_ms, counts, longer } = gaps;
+    let density = |i: usize| [(i as f64 - 0.5).max(0.0) * cell_ms, counts[i] as f64 / (*n as f64 * cell_ms)];
+    let exponential = |i: usize| {
+        let x = i as f64 * cell_ms / 2.0;
+        [x, (-x / mean_ms).exp() / mean_ms]
+    };
+    Chart {
+        id: "gaps".into(),
+        title: format!("Gaps between {of}"),
+        reading: format!(
+            "Bars that follow the dotted curve are the gaps of a Poisson process of the same rate. A peak away from zero is \
+             pacing, a tower at zero bunching; {longer} of {n} gaps are longer than shown."
+        ),
+        x: Axis::linear("gap (ms)"),
+        y: Axis::linear("density (per ms)"),
+        series: vec![
+            Series::new("measured", Ink::Measured, Shape::Bars((0..counts.len()).map(density).collect())),
+            Series::new("exponential", Ink::Theory, Shape::Line((0..2 * counts.len()).map(exponential).collect())),
+        ],
+    }
+}
+
+fn counts(counts: &Counts) -> Chart {
+    let Counts { of, interval_s, mean, intervals } = counts;
+    let all = intervals.iter().sum::<u64>() as f64;
+    // P(K = k) = e^-m m^k / k!, each from the one before.
+    let mut chance = (-mean).exp() * 100.0;
+    let mut poisson = Vec::new();
+    for k in 0..intervals.len().max(2 * *mean as usize) {
+        poisson.push([k as f64, chance]);
+        chance *= mean / (k + 1) as f64;
+    }
+    let seen = intervals.iter().enumerate().map(|(k, n)| [k as f64, *n as f64 * 100.0 / all]).collect();
+    Chart {
+        id: "counts".into(),
+        title: format!("How many {of} in {} s", short(*interval_s)),
+        reading: "Bars that follow the dotted curve are Poisson counts. Higher in the middle is too even (closed or paced users), \
+                  lower in the middle with long tails is bursts."
+            .into(),
+        x: Axis::linear(&format!("{of} in an interval")),
+        y: Axis::linear("share of the intervals (%)"),
+        series: vec![
+            Series::new("measured", Ink::Measured, Shape::Bars(seen)),
+            Series::new("Poisson", Ink::Theory, Shape::Line(poisson)),
+        ],
+    }
+}
+
+fn fragment(fragment: &Fragment) -> Chart {
+    let row = |at: f64, times: &[f64]| Shape::Points(times.iter().map(|time| [*time, at]).collect());
+    Chart {
+        id: "timeline".into(),
+        title: "Some launches, one by one".into(),
+        reading: format!(
+            "Neighbouring launches from the middle of the run, {} s after the first. Chance looks clumsier than most expect: \
+             clusters and holes are right, a ruler is not.",
+            short(fragment.from_s)
+        ),
+        x: Axis::linear("time (ms)"),
+        y: Axis::names("", vec!["sent".into(), "meant".into()]),
+        series: vec![
+            Series::new("sent", Ink::Measured, row(0.0, &fragment.sent_ms)),
+            Series::new("meant", Ink::Meant, row(1.0, &fragment.meant_ms)),
+        ],
+    }
+}
+
+fn lateness(spread: &Spread) -> Chart {
+    Chart {
+        id: "lateness".into(),
+        title: "Lateness".into(),
+        reading:
+            "How late launches were sent after they were meant: half of them no later than at 50 %, all but one in a \
+                  thousand no later than at 99.9 %. What is far below the responses cannot have distorted them."
+                .into(),
+        x: Axis::nines("share of the launches"),
+        y: Axis::log("lateness (us)"),
+        series: vec![Series::new(
+            "sent - intended",
+            Ink::Measured,
+            Shape::Line(spread.curve.iter().map(|[p, ms]| [*p, ms * 1e3]).collect()),
+        )],
+    }
+}
+
+fn late_over_time(over_time: &OverTime) -> Option<Chart> {
+    Some(Chart {
+        id: "lateness-over-time".into(),
+        title: "Lateness over time".into(),
+        reading: "Each column is a moment of the run, each cell the share of its launches that were so late. Bright cells high up \
+                  are moments when the generator had no time; one that climbs is a generator that cannot keep up."
+            .into(),
+        x: Axis::linear("time since the first launch (s)"),
+        y: Axis::log("lateness (us)"),
+        series: vec![Series::new(
+            "lateness",
+            Ink::Measured,
+            Shape::Heat(over_time.heat(over_time.lateness.as_ref()?, 1e3, "% of the launches")),
+        )],
+    })
+}
+
+fn dispersion(v: &Verdict) -> Option<Chart> {
+    let rungs: Vec<[f64; 4]> = v.dispersion.iter().map(|rung| [rung.window_s, rung.idc, rung.low, rung.high]).collect();
+    let (first, last) = (rungs.first()?[0], rungs.last()?[0]);
+    Some(Chart {
+        id: "dispersion".into(),
+        title: "Dispersion of counts".into(),
+        reading: "Variance over mean of the counts in windows of this length: 1 at every length for a Poisson process. Falling to \
+                  the right are users who come back, rising an unsteady rate."
+            .into(),
+        x: Axis::log("window (s)"),
+        y: Axis::linear("variance / mean"),
+        series: vec![
+            Series::new("measured, 95 %", Ink::Measured, Shape::Intervals(rungs)),
+            Series::new("Poisson", Ink::Theory, Shape::Line(vec![[first, 1.0], [last, 1.0]])),
+        ],
+    })
+}
+
+fn cov_by_label(v: &Verdict) -> Option<Chart> {
+    let rows = busiest(&v.launches);
+    if rows.len() < 2 {
+        return None;
+    }
+    let point = |(i, row): (usize, &&Times)| Some([i as f64, row.cov, row.cov_low?, row.cov_high?]);
+    let points = rows.iter().enumerate().filter_map(point).collect();
+    let expected = v.meant.expected_cov.map(|cov| vec![[0.0, cov], [rows.len() as f64 - 1.0, cov]]);
+    let expected = expected.map(|line| Series::new("meant of all together", Ink::Theory, Shape::Line(line)));
+    let names = rows.iter().map(|row| row.label.clone()).collect();
+    Some(Chart {
+        id: "cov-by-label".into(),
+        title: "CoV of the gaps, by label".into(),
+        reading: "Picked at random from a Poisson stream, the launches of every label are Poisson too: CoV 1. Labels that always \
+                  follow each other at fixed times are not."
+            .into(),
+        x: Axis::names("", names),
+        y: Axis::linear("CoV of the gaps"),
+        series: [Series::new("measured, 95 %", Ink::Measured, Shape::Intervals(points))]
+            .into_iter()
+            .chain(expected)
+            .collect(),
+    })
+}
+
+fn cov_by_threads(v: &Verdict) -> Option<Chart> {
+    let points: Vec<[f64; 2]> = v.by_threads.iter().map(|row| [row.threads as f64, row.cov]).collect();
+    let last = points.last().filter(|last| last[0] > 1.0)?[0];
+    Some(Chart {
+        id: "cov-by-threads".into(),
+        title: "CoV of the gaps, by size of the thread group".into(),
+        reading: "The launches of the first 1, 2, 3, ... users alone. One user paces himself; many who do not know of each other \
+                  come near a Poisson process, and this shows how many it takes."
+            .into(),
+        x: Axis::log("users or threads"),
+        y: Axis::linear("CoV of the gaps"),
+        series: vec![
+            Series::new("measured", Ink::Measured, Shape::Line(points)),
+            Series::new("Poisson", Ink::Theory, Shape::Line(vec![[1.0, 1.0], [last, 1.0]])),
+        ],
+    })
+}

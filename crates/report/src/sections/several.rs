@@ -1,0 +1,241 @@
+//! Section 5: several runs side by side. Figures 10, 12, 16 and 17 of Brady and Gunther.
+
+use crate::chart::{Axis, Chart, Ink, Series, Shape};
+use crate::document::{Block, Cell, Section, Table};
+use crate::portrait::Spread;
+use crate::report::{Report, Run};
+
+/// More percentile curves than this in one chart cannot be told apart.
+const CURVES: usize = 8;
+
+/// The section, where there are several runs.
+pub(super) fn section(report: &Report) -> Section {
+    let mut blocks = vec![Block::Table(table(&report.runs))];
+    blocks.extend(report.differences.iter().map(|difference| Block::Words(difference.words())));
+    let charts = [
+        percentiles(&report.runs).some(),
+        sticks(&report.runs).some(),
+        throughput(&report.runs).some(),
+        cov(&report.runs).some(),
+        rort(&report.runs).some(),
+    ];
+    blocks.extend(charts.into_iter().flatten().map(Block::Chart));
+    Section {
+        id: "runs".into(),
+        level: 2,
+        title: "Side by side".into(),
+        reading: "The runs against each other and against their load. Intervals are 95 %, from ten parts of each run; where they \
+                  overlap widely, the runs may be the same but for chance.",
+        page: Some("guides/report.md"),
+        blocks,
+    }
+}
+
+fn response(run: &Run) -> Option<&Spread> {
+    run.portrait.as_ref()?.response.as_ref()
+}
+
+fn table(runs: &[Run]) -> Table {
+    let row = |run: &Run| {
+        let (v, spread) = (&run.verdict, response(run));
+        let total = v.launches.last();
+        let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
+        let ends = |ends: Option<crate::portrait::Ends>| ends.map_or(Cell::Nothing, |e| Cell::Interval(e.low, e.high));
+        vec![
+            Cell::from(&run.name),
+            run.judgement.into(),
+            v.meant.arrivals.as_str().into(),
+            v.queue.rate_per_s.into(),
+            total.map(|total| total.cov).into(),
+            cov.unwrap_or(Cell::Nothing),
+            spread.map(|s| s.mean_ms).into(),
+            ends(spread.and_then(|s| s.mean_interval_ms)),
+            spread.map(|s| s.p95_ms).into(),
+            ends(spread.and_then(|s| s.p95_interval_ms)),
+            spread.map(|s| s.p99_ms).into(),
+            v.responses.last().and_then(|total| total.error_percent).into(),
+            v.queue.rort.into(),
+        ]
+    };
+    Table {
+        caption: "Every run with its intervals (responses in ms)".into(),
+        heads: vec![
+            "run",
+            "judgement",
+            "meant",
+            "λ per s",
+            "CoV",
+            "95 %",
+            "R mean",
+            "95 %",
+            "R p95",
+            "95 %",
+            "R p99",
+            "% failed",
+            "RoRT",
+        ],
+        rows: runs.iter().map(row).collect(),
+    }
+}
+
+fn percentiles(runs: &[Run]) -> Chart {
+    let curve = |(i, run): (usize, &Run)| {
+        Some(Series::new(run.name.clone(), Ink::Nth(i), Shape::Line(response(run)?.curve.clone())))
+    };
+    Chart {
+        id: "percentiles-of-all".into(),
+        title: "Percentiles of all runs".into(),
+        reading: "The lower curve is the faster run at that percentile. Curves that cross say that one run is better for most and \
+                  worse for the unlucky."
+            .into(),
+        x: Axis::nines("share of the launches"),
+        y: Axis::log("response (ms)"),
+        series: runs.iter().take(CURVES).enumerate().filter_map(curve).collect(),
+    }
+}
+
+/// What the runs are laid out over: users where all know them, else the rate.
+struct Load {
+    axis: Axis,
+    of: fn(&Run) -> Option<f64>,
+}
+
+impl Load {
+    fn of(runs: &[Run]) -> Self {
+        let users: fn(&Run) -> Option<f64> = |run| {
+            let closed = run.verdict.meant.arrivals.starts_with("closed");
+            run.verdict.queue.users_seen.filter(|_| closed).map(|n| n as f64)
+        };
+        if runs.iter().all(|run| users(run).is_some()) {
+            Self { axis: Axis::linear("users N"), of: users }
+        } else {
+            Self { axis: Axis::linear("launches per second λ"), of: |run| run.verdict.queue.rate_per_s }
+        }
+    }
+
+    /// A figure of every run against its load, from the left.
+    fn points<const N: usize>(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<[f64; N]>) -> Vec<(f64, [f64; N])> {
+        let mut points: Vec<_> = runs.iter().filter_map(|run| Some(((self.of)(run)?, figure(run)?))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points
+    }
+
+    fn line(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> Shape {
+        let points = self.points(runs, |run| Some([figure(run)?]));
+        Shape::Line(points.into_iter().map(|(x, [y])| [x, y]).collect())
+    }
+
+    fn intervals(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<[f64; 3]>) -> Shape {
+        let points = self.points(runs, figure);
+        Shape::Intervals(points.into_iter().map(|(x, [y, low, high])| [x, y, low, high]).collect())
+    }
+}
+
+/// Hockey sticks: mean and 95 % point against load, and what no load can make better.
+fn sticks(runs: &[Run]) -> Chart {
+    let load = Load::of(runs);
+    let mean = |run: &Run| {
+        let spread = response(run)?;
+        let ends = spread.mean_interval_ms?;
+        Some([spread.mean_ms, ends.low, ends.high])
+    };
+    let p95 = |run: &Run| {
+        let spread = response(run)?;
+        let ends = spread.p95_interval_ms?;
+        Some([spread.p95_ms, ends.low, ends.high])
+    };
+    let mut series = vec![
+        Series::new("R mean, 95 %", Ink::Measured, load.intervals(runs, mean)),
+        Series::new("R p95, 95 %", Ink::Second, load.intervals(runs, p95)),
+    ];
+    series.extend(asymptote(runs, &load).map(|shape| Series::new("asymptote", Ink::Theory, shape)));
+    Chart {
+        id: "hockey-sticks".into(),
+        title: "Responses against load".into(),
+        reading: "Flat while there is room, then bent upwards like a hockey stick. The dotted line, where the server is known, is \
+                  what no run can be below: its service time, and beyond its capacity the queue."
+            .into(),
+        x: load.axis,
+        y: Axis::linear("response (ms)"),
+        series,
+    }
+}
+
+/// Bounds of the response, where every run had the same known server: R >= S, and of N users R >= N / capacity - Z.
+fn asymptote(runs: &[Run], load: &Load) -> Option<Shape> {
+    let server = runs.first()?.server?;
+    if runs.iter().any(|run| run.server != Some(server)) {
+        return None;
+    }
+    let loads: Vec<f64> = runs.iter().filter_map(load.of).collect();
+    let most = loads.iter().copied().fold(0.0, f64::max);
+    let think = runs.iter().filter_map(|run| run.verdict.queue.think_ms).fold(f64::INFINITY, f64::min);
+    let flat = [[0.0, server.service_ms], [most, server.service_ms]];
+    if load.axis.title.starts_with("users") && think.is_finite() {
+        let bound = |n: f64| (n / server.capacity_per_s * 1e3 - think).max(server.service_ms);
+        let knee = (server.service_ms + think) * server.capacity_per_s / 1e3;
+        let mut points = vec![flat[0], [knee.min(most), server.service_ms], [most, bound(most)]];
+        points.dedup();
+        return Some(Shape::Line(points));
+    }
+    let top = runs.iter().filter_map(|run| Some(response(run)?.p95_ms)).fold(server.service_ms, f64::max);
+    Some(Shape::Line(vec![
+        [0.0, server.service_ms],
+        [server.capacity_per_s, server.service_ms],
+        [server.capacity_per_s, top],
+    ]))
+}
+
+fn throughput(runs: &[Run]) -> Chart {
+    let load = Load::of(runs);
+    let answers = load.line(runs, |run| Some(run.verdict.responses.last()?.rate_per_s));
+    Chart {
+        id: "throughput-of-all".into(),
+        title: "Throughput against load".into(),
+        reading: "Answers per second rise with the load until the server is full, and stay there. A curve that falls again is a \
+                  server that does worse work under pressure."
+            .into(),
+        x: load.axis,
+        y: Axis::linear("answers per second X"),
+        series: vec![Series::new("X", Ink::Measured, answers)],
+    }
+}
+
+fn cov(runs: &[Run]) -> Chart {
+    let load = Load::of(runs);
+    let measured = load.intervals(runs, |run| {
+        let total = run.verdict.launches.last()?;
+        Some([total.cov, total.cov_low?, total.cov_high?])
+    });
+    let loads: Vec<f64> = runs.iter().filter_map(load.of).collect();
+    let ends = [loads.iter().copied().fold(f64::INFINITY, f64::min), loads.iter().copied().fold(0.0, f64::max)];
+    let poisson = if loads.is_empty() { Vec::new() } else { ends.map(|x| [x, 1.0]).to_vec() };
+    Chart {
+        id: "cov-of-all".into(),
+        title: "CoV of the gaps against load".into(),
+        reading: "At 1 the launches are a Poisson process, whatever the load. Closed users leave that line when they spend more of \
+                  their time waiting: see the next chart."
+            .into(),
+        x: load.axis,
+        y: Axis::linear("CoV of the gaps"),
+        series: vec![
+            Series::new("measured, 95 %", Ink::Measured, measured),
+            Series::new("Poisson", Ink::Theory, Shape::Line(poisson)),
+        ],
+    }
+}
+
+fn rort(runs: &[Run]) -> Chart {
+    let load = Load::of(runs);
+    let ratio = load.line(runs, |run| run.verdict.queue.rort);
+    Chart {
+        id: "rort-of-all".into(),
+        title: "RoRT against load".into(),
+        reading: "The share of their time that users wait for answers, R / (R + Z). Near zero they are independent of each other; \
+                  near one they queue in step, and the server sets the rate."
+            .into(),
+        x: load.axis,
+        y: Axis::linear("R / (R + Z)"),
+        series: vec![Series::new("RoRT", Ink::Measured, ratio)],
+    }
+}
