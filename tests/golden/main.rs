@@ -23,6 +23,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("help-plan", &["plan", "--help"]),
     ("help-simulate", &["simulate", "--help"]),
     ("help-logs", &["logs", "--help"]),
+    ("help-report", &["report", "--help"]),
     ("nothing", &[]),
     ("run-open", &["run", URL, "--open", "100/s", "--seed", "3", "--duration", "30s", "--dry-run"]),
     ("run-open-json", &["run", URL, "--open", "100/s", "--seed", "3", "--dry-run", "exponential:20ms", "--json"]),

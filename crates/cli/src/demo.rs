@@ -1,10 +1,13 @@
 //! `offered demo`: one server, one load, three system models, measured against theory.
 
+use std::path::PathBuf;
+
 use offered_clock::Clock;
 use offered_model::{Event, Law, Nanos, Recording, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
+use offered_report::{Portrait, Report, Run};
 use offered_run::{Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Policy, Setting};
@@ -13,6 +16,7 @@ use offered_verify::{Ask, verify};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::report;
 use crate::run::{Summary, short};
 use crate::say::say;
 use crate::table::Table;
@@ -47,6 +51,9 @@ pub(crate) struct Args {
     /// From which every random choice follows
     #[arg(long, default_value_t = 42)]
     seed: u64,
+    /// Where the page with the charts is written, over what was there
+    #[arg(short, long, value_name = "FILE", default_value = "offered-demo.html")]
+    out: PathBuf,
 }
 
 /// One model of the demo.
@@ -61,6 +68,9 @@ struct Case {
 
 #[derive(Serialize)]
 struct Row {
+    /// The run as the page shows it.
+    #[serde(skip)]
+    seen: Run,
     model: &'static str,
     arrivals: String,
     theory_ms: f64,
@@ -78,11 +88,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         eprintln!("{} for {} s ...", case.name, args.seconds + 2);
         rows.push(measure(case, args)?);
     }
+    let report = Report::new(rows.iter().map(|row| row.seen.clone()).collect());
+    report::write(&args.out, &report::page(&report)?)?;
     if args.json {
         let document = serde_json::json!({ "schema": "offered.demo/1", "load": LOAD, "service_ms": SERVICE * 1e3, "models": rows });
         say!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
     } else {
         print(&rows);
+        say!("\nAll of it in charts, and what 10,000 real users would need: {}", args.out.display());
     }
     Ok(if rows.iter().all(|row| row.run.believable()) { Exit::Done } else { Exit::Doubtful })
 }
@@ -139,22 +152,33 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
     })
     .map_err(Failure::stopped)?;
     let text = format!(
-        "seed = {}\nduration = \"{}s\"\nskip_first = \"2s\"\ntarget.url = \"{}/\"\n[arrivals]\n{}\n",
+        "seed = {}\nduration = \"{}s\"\nskip_first = \"2s\"\ntarget.url = \"{}/\"\n[arrivals]\n{}\n\
+         [server]\ndiscipline = \"ps\"\nservice = {}\n",
         args.seed,
         args.seconds + 2,
         server.address(),
-        case.arrivals
+        case.arrivals,
+        Law::exponential(SERVICE)?
     );
     let workload = Workload::parse(&text, "demo", &|_| Err(String::new())).map_err(Failure::stopped)?;
     let generator = Generator::new(workload.clone(), Share::ALL, Load::Target).map_err(Failure::stopped)?;
     let (done, sinks) = generator.run(None, Vec::<Event>::new, |_| ()).map_err(Failure::stopped)?;
     server.stop().map_err(Failure::stopped)?;
     let recording = Recording::of_run(sinks.into_iter().flatten().collect(), workload.labels());
-    let verdict = verify(&recording, &Ask { path: case.name.to_owned(), ..Ask::of(&workload, 1.0) });
+    let ask = Ask { path: case.name.to_owned(), ..Ask::of(&workload, 1.0) };
+    let verdict = verify(&recording, &ask);
     let run = Summary::new(&workload, Share::ALL, &recording, &done, &verdict);
+    let portrait = Portrait::of(&recording, &ask, &verdict.window);
+    let mut seen = Run {
+        judgement: run.judgement,
+        warnings: run.warnings.clone(),
+        ..Run::new(case.name.to_owned(), verdict, portrait)
+    };
+    report::theory::add(&mut seen, &workload, false)?;
+    report::theory::web_users(&mut seen)?;
     let mean = mean_response(&workload, &recording.events);
     let Case { name, arrivals, theory_ms, source } = case;
-    Ok(Row { model: name, arrivals, theory_ms, source, low_ms: mean.low, high_ms: mean.high, run })
+    Ok(Row { seen, model: name, arrivals, theory_ms, source, low_ms: mean.low, high_ms: mean.high, run })
 }
 
 /// The mean response in milliseconds with its 95 % interval, from ten batches of the time that is judged.

@@ -159,7 +159,49 @@ pub struct Heat {
     pub cells: Vec<Vec<f64>>,
 }
 
+impl Shape {
+    /// Every x it has.
+    pub fn xs(&self) -> Vec<f64> {
+        match self {
+            Self::Line(all) | Self::Steps(all) | Self::Points(all) | Self::Bars(all) => {
+                all.iter().map(|p| p[0]).collect()
+            }
+            Self::Band(all) => all.iter().map(|p| p[0]).collect(),
+            Self::Intervals(all) => all.iter().map(|p| p[0]).collect(),
+            Self::Heat(heat) => heat.x.clone(),
+        }
+    }
+
+    /// Every y it has, the ends of intervals among them.
+    pub fn ys(&self) -> Vec<f64> {
+        match self {
+            Self::Line(all) | Self::Steps(all) | Self::Points(all) | Self::Bars(all) => {
+                all.iter().map(|p| p[1]).collect()
+            }
+            Self::Band(all) => all.iter().flat_map(|p| [p[1], p[2]]).collect(),
+            Self::Intervals(all) => all.iter().flat_map(|p| [p[1], p[2], p[3]]).collect(),
+            Self::Heat(heat) => heat.y.clone(),
+        }
+    }
+}
+
+/// The smallest and the largest that an axis can show.
+fn range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let shown = |value: &f64| value.is_finite() && (axis.scale != Scale::Log || *value > 0.0);
+    values.filter(shown).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+}
+
 impl Chart {
+    /// From where to where the data lie across.
+    pub fn x_range(&self) -> (f64, f64) {
+        range(&self.x, self.series.iter().flat_map(|series| series.shape.xs()))
+    }
+
+    /// And upwards.
+    pub fn y_range(&self) -> (f64, f64) {
+        range(&self.y, self.series.iter().flat_map(|series| series.shape.ys()))
+    }
+
     /// The chart, unless it has nothing to show.
     pub fn some(self) -> Option<Self> {
         self.series.iter().any(|series| !series.shape.is_empty()).then_some(self)

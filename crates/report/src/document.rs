@@ -67,6 +67,15 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
+impl Table {
+    /// The heads, each with whether its column holds numbers: it then stands over their right ends.
+    pub fn columns(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let number = |cell: &Cell| matches!(cell, Cell::Number(_) | Cell::Count(_) | Cell::Interval(..));
+        let numeric = move |column: usize| self.rows.iter().filter_map(|row| row.get(column)).any(number);
+        self.heads.iter().enumerate().map(move |(column, head)| (*head, numeric(column)))
+    }
+}
+
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -148,14 +157,15 @@ impl Cell {
             Self::Number(number) => short(*number),
             Self::Count(count) => count.to_string(),
             Self::Interval(low, high) => format!("{} to {}", short(*low), short(*high)),
-            Self::Judgement(judgement) => format!("{} {}", sign(*judgement), judgement.name()),
+            Self::Judgement(judgement) => format!("{} {}", sign(judgement), judgement.name()),
             Self::Nothing => "–".to_owned(),
         }
     }
 }
 
 /// A sign for a judgement, so that colour is not needed.
-pub fn sign(judgement: Judgement) -> &'static str {
+#[allow(clippy::trivially_copy_pass_by_ref)] // templates hand references
+pub fn sign(judgement: &Judgement) -> &'static str {
     match judgement {
         Judgement::Holds => "✔",
         Judgement::Fails => "✘",

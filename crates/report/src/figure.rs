@@ -10,6 +10,7 @@ use plotly::layout::{Axis as PlotlyAxis, AxisType, Legend, Margin, RangeMode};
 use plotly::{Bar, HeatMap, Layout, Plot, Scatter, Trace};
 
 use crate::chart::{Axis, Chart, Heat, Ink, NINES, Scale, Series, Shape, nines};
+use crate::document::short;
 
 /// Colours that people who see fewer of them tell apart too (Okabe and Ito 2008), fit for light and dark paper.
 const INKS: [&str; 7] = ["#3b8fd0", "#e69f00", "#10a37f", "#d55e00", "#cc79a7", "#8a8a8a", "#b0a030"];
@@ -29,7 +30,8 @@ impl Ink {
 
     fn dash(self) -> DashType {
         match self {
-            Self::Measured | Self::Second | Self::Failed => DashType::Solid,
+            Self::Measured | Self::Failed => DashType::Solid,
+            Self::Second => DashType::DashDot,
             Self::Meant => DashType::Dash,
             Self::Theory => DashType::Dot,
             Self::Nth(n) => {
@@ -74,8 +76,8 @@ pub fn figure(chart: &Chart) -> serde_json::Value {
     let legend =
         Legend::new().orientation(Orientation::Horizontal).x(0.0).y(1.02).y_anchor(plotly::common::Anchor::Bottom);
     let layout = Layout::new()
-        .x_axis(axis(&chart.x))
-        .y_axis(axis(&chart.y))
+        .x_axis(axis(&chart.x, chart.x_range()))
+        .y_axis(axis(&chart.y, chart.y_range()))
         .legend(legend)
         .show_legend(chart.series.len() > 1)
         .margin(Margin::new().left(64).right(16).top(28).bottom(48));
@@ -87,11 +89,15 @@ fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn axis(axis: &Axis) -> PlotlyAxis {
+fn axis(axis: &Axis, range: (f64, f64)) -> PlotlyAxis {
     let drawn = PlotlyAxis::new().title(Title::with_text(plain(&axis.title))).auto_margin(true).zero_line(false);
     match &axis.scale {
         Scale::Linear => drawn.exponent_format(ExponentFormat::None).range_mode(RangeMode::ToZero),
-        Scale::Log => drawn.type_(AxisType::Log).exponent_format(ExponentFormat::Power),
+        Scale::Log => {
+            let ticks = log_ticks(range);
+            let texts = ticks.iter().map(|tick| short(*tick)).collect();
+            drawn.type_(AxisType::Log).tick_values(ticks).tick_text(texts)
+        }
         Scale::Nines => drawn
             .tick_values(NINES.map(|(p, _)| nines(p)).to_vec())
             .tick_text(NINES.map(|(_, text)| text.to_owned()).to_vec()),
@@ -100,6 +106,16 @@ fn axis(axis: &Axis) -> PlotlyAxis {
             .tick_text(names.iter().map(|name| plain(&clipped(name))).collect())
             .range(vec![-0.5, names.len() as f64 - 0.5]),
     }
+}
+
+/// The marks of a logarithmic axis: powers of ten, and of a short one also 2 and 5 times those.
+pub fn log_ticks((low, high): (f64, f64)) -> Vec<f64> {
+    if !(low > 0.0 && high.is_finite()) {
+        return Vec::new();
+    }
+    let steps: &[f64] = if high / low < 200.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    decades.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power))).collect()
 }
 
 /// The first of a long name.

@@ -2,9 +2,10 @@
 //!
 //! From verdicts and [`Portrait`]s (aggregates of bounded size) a [`Report`] is made, which is also the JSON document; from it
 //! a [`Document`](document::Document) of sections with tables and [`Chart`](chart::Chart)s; and that is written as
-//! [`html`](html::html). Each step is a pure function of the one before, so the page and the JSON cannot disagree.
+//! [`html`](html::html) or, shorter, as [`markdown`](markdown::markdown). Each step is a pure function of the one before, so the page and the JSON cannot disagree.
 //!
 //! # Limitations
+//! Charts as files without a browser are not made: on the page each has a button that saves it as PNG.
 //! Percentile curves end where fewer than two values are left. Intervals take ten parts of the judged time for independent,
 //! which they are not when the run is shorter than a few hundred service times.
 
@@ -14,6 +15,8 @@ pub mod csv;
 pub mod document;
 pub mod figure;
 pub mod html;
+pub mod junit;
+pub mod markdown;
 mod portrait;
 mod report;
 mod sections;
@@ -21,4 +24,4 @@ mod sections;
 pub use compare::Difference;
 pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, Kind, OverTime, Portrait, Spread};
 pub use report::{Prediction, Report, Run, Server, WebUsers};
-pub use sections::document;
+pub use sections::{document, summary};

@@ -20,6 +20,12 @@ use offered_model::{Event, Recording};
 use offered_verify::{Ask, Meant, Scope, Window};
 use serde::Serialize;
 
+/// The next length of time as people count it: 1, 2 or 5 times a power of ten. In ns.
+fn round_up(ns: u64) -> u64 {
+    let decades = (0..19).map(|power| 10u64.pow(power));
+    decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]).find(|round| *round >= ns).unwrap_or(u64::MAX)
+}
+
 /// What a run looked like.
 #[derive(Clone, Debug, Serialize)]
 pub struct Portrait {

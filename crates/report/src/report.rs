@@ -1,6 +1,6 @@
 //! The report: what is known of some runs, in the shape of the JSON document `offered.report/1`.
 
-use offered_verify::{Judgement, Verdict, Warning};
+use offered_verify::{Checked, Judgement, Verdict, Warning};
 use serde::Serialize;
 
 use crate::compare::{Difference, differences};
@@ -33,6 +33,8 @@ pub struct Run {
     pub judgement: Judgement,
     /// The verdict's doubts, and the generator's own.
     pub warnings: Vec<Warning>,
+    /// The workload's own, held against the run.
+    pub thresholds: Vec<Checked>,
     /// As `offered verify` gives it.
     pub verdict: Verdict,
     /// What it looked like; `None` when nothing was sent.
@@ -52,6 +54,7 @@ impl Run {
             name,
             judgement: verdict.judgement,
             warnings: verdict.warnings.clone(),
+            thresholds: Vec::new(),
             verdict,
             portrait,
             server: None,

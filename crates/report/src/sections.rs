@@ -8,8 +8,8 @@ mod verdict;
 
 use offered_verify::Times;
 
-use crate::document::{Cell, Document, Section, Table};
-use crate::report::Report;
+use crate::document::{Block, Cell, Document, Section, Table};
+use crate::report::{Report, Run};
 
 /// Labels shown in a chart or table; the busiest.
 const LABELS: usize = 30;
@@ -42,6 +42,21 @@ pub fn document(report: &Report) -> Document {
         runs => format!("{} runs", runs.len()),
     };
     Document { title, sections }
+}
+
+/// The verdicts and the totals alone, for a summary of words and tables.
+pub fn summary(report: &Report) -> Document {
+    let several = (report.runs.len() > 1).then(|| several::section(report));
+    let run = |run: &Run| Section {
+        id: String::new(),
+        level: 2,
+        title: run.name.clone(),
+        reading: "",
+        page: None,
+        blocks: verdict::essentials(run).into_iter().chain(responses::total(run).map(Block::Table)).collect(),
+    };
+    let sections = several.into_iter().chain(report.runs.iter().map(run)).collect();
+    Document { title: String::new(), sections }
 }
 
 /// The busiest labels without their total, in the order of the table.

@@ -15,7 +15,7 @@ const offered = (() => {
     return {
       ...layout, font: { color: ink, size: 12 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis), hoverlabel: { bgcolor: paper, font: { color: ink } },
-      bargap: 0.05,
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: grid, activecolor: ink }, bargap: 0.05,
     };
   };
 

@@ -48,7 +48,7 @@ pub(crate) struct Summary {
     pub(crate) judgement: Judgement,
     /// The workload's `[thresholds]`; of a run not to be believed none is checked.
     thresholds: Vec<Checked>,
-    warnings: Vec<Warning>,
+    pub(crate) warnings: Vec<Warning>,
     pub(crate) out: Option<String>,
 }
 

@@ -14,6 +14,14 @@ pub(crate) struct Source {
     /// What kind of file it is, instead of looking at its content
     #[arg(long, value_parser = format)]
     format: Option<Format>,
+    #[command(flatten)]
+    hints: Hints,
+}
+
+/// What the content of a file leaves open.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct Hints {
     /// What JMeter's stamps mean, instead of deciding by the overlaps
     #[arg(long, value_parser = stamps)]
     stamps: Option<Stamps>,
@@ -34,8 +42,15 @@ pub(crate) struct Source {
 impl Source {
     /// The recording in this file.
     pub(crate) fn read(&self, path: &Path) -> Result<Recording, Failure> {
+        self.hints.read(path, self.format)
+    }
+}
+
+impl Hints {
+    /// The recording in this file, of this kind if it is said.
+    pub(crate) fn read(&self, path: &Path, format: Option<Format>) -> Result<Recording, Failure> {
         let options = ReadOptions {
-            format: self.format,
+            format,
             stamps: self.stamps,
             start_column: self.start_column.clone(),
             end_column: self.end_column.clone(),
@@ -49,7 +64,7 @@ impl Source {
     }
 }
 
-fn format(name: &str) -> Result<Format, String> {
+pub(crate) fn format(name: &str) -> Result<Format, String> {
     Format::from_name(name).ok_or_else(|| {
         let known: Vec<&str> = Format::names().collect();
         format!("no such format; known are {}", known.join(", "))

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Cells of the gaps' histogram per mean gap, and how many mean gaps it shows.
 const PER_MEAN: u64 = 10;
 const MEANS: usize = 6;
-/// Launches expected in an interval of [`Counts`].
+/// Launches expected in an interval of [`Counts`], at least.
 const EXPECTED: f64 = 5.0;
 /// Launches shown one by one.
 const SHOWN: usize = 60;
@@ -61,7 +61,7 @@ impl Counts {
     pub(super) fn of(of: &'static str, sorted: &[u64], tick: u64) -> Option<Self> {
         let (first, last) = (*sorted.first()?, *sorted.last()?);
         let interval = ((last - first) as f64 / sorted.len() as f64 * EXPECTED).max(1.0) as u64;
-        let interval = interval.next_multiple_of(tick);
+        let interval = super::round_up(interval).next_multiple_of(tick);
         let seen = counts(sorted, first, last, interval);
         let most = *seen.iter().max().filter(|_| seen.len() > 1)?;
         let mut intervals = vec![0; most as usize + 1];

@@ -6,6 +6,7 @@ use offered_model::{Event, Nanos, Outcome, Recording};
 use serde::Serialize;
 
 use super::grid::{Filling, Grid};
+use super::round_up;
 use crate::chart::Heat;
 
 /// No run has more cells than this.
@@ -38,13 +39,6 @@ pub struct OverTime {
     pub lateness: Option<Grid>,
 }
 
-/// A length of time as people count it, 1, 2 or 5 times a power of ten, of which at most `most` fill `span`. Both in ns.
-fn round_cell(span: u64, most: usize) -> u64 {
-    let decades = (0..19).map(|power| 10u64.pow(power));
-    let cells = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]);
-    cells.into_iter().find(|cell| span / cell < most as u64).unwrap_or(u64::MAX)
-}
-
 /// Cells of equal length from an origin; the last may be up to half a cell longer or shorter.
 struct Cells {
     origin: u64,
@@ -55,7 +49,7 @@ struct Cells {
 
 impl Cells {
     fn new(origin: u64, span: u64) -> Self {
-        let cell = round_cell(span.max(1), MOST);
+        let cell = round_up(span.max(1) / MOST as u64 + 1);
         // A last cell of a few launches would look like a rate that falls.
         let count = ((span as f64 / cell as f64).round() as usize).max(1);
         Self { origin, span, cell, count }
@@ -203,9 +197,9 @@ mod tests {
 
     #[test]
     fn cells_are_round_and_few() {
-        assert_eq!(round_cell(60_000_000_000, 120), 1_000_000_000);
-        assert_eq!(round_cell(1, 120), 1);
-        for span in [119, 120, 121, 999, 86_400_000_000_000] {
+        assert_eq!(Cells::new(0, 60_000_000_000).cell, 1_000_000_000);
+        assert_eq!(Cells::new(0, 0).count, 1);
+        for span in [999, 1200, 1201, 86_400_000_000_000] {
             let cells = Cells::new(0, span);
             assert!(cells.count <= MOST && cells.count >= 48, "{span}: {}", cells.count);
         }

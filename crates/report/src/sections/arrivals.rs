@@ -29,13 +29,15 @@ pub(super) fn section(run: &Run) -> Section {
 }
 
 fn charts(portrait: &Portrait) -> [Option<Chart>; 6] {
+    // On a virtual clock nothing is ever late.
+    let late = portrait.lateness.as_ref().filter(|late| late.max_ms > 0.0);
     [
         rate(&portrait.over_time).some(),
         portrait.gaps.as_ref().map(gaps),
         portrait.counts.as_ref().map(counts),
         fragment(&portrait.fragment).some(),
-        portrait.lateness.as_ref().map(lateness),
-        late_over_time(&portrait.over_time),
+        late.map(lateness),
+        late.and_then(|_| late_over_time(&portrait.over_time)),
     ]
 }
 
@@ -62,7 +64,9 @@ fn rate(over_time: &OverTime) -> Chart {
 
 fn gaps(gaps: &Gaps) -> Chart {
     let Gaps { of, n, mean_ms, cell_ms, counts, longer } = gaps;
-    let density = |i: usize| [(i as f64 - 0.5).max(0.0) * cell_ms, counts[i] as f64 / (*n as f64 * cell_ms)];
+    // Gaps of no length stand with the shortest.
+    let zeros = |i: usize| if i == 1 { counts[0] } else { 0 };
+    let density = |i: usize| [(i as f64 - 0.5) * cell_ms, (counts[i] + zeros(i)) as f64 / (*n as f64 * cell_ms)];
     let exponential = |i: usize| {
         let x = i as f64 * cell_ms / 2.0;
         [x, (-x / mean_ms).exp() / mean_ms]
@@ -77,7 +81,7 @@ fn gaps(gaps: &Gaps) -> Chart {
         x: Axis::linear("gap (ms)"),
         y: Axis::linear("density (per ms)"),
         series: vec![
-            Series::new("measured", Ink::Measured, Shape::Bars((0..counts.len()).map(density).collect())),
+            Series::new("measured", Ink::Measured, Shape::Bars((1..counts.len()).map(density).collect())),
             Series::new("exponential", Ink::Theory, Shape::Line((0..2 * counts.len()).map(exponential).collect())),
         ],
     }

@@ -32,6 +32,12 @@ pub(super) fn section(run: &Run) -> Section {
     }
 }
 
+/// The last row of the table of responses.
+pub(super) fn total(run: &Run) -> Option<Table> {
+    let total = run.verdict.responses.last()?;
+    times("Responses (ms), from the instant meant", std::slice::from_ref(total))
+}
+
 fn charts(run: &Run, portrait: &Portrait) -> [Option<Chart>; 7] {
     let over_time = &portrait.over_time;
     let spread = portrait.response.as_ref();

@@ -1,19 +1,29 @@
 //! Section 1: what was meant, what was launched, and whether the numbers may be believed.
 
-use offered_verify::{Finding, Judgement};
+use offered_verify::{Checked, Finding, Judgement, Source};
 
 use crate::document::{Banner, Block, Cell, Section, Table, short};
 use crate::report::Run;
 
-pub(super) fn section(run: &Run) -> Section {
-    let v = &run.verdict;
-    let mut blocks = vec![Block::Verdict(banner(run)), Block::Table(meant_and_sent(run))];
+/// What must be known before any number is read.
+pub(super) fn essentials(run: &Run) -> Vec<Block> {
+    let mut blocks = vec![Block::Verdict(banner(run))];
+    if !run.thresholds.is_empty() {
+        blocks.push(Block::Table(thresholds(&run.thresholds)));
+    }
+    blocks.extend([Block::Words(source(run)), Block::Table(meant_and_sent(run))]);
     // The remedy of what the banner says comes first.
     let mut doubts = run.warnings.clone();
-    doubts.sort_by_key(|warning| warning.doubt != v.because);
+    doubts.sort_by_key(|warning| warning.doubt != run.verdict.because);
     if !doubts.is_empty() {
         blocks.push(Block::Doubts(doubts));
     }
+    blocks
+}
+
+pub(super) fn section(run: &Run) -> Section {
+    let v = &run.verdict;
+    let mut blocks = essentials(run);
     blocks.push(Block::Table(findings(&v.tests)));
     if !v.runs.is_empty() {
         blocks.push(Block::Table(appended(run)));
@@ -30,7 +40,7 @@ pub(super) fn section(run: &Run) -> Section {
 }
 
 /// The judgement in words.
-pub(super) fn banner(run: &Run) -> Banner {
+fn banner(run: &Run) -> Banner {
     let v = &run.verdict;
     let headline = match run.judgement {
         Judgement::Holds => "The load arrived as it was meant: the numbers may be believed.",
@@ -45,6 +55,30 @@ pub(super) fn banner(run: &Run) -> Banner {
     Banner { judgement: run.judgement, headline: headline.to_owned(), because }
 }
 
+/// What was read, in a sentence.
+fn source(run: &Run) -> String {
+    let source = &run.verdict.source;
+    let stamps = source.stamps.as_ref().map_or_else(String::new, |stamps| format!(" ({stamps})"));
+    let Source { path, format, rows, resolution_ms, .. } = source;
+    format!("Read from {path} ({format}): {rows} launches, stamps to {} ms{stamps}.", short(*resolution_ms))
+}
+
+fn thresholds(thresholds: &[Checked]) -> Table {
+    let row = |checked: &Checked| {
+        vec![
+            Cell::from(checked.threshold.metric.to_string()),
+            checked.judgement.into(),
+            checked.threshold.bound.to_string().into(),
+            checked.value_in_words().into(),
+        ]
+    };
+    Table {
+        caption: "Thresholds of the workload".into(),
+        heads: vec!["", "judgement", "to be kept", "measured"],
+        rows: thresholds.iter().map(row).collect(),
+    }
+}
+
 fn meant_and_sent(run: &Run) -> Table {
     let v = &run.verdict;
     let total = v.launches.last();
@@ -52,7 +86,7 @@ fn meant_and_sent(run: &Run) -> Table {
     let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
     let late = v.lateness.as_ref();
     let row = |name: &str, meant: Cell, sent: Cell| vec![Cell::from(name), meant, sent];
-    let mut rows = vec![
+    let rows = vec![
         row("arrivals", Cell::from(&v.meant.arrivals), pattern),
         row("launches per second", v.meant.rate_per_s.into(), v.queue.rate_per_s.into()),
         row("CoV of the gaps", v.meant.cov.or(v.meant.expected_cov).into(), total.map(|total| total.cov).into()),
@@ -62,11 +96,6 @@ fn meant_and_sent(run: &Run) -> Table {
         row("never sent", Cell::Count(0), late.map(|late| late.unsent).into()),
         row("lateness p99 (us)", Cell::Nothing, late.map(|late| late.p99_us).into()),
     ];
-    let format = format!("{}, {} rows, stamps to {} ms", v.source.format, v.source.rows, short(v.source.resolution_ms));
-    rows.push(row("read from", Cell::Nothing, format.into()));
-    if let Some(stamps) = &v.source.stamps {
-        rows.push(row("stamps", Cell::Nothing, stamps.into()));
-    }
     Table { caption: "What was meant, and what was launched".into(), heads: vec!["", "meant", "launched"], rows }
 }
 

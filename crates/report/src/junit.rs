@@ -1,0 +1,89 @@
+//! A report as `JUnit` XML: every check of a run is a test case that passed, failed or was skipped, for a CI to count.
+
+use std::io;
+
+use offered_verify::{Finding, Judgement};
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+
+use crate::report::{Report, Run};
+
+/// A check of a run.
+struct Case {
+    name: String,
+    judgement: Judgement,
+    /// What was found, in words.
+    found: String,
+}
+
+/// A test suite per run, a test case per threshold and finding.
+///
+/// # Errors
+/// None that a report can cause: the sink is a vector.
+pub fn junit(report: &Report) -> io::Result<String> {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    writer
+        .create_element("testsuites")
+        .with_attribute(("name", "offered"))
+        .write_inner_content(|writer| report.runs.iter().try_for_each(|run| suite(writer, run)))?;
+    let mut text = String::from_utf8_lossy(&writer.into_inner()).into_owned();
+    text.push('\n');
+    Ok(text)
+}
+
+fn suite(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
+    let cases = cases(run);
+    let count = |judgement| cases.iter().filter(|case| case.judgement == judgement).count().to_string();
+    let name = xml(&run.name);
+    let suite = writer.create_element("testsuite").with_attributes([
+        ("name", name.as_str()),
+        ("tests", &cases.len().to_string()),
+        ("failures", &count(Judgement::Fails)),
+        ("skipped", &count(Judgement::NotChecked)),
+    ]);
+    suite.write_inner_content(|writer| cases.iter().try_for_each(|case| write_case(writer, &name, case)))?;
+    Ok(())
+}
+
+fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Result<()> {
+    let (name, found) = (xml(&case.name), xml(&case.found));
+    let element = writer.create_element("testcase").with_attributes([("classname", suite), ("name", &name)]);
+    match case.judgement {
+        Judgement::Holds => element.write_inner_content(|writer| {
+            writer.create_element("system-out").write_text_content(BytesText::new(&found)).map(|_| ())
+        })?,
+        Judgement::Fails => element.write_inner_content(|writer| {
+            writer.create_element("failure").with_attribute(("message", found.as_str())).write_empty().map(|_| ())
+        })?,
+        Judgement::NotChecked => element.write_inner_content(|writer| {
+            writer.create_element("skipped").with_attribute(("message", found.as_str())).write_empty().map(|_| ())
+        })?,
+    };
+    Ok(())
+}
+
+/// The last word first, then thresholds, then findings.
+fn cases(run: &Run) -> Vec<Case> {
+    let why = match run.warnings.first().filter(|_| run.judgement != run.verdict.judgement) {
+        Some(warning) => &warning.doubt,
+        None => &run.verdict.because,
+    };
+    let verdict = Case { name: "verdict".to_owned(), judgement: run.judgement, found: why.clone() };
+    let thresholds = run.thresholds.iter().map(|checked| Case {
+        name: format!("threshold {} {}", checked.threshold.metric, checked.threshold.bound),
+        judgement: checked.judgement,
+        found: checked.value_in_words(),
+    });
+    let finding = |finding: &Finding| Case {
+        name: finding.name.to_owned(),
+        judgement: finding.judgement,
+        found: finding.estimate.map_or_else(|| "no estimate".to_owned(), |estimate| format!("estimate {estimate}")),
+    };
+    [verdict].into_iter().chain(thresholds).chain(run.verdict.tests.iter().map(finding)).collect()
+}
+
+/// A text without the control characters that XML cannot hold in any form.
+fn xml(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !"\t\n\r".contains(c) { '\u{fffd}' } else { c }).collect()
+}

@@ -1,0 +1,232 @@
+//! The page as its reader has it: its words to the letter, its numbers those of the JSON document, and nothing in it that runs
+//! but our own scripts.
+
+mod browser;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A run of a few hundred requests on the virtual clock, the same on every machine.
+const WORKLOAD: &str = "\
+seed = 7
+duration = \"62s\"
+skip_first = \"2s\"
+arrivals.closed = { users = 20, think = { exponential = \"500ms\" } }
+
+[server]
+discipline = \"ps\"
+service = { exponential = \"10ms\" }
+
+[thresholds]
+\"response.p99\" = \"< 250ms\"
+\"response.p50\" = \"< 1us\"
+
+[[request]]
+name = \"home\"
+get = \"/\"
+weight = 3
+
+[[request]]
+name = \"a|b<i>\"
+get = \"/search\"
+";
+
+/// Labels that try to run a script, to close one, or to break a line of one; as rows of JMeter's table.
+const HOSTILE: [&str; 5] = [
+    "</script><script>document.title='ran'</script>",
+    "<img src=x onerror=\"document.title='ran'\">",
+    "\" onmouseover=\"document.title='ran'",
+    "<a href=\"javascript:document.title='ran'\">click</a> \u{2028}\u{2029} ${alert(1)} {{7*7}}",
+    "=cmd|' /C calc'!A0 %{x} &lt;b&gt;",
+];
+
+fn offered(folder: &Path, args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A folder with a simulated run `run`.
+fn simulated() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
+    offered(folder.path(), &["simulate", "w.toml", "--out", "run"]);
+    folder
+}
+
+/// A file of JMeter's whose labels, errors and name are hostile.
+fn hostile(folder: &Path) -> PathBuf {
+    let name = "<img src=x onerror=document.title=1>.jtl";
+    let mut rows = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,Latency\n".to_owned();
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    for i in 0..500u64 {
+        let label = quoted(HOSTILE[(i % 5) as usize]);
+        // Gaps that are neither equal nor in order of size.
+        let at = 1_600_000_000_000 + i * 40 + (i * i * 31) % 37;
+        let (success, code) = if i % 7 == 0 { ("false", "500") } else { ("true", "200") };
+        rows += &format!("{at},{},{label},{code},{label},{label} 1-{},{success},100,5\n", 10 + i % 90, i % 9);
+    }
+    fs::write(folder.join(name), rows).unwrap();
+    folder.join(name)
+}
+
+/// The words of a page: without scripts, styles, and the data behind links.
+fn words(page: &str) -> String {
+    let mut rest = page;
+    let mut words = String::new();
+    loop {
+        let next = [("<script", "</script>"), ("<style", "</style>"), ("href=\"data:", ",")]
+            .into_iter()
+            .filter_map(|(open, close)| Some((rest.find(open)?, open, close)))
+            .min();
+        let Some((at, open, close)) = next else { break };
+        words += &rest[..at];
+        let end =
+            rest[at + open.len()..].find(close).expect("what is opened is closed") + at + open.len() + close.len();
+        rest = &rest[end..];
+    }
+    words + rest
+}
+
+/// The contents of every attribute of this name.
+fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let open = format!(" {name}=\"");
+    page.split(open.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+/// Every number in a JSON text, bit by bit.
+fn numbers(json: &str) -> HashSet<u64> {
+    let tokens = json.split(|c: char| c.is_whitespace() || ",:[]{}".contains(c));
+    tokens.filter_map(|token| token.parse::<f64>().ok()).map(f64::to_bits).collect()
+}
+
+/// Compares with the file beside this one, or writes it anew.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/report").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(path, text).unwrap();
+        return;
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    let differs = expected.lines().zip(text.lines()).position(|(old, new)| old != new);
+    let at = differs.unwrap_or(expected.lines().count().min(text.lines().count()));
+    assert!(
+        expected == text,
+        "{name}:{}:\n- {}\n+ {}\nif that is meant: UPDATE_GOLDEN=1 cargo test --test report",
+        at + 1,
+        expected.lines().nth(at).unwrap_or_default(),
+        text.lines().nth(at).unwrap_or_default()
+    );
+}
+
+/// A text in which long fractions are cut to nine digits: no two mathematical libraries agree on the last.
+fn rounded(text: &str) -> String {
+    let mut out = String::new();
+    let mut digits = 0;
+    let mut fraction = false;
+    for c in text.chars() {
+        match c {
+            '.' => fraction = true,
+            _ if !c.is_ascii_digit() => (digits, fraction) = (0, false),
+            _ => {}
+        }
+        digits += usize::from(c.is_ascii_digit());
+        if !(fraction && c.is_ascii_digit() && digits > 9) {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[test]
+fn the_page_the_summary_and_the_test_cases_say_what_they_said() {
+    let folder = simulated();
+    offered(folder.path(), &["report", "run", "-o", "page.html"]);
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    golden("page.html", &rounded(&words(&page)));
+    golden("summary.md", &offered(folder.path(), &["report", "run", "--format", "md"]));
+    golden("junit.xml", &rounded(&offered(folder.path(), &["report", "run", "--format", "junit"])));
+}
+
+#[test]
+fn every_number_of_the_page_is_one_of_the_document() {
+    let folder = simulated();
+    offered(folder.path(), &["report", "run", "run", "-o", "page.html"]);
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let json = offered(folder.path(), &["report", "run", "run", "--json"]);
+    let known = numbers(&json);
+    let page = words(&page);
+    let shown: Vec<&str> =
+        ["value", "data-low", "data-high"].into_iter().flat_map(|name| attributes(&page, name)).collect();
+    assert!(shown.len() > 200, "{} numbers", shown.len());
+    for number in shown {
+        assert!(known.contains(&number.parse::<f64>().unwrap().to_bits()), "{number} is on the page and not in the JSON document");
+    }
+    let document: Value = serde_json::from_str(&json).unwrap();
+    // And the verdict in it is the one of `verify`.
+    let verdict: Value =
+        serde_json::from_str(&offered(folder.path(), &["verify", "run", "--by-threads", "--json"])).unwrap();
+    assert_eq!(document["runs"][0]["verdict"], verdict);
+}
+
+#[test]
+fn what_comes_from_outside_is_text_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = hostile(folder.path());
+    let file = file.file_name().unwrap().to_str().unwrap();
+    offered(folder.path(), &["report", file, "-o", "page.html"]);
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(
+        !page.contains("<img")
+            && !page.contains("document.title='ran'</script>")
+            && !page.contains("<a href=\"javascript")
+    );
+    assert!(page.contains("&#60;img src=x") || page.contains("&lt;img src=x"), "the label is shown");
+    let summary = offered(folder.path(), &["report", file, "--format", "md"]);
+    assert!(!summary.contains("<img") && !summary.contains("</script>"));
+    let cases = offered(folder.path(), &["report", file, "--format", "junit"]);
+    assert!(!cases.contains("<img") && cases.contains("&lt;img"), "{cases}");
+}
+
+#[test]
+fn a_browser_draws_every_chart_and_runs_nothing_from_outside() {
+    let Some(browser) = browser::Browser::find() else {
+        println!("skipped: there is no chromium here; apt-get install chromium");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = hostile(folder.path());
+    let file = file.file_name().unwrap().to_str().unwrap();
+    offered(folder.path(), &["report", file, file, "-o", "page.html"]);
+    let seen = browser.open(&folder.path().join("page.html"));
+    assert_eq!(seen.console, Vec::<String>::new(), "the console is silent");
+    assert!(seen.dom.contains("<title>2 runs - offered</title>"), "no script of a label set the title");
+    let shown = words(&seen.dom);
+    assert!(!shown.contains("<img") && !shown.contains("<a href=\"javascript"), "no label became an element");
+    let charts = seen.dom.matches("class=\"plot js-plotly-plot").count();
+    let meant = attributes(&seen.dom, "data-from").len();
+    assert!(charts == meant && charts > 20, "{charts} of {meant} charts are drawn");
+}
+
+#[test]
+fn wrong_use_says_what_to_do() {
+    let folder = simulated();
+    for (args, why) in [
+        (&["report", "run"][..], "-o report.html"),
+        (&["report", "absent.jtl", "-o", "x.html"], "absent.jtl"),
+        (&["report", "w.toml", "-o", "x.html"], "w.toml"),
+        (&["report", "run", "-o", "no/such/folder/x.html"], "no/such/folder"),
+    ] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder.path()).args(args).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {}", output.status);
+        assert!(error.starts_with("error: ") && error.lines().count() == 1 && error.contains(why), "{args:?}: {error}");
+    }
+}
