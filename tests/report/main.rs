@@ -166,7 +166,10 @@ fn every_number_of_the_page_is_one_of_the_document() {
         ["value", "data-low", "data-high"].into_iter().flat_map(|name| attributes(&page, name)).collect();
     assert!(shown.len() > 200, "{} numbers", shown.len());
     for number in shown {
-        assert!(known.contains(&number.parse::<f64>().unwrap().to_bits()), "{number} is on the page and not in the JSON document");
+        assert!(
+            known.contains(&number.parse::<f64>().unwrap().to_bits()),
+            "{number} is on the page and not in the JSON document"
+        );
     }
     let document: Value = serde_json::from_str(&json).unwrap();
     // And the verdict in it is the one of `verify`.

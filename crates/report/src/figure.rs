@@ -174,10 +174,7 @@ fn traces(chart: &Chart, series: &Series) -> Vec<Box<dyn Trace>> {
                 .array(all.iter().map(|point| point[3] - point[1]).collect())
                 .array_minus(all.iter().map(|point| point[1] - point[2]).collect())
                 .thickness(1.5);
-            let named = matches!(chart.x.scale, Scale::Names(_));
-            let mode = if named { Mode::Markers } else { Mode::LinesMarkers };
-            let thin = Line::new().color(ink.colour()).width(1.0).dash(DashType::Dot);
-            vec![Scatter::new(x, y).name(&name).mode(mode).marker(marker()).line(thin).error_y(ends)]
+            vec![Scatter::new(x, y).name(&name).mode(Mode::Markers).marker(marker()).error_y(ends)]
         }
         Shape::Heat(heat) => vec![heat_map(heat)],
     }

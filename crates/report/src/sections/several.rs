@@ -121,8 +121,14 @@ impl Load {
     }
 
     fn line(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> Shape {
-        let points = self.points(runs, |run| Some([figure(run)?]));
-        Shape::Line(points.into_iter().map(|(x, [y])| [x, y]).collect())
+        let points = self.points(runs, |run| Some([figure(run)?])).into_iter().map(|(x, [y])| [x, y]).collect();
+        // A line through runs of different models would join what does not follow from each other.
+        let model = |run: &Run| run.verdict.meant.arrivals.split(',').next().map(str::to_owned);
+        if runs.windows(2).all(|pair| model(&pair[0]) == model(&pair[1])) {
+            Shape::Line(points)
+        } else {
+            Shape::Points(points)
+        }
     }
 
     fn intervals(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<[f64; 3]>) -> Shape {
