@@ -18,7 +18,7 @@ use crate::say::say;
 use input::Input;
 use sweep::{Point, Sweep};
 
-/// Simulates a workload: open, closed or partly-open load on its [server], under any scheduling policy.
+/// Simulate a workload: open, closed or partly-open load on its [server], under any scheduling policy.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {

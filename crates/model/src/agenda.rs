@@ -7,12 +7,11 @@
 //! Nothing about a session is stored while it thinks but its next launch (24 bytes): think times, lengths and choices are
 //! functions of (seed, session, step). So any division of a run among workers gives the same launches.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::arrivals::Arrivals;
 use crate::flow::Flows;
+use crate::heap::{Entry, Heap};
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::share::Share;
@@ -33,58 +32,33 @@ pub struct Launch {
     pub place: u16,
 }
 
+/// What a session does after a completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// It thinks, and launches again.
+    Returns,
+    /// It has made its last request.
+    Leaves,
+    /// It would launch again, but not before the run ends.
+    TooLate,
+}
+
 /// The next launches of one share of a workload, in order of time; ties in order of session.
 pub struct Agenda {
     seed: Seed,
     end: Nanos,
     share: Share,
     arrivals: Option<Numbered>,
-    /// The first of the arrivals still to come.
-    arriving: Option<Launch>,
-    returning: BinaryHeap<Returning>,
+    /// The first of the arrivals still to come; [`NEVER`] when there is none.
+    arriving: Launch,
+    /// The next launches of sessions that come back, by instant and session, with their steps and places.
+    returning: Heap<(u32, u16)>,
     /// What sessions do after a completion; `None`: they leave (open).
     sessions: Option<Turn>,
 }
 
-/// The launch of a session that comes back. The heap puts its largest on top, so the order is turned round.
-///
-/// A session has one launch at a time, so time and session decide. As one number of 128 bits they are compared without a
-/// branch, and in a heap of thousands every branch would be a coin toss.
-struct Returning(Launch);
-
-impl Returning {
-    #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.0.intended.0) << 64 | u128::from(self.0.session)
-    }
-}
-
-impl Ord for Returning {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
-
-impl PartialOrd for Returning {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-
-    #[inline]
-    fn le(&self, other: &Self) -> bool {
-        other.key() <= self.key()
-    }
-}
-
-impl PartialEq for Returning {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Returning {}
+/// No launch: later than all others.
+const NEVER: Launch = Launch { intended: Nanos::MAX, session: u64::MAX, step: u32::MAX, place: 0 };
 
 /// What a session does between its requests.
 enum Turn {
@@ -124,7 +98,7 @@ struct Numbered {
 
 /// Where arrivals come from.
 enum Source {
-    Process(Arrivals),
+    Process(Box<Arrivals>),
     Trace(Replay),
 }
 
@@ -152,11 +126,11 @@ impl Agenda {
     pub fn new(workload: &Workload, share: Share) -> Self {
         let (seed, end) = (workload.seed, workload.duration);
         let mut agenda =
-            Self { seed, end, share, arrivals: None, arriving: None, returning: BinaryHeap::new(), sessions: None };
+            Self { seed, end, share, arrivals: None, arriving: NEVER, returning: Heap::default(), sessions: None };
         match &workload.sessions {
-            Sessions::Open(schedule) => agenda.arrive(Source::Process(schedule.arrivals(seed, end))),
+            Sessions::Open(schedule) => agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end)))),
             Sessions::PartlyOpen { schedule, length, think } => {
-                agenda.arrive(Source::Process(schedule.arrivals(seed, end)));
+                agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end))));
                 agenda.sessions = Some(match length {
                     Length::Flows(flows) => Turn::Flowing { think: think.clone(), flows: flows.clone(), again: false },
                     length => Turn::Drawn { think: think.clone(), length: Some(length.clone()) },
@@ -186,24 +160,31 @@ impl Agenda {
 
     fn arrive(&mut self, source: Source) {
         self.arrivals = Some(Numbered { source, next: 0, share: self.share });
-        self.arriving = self.arrivals.as_mut().and_then(Iterator::next);
+        self.await_arrival();
+    }
+
+    #[inline]
+    fn await_arrival(&mut self) {
+        self.arriving = self.arrivals.as_mut().and_then(Iterator::next).unwrap_or(NEVER);
     }
 
     /// When the next launch is due; `None` when nothing is, until a completion brings a session back.
     #[inline]
     pub fn next_due(&self) -> Option<Nanos> {
-        let returning = self.returning.peek().map(|launch| launch.0.intended);
-        let first = match (self.arriving, returning) {
-            (Some(a), Some(b)) => a.intended.min(b),
-            (a, b) => a.map(|launch| launch.intended).or(b)?,
-        };
+        let returning = self.returning.first().map_or(Nanos::MAX, |top| Nanos(top.key));
+        let first = self.arriving.intended.min(returning);
         (first < self.end).then_some(first)
     }
 
     /// Takes the next launch if it is due by `now`.
-    #[inline]
     pub fn due(&mut self, now: Nanos) -> Option<Launch> {
-        let mut launch = self.first_due(now)?;
+        self.due_before(now + Nanos(1))
+    }
+
+    /// Takes the next launch if it is due before `until`.
+    #[inline]
+    pub fn due_before(&mut self, until: Nanos) -> Option<Launch> {
+        let mut launch = self.first_before(until.min(self.end))?;
         if launch.step == 0
             && let Some(Turn::Flowing { flows, .. }) = &self.sessions
         {
@@ -213,31 +194,35 @@ impl Agenda {
     }
 
     #[inline]
-    fn first_due(&mut self, now: Nanos) -> Option<Launch> {
-        let due = |launch: &Launch| launch.intended <= now && launch.intended < self.end;
-        let returning = self.returning.peek().map(|top| top.0).filter(due);
-        if let Some(launch) = self.arriving.filter(due)
-            && returning.is_none_or(|other| launch < other)
+    fn first_before(&mut self, until: Nanos) -> Option<Launch> {
+        let arriving = self.arriving;
+        if let Some(top) = self.returning.first()
+            && (top.key, top.serial) < (arriving.intended.0, arriving.session)
         {
-            self.arriving = self.arrivals.as_mut().and_then(Iterator::next);
-            return Some(launch);
+            if top.key >= until.0 {
+                return None;
+            }
+            let Entry { key, serial, what: (step, place) } = self.returning.pop()?;
+            return Some(Launch { intended: Nanos(key), session: serial, step, place });
         }
-        returning?;
-        self.returning.pop().map(|top| top.0)
+        if arriving.intended >= until {
+            return None;
+        }
+        self.await_arrival();
+        Some(arriving)
     }
 
-    /// Tells that `launch` was answered (or given up, or not sent) at `done`; its session thinks and returns (true), or it
-    /// leaves for good.
+    /// Tells that `launch` was answered (or given up, or not sent) at `done`, and answers what its session does now.
     #[inline]
-    pub fn completed(&mut self, launch: Launch, done: Nanos) -> bool {
-        let Some(turn) = &self.sessions else { return false };
-        let Some((think, place)) = turn.after(self.seed, launch) else { return false };
+    pub fn completed(&mut self, launch: Launch, done: Nanos) -> After {
+        let Some(turn) = &self.sessions else { return After::Leaves };
+        let Some((think, place)) = turn.after(self.seed, launch) else { return After::Leaves };
         let intended = done + think;
-        let returns = intended < self.end;
-        if returns {
-            self.returning.push(Returning(Launch { intended, step: launch.step + 1, place, ..launch }));
+        if intended >= self.end {
+            return After::TooLate;
         }
-        returns
+        self.returning.push(intended.0, launch.session, (launch.step + 1, place));
+        After::Returns
     }
 
     /// How many sessions are thinking.
@@ -259,9 +244,9 @@ impl Law {
 
 impl Closed {
     /// The first launch of `user`: after its place in the ramp, and what is left of a think time under way (or a whole one).
-    fn first(&self, seed: Seed, user: u64) -> Returning {
+    fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16)> {
         let ramp = Nanos((u128::from(self.ramp.0) * u128::from(user) / u128::from(self.users)) as u64);
-        let launch = |intended| Returning(Launch { intended, session: user, step: 0, place: 0 });
+        let launch = |intended: Nanos| Entry { key: intended.0, serial: user, what: (0, 0) };
         if self.think.is_zero() {
             return launch(ramp);
         }

@@ -7,6 +7,7 @@ pub mod agenda;
 pub mod arrivals;
 pub mod event;
 pub mod flow;
+pub mod heap;
 pub mod law;
 mod log;
 pub mod random;
@@ -17,7 +18,7 @@ pub mod time;
 pub mod trace;
 pub mod workload;
 
-pub use agenda::{Agenda, Launch};
+pub use agenda::{After, Agenda, Launch};
 pub use arrivals::Schedule;
 pub use event::{Event, Outcome};
 pub use flow::Flows;

@@ -20,7 +20,7 @@ use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::threshold::Threshold;
 use crate::time::Nanos;
-use crate::trace::Replay;
+use crate::trace::{Replay, Way};
 
 /// A test as it was meant.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +69,17 @@ pub enum Sessions {
     Closed(Closed),
     /// What a trace recorded, as any of the three.
     Replay(Replay),
+}
+
+impl Sessions {
+    /// Whether sessions make several requests and then end.
+    pub fn end(&self) -> bool {
+        match self {
+            Self::PartlyOpen { .. } => true,
+            Self::Replay(replay) => matches!(replay.way, Way::Sessions { .. }),
+            Self::Open(_) | Self::Closed(_) => false,
+        }
+    }
 }
 
 /// A closed system.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::workload::{Late, Mix};
-use offered_model::{Agenda, Event, Launch, Nanos, Outcome};
+use offered_model::{After, Agenda, Event, Launch, Nanos, Outcome};
 
 use crate::live::{Counts, Live};
 use crate::{Sink, Transport};
@@ -129,7 +129,7 @@ impl<T: Transport> Driver<'_, T> {
                 Outcome::Unsent | Outcome::Refused | Outcome::Dns => PAUSE,
                 _ => Nanos::ZERO,
             };
-            if !self.agenda.completed(launch, done + pause) {
+            if self.agenda.completed(launch, done + pause) != After::Returns {
                 self.transport.leave(event.session);
             }
             books.counts.in_flight -= 1;

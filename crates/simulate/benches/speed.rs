@@ -4,7 +4,7 @@ use offered_clock::cpu_time;
 use offered_model::{Agenda, Nanos, Purpose, Seed, Share, Workload};
 use offered_simulate::drive::{Demands, Served, drive};
 use offered_simulate::policy::Use;
-use offered_simulate::statistics::Statistics;
+use offered_simulate::statistics::{Counted, Statistics};
 use offered_simulate::{Discipline, Policy, Setting};
 
 const JOBS: u64 = 4_000_000;
@@ -12,7 +12,6 @@ const JOBS: u64 = 4_000_000;
 struct Race {
     workload: Workload,
     demands: Demands,
-    servers: u32,
 }
 
 impl Use for Race {
@@ -20,7 +19,9 @@ impl Use for Race {
     fn with<D: Discipline + Send + 'static>(self, discipline: D) -> f64 {
         let mut agenda = Agenda::new(&self.workload, Share::ALL);
         let mut served = Served::new(discipline, None);
-        let mut statistics = Statistics::new(self.servers, 1, Nanos::ZERO, Nanos::MAX, JOBS);
+        let sessions = self.workload.sessions.end();
+        let counted = Counted { servers: 1, classes: 1, sessions, from: Nanos::ZERO, until: Nanos::MAX };
+        let mut statistics = Statistics::new(counted, JOBS);
         let start = cpu_time();
         drive(&mut agenda, &mut served, &self.demands, &mut statistics);
         assert_eq!(statistics.completed(), JOBS);
@@ -74,7 +75,7 @@ fn main() {
         let workload = Workload::parse(&text, "bench", &|_| Err(String::new())).unwrap();
         let demands = Demands::new(&workload).unwrap();
         let setting = Setting { servers: 1, class_means: demands.class_means(), seed: workload.seed };
-        let race = Race { workload, demands, servers: 1 };
+        let race = Race { workload, demands };
         let speed = policy.parse::<Policy>().unwrap().make(&setting, race).unwrap();
         println!("{name:24} {speed:14.1}");
     }

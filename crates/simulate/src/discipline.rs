@@ -45,8 +45,6 @@ pub use round_robin::RoundRobin;
 pub use shortest::{Psjf, Shortest, Sjf};
 pub use srpt::Srpt;
 
-use std::cmp::Ordering;
-
 use offered_model::Nanos;
 
 /// A request as a server sees it.
@@ -96,38 +94,6 @@ pub trait Discipline {
     /// [`next`](Self::next), and at some instant between the two when the caller is late.
     fn complete(&mut self, now: Nanos) -> Option<Job>;
 }
-
-/// Something that waits for its turn: the smallest key first, then the earliest to come.
-///
-/// The order is turned round because the standard heap puts its largest on top; the serial number makes it stable.
-#[derive(Clone, Copy, Debug)]
-struct Turn<K, T> {
-    key: K,
-    serial: u64,
-    what: T,
-}
-
-impl<K: Ord, T> Ord for Turn<K, T> {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key.cmp(&self.key).then_with(|| other.serial.cmp(&self.serial))
-    }
-}
-
-impl<K: Ord, T> PartialOrd for Turn<K, T> {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K: Ord, T> PartialEq for Turn<K, T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<K: Ord, T> Eq for Turn<K, T> {}
 
 /// The sooner of two instants, where `None` is never.
 fn sooner(a: Option<Nanos>, b: Option<Nanos>) -> Option<Nanos> {

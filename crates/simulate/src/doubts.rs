@@ -15,11 +15,10 @@ pub(crate) fn of(answer: &Answer, stop: Stop) -> Vec<String> {
     if !summary.settled {
         doubts.push("the first half of the run still looks like a beginning; simulate longer".to_owned());
     }
-    // The lag-1 correlation of 20 independent values exceeds 0.37 once in twenty times.
-    if summary.correlation > 0.37 {
+    if summary.independent < 10.0 {
         doubts.push(format!(
-            "neighbouring parts of the run are alike (correlation {:.2}), so the intervals are too narrow; simulate longer",
-            summary.correlation
+            "neighbouring parts of the run are alike, all of it is worth {:.0} independent ones, so the intervals may be too narrow; simulate longer",
+            summary.independent
         ));
     }
     let wanted = if let Stop::Precision(wanted) = stop { wanted } else { 0.1 };

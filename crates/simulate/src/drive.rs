@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use offered_model::workload::Mix;
-use offered_model::{Agenda, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
+use offered_model::{After, Agenda, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
 
 use crate::discipline::{Discipline, Job};
 
@@ -77,14 +77,60 @@ impl Demands {
     }
 }
 
+/// How many demands are drawn ahead.
+const MANY: u64 = 32;
+
+/// The work of first requests, drawn ahead where all are of one kind: sessions arrive in the order of their numbers, and many
+/// numbers are drawn together in half the time.
+struct Ahead<'a> {
+    demands: &'a Demands,
+    /// The session whose first request was asked for last.
+    last: u64,
+    /// The session of the first drawn ahead.
+    first: u64,
+    drawn: [Nanos; MANY as usize],
+}
+
+impl<'a> Ahead<'a> {
+    fn new(demands: &'a Demands) -> Self {
+        // No session has such a number, nor any of the next.
+        let none = 1 << 63;
+        Self { demands, last: none, first: none, drawn: [Nanos::ZERO; MANY as usize] }
+    }
+
+    #[inline]
+    fn of(&mut self, launch: Launch) -> (u16, Nanos) {
+        let session = launch.session;
+        if launch.step > 0 {
+            return self.demands.of(launch);
+        }
+        let mut place = session.wrapping_sub(self.first);
+        if place >= MANY {
+            let in_order = session == self.last.wrapping_add(1);
+            let [law] = &self.demands.laws[..] else { return self.demands.of(launch) };
+            self.last = session;
+            if !in_order {
+                return self.demands.of(launch);
+            }
+            self.first = session;
+            let mut sizes = [0.0; MANY as usize];
+            law.draw_each(self.demands.seed, Purpose::Size, session, &mut sizes);
+            self.drawn = sizes.map(Nanos::from_secs_f64);
+            place = 0;
+        }
+        self.last = session;
+        (0, self.drawn[place as usize])
+    }
+}
+
 /// A modelled server with the launches inside it.
 #[derive(Clone, Debug)]
 pub struct Served<D> {
     discipline: D,
     /// Room for so many in the system, those being served included.
     room: usize,
-    /// The launches inside and their classes; a job's id is its place.
-    inside: Vec<Option<(Launch, u16)>>,
+    /// The launches inside and their classes; a job's id is its place. What stands in a free place is past.
+    inside: Vec<(Launch, u16)>,
     free: Vec<usize>,
 }
 
@@ -97,26 +143,28 @@ impl<D: Discipline> Served<D> {
 
     /// The launches that have not been finished, with their classes.
     pub fn unfinished(&self) -> impl Iterator<Item = (Launch, u16)> + '_ {
-        self.inside.iter().flatten().copied()
+        let mut inside = vec![true; self.inside.len()];
+        self.free.iter().for_each(|place| inside[*place] = false);
+        self.inside.iter().zip(inside).filter_map(|(launch, inside)| inside.then_some(*launch))
     }
 
     /// A place for a launch; `None` when there is no room.
     #[inline]
     fn admit(&mut self, launch: Launch, class: u16) -> Option<usize> {
         if let Some(place) = self.free.pop() {
-            self.inside[place] = Some((launch, class));
+            self.inside[place] = (launch, class);
             return Some(place);
         }
         (self.inside.len() < self.room).then(|| {
-            self.inside.push(Some((launch, class)));
+            self.inside.push((launch, class));
             self.inside.len() - 1
         })
     }
 
     #[inline]
-    fn dismiss(&mut self, job: &Job) -> Option<Launch> {
+    fn dismiss(&mut self, job: &Job) -> Launch {
         self.free.push(job.id as usize);
-        Some(self.inside[job.id as usize].take()?.0)
+        self.inside[job.id as usize].0
     }
 }
 
@@ -124,10 +172,11 @@ impl<D: Discipline> Served<D> {
 pub trait Sink {
     /// A launch was let in.
     fn arrived(&mut self, now: Nanos);
-    /// A launch found no room.
-    fn refused(&mut self, launch: Launch, class: u16);
-    /// A launch is finished; [`ControlFlow::Break`] stops the simulation, which can be taken up again.
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()>;
+    /// A launch found no room, and its session goes on or not.
+    fn refused(&mut self, launch: Launch, class: u16, after: After);
+    /// A launch is finished, and its session goes on or not; [`ControlFlow::Break`] stops the simulation, which can be taken
+    /// up again.
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, after: After) -> ControlFlow<()>;
     /// The simulation has ended at `now`, before this launch was finished.
     fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
         let _ = (now, launch, class);
@@ -137,8 +186,8 @@ pub trait Sink {
 /// Nobody: looks at nothing.
 impl Sink for () {
     fn arrived(&mut self, _: Nanos) {}
-    fn refused(&mut self, _: Launch, _: u16) {}
-    fn completed(&mut self, _: Nanos, _: Launch, _: &Job) -> ControlFlow<()> {
+    fn refused(&mut self, _: Launch, _: u16, _: After) {}
+    fn completed(&mut self, _: Nanos, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -152,14 +201,14 @@ impl<A: Sink, B: Sink> Sink for (&mut A, &mut B) {
     }
 
     #[inline]
-    fn refused(&mut self, launch: Launch, class: u16) {
-        self.0.refused(launch, class);
-        self.1.refused(launch, class);
+    fn refused(&mut self, launch: Launch, class: u16, after: After) {
+        self.0.refused(launch, class, after);
+        self.1.refused(launch, class, after);
     }
 
     #[inline]
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()> {
-        let (first, second) = (self.0.completed(now, launch, job), self.1.completed(now, launch, job));
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
+        let (first, second) = (self.0.completed(now, launch, job, after), self.1.completed(now, launch, job, after));
         if first.is_break() { first } else { second }
     }
 
@@ -174,25 +223,24 @@ impl<A: Sink, B: Sink> Sink for (&mut A, &mut B) {
 /// At one instant completions come before launches. All state is in the arguments, so a second call goes on where the first
 /// one stopped.
 pub fn drive<D: Discipline, S: Sink>(agenda: &mut Agenda, server: &mut Served<D>, demands: &Demands, sink: &mut S) {
+    let mut ahead = Ahead::new(demands);
     loop {
         let next = server.discipline.next();
         // A launch before the next completion, or the completion.
-        let before = next.map_or(Some(Nanos::MAX), |next| next.0.checked_sub(1).map(Nanos));
-        if let Some(launch) = before.and_then(|before| agenda.due(before)) {
+        if let Some(launch) = agenda.due_before(next.unwrap_or(Nanos::MAX)) {
             let now = launch.intended;
-            let (class, size) = demands.of(launch);
+            let (class, size) = ahead.of(launch);
             if let Some(place) = server.admit(launch, class) {
                 server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now });
                 sink.arrived(now);
             } else {
-                sink.refused(launch, class);
-                agenda.completed(launch, now);
+                sink.refused(launch, class, agenda.completed(launch, now));
             }
         } else if let Some(now) = next {
             let Some(job) = server.discipline.complete(now) else { continue };
-            let launch = server.dismiss(&job).expect("every job inside belongs to a launch");
-            agenda.completed(launch, now);
-            if sink.completed(now, launch, &job).is_break() {
+            let launch = server.dismiss(&job);
+            let after = agenda.completed(launch, now);
+            if sink.completed(now, launch, &job, after).is_break() {
                 return;
             }
         } else {

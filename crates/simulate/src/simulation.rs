@@ -8,7 +8,7 @@ use crate::discipline::Discipline;
 use crate::drive::{Demands, Served, Sink, drive};
 use crate::modelled::Modelled;
 use crate::policy::Use;
-use crate::statistics::{Statistics, Summary, WarmUp};
+use crate::statistics::{Counted, Statistics, Summary, WarmUp};
 
 /// When a simulation has seen enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,8 +139,14 @@ impl<S: Sink> Use for Run<'_, S> {
             Stop::Jobs(jobs) => jobs,
             Stop::Precision(_) => FIRST,
         };
-        let servers = modelled.counted_servers().unwrap_or(1);
-        let mut statistics = Statistics::new(servers, workload.requests.len(), from, until, enough);
+        let counted = Counted {
+            servers: modelled.counted_servers().unwrap_or(1),
+            classes: workload.requests.len(),
+            sessions: workload.sessions.end(),
+            from,
+            until,
+        };
+        let mut statistics = Statistics::new(counted, enough);
         loop {
             let before = statistics.completed();
             drive(&mut agenda, &mut served, demands, &mut (&mut statistics, &mut *also));

@@ -1,27 +1,28 @@
 //! What is learnt from looking on: means and percentiles with intervals, in constant memory.
 //!
 //! The run is cut into batches of equally many completions. A warm-up is left out, by the workload's `skip_first` or by MSER,
-//! and every figure comes with the 95 % interval that twenty groups of the remaining batches give it (batch means; Law and
-//! Kelton, section 9.5).
+//! and every figure comes with the 95 % interval that the remaining batches give it, see [`offered_stats::steady_state`].
 //!
 //! In a closed system near saturation the mean over completed jobs is not the mean response: a discipline by size never
 //! finishes its longest jobs. So E\[N\]/X by Little's law stands beside it, with the unfinished jobs and their age.
 
 mod batches;
 mod tally;
+mod visits;
 
 use std::ops::ControlFlow;
 
-use offered_model::{Launch, Nanos};
-use offered_stats::steady_state::{Estimate, from_batches, lag_1, ratio, warm_up as first_cut};
+use offered_model::{After, Launch, Nanos};
+use offered_stats::steady_state::{Estimate, from_batches, independent, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
 use crate::drive::Sink;
-use batches::{Batch, Batches};
+use batches::{Batch, Batches, Pair, Passed};
 use tally::Tally;
+use visits::Visits;
 
-/// How many groups of batches the intervals come from.
-const GROUPS: usize = 20;
+/// The fewest batches that intervals can come from.
+const LEAST: usize = 20;
 
 /// Looks on, and remembers enough for a [`Summary`].
 #[derive(Clone, Debug)]
@@ -37,16 +38,26 @@ pub struct Statistics {
     completed: u64,
     /// Jobs in the system.
     present: u64,
-    last: Nanos,
-    identity: Identity,
-}
-
-/// Both sides of Little's law for a finite time: the integral of the number present is the sum of all times spent inside.
-#[derive(Clone, Copy, Debug, Default)]
-struct Identity {
-    present: u128,
+    passed: Passed,
     /// Sum of completions minus sum of arrivals, modulo 2^128, so that it can dip below zero on the way.
     inside: u128,
+    /// Where sessions end.
+    visits: Option<Visits>,
+}
+
+/// What the statistics must know of the system beforehand.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// How many servers can be busy.
+    pub servers: u32,
+    /// How many kinds of requests there are.
+    pub classes: usize,
+    /// Whether sessions make several requests and end.
+    pub sessions: bool,
+    /// Completions before are left out.
+    pub from: Nanos,
+    /// Nothing is counted from here on.
+    pub until: Nanos,
 }
 
 /// What is known of a kind of time, in seconds, or of slowdowns.
@@ -79,6 +90,8 @@ pub struct Summary {
     pub slowdown: Spread,
     /// The same two for each class, where there are several; `None` for a class that nobody chose.
     pub classes: Vec<Option<(Spread, Spread)>>,
+    /// Sessions that ended, where they do so after several requests.
+    pub sessions: Option<Ended>,
     /// E\[N\]/X by Little's law: the mean response that counts the unfinished too.
     pub response_by_little: Estimate,
     /// X, per second.
@@ -95,25 +108,38 @@ pub struct Summary {
     pub unfinished: u64,
     /// Whether Little's law holds to the nanosecond, as it must.
     pub little_holds: bool,
-    /// The correlation of neighbouring groups' means: near 0 when the intervals can be trusted.
-    pub correlation: f64,
+    /// As how many independent ones the batches count; ten and more give intervals that can be trusted.
+    pub independent: f64,
     /// Whether the warm-up is shorter than the first half; otherwise the run may not have settled.
     pub settled: bool,
 }
 
+/// Sessions that made their last request. Times in seconds.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// How many.
+    pub count: u64,
+    /// From the first launch of a session to its last answer, thinking included.
+    pub duration: Spread,
+    /// The responses of a session in all: how long its user waited for answers.
+    pub waited: Spread,
+}
+
 impl Statistics {
-    /// For this many servers and classes, counting completions in `[from, until)` and stopping after `enough` of them.
-    pub fn new(servers: u32, classes: usize, from: Nanos, until: Nanos, enough: u64) -> Self {
+    /// Of this system, stopping after `enough` completions.
+    pub fn new(counted: Counted, enough: u64) -> Self {
+        let Counted { servers, classes, sessions, from, until } = counted;
         Self {
-            batches: Batches::new(classes),
+            batches: Batches::new(classes, sessions),
             servers: u64::from(servers),
             from,
             until,
             enough,
             completed: 0,
             present: 0,
-            last: Nanos::ZERO,
-            identity: Identity::default(),
+            passed: Passed::default(),
+            inside: 0,
+            visits: sessions.then(Visits::default),
         }
     }
 
@@ -129,21 +155,31 @@ impl Statistics {
 
     /// The last instant it has seen.
     pub fn now(&self) -> Nanos {
-        self.last
+        self.passed.at
     }
 
     /// Nothing changed until `now`.
     #[inline]
     fn pass(&mut self, now: Nanos) {
-        let now = now.min(self.until);
-        let time = now.since(self.last.max(self.from)).0;
-        let open = &mut self.batches.open;
-        open.length += Nanos(time);
-        let length = real(time);
-        open.present += real(self.present) * length;
-        open.busy += real(self.present.min(self.servers)) * length;
-        self.identity.present += u128::from(self.present) * u128::from(now.since(self.last).0);
-        self.last = now;
+        if self.passed.at < self.from {
+            self.stretch(now.min(self.from));
+            self.batches.begin(self.passed);
+        }
+        self.stretch(now.min(self.until));
+    }
+
+    #[inline]
+    fn stretch(&mut self, to: Nanos) {
+        self.passed.stretch(to, self.present, self.servers);
+    }
+
+    /// What had passed at the end: the end of what counts, or what was seen last where there is none.
+    fn end(&self) -> Passed {
+        let mut end = self.passed;
+        if self.until < Nanos::MAX {
+            end.stretch(self.until, self.present, self.servers);
+        }
+        end
     }
 
     /// The figures; `None` when fewer than twenty batches of 64 jobs are left after the warm-up.
@@ -155,53 +191,56 @@ impl Statistics {
             WarmUp::Fixed => 0,
         };
         let kept = &full[cut..];
-        if kept.len() < GROUPS {
+        if kept.len() < LEAST {
             return None;
         }
-        let groups: Vec<Batch> = (0..GROUPS)
-            .map(|i| {
-                let mut group = kept[i * kept.len() / GROUPS].clone();
-                kept[i * kept.len() / GROUPS + 1..(i + 1) * kept.len() / GROUPS].iter().for_each(|b| group.merge(b));
-                group
-            })
-            .collect();
+        let mut groups = kept.to_vec();
+        let end = self.end();
+        groups[kept.len() - 1].merge(&self.batches.rest(end));
         let mut all = groups[0].clone();
         groups[1..].iter().for_each(|group| all.merge(group));
         let over = |figure: &dyn Fn(&Batch) -> (f64, f64)| ratio(&groups.iter().map(figure).collect::<Vec<_>>());
-        let spread = |which: &dyn Fn(&Batch) -> &Tally, unit: f64| Spread::of(&all, &groups, which, unit);
-        let classes = (1..all.responses.len()).map(|class| {
-            (all.responses[class].count > 0)
-                .then(|| (spread(&|b| &b.responses[class], 1e9), spread(&|b| &b.slowdowns[class], 1.0)))
+        let pair = |which: &dyn Fn(&Batch) -> &Pair, units: [f64; 2]| {
+            let [one, two] = [0, 1].map(|i| Spread::of(&all, &groups, &|b| &which(b)[i], units[i]));
+            (which(&all)[0].count > 0).then_some((one, two))
+        };
+        let classes = (0..all.classes.len()).map(|class| pair(&|b| &b.classes[class], [1e9, 1.0]));
+        let (response, slowdown) = pair(&|b| &b.requests, [1e9, 1.0])?;
+        let sessions = all.sessions.as_ref().and_then(|[durations, _]| {
+            let (duration, waited) =
+                pair(&|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
+            Some(Ended { count: durations.count, duration, waited })
         });
-        let n = all.count as f64;
-        let mean_work = all.work / n;
+        let count = |b: &Batch| b.count() as f64;
+        let mean_work = all.work / count(&all);
         let group_means: Vec<f64> = groups.iter().map(Batch::mean_response).collect();
         // Arrivals that are still inside have only subtracted their arrival so far.
-        let inside = self.identity.inside.wrapping_add(u128::from(self.present) * u128::from(self.last.0));
+        let inside = self.inside.wrapping_add(u128::from(self.present) * u128::from(end.at.0));
         Some(Summary {
-            jobs: all.count,
-            warm_up: full[..cut].iter().map(|batch| batch.count).sum(),
-            response: spread(&|b| &b.responses[0], 1e9),
-            slowdown: spread(&|b| &b.slowdowns[0], 1.0),
+            jobs: all.count(),
+            warm_up: full[..cut].iter().map(Batch::count).sum(),
+            response,
+            slowdown,
             classes: classes.collect(),
-            response_by_little: over(&|b| (b.present / 1e9, b.count as f64)),
-            throughput: over(&|b| (b.count as f64, b.length.as_secs_f64())),
+            sessions,
+            response_by_little: over(&|b| (b.present / 1e9, count(b))),
+            throughput: over(&|b| (count(b), b.length.as_secs_f64())),
             utilisation: over(&|b| (b.busy, b.length.0 as f64 * self.servers as f64)),
             in_system: over(&|b| (b.present, b.length.0 as f64)),
-            refused: over(&|b| (b.refused as f64, (b.refused + b.count) as f64)),
-            work: (mean_work / 1e9, all.squares / n / (mean_work * mean_work) - 1.0),
+            refused: over(&|b| (b.refused as f64, b.refused as f64 + count(b))),
+            work: (mean_work / 1e9, all.squares / count(&all) / (mean_work * mean_work) - 1.0),
             unfinished: self.present,
-            little_holds: self.identity.present == inside,
-            correlation: lag_1(&group_means).unwrap_or(0.0),
+            little_holds: end.present == inside,
+            independent: independent(&group_means),
             settled: cut < full.len() / 2,
         })
     }
 }
 
-/// A number below 2^63 as a double: one instruction, where the other half of the range would cost five more.
+/// A time below 2^63 ns as a double: one instruction, where the other half of the range would cost five more.
 #[inline]
-fn real(count: u64) -> f64 {
-    count as i64 as f64
+fn real(time: Nanos) -> f64 {
+    time.0 as i64 as f64
 }
 
 /// How the warm-up is found.
@@ -237,43 +276,62 @@ impl Sink for Statistics {
         self.pass(now);
         if now < self.until {
             self.present += 1;
-            self.identity.inside = self.identity.inside.wrapping_sub(u128::from(now.0));
+            self.inside = self.inside.wrapping_sub(u128::from(now.0));
         }
     }
 
-    #[inline]
-    fn refused(&mut self, launch: Launch, _: u16) {
-        self.pass(launch.intended);
-        if launch.intended >= self.from && launch.intended < self.until {
+    fn refused(&mut self, launch: Launch, _: u16, after: After) {
+        let now = launch.intended;
+        self.pass(now);
+        if now >= self.from && now < self.until {
             self.batches.open.refused += 1;
         }
+        self.visited(now, launch, after);
     }
 
     #[inline]
-    fn completed(&mut self, now: Nanos, _: Launch, job: &Job) -> ControlFlow<()> {
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
         self.pass(now);
         if now >= self.until {
             return ControlFlow::Continue(());
         }
         self.present -= 1;
-        self.identity.inside = self.identity.inside.wrapping_add(u128::from(now.0));
+        self.inside = self.inside.wrapping_add(u128::from(now.0));
+        self.visited(now, launch, after);
         if now < self.from {
             return ControlFlow::Continue(());
         }
-        let (response, size) = (real(now.since(job.arrived).0), real(job.size.0));
+        let (response, size) = (real(now.since(job.arrived)), real(job.size));
         let slowdown = if size > 0.0 { response / size } else { 1.0 };
         let open = &mut self.batches.open;
-        open.count += 1;
         open.work += size;
         open.squares += size * size;
-        open.responses[0].add(response);
-        open.slowdowns[0].add(slowdown);
-        if open.responses.len() > 1 {
-            open.responses[1 + usize::from(job.class)].add(response);
-            open.slowdowns[1 + usize::from(job.class)].add(slowdown);
+        let add = |[times, slowdowns]: &mut Pair| {
+            times.add(response);
+            slowdowns.add(slowdown);
+        };
+        add(&mut open.requests);
+        if let Some(class) = open.classes.get_mut(usize::from(job.class)) {
+            add(class);
         }
-        self.batches.turn();
+        self.batches.turn(self.passed);
         self.completed += 1;
         if self.completed >= self.enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Statistics {
+    /// A request of a session was answered or refused; of a session that is over, the whole of it counts.
+    #[inline]
+    fn visited(&mut self, now: Nanos, launch: Launch, after: After) {
+        let Some(visits) = &mut self.visits else { return };
+        let Some(visit) = visits.answered(launch, now, after) else { return };
+        if let Some([durations, waits]) = &mut self.batches.open.sessions
+            && now >= self.from
+            && now < self.until
+        {
+            durations.add(real(now.since(visit.began)));
+            waits.add(real(visit.waited));
+        }
     }
 }

@@ -88,10 +88,8 @@ fn vii_longer_sessions_make_a_partly_open_system_closed() {
     // Bernoulli feedback, the limit of short think times; there is no step between 5 and 10 requests a session.
     for (stay, exact) in [("stay = 0.5", 257.5), ("stay = 0.75", 178.75), ("stay = 0.9", 131.5)] {
         let changes = [("stay = 0.75", stay), ("exponential = \"1ms\"", "exponential = \"10us\"")];
-        let found = mean(&run("partly-open", &changes, Some(0.9), 1_000_000));
-        let error = (found.value - exact).abs() / found.half_width();
-        // Long sessions make long memories, so 95 % is an optimistic name for these intervals.
-        assert!(error < 2.0 && found.relative() < 0.3, "{found:?} against {exact}");
+        let found = mean(&run("partly-open", &changes, Some(0.9), 2_000_000));
+        assert!(found.low < exact && exact < found.high && found.relative() < 0.5, "{found:?} against {exact}");
     }
 }
 

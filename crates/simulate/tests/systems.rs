@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use offered_model::{Launch, Nanos, Workload};
+use offered_model::{After, Launch, Nanos, Workload};
 use offered_simulate::drive::Sink;
 use offered_simulate::load::at_load;
 use offered_simulate::{Answer, Job, Stop, simulate};
@@ -155,8 +155,8 @@ struct Tape(Vec<(Nanos, Launch, Job)>);
 
 impl Sink for Tape {
     fn arrived(&mut self, _: Nanos) {}
-    fn refused(&mut self, _: Launch, _: u16) {}
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()> {
+    fn refused(&mut self, _: Launch, _: u16, _: After) {}
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
         self.0.push((now, launch, *job));
         ControlFlow::Continue(())
     }
@@ -264,4 +264,31 @@ fn what_cannot_be_simulated_is_one_clear_line() {
     unreachable(&format!("{thinking}{fcfs}servers = 9\n"), 0.9, "even without thinking");
     let ramp = "arrivals.open = { rate = { ramp = [\"1/s\", \"9/s\"], over = \"1m\" } }\n";
     unreachable(&format!("{ramp}{fcfs}"), 0.9, "constant");
+}
+
+#[test]
+fn sessions_last_as_long_as_their_requests_and_thoughts() {
+    // PS at load 0.6: every request takes 25 ms on average, a session makes 4 and thinks 3 times for 50 ms.
+    let text = format!(
+        "arrivals.partly_open = {{ rate = \"15/s\", stay = 0.75, think = {{ exponential = \"50ms\" }} }}\n{}",
+        server("ps", EXPONENTIAL)
+    );
+    let answer = run(&text, 400_000);
+    let sessions = answer.summary.sessions.unwrap();
+    holds("responses", sessions.waited.mean, 0.1, 0.04);
+    holds("duration", sessions.duration.mean, 0.25, 0.04);
+    assert!((sessions.count as f64 / 100_000.0 - 1.0).abs() < 0.01, "{}", sessions.count);
+    assert!(sessions.duration.p50.value < sessions.duration.p95.value);
+    let open = run(&format!("arrivals.open = {{ rate = \"60/s\" }}\n{}", server("ps", EXPONENTIAL)), 10_000);
+    assert!(open.summary.sessions.is_none(), "a session of one request is that request");
+}
+
+#[test]
+fn as_many_are_counted_as_were_asked_for() {
+    let text = format!("arrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", EXPONENTIAL));
+    for jobs in [2_000, 12_345, 100_000] {
+        let answer = run(&text, jobs);
+        assert_eq!(answer.summary.jobs + answer.summary.warm_up, jobs);
+        assert!(answer.summary.little_holds);
+    }
 }

@@ -34,6 +34,8 @@ pub(super) struct Outcome {
     slowdown: Percentiles,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     classes: Vec<Option<Class>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<SessionsEnded>,
     throughput_per_s: f64,
     utilisation: f64,
     in_system: f64,
@@ -49,6 +51,16 @@ pub(super) struct Outcome {
 struct Class {
     response_s: Percentiles,
     slowdown: Percentiles,
+}
+
+/// Sessions that made their last request.
+#[derive(Serialize)]
+struct SessionsEnded {
+    count: u64,
+    /// First launch to last answer, thinking included.
+    duration_s: Percentiles,
+    /// The responses of a session in all.
+    response_s: Percentiles,
 }
 
 #[derive(Serialize)]
@@ -128,6 +140,11 @@ impl Outcome {
             },
             slowdown: summary.slowdown.into(),
             classes: summary.classes.iter().map(|both| both.map(class)).collect(),
+            sessions: summary.sessions.as_ref().map(|ended| SessionsEnded {
+                count: ended.count,
+                duration_s: ended.duration.into(),
+                response_s: ended.waited.into(),
+            }),
             throughput_per_s: summary.throughput.value,
             utilisation: answer.load_reached.value,
             in_system: summary.in_system.value,

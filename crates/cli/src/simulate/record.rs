@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use offered_model::{Event, Launch, Nanos, Outcome};
+use offered_model::{After, Event, Launch, Nanos, Outcome};
 use offered_simulate::drive::Sink;
 use offered_simulate::{Answer, Job, Stop, simulate};
 use offered_store::{Error, Writer};
@@ -75,12 +75,12 @@ impl Tape {
 impl Sink for Tape {
     fn arrived(&mut self, _: Nanos) {}
 
-    fn refused(&mut self, launch: Launch, class: u16) {
+    fn refused(&mut self, launch: Launch, class: u16, _: After) {
         // A failure is kept, and stops the simulation at the next completion.
         let _ = self.push(launch, class, launch.intended, Outcome::Refused);
     }
 
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job) -> ControlFlow<()> {
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
         self.push(launch, job.class, now, Outcome::Ok)
     }
 

@@ -54,6 +54,10 @@ pub(super) fn one(answer: &Answer) -> String {
         spread(&format!("  class {class}: response, ms"), response, 1e3);
         spread(&format!("  class {class}: slowdown"), slowdown, 1.0);
     }
+    if let Some(ended) = &summary.sessions {
+        spread("session, s", &ended.duration, 1.0);
+        spread("its responses, s", &ended.waited, 1.0);
+    }
     let _ = writeln!(out, "{table}");
     let mut figures = Table::new(["", "value", "95 % interval"]);
     let mut figure = |name: &str, estimate: Estimate, unit: f64| {
@@ -132,6 +136,9 @@ pub(super) fn columns(points: &[Point], answers: &[Answer]) -> Vec<Column> {
         number("response_max_s", &|a| a.summary.response.max),
         number("response_by_little_s", &|a| a.summary.response_by_little.value),
         number("slowdown_mean", &|a| a.summary.slowdown.mean.value),
+        known("session_mean_s", &|a| a.summary.sessions.as_ref().map(|s| s.duration.mean.value)),
+        known("session_p95_s", &|a| a.summary.sessions.as_ref().map(|s| s.duration.p95.value)),
+        known("session_response_mean_s", &|a| a.summary.sessions.as_ref().map(|s| s.waited.mean.value)),
         number("throughput_per_s", &|a| a.summary.throughput.value),
         number("in_system", &|a| a.summary.in_system.value),
         number("refused", &|a| a.summary.refused.value),

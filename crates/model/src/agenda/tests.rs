@@ -1,6 +1,5 @@
 use std::cmp::Reverse;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::*;
 use crate::Workload;

@@ -14,6 +14,19 @@ impl Law {
         }
     }
 
+    /// [`Law::draw`] for step 0 of every session from `first` on: numbers that do not wait for each other take half the time.
+    pub fn draw_each(&self, seed: Seed, purpose: Purpose, first: u64, values: &mut [f64]) {
+        let streams = (first..).map(|session| seed.at(purpose, session, 0));
+        let each = streams.zip(values);
+        match self.shape() {
+            Shape::Exponential(mean) => each.for_each(|(mut stream, value)| *value = mean * stream.exponential()),
+            Shape::Hyperexponential { p, first, second } => {
+                each.for_each(|(mut stream, value)| *value = hyperexponential(*p, *first, *second, &mut stream));
+            }
+            _ => each.for_each(|(mut stream, value)| *value = self.sample(&mut stream)),
+        }
+    }
+
     /// One value.
     #[inline]
     pub fn sample(&self, stream: &mut Stream) -> f64 {
@@ -22,10 +35,7 @@ impl Law {
             Shape::Uniform(low, high) => low + stream.uniform() * (high - low),
             Shape::Exponential(mean) => mean * stream.exponential(),
             Shape::Gamma { shape, scale } => scale * gamma(*shape, stream),
-            Shape::Hyperexponential { p, first, second } => {
-                let mean = if stream.uniform() < *p { first } else { second };
-                mean * stream.exponential()
-            }
+            Shape::Hyperexponential { p, first, second } => hyperexponential(*p, *first, *second, stream),
             Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * stream.normal()),
             Shape::Weibull { shape, scale } => scale * libm::pow(stream.exponential(), 1.0 / shape),
             Shape::Pareto { min, shape } => min * libm::pow(stream.uniform(), -1.0 / shape),
@@ -66,6 +76,12 @@ impl Law {
                 }
             }
     }
+}
+
+#[inline]
+fn hyperexponential(p: f64, first: f64, second: f64, stream: &mut Stream) -> f64 {
+    let mean = if stream.uniform() < p { first } else { second };
+    mean * stream.exponential()
 }
 
 /// A gamma number of this shape and scale 1 (Marsaglia and Tsang 2000; below shape 1 by their boost).

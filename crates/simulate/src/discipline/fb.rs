@@ -1,10 +1,9 @@
 //! FB: foreground-background, also called LAS, least attained service.
 
-use std::collections::BinaryHeap;
-
 use offered_model::Nanos;
+use offered_model::heap::{Entry, Heap};
 
-use super::{Discipline, Job, Turn, sooner};
+use super::{Discipline, Job, sooner};
 
 /// The jobs that have received the least service share one server equally.
 ///
@@ -29,12 +28,12 @@ struct Level {
     /// The service each of its jobs has received, in nanoseconds.
     attained: f64,
     /// By size.
-    jobs: BinaryHeap<Turn<Nanos, Job>>,
+    jobs: Heap<Job>,
 }
 
 impl Level {
     fn shortest(&self) -> f64 {
-        self.jobs.peek().map_or(f64::INFINITY, |turn| turn.key.0 as f64)
+        self.jobs.first().map_or(f64::INFINITY, |entry| entry.key as f64)
     }
 }
 
@@ -83,8 +82,8 @@ impl Fb {
     /// Takes the shortest job of the top level, which is finished.
     fn leave(&mut self) -> Option<Job> {
         let top = self.levels.last_mut()?;
-        let Turn { key, what: job, .. } = top.jobs.pop()?;
-        let beyond = top.attained - key.0 as f64;
+        let Entry { key, what: job, .. } = top.jobs.pop()?;
+        let beyond = top.attained - key as f64;
         if top.jobs.is_empty() {
             self.spare.extend(self.levels.pop());
         }
@@ -104,7 +103,7 @@ impl Discipline for Fb {
         self.came += 1;
         let mut level = self.spare.pop().unwrap_or_default();
         level.attained = 0.0;
-        level.jobs.push(Turn { key: job.size, serial: self.came, what: job });
+        level.jobs.push(job.size.0, self.came, job);
         self.levels.push(level);
         self.foresee();
     }

@@ -1,16 +1,15 @@
 //! The delay station: a server for everybody.
 
-use std::collections::BinaryHeap;
-
 use offered_model::Nanos;
+use offered_model::heap::Heap;
 
-use super::{Discipline, Job, Turn};
+use super::{Discipline, Job};
 
 /// As many servers as jobs, so nobody waits: response is size.
 #[derive(Clone, Debug, Default)]
 pub struct Infinite {
     /// By the instant of completion.
-    serving: BinaryHeap<Turn<Nanos, Job>>,
+    serving: Heap<Job>,
     arrived: u64,
 }
 
@@ -18,17 +17,17 @@ impl Discipline for Infinite {
     #[inline]
     fn arrive(&mut self, now: Nanos, job: Job) {
         self.arrived += 1;
-        self.serving.push(Turn { key: now + job.size, serial: self.arrived, what: job });
+        self.serving.push((now + job.size).0, self.arrived, job);
     }
 
     #[inline]
     fn next(&self) -> Option<Nanos> {
-        self.serving.peek().map(|first| first.key)
+        self.serving.first().map(|first| Nanos(first.key))
     }
 
     #[inline]
     fn complete(&mut self, now: Nanos) -> Option<Job> {
         self.next().filter(|next| *next <= now)?;
-        self.serving.pop().map(|turn| turn.what)
+        self.serving.pop().map(|entry| entry.what)
     }
 }

@@ -1,7 +1,5 @@
 //! LCFS: last come, first served.
 
-use std::cmp::Reverse;
-
 use super::{Job, OneByOne, Preemptive, Rank, Room};
 
 /// Last come, first served, not preemptive: the newest of those waiting goes next. Its mean response is that of FCFS.
@@ -41,11 +39,9 @@ impl Room for Vec<Job> {
 pub struct NewestFirst(u64);
 
 impl Rank for NewestFirst {
-    type Key = Reverse<u64>;
-
     #[inline]
-    fn of(&mut self, _: &Job) -> Reverse<u64> {
+    fn of(&mut self, _: &Job) -> u64 {
         self.0 += 1;
-        Reverse(self.0)
+        !self.0
     }
 }

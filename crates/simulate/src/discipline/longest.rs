@@ -1,10 +1,6 @@
 //! LJF and PLJF: the longest job first, by its size or by an estimate (LEJF and PELJF). Nobody should want them; they show
 //! how far a bad order can go.
 
-use std::cmp::Reverse;
-
-use offered_model::Nanos;
-
 use super::{Estimate, Job, OneByOne, Preemptive, Rank, Ranked};
 
 /// Longest job first, not preemptive. With an [`Estimate`] other than exact it is LEJF.
@@ -32,10 +28,8 @@ impl Pljf {
 pub struct Longest(Estimate);
 
 impl Rank for Longest {
-    type Key = Reverse<Nanos>;
-
     #[inline]
-    fn of(&mut self, job: &Job) -> Reverse<Nanos> {
-        Reverse(self.0.of(job))
+    fn of(&mut self, job: &Job) -> u64 {
+        !self.0.of(job).0
     }
 }

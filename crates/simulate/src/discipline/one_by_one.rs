@@ -1,10 +1,9 @@
 //! The non-preemptive server: a job once started is finished. What differs between disciplines is the waiting room.
 
-use std::collections::BinaryHeap;
-
 use offered_model::Nanos;
+use offered_model::heap::{Entry, Heap};
 
-use super::{Discipline, Job, Turn};
+use super::{Discipline, Job};
 
 /// Where jobs wait, and which of them goes next.
 pub trait Room {
@@ -19,9 +18,9 @@ pub trait Room {
 pub struct OneByOne<R> {
     waiting: R,
     /// The job that is finished first. It stands outside the heap, so that a single server has none to keep.
-    first: Option<Turn<Nanos, Job>>,
+    first: Option<Entry<Job>>,
     /// The other jobs in service, by the instant of completion.
-    others: BinaryHeap<Turn<Nanos, Job>>,
+    others: Heap<Job>,
     servers: usize,
     started: u64,
 }
@@ -29,19 +28,18 @@ pub struct OneByOne<R> {
 impl<R: Room> OneByOne<R> {
     /// This many servers (at least one) in front of this room.
     pub(super) fn with_room(servers: u32, waiting: R) -> Self {
-        Self { waiting, first: None, others: BinaryHeap::new(), servers: servers.max(1) as usize, started: 0 }
+        Self { waiting, first: None, others: Heap::default(), servers: servers.max(1) as usize, started: 0 }
     }
 
     #[inline]
     fn start(&mut self, now: Nanos, job: Job) {
         self.started += 1;
-        let turn = Turn { key: now + job.size, serial: self.started, what: job };
+        let mine = Entry { key: (now + job.size).0, serial: self.started, what: job };
         match &mut self.first {
-            None => self.first = Some(turn),
-            // The larger of two turns is the one to come first.
+            None => self.first = Some(mine),
             Some(first) => {
-                let other = if turn > *first { std::mem::replace(first, turn) } else { turn };
-                self.others.push(other);
+                let later = if mine.before(first) { std::mem::replace(first, mine) } else { mine };
+                self.others.push(later.key, later.serial, later.what);
             }
         }
     }
@@ -60,7 +58,7 @@ impl<R: Room> Discipline for OneByOne<R> {
 
     #[inline]
     fn next(&self) -> Option<Nanos> {
-        self.first.as_ref().map(|first| first.key)
+        self.first.as_ref().map(|first| Nanos(first.key))
     }
 
     #[inline]

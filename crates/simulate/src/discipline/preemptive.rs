@@ -1,10 +1,9 @@
 //! The preemptive server: whoever stands first by a rank is served, and a job pushed aside goes on later where it stopped.
 
-use std::collections::BinaryHeap;
-
 use offered_model::Nanos;
+use offered_model::heap::{Entry, Heap};
 
-use super::{Discipline, Job, Rank, Turn, sooner};
+use super::{Discipline, Job, Rank, sooner};
 
 /// Equal servers that always serve the jobs standing first by a rank, with preemptive resume.
 ///
@@ -13,8 +12,8 @@ use super::{Discipline, Job, Rank, Turn, sooner};
 #[derive(Clone, Debug)]
 pub struct Preemptive<R: Rank> {
     rank: R,
-    serving: Vec<Turn<R::Key, Served>>,
-    waiting: BinaryHeap<Turn<R::Key, Paused>>,
+    serving: Vec<Entry<Served>>,
+    waiting: Heap<Paused>,
     servers: usize,
     came: u64,
     next: Option<Nanos>,
@@ -35,13 +34,13 @@ struct Paused {
 impl<R: Rank> Preemptive<R> {
     pub(super) fn with_rank(servers: u32, rank: R) -> Self {
         let servers = servers.max(1) as usize;
-        Self { rank, serving: Vec::with_capacity(servers), waiting: BinaryHeap::new(), servers, came: 0, next: None }
+        Self { rank, serving: Vec::with_capacity(servers), waiting: Heap::default(), servers, came: 0, next: None }
     }
 
     /// The place in `serving` of the job that would be pushed out, with the key it has at `now`.
     #[inline]
-    fn last(&self, now: Nanos) -> (usize, R::Key) {
-        let standing = |turn: &Turn<R::Key, Served>| R::with_left(turn.key, turn.what.ends - now);
+    fn last(&self, now: Nanos) -> (usize, u64) {
+        let standing = |turn: &Entry<Served>| R::with_left(turn.key, turn.what.ends - now);
         let places = self.serving.iter().enumerate().map(|(place, turn)| (standing(turn), turn.serial, place));
         let (key, _, place) = places.max().expect("at least one server, all of them busy");
         (place, key)
@@ -59,18 +58,18 @@ impl<R: Rank> Discipline for Preemptive<R> {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.came += 1;
         let (key, serial) = (self.rank.of(&job), self.came);
-        let served = Turn { key, serial, what: Served { job, ends: now + job.size } };
+        let served = Entry { key, serial, what: Served { job, ends: now + job.size } };
         if self.serving.len() < self.servers {
             self.serving.push(served);
         } else {
             let (place, worst) = self.last(now);
             if key >= worst {
-                self.waiting.push(Turn { key, serial, what: Paused { job, left: job.size } });
+                self.waiting.push(key, serial, Paused { job, left: job.size });
                 return;
             }
             let out = std::mem::replace(&mut self.serving[place], served);
             let paused = Paused { job: out.what.job, left: out.what.ends - now };
-            self.waiting.push(Turn { key: worst, serial: out.serial, what: paused });
+            self.waiting.push(worst, out.serial, paused);
         }
         self.foresee();
     }
@@ -86,8 +85,8 @@ impl<R: Rank> Discipline for Preemptive<R> {
         let ended = self.serving.iter().enumerate().filter(|(_, turn)| turn.what.ends == finished);
         let place = ended.min_by_key(|(_, turn)| turn.serial)?.0;
         let done = self.serving.swap_remove(place);
-        if let Some(Turn { key, serial, what: Paused { job, left } }) = self.waiting.pop() {
-            self.serving.push(Turn { key, serial, what: Served { job, ends: finished + left } });
+        if let Some(Entry { key, serial, what: Paused { job, left } }) = self.waiting.pop() {
+            self.serving.push(Entry { key, serial, what: Served { job, ends: finished + left } });
         }
         self.foresee();
         Some(done.what.job)

@@ -27,10 +27,8 @@ impl PreemptivePriority {
 pub struct ByClass;
 
 impl Rank for ByClass {
-    type Key = u16;
-
     #[inline]
-    fn of(&mut self, job: &Job) -> u16 {
-        job.class
+    fn of(&mut self, job: &Job) -> u64 {
+        u64::from(job.class)
     }
 }

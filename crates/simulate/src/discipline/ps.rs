@@ -1,10 +1,9 @@
 //! PS: processor sharing.
 
-use std::collections::BinaryHeap;
-
 use offered_model::Nanos;
+use offered_model::heap::{Entry, Heap};
 
-use super::{Discipline, Job, Turn};
+use super::{Discipline, Job};
 
 /// All jobs served at once and equally: with m servers and n jobs each is served at speed min(1, m/n).
 ///
@@ -18,8 +17,8 @@ use super::{Discipline, Job, Turn};
 /// the others, so rounding never makes or destroys work. In a busy period of more than 2^53 ns (104 days of one server) V is coarser than a nanosecond.
 #[derive(Clone, Debug)]
 pub struct Ps {
-    /// By the virtual time of completion.
-    serving: BinaryHeap<Turn<Virtual, Job>>,
+    /// By the virtual time of completion, in nanoseconds: doubles of zero or more are ordered as their bits are.
+    serving: Heap<Job>,
     servers: f64,
     /// Nanoseconds per nanosecond of virtual time, max(1, n/m), and its inverse.
     stretch: f64,
@@ -31,15 +30,11 @@ pub struct Ps {
     next: Option<Nanos>,
 }
 
-/// A virtual time in nanoseconds, a finite number of zero or more. Such doubles are ordered as their bits are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Virtual(u64);
-
 impl Ps {
     /// With this many servers (at least one).
     pub fn new(servers: u32) -> Self {
         Self {
-            serving: BinaryHeap::new(),
+            serving: Heap::default(),
             servers: f64::from(servers.max(1)),
             stretch: 1.0,
             speed: 1.0,
@@ -65,8 +60,8 @@ impl Ps {
             self.v = 0.0;
         }
         self.arrived += 1;
-        let end = Virtual((self.v + job.size.0 as i64 as f64).to_bits());
-        self.serving.push(Turn { key: end, serial: self.arrived, what: job });
+        let end = self.v + job.size.0 as i64 as f64;
+        self.serving.push(end.to_bits(), self.arrived, job);
         self.foresee();
     }
 
@@ -75,9 +70,9 @@ impl Ps {
     fn foresee(&mut self) {
         self.stretch = (self.serving.len() as f64 / self.servers).max(1.0);
         self.speed = 1.0 / self.stretch;
-        self.next = self.serving.peek().map(|first| {
+        self.next = self.serving.first().map(|first| {
             // Rounding in V must not delay an exact end by a whole nanosecond.
-            let left = ((f64::from_bits(first.key.0) - self.v) * self.stretch - 1e-6).max(0.0);
+            let left = ((f64::from_bits(first.key) - self.v) * self.stretch - 1e-6).max(0.0);
             // Rounded up; `ceil` would be a call.
             let whole = left as u64;
             self.last + Nanos(whole + u64::from((whole as i64 as f64) < left))
@@ -102,10 +97,10 @@ impl Discipline for Ps {
         let finished = self.next.filter(|next| *next <= now)?;
         self.advance(finished);
         let shared = self.stretch > 1.0;
-        let Turn { key, what: done, .. } = self.serving.pop()?;
+        let Entry { key, what: done, .. } = self.serving.pop()?;
         if shared {
             // What it received beyond its size, within the last nanosecond, belonged to the others.
-            self.v += (self.v - f64::from_bits(key.0)) / self.serving.len() as f64;
+            self.v += (self.v - f64::from_bits(key)) / self.serving.len() as f64;
         }
         self.foresee();
         Some(done)

@@ -1,23 +1,18 @@
 //! Ranks: what puts jobs in order, for the disciplines that serve by order.
 
-use std::collections::BinaryHeap;
-use std::fmt::Debug;
-
+use offered_model::heap::Heap;
 use offered_model::{Law, Nanos, Seed, Stream, Wrong};
 
-use super::{Job, Room, Turn};
+use super::{Job, Room};
 
 /// What puts jobs in order: the smallest key goes first, and of equal keys the job that came first.
 pub trait Rank {
-    /// What jobs are compared by.
-    type Key: Copy + Debug + Ord;
+    /// The key of a job when it arrives.
+    fn of(&mut self, job: &Job) -> u64;
 
-    /// Where a job stands when it arrives.
-    fn of(&mut self, job: &Job) -> Self::Key;
-
-    /// Where it stands when `left` of its work is still to be done; the same place, but for disciplines that look at that.
+    /// Its key when `left` of its work is still to be done; the same, but for disciplines that look at that.
     #[inline]
-    fn with_left(key: Self::Key, left: Nanos) -> Self::Key {
+    fn with_left(key: u64, left: Nanos) -> u64 {
         let _ = left;
         key
     }
@@ -58,13 +53,13 @@ impl Estimate {
 #[derive(Clone, Debug)]
 pub struct Ranked<R: Rank> {
     rank: R,
-    waiting: BinaryHeap<Turn<R::Key, Job>>,
+    waiting: Heap<Job>,
     came: u64,
 }
 
 impl<R: Rank> Ranked<R> {
     pub(super) fn new(rank: R) -> Self {
-        Self { rank, waiting: BinaryHeap::new(), came: 0 }
+        Self { rank, waiting: Heap::default(), came: 0 }
     }
 }
 
@@ -72,11 +67,11 @@ impl<R: Rank> Room for Ranked<R> {
     #[inline]
     fn put(&mut self, job: Job) {
         self.came += 1;
-        self.waiting.push(Turn { key: self.rank.of(&job), serial: self.came, what: job });
+        self.waiting.push(self.rank.of(&job), self.came, job);
     }
 
     #[inline]
     fn take(&mut self) -> Option<Job> {
-        self.waiting.pop().map(|turn| turn.what)
+        self.waiting.pop().map(|entry| entry.what)
     }
 }

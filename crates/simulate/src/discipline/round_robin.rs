@@ -1,10 +1,11 @@
 //! RR: round robin with a quantum.
 
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
+use offered_model::heap::Heap;
 use offered_model::{Nanos, Wrong};
 
-use super::{Discipline, Job, Turn};
+use super::{Discipline, Job};
 
 /// Round robin: each job is served for one quantum, then goes to the end of the queue. As the quantum goes to zero it is PS,
 /// as it grows it is FCFS. Changing turns costs nothing.
@@ -12,7 +13,7 @@ use super::{Discipline, Job, Turn};
 pub struct RoundRobin {
     queue: VecDeque<Share>,
     /// By the end of the turn.
-    serving: BinaryHeap<Turn<Nanos, Share>>,
+    serving: Heap<Share>,
     servers: usize,
     quantum: Nanos,
     turns: u64,
@@ -37,14 +38,14 @@ impl RoundRobin {
             ));
         }
         let servers = servers.max(1) as usize;
-        Ok(Self { queue: VecDeque::new(), serving: BinaryHeap::new(), servers, quantum, turns: 0 })
+        Ok(Self { queue: VecDeque::new(), serving: Heap::default(), servers, quantum, turns: 0 })
     }
 
     #[inline]
     fn start(&mut self, now: Nanos, Share { job, left }: Share) {
         let turn = left.min(self.quantum);
         self.turns += 1;
-        self.serving.push(Turn { key: now + turn, serial: self.turns, what: Share { job, left: left - turn } });
+        self.serving.push((now + turn).0, self.turns, Share { job, left: left - turn });
     }
 }
 
@@ -62,7 +63,7 @@ impl Discipline for RoundRobin {
 
     #[inline]
     fn next(&self) -> Option<Nanos> {
-        self.serving.peek().map(|first| first.key)
+        self.serving.first().map(|first| Nanos(first.key))
     }
 
     #[inline]

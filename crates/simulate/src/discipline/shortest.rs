@@ -1,7 +1,5 @@
 //! SJF and PSJF: the shortest job first, by its size or by an estimate (SEJF and PESJF).
 
-use offered_model::Nanos;
-
 use super::{Estimate, Job, OneByOne, Preemptive, Rank, Ranked};
 
 /// Shortest job first, not preemptive. With an [`Estimate`] other than exact it is SEJF, shortest *expected* job first.
@@ -30,10 +28,8 @@ impl Psjf {
 pub struct Shortest(Estimate);
 
 impl Rank for Shortest {
-    type Key = Nanos;
-
     #[inline]
-    fn of(&mut self, job: &Job) -> Nanos {
-        self.0.of(job)
+    fn of(&mut self, job: &Job) -> u64 {
+        self.0.of(job).0
     }
 }

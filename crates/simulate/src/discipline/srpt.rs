@@ -22,15 +22,13 @@ impl Srpt {
 pub struct LeastLeft;
 
 impl Rank for LeastLeft {
-    type Key = Nanos;
-
     #[inline]
-    fn of(&mut self, job: &Job) -> Nanos {
-        job.size
+    fn of(&mut self, job: &Job) -> u64 {
+        job.size.0
     }
 
     #[inline]
-    fn with_left(_: Nanos, left: Nanos) -> Nanos {
-        left
+    fn with_left(_: u64, left: Nanos) -> u64 {
+        left.0
     }
 }

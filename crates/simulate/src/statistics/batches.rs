@@ -4,11 +4,37 @@ use offered_model::Nanos;
 
 use super::tally::Tally;
 
+/// Two kinds of figures that come together.
+pub(super) type Pair = [Tally; 2];
+
+fn merge(mine: &mut Pair, others: &Pair) {
+    mine.iter_mut().zip(others).for_each(|(mine, others)| mine.merge(others));
+}
+
+/// What has passed since the start: integrals over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    pub(super) at: Nanos,
+    /// Of the number in the system, in job nanoseconds.
+    pub(super) present: u128,
+    /// Of the number of busy servers, in server nanoseconds.
+    pub(super) busy: u128,
+}
+
+impl Passed {
+    /// Until `to` so many were present, at so many servers.
+    #[inline]
+    pub(super) fn stretch(&mut self, to: Nanos, present: u64, servers: u64) {
+        let time = u128::from(to.since(self.at).0);
+        self.present += u128::from(present) * time;
+        self.busy += u128::from(present.min(servers)) * time;
+        self.at = to;
+    }
+}
+
 /// What happened between two instants, from one completion to another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    /// Completions.
-    pub(super) count: u64,
     pub(super) length: Nanos,
     /// The integral over time of the number in the system, in job nanoseconds.
     pub(super) present: f64,
@@ -19,33 +45,41 @@ pub(super) struct Batch {
     /// Work of the completed, and its squares: nanoseconds.
     pub(super) work: f64,
     pub(super) squares: f64,
-    /// Response times in nanoseconds, response over size; of all, then of each class where there are several.
-    pub(super) responses: Vec<Tally>,
-    pub(super) slowdowns: Vec<Tally>,
+    /// Response in nanoseconds and slowdown of all requests.
+    pub(super) requests: Pair,
+    /// The same of each class, where there are several.
+    pub(super) classes: Vec<Pair>,
+    /// How long sessions lasted, and how long they waited for answers in all, in nanoseconds; where sessions end.
+    pub(super) sessions: Option<Pair>,
 }
 
 impl Batch {
-    pub(super) fn of_classes(classes: usize) -> Self {
-        let tallies = || vec![Tally::default(); if classes > 1 { classes + 1 } else { 1 }];
-        Self { responses: tallies(), slowdowns: tallies(), ..Self::default() }
+    /// Completions.
+    pub(super) fn count(&self) -> u64 {
+        self.requests[0].count
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        self.count += other.count;
         self.length += other.length;
         self.present += other.present;
         self.busy += other.busy;
         self.refused += other.refused;
         self.work += other.work;
         self.squares += other.squares;
-        let tallies = self.responses.iter_mut().chain(&mut self.slowdowns);
-        for (mine, others) in tallies.zip(other.responses.iter().chain(&other.slowdowns)) {
-            mine.merge(others);
-        }
+        merge(&mut self.requests, &other.requests);
+        self.classes.iter_mut().zip(&other.classes).for_each(|(mine, others)| merge(mine, others));
+        self.sessions.iter_mut().zip(&other.sessions).for_each(|(mine, others)| merge(mine, others));
     }
 
     pub(super) fn mean_response(&self) -> f64 {
-        self.responses[0].sum / self.count as f64
+        self.requests[0].sum / self.count() as f64
+    }
+
+    /// It lasted from one moment to another.
+    fn lasted(&mut self, from: Passed, to: Passed) {
+        self.length = to.at.since(from.at);
+        self.present = (to.present - from.present) as f64;
+        self.busy = (to.busy - from.busy) as f64;
     }
 }
 
@@ -54,28 +88,39 @@ impl Batch {
 pub(super) struct Batches {
     full: Vec<Batch>,
     pub(super) open: Batch,
+    /// What had passed when the open batch began.
+    begun: Passed,
     size: u64,
-    classes: usize,
+    empty: Batch,
 }
 
 impl Batches {
     const MOST: usize = 64;
 
-    pub(super) fn new(classes: usize) -> Self {
-        Self { full: Vec::new(), open: Batch::of_classes(classes), size: 64, classes }
+    /// For this many classes, with or without sessions that end.
+    pub(super) fn new(classes: usize, sessions: bool) -> Self {
+        let classes = if classes > 1 { vec![Pair::default(); classes] } else { Vec::new() };
+        let empty = Batch { classes, sessions: sessions.then(Pair::default), ..Batch::default() };
+        Self { full: Vec::new(), open: empty.clone(), begun: Passed::default(), size: 64, empty }
+    }
+
+    /// The open batch begins now.
+    pub(super) fn begin(&mut self, now: Passed) {
+        self.begun = now;
     }
 
     /// Closes the open batch when it is full.
     #[inline]
-    pub(super) fn turn(&mut self) {
-        if self.open.count == self.size {
-            self.close();
+    pub(super) fn turn(&mut self, now: Passed) {
+        if self.open.count() == self.size {
+            self.close(now);
         }
     }
 
-    fn close(&mut self) {
-        let fresh = Batch::of_classes(self.classes);
-        self.full.push(std::mem::replace(&mut self.open, fresh));
+    fn close(&mut self, now: Passed) {
+        self.open.lasted(self.begun, now);
+        self.begun = now;
+        self.full.push(std::mem::replace(&mut self.open, self.empty.clone()));
         if self.full.len() == Self::MOST {
             self.size *= 2;
             let pairs = self.full.chunks_exact(2).map(|pair| {
@@ -90,5 +135,12 @@ impl Batches {
     /// The batches that are full, in order.
     pub(super) fn full(&self) -> &[Batch] {
         &self.full
+    }
+
+    /// What happened since the last full one.
+    pub(super) fn rest(&self, now: Passed) -> Batch {
+        let mut rest = self.open.clone();
+        rest.lasted(self.begun, now);
+        rest
     }
 }

@@ -16,12 +16,12 @@ pub(crate) struct Tally {
     pub(crate) count: u64,
     pub(crate) sum: f64,
     pub(crate) max: f64,
-    cells: Vec<u32>,
+    cells: Box<[u32; CELLS + 1]>,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { count: 0, sum: 0.0, max: 0.0, cells: vec![0; CELLS + 1] }
+        Self { count: 0, sum: 0.0, max: 0.0, cells: Box::new([0; CELLS + 1]) }
     }
 }
 
@@ -30,7 +30,9 @@ impl Tally {
     pub(crate) fn add(&mut self, value: f64) {
         self.count += 1;
         self.sum += value;
-        self.max = self.max.max(value);
+        if value > self.max {
+            self.max = value;
+        }
         let cell = ((value.to_bits() >> SHIFT) + 1).saturating_sub(FIRST) as usize;
         self.cells[cell.min(CELLS)] += 1;
     }
@@ -39,7 +41,7 @@ impl Tally {
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
-        for (mine, others) in self.cells.iter_mut().zip(&other.cells) {
+        for (mine, others) in self.cells.iter_mut().zip(other.cells.iter()) {
             *mine += others;
         }
     }

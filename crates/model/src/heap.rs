@@ -1,0 +1,162 @@
+//! A heap: what comes first, by a key and a serial number.
+//!
+//! The heap of every agenda and of every discipline that puts jobs in order. Four children to a node instead of the standard
+//! two, since then a thousand entries are five levels deep; and which child is smallest is computed, not branched upon,
+//! because in a queue every such branch is a coin toss that a processor loses half the time.
+
+/// One thing that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<T> {
+    /// The smallest is first.
+    pub key: u64,
+    /// Of equal keys the smallest serial is first, so ties have one order only.
+    pub serial: u64,
+    /// What waits.
+    pub what: T,
+}
+
+impl<T> Entry<T> {
+    /// Key and serial as one number, which two comparisons of 64 bits and no branch put in order.
+    #[inline]
+    fn place(&self) -> u128 {
+        u128::from(self.key) << 64 | u128::from(self.serial)
+    }
+
+    /// Whether this one goes before `other`.
+    #[inline]
+    pub fn before(&self, other: &Self) -> bool {
+        self.place() < other.place()
+    }
+}
+
+/// Entries of which the first can be seen and taken; a 4-ary heap in one vector.
+#[derive(Clone, Debug)]
+pub struct Heap<T>(Vec<Entry<T>>);
+
+/// Children of a node.
+const WIDTH: usize = 4;
+
+impl<T> Default for Heap<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy> Heap<T> {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first.
+    #[inline]
+    pub fn first(&self) -> Option<&Entry<T>> {
+        self.0.first()
+    }
+
+    /// Puts one in.
+    #[inline]
+    pub fn push(&mut self, key: u64, serial: u64, what: T) {
+        let entry = Entry { key, serial, what };
+        let mut hole = self.0.len();
+        self.0.push(entry);
+        while hole > 0 {
+            let parent = (hole - 1) / WIDTH;
+            if !entry.before(&self.0[parent]) {
+                break;
+            }
+            self.0[hole] = self.0[parent];
+            hole = parent;
+        }
+        self.0[hole] = entry;
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Entry<T>> {
+        let last = self.0.pop()?;
+        let Some(first) = self.0.first().copied() else { return Some(last) };
+        self.sink(last);
+        Some(first)
+    }
+
+    /// Fills the hole at the top with `entry`, after whatever has to go before it has moved up.
+    #[inline]
+    fn sink(&mut self, entry: Entry<T>) {
+        let entries = &mut self.0[..];
+        let mut hole = 0;
+        loop {
+            let children = WIDTH * hole + 1;
+            let smallest = match entries.get(children..children + WIDTH) {
+                Some(four) => {
+                    let left = usize::from(four[1].before(&four[0]));
+                    let right = 2 + usize::from(four[3].before(&four[2]));
+                    children + if four[right].before(&four[left]) { right } else { left }
+                }
+                None => {
+                    match (children..entries.len()).reduce(|a, b| if entries[b].before(&entries[a]) { b } else { a }) {
+                        Some(smallest) => smallest,
+                        None => break,
+                    }
+                }
+            };
+            if !entries[smallest].before(&entry) {
+                break;
+            }
+            entries[hole] = entries[smallest];
+            hole = smallest;
+        }
+        entries[hole] = entry;
+    }
+
+    /// Takes all of `other` over.
+    pub fn append(&mut self, other: &mut Self) {
+        other.0.drain(..).for_each(|Entry { key, serial, what }| self.push(key, serial, what));
+    }
+}
+
+impl<T: Copy> FromIterator<Entry<T>> for Heap<T> {
+    fn from_iter<I: IntoIterator<Item = Entry<T>>>(entries: I) -> Self {
+        let mut heap = Self::default();
+        entries.into_iter().for_each(|Entry { key, serial, what }| heap.push(key, serial, what));
+        heap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_comes_out_is_sorted(steps in prop::collection::vec((0u64..9, 0u8..3), 0..200)) {
+            let (mut heap, mut sorted) = (Heap::default(), Vec::new());
+            for (serial, (key, step)) in (0..).zip(steps) {
+                if step > 0 {
+                    heap.push(key, serial, key);
+                    sorted.push((key, serial));
+                    sorted.sort_unstable();
+                } else {
+                    let first = (!sorted.is_empty()).then(|| sorted.remove(0));
+                    prop_assert_eq!(heap.first().map(|e| (e.key, e.serial)), first);
+                    prop_assert_eq!(heap.pop().map(|e| (e.what, e.serial)), first);
+                }
+                prop_assert_eq!((heap.len(), heap.is_empty()), (sorted.len(), sorted.is_empty()));
+            }
+            let mut other: Heap<u64> = [Entry { key: 4, serial: 1000, what: 4 }].into_iter().collect();
+            other.append(&mut heap);
+            sorted.push((4, 1000));
+            sorted.sort_unstable();
+            let all: Vec<_> = std::iter::from_fn(|| other.pop()).map(|e| (e.key, e.serial)).collect();
+            prop_assert_eq!(all, sorted);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Sessions under way.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use offered_model::{After, Launch, Nanos};
+
+/// The sessions that have made a request and are to make another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Visits(HashMap<u64, Visit, BuildHasherDefault<Multiplied>>);
+
+/// One session so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Visit {
+    /// Its first launch.
+    pub(super) began: Nanos,
+    /// How long it has waited for answers in all.
+    pub(super) waited: Nanos,
+}
+
+impl Visits {
+    /// One more answer; the whole visit, when it was the last.
+    #[inline]
+    pub(super) fn answered(&mut self, launch: Launch, now: Nanos, after: After) -> Option<Visit> {
+        let Launch { intended, session, step, .. } = launch;
+        let waited = now.since(intended);
+        if step == 0 {
+            let visit = Visit { began: intended, waited };
+            if after == After::Returns {
+                self.0.insert(session, visit);
+            }
+            return (after == After::Leaves).then_some(visit);
+        }
+        if after == After::Returns {
+            self.0.get_mut(&session)?.waited += waited;
+            return None;
+        }
+        let before = self.0.remove(&session)?;
+        (after == After::Leaves).then_some(Visit { waited: before.waited + waited, ..before })
+    }
+}
+
+/// Sessions are numbered by us, so nobody can make their numbers collide; one multiplication spreads them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Multiplied(u64);
+
+impl Hasher for Multiplied {
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_lasts_from_its_first_launch_to_its_last_answer() {
+        let mut visits = Visits::default();
+        let launch = |intended, session, step| Launch { intended: Nanos(intended), session, step, place: 0 };
+        let visit = |began, waited| Some(Visit { began: Nanos(began), waited: Nanos(waited) });
+        assert_eq!(visits.answered(launch(5, 0, 0), Nanos(9), After::Leaves), visit(5, 4));
+        assert_eq!(visits.answered(launch(6, 1, 0), Nanos(10), After::Returns), None);
+        assert_eq!(visits.answered(launch(12, 1, 1), Nanos(13), After::Returns), None);
+        assert_eq!(visits.answered(launch(7, 2, 0), Nanos(14), After::TooLate), None);
+        assert_eq!(visits.answered(launch(15, 1, 2), Nanos(20), After::Leaves), visit(6, 10));
+        assert!(visits.0.is_empty());
+    }
+}
