@@ -105,7 +105,7 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
 fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
     let recording = args.hints.read(path, args.from)?;
     let name = path.display().to_string();
-    let mut ask = args.window.ask(name.clone(), args.intent.ask(Some(path))?);
+    let mut ask = args.window.ask(name.clone(), args.intent.ask(&[path.to_owned()], &args.window)?);
     ask.by_threads |= few_threads(&recording);
     let verdict = verify(&recording, &ask);
     let portrait = Portrait::of(&recording, &ask, &verdict.window);

@@ -76,17 +76,10 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// `intent`, asked of the launches in this window of the recording called `path`.
+    /// `intent`, which has this window already, asked of these launches of the recording called `path`.
     pub(crate) fn ask(&self, path: String, intent: Ask) -> Ask {
-        Ask {
-            path,
-            skip_first: self.skip_first.unwrap_or(intent.skip_first),
-            skip_last: self.skip_last.unwrap_or(intent.skip_last),
-            take: self.take,
-            failures: if self.failures == "drop" { Failures::Drop } else { Failures::Keep },
-            by_threads: self.by_threads,
-            ..intent
-        }
+        let failures = if self.failures == "drop" { Failures::Drop } else { Failures::Keep };
+        Ask { path, failures, by_threads: self.by_threads, ..intent }
     }
 }
 
@@ -116,16 +109,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
     let verdict = |path: &PathBuf| {
         let recording = args.source.read(path)?;
-        judged(args, &recording, args.intent.ask(Some(path))?, path.display().to_string())
+        judged(args, &recording, args.intent.ask(std::slice::from_ref(path), &args.window)?, path.display().to_string())
     };
     args.files.iter().map(verdict).collect()
 }
 
 /// The verdict on all files as one run.
 fn merged(args: &Args) -> Result<Verdict, Failure> {
-    let parts = args.files.iter().map(|path| args.source.read(path)).collect::<Result<Vec<Recording>, Failure>>()?;
-    let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
-    judged(args, &merge(parts), args.intent.ask(None)?, names.join(" + "))
+    let part = |path: &PathBuf| Ok((path.display().to_string(), args.source.read(path)?));
+    let parts = args.files.iter().map(part).collect::<Result<Vec<(String, Recording)>, Failure>>()?;
+    let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
+    judged(args, &merge(parts), args.intent.ask(&args.files, &args.window)?, name)
 }
 
 /// The verdict on one recording; the files asked for besides are written.

@@ -8,6 +8,7 @@
 //! 1/sqrt(mean in ms), so it is nearly constant. It has nothing to do with a Poisson *process*, whose gaps are
 //! `exponential`.
 
+mod parts;
 mod sample;
 mod text;
 

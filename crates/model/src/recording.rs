@@ -21,6 +21,8 @@ pub struct Recording {
     pub intent_known: bool,
     /// Whether `session` tells the user, thread or connection that launched.
     pub sessions_known: bool,
+    /// Of a recording merged from several: the name of each, and the number of its first [`Event::worker`]; ascending.
+    pub nodes: Vec<(String, u16)>,
     /// For files whose stamps may mean the start or the end of a sample: which was taken, and on what evidence.
     pub stamps: Option<String>,
     /// How many rows could not be read.

@@ -9,7 +9,8 @@ use crate::closed::{mva, phases};
 use crate::open::finite;
 use crate::open::mmm::Mmm;
 use crate::open::size_based::{Policy, response};
-use crate::{Kind, Station, superposition};
+use crate::{Kind, Station};
+use offered_model::superposition;
 
 fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"))

@@ -8,12 +8,12 @@
 //! of one user's think time while nothing queues, and tends to the C2 of the service near saturation. A closed system
 //! imitates open traffic gap by gap, not minute by minute; for the rest, launch from an open schedule.
 
-use offered_model::Law;
+use offered_model::{Law, superposition};
 
 use crate::closed::Launches;
 use crate::closed::machine_repair::MachineRepair;
 use crate::error::{positive, some};
-use crate::{Error, littles, superposition};
+use crate::{Error, littles};
 
 /// At this many users the CoV of launch gaps is within 1 % of 1 (0.990 for uniform think times; the paper's Figure 15).
 pub const SETTLED: u64 = 50;
@@ -108,9 +108,9 @@ impl Emulation {
     /// CoV of launch gaps to expect while hardly anything queues, for think times with the law of `think` (its mean aside).
     ///
     /// # Errors
-    /// As [`superposition::cov`].
+    /// No users, or no think time.
     pub fn cov(&self, think: &Law) -> Result<f64, Error> {
-        superposition::cov(think, self.users)
+        superposition::cov(think, self.users).map_err(|wrong| Error::Refused(wrong.to_string()))
     }
 
     /// The exact second-order properties of the launches on an exponential server of mean `service` seconds with exponential

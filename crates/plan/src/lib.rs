@@ -5,7 +5,7 @@
 //! D = visits x S demand, rho load, C2 squared coefficient of variation, p stay probability.
 //!
 //! # Three questions
-//! * *How do I make a closed tool launch like the open web?* [`emulate`], [`web_users`], [`superposition`].
+//! * *How do I make a closed tool launch like the open web?* [`emulate`], [`web_users`], [`superposition`](offered_model::superposition).
 //! * *What will this system answer?* [`open`], [`closed`], [`partly_open`], [`jackson`]: each solver names its source.
 //! * *Which rate or think time gives this load?* [`load`].
 //!
@@ -18,7 +18,6 @@ mod birth_death;
 pub mod closed;
 pub mod emulate;
 mod error;
-mod integrate;
 pub mod jackson;
 mod levels;
 pub mod littles;
@@ -29,7 +28,6 @@ pub mod open;
 pub mod partly_open;
 mod percentile;
 mod station;
-pub mod superposition;
 pub mod web_users;
 
 pub use error::Error;

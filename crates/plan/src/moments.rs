@@ -1,10 +1,8 @@
-//! Partial moments of a law, and means over its sizes: what the size-based policies and superpositions are made of.
+//! Partial moments of a law, and means over its sizes: what the size-based policies are made of.
 
 use offered_model::Law;
+use offered_model::integral::integral;
 use offered_model::law::Shape;
-use statrs::function::gamma::gamma_lr;
-
-use crate::integrate::integral;
 
 /// What a policy may ask about a size x of a law F.
 #[derive(Clone, Copy, Debug)]
@@ -32,22 +30,7 @@ pub(crate) enum Sizes<'a> {
 
 impl<'a> Sizes<'a> {
     pub(crate) fn of(law: &'a Law) -> Self {
-        let atoms = match law.shape() {
-            Shape::Constant(value) => vec![(1.0, *value)],
-            Shape::Poisson(millis) => poisson_atoms(*millis),
-            Shape::Empirical(recorded) => {
-                let share = 1.0 / recorded.values().len() as f64;
-                let mut atoms: Vec<(f64, f64)> = vec![];
-                for x in recorded.values() {
-                    match atoms.last_mut() {
-                        Some((p, last)) if last == x => *p += share,
-                        _ => atoms.push((share, *x)),
-                    }
-                }
-                atoms
-            }
-            _ => return Self::Density(law),
-        };
+        let Some(atoms) = law.atoms() else { return Self::Density(law) };
         let (mut mean, mut second, mut longer) = (0.0, 0.0, 1.0);
         let point = |(p, x): (f64, f64)| {
             let (mean_below, second_below) = (mean, second);
@@ -88,8 +71,8 @@ impl<'a> Sizes<'a> {
 }
 
 fn point(law: &Law, x: f64) -> Point {
-    let (mean, second) = (partial(law, 1, x), partial(law, 2, x));
-    Point { x, mean_below: mean, mean_upto: mean, second_below: second, second_upto: second, longer: longer(law, x) }
+    let (mean, second) = (law.partial_moment(1, x), law.partial_moment(2, x));
+    Point { x, mean_below: mean, mean_upto: mean, second_below: second, second_upto: second, longer: law.tail(x) }
 }
 
 /// The integral of `f` over the sizes that a density allows, on a logarithmic scale where they span decades.
@@ -113,17 +96,6 @@ fn support(law: &Law) -> (f64, f64) {
         Shape::Pareto { min, .. } => (*min, f64::INFINITY),
         Shape::BoundedPareto { min, max, .. } => (*min, *max),
         _ => (0.0, f64::INFINITY),
-    }
-}
-
-/// P(S > x), with all its digits where it is small.
-pub(crate) fn longer(law: &Law, x: f64) -> f64 {
-    match law.shape() {
-        Shape::Exponential(mean) => libm::exp(-x / mean),
-        Shape::Hyperexponential { p, first, second } => p * libm::exp(-x / first) + (1.0 - p) * libm::exp(-x / second),
-        Shape::Weibull { shape, scale } => libm::exp(-libm::pow(x / scale, *shape)),
-        Shape::Pareto { min, shape } if x > *min => libm::pow(min / x, *shape),
-        _ => 1.0 - law.cdf(x),
     }
 }
 
@@ -151,81 +123,4 @@ fn density(law: &Law, x: f64) -> f64 {
         }
         Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => 0.0,
     }
-}
-
-/// E[S^k; S <= x], k = 1, 2, in closed form (atoms are summed by [`Sizes`] instead).
-pub(crate) fn partial(law: &Law, k: i32, x: f64) -> f64 {
-    let power = f64::from(k);
-    let share = |shape: f64, y: f64| if y > 0.0 { gamma_lr(shape, y) } else { 0.0 };
-    let exponential = |mean: f64| f64::from(k) * libm::pow(mean, power) * share(power + 1.0, x / mean);
-    match law.shape() {
-        Shape::Uniform(low, high) => {
-            let n = power + 1.0;
-            (libm::pow(x.clamp(*low, *high), n) - libm::pow(*low, n)) / (n * (high - low))
-        }
-        Shape::Exponential(mean) => exponential(*mean),
-        Shape::Hyperexponential { p, first, second } => p * exponential(*first) + (1.0 - p) * exponential(*second),
-        Shape::Gamma { shape, scale } => {
-            let whole = if k == 1 { shape * scale } else { shape * (shape + 1.0) * scale * scale };
-            whole * share(shape + power, x / scale)
-        }
-        Shape::Lognormal { mu, sigma } => {
-            let variance = sigma * sigma;
-            let z = (libm::log(x) - mu - power * variance) / sigma;
-            libm::exp(power * mu + power * power * variance / 2.0) * 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
-        }
-        Shape::Weibull { shape, scale } => {
-            let n = 1.0 + power / shape;
-            libm::pow(*scale, power) * libm::tgamma(n) * share(n, libm::pow(x / scale, *shape))
-        }
-        Shape::Pareto { min, shape } => {
-            shape * libm::pow(*min, *shape) * power_integral(*min, x.max(*min), power - shape)
-        }
-        Shape::BoundedPareto { min, max, shape } => {
-            power_integral(*min, x.clamp(*min, *max), power - shape) / power_integral(*min, *max, -shape)
-        }
-        Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => {
-            let Sizes::Atoms(atoms) = Sizes::of(law) else { unreachable!("a law of atoms") };
-            let upto = atoms.partition_point(|(_, at)| at.x <= x);
-            atoms[..upto].last().map_or(0.0, |(_, at)| if k == 1 { at.mean_upto } else { at.second_upto })
-        }
-    }
-}
-
-/// The integral of t^(n-1) from `low` to `high`.
-fn power_integral(low: f64, high: f64, n: f64) -> f64 {
-    if n.abs() < 1e-12 { libm::log(high / low) } else { (libm::pow(high, n) - libm::pow(low, n)) / n }
-}
-
-/// E[S^3]; infinite for a Pareto law of shape 3 or below.
-pub(crate) fn third_moment(law: &Law) -> f64 {
-    match law.shape() {
-        Shape::Constant(value) => value.powi(3),
-        Shape::Uniform(low, high) => (high.powi(4) - low.powi(4)) / (4.0 * (high - low)),
-        Shape::Exponential(mean) => 6.0 * mean.powi(3),
-        Shape::Gamma { shape, scale } => shape * (shape + 1.0) * (shape + 2.0) * scale.powi(3),
-        Shape::Hyperexponential { p, first, second } => 6.0 * (p * first.powi(3) + (1.0 - p) * second.powi(3)),
-        Shape::Lognormal { mu, sigma } => libm::exp(3.0 * mu + 4.5 * sigma * sigma),
-        Shape::Weibull { shape, scale } => scale.powi(3) * libm::tgamma(1.0 + 3.0 / shape),
-        Shape::Pareto { min, shape } if *shape > 3.0 => shape * min.powi(3) / (shape - 3.0),
-        Shape::Pareto { .. } => f64::INFINITY,
-        Shape::BoundedPareto { min, max, shape } => {
-            power_integral(*min, *max, 3.0 - shape) / power_integral(*min, *max, -shape)
-        }
-        Shape::Poisson(m) => (m.powi(3) + 3.0 * m * m + m) / 1e9,
-        Shape::Empirical(recorded) => {
-            recorded.values().iter().map(|x| x.powi(3)).sum::<f64>() / recorded.values().len() as f64
-        }
-    }
-}
-
-/// Probabilities and sizes in seconds of a Poisson count of milliseconds, without those rarer than 1e-18.
-fn poisson_atoms(mean: f64) -> Vec<(f64, f64)> {
-    let reach = 10.0 * libm::sqrt(mean) + 40.0;
-    let first = (mean - reach).max(0.0) as u64;
-    let atom = |j: u64| {
-        let j = j as f64;
-        (libm::exp(j * libm::log(mean) - mean - libm::lgamma(j + 1.0)), j / 1e3)
-    };
-    (first..=(mean + reach) as u64).map(atom).filter(|(p, _)| *p > 1e-18).collect()
 }

@@ -8,13 +8,13 @@ use offered_model::law::Shape;
 
 use crate::closed::machine_repair::MachineRepair;
 use crate::closed::{Launches, mva, phases, priority, schweitzer};
-use crate::moments::third_moment;
 use crate::open::mg1::Mg1;
 use crate::open::mmm::Mmm;
 use crate::open::priority as ranks;
 use crate::open::size_based::{Policy, response};
 use crate::partly_open::Sessions;
-use crate::{Station, load, superposition};
+use crate::{Station, load};
+use offered_model::superposition;
 
 /// Partly-open FCFS with hyperexponential service at a finite think time has no closed form: it is `simulate`'s.
 const NOT_OURS: [&str; 3] = [
@@ -40,7 +40,7 @@ fn h2_gamma3() -> Law {
     let (mut low, mut high) = (7.0 / 9.0 + 1e-9, 1.0 - 1e-9);
     for _ in 0..200 {
         let p = f64::midpoint(low, high);
-        let third = third_moment(&Law::hyperexponential_with(10.0, 8.0, p).unwrap());
+        let third = Law::hyperexponential_with(10.0, 8.0, p).unwrap().third_moment();
         if third < 1000.0 * 9.0 * 17.0 { low = p } else { high = p }
     }
     Law::hyperexponential_with(10.0, 8.0, low).unwrap()
@@ -171,7 +171,7 @@ fn answer(key: &str) -> f64 {
             launch(&phases::launches(&service, number(key, "N=") as u64, number(key, "Z=")).unwrap(), what)
         }
         "AMVA" | "exact" => network(model, what),
-        "H2" => third_moment(&h2(8.0)),
+        "H2" => h2(8.0).third_moment(),
         "M/M/1" if key.contains("StdDev") => {
             Mg1::new(&exponential(), number(key, "rho=") / 10.0).unwrap().ps_sdev().unwrap()
         }

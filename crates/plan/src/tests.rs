@@ -13,7 +13,8 @@ use crate::open::mmm::Mmm;
 use crate::open::size_based::{Policy, response};
 use crate::partly_open::Sessions;
 use crate::web_users::Traffic;
-use crate::{Error, Kind, Station, jackson, load, superposition};
+use crate::{Error, Kind, Station, jackson, load};
+use offered_model::superposition;
 
 fn paper() -> Vec<Station> {
     [0.05, 0.04, 0.03].map(|s| Station::queue("", s).unwrap()).to_vec()

@@ -24,6 +24,17 @@ pub struct Dispersion {
     pub test: Test,
 }
 
+impl Dispersion {
+    /// The test of an index of `idc` in place of 1: under counts that are nearly normal, (k - 1) IDC / `idc` is chi-square with
+    /// k - 1 degrees of freedom.
+    pub fn test_of(&self, idc: f64) -> Test {
+        let df = (self.windows - 1) as f64;
+        let statistic = df * self.idc / idc;
+        let p = 2.0 * chi_square_below(statistic, df).min(chi_square_above(statistic, df));
+        Test { statistic, p: p.min(1.0) }
+    }
+}
+
 /// The counts of `sorted` instants in consecutive whole windows from `from` until before `to`.
 pub fn counts(sorted: &[u64], from: u64, to: u64, window: u64) -> Vec<u32> {
     let mut counts = vec![0; (to.saturating_sub(from) / window) as usize];

@@ -5,6 +5,8 @@
 //! traffic (1,000/s over 2 workers, 4 requests, exponential service, 2 s in a part) takes about 15 bytes an event, footer
 //! included; `an_event_takes_few_bytes` in the tests holds it below 24.
 
+mod footer;
+
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -128,6 +130,7 @@ pub(crate) fn read<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, l
 }
 
 fn read_whole<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
+    footer::check(&part)?;
     let file = SerializedFileReader::new(part)?;
     let (found, ours) = (file.metadata().file_metadata().schema(), schema());
     let names = |schema: &parquet::schema::types::Type| -> Vec<(String, parquet::basic::Type)> {

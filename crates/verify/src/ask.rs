@@ -14,6 +14,8 @@ pub struct Ask {
     pub meant: Meant,
     /// The rate that was asked for, launches (of a partly-open system: sessions) per second.
     pub rate_per_s: Option<f64>,
+    /// Of a rate that changes: the instants on the clock of our own run between which `rate_per_s` is its mean.
+    pub rate_over: Option<(Nanos, Nanos)>,
     /// So much is left out after the first launch.
     pub skip_first: Nanos,
     /// So much is left out before the last launch.
@@ -39,6 +41,7 @@ impl Default for Ask {
             path: String::new(),
             meant: Meant::Poisson,
             rate_per_s: None,
+            rate_over: None,
             skip_first: Nanos::ZERO,
             skip_last: Nanos::ZERO,
             take: None,
@@ -54,19 +57,19 @@ impl Default for Ask {
 impl Ask {
     /// Whether a run of `workload` (all of it, or the given fraction of it) was as it meant, in the part that counts.
     pub fn of(workload: &Workload, fraction: f64) -> Self {
-        let (from, to) = (workload.skip_first, workload.duration - workload.skip_last);
+        let (from, to) = (workload.skip_first, workload.duration.since(workload.skip_last));
         let (meant, seed) = (Meant::of(workload).share(fraction), workload.seed);
-        let rate_per_s = match &workload.sessions {
-            // Launches of a changing rate of sessions are judged as they come, and there the rate is of sessions.
-            Sessions::PartlyOpen { .. } if meant != Meant::PartlyOpen => None,
-            Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => {
-                let expected = schedule.rate.cumulative(to) - schedule.rate.cumulative(from);
-                Some(expected / (to - from).as_secs_f64() * fraction)
-            }
+        let schedule = match &workload.sessions {
+            Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => Some(schedule).filter(|_| from < to),
             Sessions::Closed(_) | Sessions::Replay(_) => None,
         };
+        let rate_per_s = schedule.map(|schedule| {
+            let expected = schedule.rate.cumulative(to) - schedule.rate.cumulative(from);
+            expected / (to - from).as_secs_f64() * fraction
+        });
+        let rate_over = schedule.filter(|schedule| schedule.rate.as_constant().is_none()).map(|_| (from, to));
         let (skip_first, skip_last) = (workload.skip_first, workload.skip_last);
-        Self { meant, rate_per_s, skip_first, skip_last, seed, ..Self::default() }
+        Self { meant, rate_per_s, rate_over, skip_first, skip_last, seed, ..Self::default() }
     }
 }
 

@@ -1,31 +1,48 @@
 //! The judgement: is the pattern what was meant, and did the generator do what it intended?
 
+use offered_model::superposition::{self, Cycle};
+use offered_model::{Event, Law};
 use offered_stats::cov::bootstrap_interval;
+use offered_stats::dispersion::Dispersion;
 use offered_stats::summary::gaps;
 use offered_stats::{Interval, Summary};
 
 use crate::ask::Ask;
-use crate::finding::limit;
-use crate::meant::{Meant, superposition_cov};
+use crate::finding::{Effect, Strictness, limit};
+use crate::meant::Meant;
 use crate::scope::Scope;
 use crate::stream::Stream;
 use crate::verdict::{Finding, Judgement, Lateness, Queue};
 
 /// Even gaps may have this CoV, jitter and all, and still be what `constant` meant.
 pub(crate) const EVEN: f64 = 0.1;
+/// Findings that compare what was sent with what was intended.
+const SENT: &str = "sent cov against meant";
+const LATE: &str = "lateness p99 (us)";
 /// So large a share of the launches may stay unsent.
 pub(crate) const UNSENT: f64 = 0.01;
+/// Theory knows the dispersion of counts in windows of so many cycles of a user and more.
+const CYCLES: f64 = 3.0;
 /// Where the users wait for answers more than this share of their time, formulas without queueing do not apply.
 const NO_QUEUEING: f64 = 0.05;
 /// The bootstrap's sample and its resamples.
 const BOOTSTRAP: (usize, usize) = (5000, 400);
+
+/// What is compared with what was meant.
+pub(crate) struct Seen<'a> {
+    pub(crate) stream: &'a Stream,
+    pub(crate) ladder: &'a [Dispersion],
+    pub(crate) queue: &'a Queue,
+    pub(crate) lateness: Option<&'a Lateness>,
+    pub(crate) meant_cov: Option<f64>,
+}
 
 /// The CoV of the gaps between intended instants; `None` where they are not known or too few.
 pub(crate) fn meant_cov(scope: Scope, meant: &Meant) -> Option<f64> {
     if !scope.recording.intent_known {
         return None;
     }
-    let first_only = *meant == Meant::PartlyOpen;
+    let first_only = meant.is_of_sessions();
     let mut intended: Vec<u64> =
         scope.meant().filter(|event| !first_only || event.step == 0).map(|event| event.intended.0).collect();
     intended.sort_unstable();
@@ -35,55 +52,106 @@ pub(crate) fn meant_cov(scope: Scope, meant: &Meant) -> Option<f64> {
 }
 
 /// The findings that compare with what was meant, besides the tests of a Poisson stream.
-pub(crate) fn against_intent(
-    ask: &Ask,
-    stream: &Stream,
-    queue: &Queue,
-    lateness: Option<&Lateness>,
-    meant_cov: Option<f64>,
-) -> Vec<Finding> {
-    let mut found = Vec::new();
+pub(crate) fn against_intent(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
+    let (stream, mut found) = (seen.stream, Vec::new());
     if stream.is_long_enough() {
-        found.extend(of_law(ask, stream, queue));
-        found.extend(meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
-            let finding = limit("sent cov against meant", (sent - meant).abs() / meant.max(1.0), ask.tolerance);
+        found.extend(of_law(scope, ask, seen));
+        found.extend(seen.meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
+            let finding = limit(SENT, (sent - meant).abs() / meant.max(1.0), ask.tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
-        found.extend(rate(ask, stream));
+        found.extend(rate(scope, ask, stream));
     }
-    if let Some(late) = lateness {
-        found.push(limit("lateness p99 (us)", late.p99_us, ask.late_tolerance.as_micros_f64()));
+    if let Some(late) = seen.lateness {
+        found.push(limit(LATE, late.p99_us, ask.late_tolerance.as_micros_f64()));
         found.push(limit("unsent share", late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
     }
     found
 }
 
 /// What each law of arrivals can be held to.
-fn of_law(ask: &Ask, stream: &Stream, queue: &Queue) -> Vec<Finding> {
-    let cov = stream.corrected_cov.unwrap_or(0.0);
-    match &ask.meant {
-        Meant::Poisson | Meant::FixedCount | Meant::PartlyOpen | Meant::Other(_) => Vec::new(),
+fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
+    let cov = seen.stream.corrected_cov.unwrap_or(0.0);
+    // `alike` times the same gaps tell no more than one of them.
+    let near = |name, meant: f64, alike: f64| {
+        let interval = bootstrap(ask, seen.stream);
+        let half = interval.map_or(0.0, |interval| (interval.high - interval.low) / 2.0) * alike.sqrt();
+        let interval = Interval { low: cov - half, high: cov + half };
+        outside(name, cov, Some(interval), meant, ask.tolerance * meant.max(1.0) + odd(scope, half))
+    };
+    match ask.meant.arrivals() {
         Meant::Constant => vec![limit("even gaps (cov)", cov, EVEN)],
-        Meant::Renewal { cov: meant } => {
-            vec![outside("cov against meant", cov, bootstrap(ask, stream), *meant, ask.tolerance * meant.max(1.0))]
-        }
+        Meant::Renewal { cov: meant } => vec![near("cov against meant", *meant, 1.0)],
         Meant::Closed { users, think } => {
-            // The formula knows no queueing; where there is some the CoV is the system's doing, not the generator's.
-            let quiet = queue.rort.is_some_and(|rort| rort <= NO_QUEUEING);
-            let expected = superposition_cov(*users, think).unwrap_or(1.0);
-            let of_cov = outside("closed cov against theory", cov, bootstrap(ask, stream), expected, ask.tolerance);
-            let unchecked = Finding { judgement: Judgement::NotChecked, ..of_cov.clone() };
-            let mut found = vec![if quiet { of_cov } else { unchecked }];
-            if let (Some(seen), true) = (queue.think_ms, think.mean() > 0.0) {
-                // The mean of n think times is known to 1.96 sqrt(scv / n).
-                let half = 1.96 * (think.scv() / stream.gaps.len() as f64).sqrt();
-                let ratio = seen / 1e3 / think.mean();
-                let interval = Some(Interval { low: ratio - half, high: ratio + half });
-                found.push(outside("think time against meant", ratio, interval, 1.0, ask.tolerance));
+            let expected = superposition::cov(think, *users).unwrap_or(1.0);
+            let cycle = cycle(scope, think);
+            let of_cov = near("closed cov against theory", expected, alike(&cycle, *users, seen.stream));
+            let mut found = vec![of_cov, of_dispersion(scope, ask, seen, &cycle)];
+            // Theory knows no queueing; where there is some, launches are the system's doing, not the generator's.
+            if seen.queue.rort.is_none_or(|rort| rort > NO_QUEUEING) {
+                for finding in &mut found {
+                    finding.judgement = Judgement::NotChecked;
+                }
             }
+            found.extend(of_thinking(scope, ask, seen, think));
             found
         }
+        Meant::Poisson | Meant::FixedCount | Meant::PartlyOpen(_) | Meant::Other(_) => Vec::new(),
     }
+}
+
+/// The dispersion of counts in the longest windows against that of users who come back after thinking and an answer.
+fn of_dispersion(scope: Scope, ask: &Ask, seen: &Seen, cycle: &Cycle) -> Finding {
+    let rung = seen.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= CYCLES * cycle.mean);
+    let expected = rung.map(|rung| cycle.dispersion(rung.window as f64 / 1e9));
+    let known = rung.zip(expected.filter(|expected| expected.is_finite() && *expected > 0.0));
+    let effect = known.map_or_else(Effect::default, |(rung, expected)| {
+        Effect::of(rung.idc, expected, 2.0 * ask.tolerance * expected.max(1.0)).within(rung.interval)
+    });
+    let strictness = Strictness::new(scope.recording.intent_known, ask.tolerance);
+    let test = known.map(|(rung, expected)| rung.test_of(expected));
+    strictness.finding("closed dispersion against theory", test, 1.0, effect)
+}
+
+/// A user's cycle: a think time, and an answer as they were seen.
+fn cycle(scope: Scope, think: &Law) -> Cycle {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for response in scope.launches().filter_map(|(_, event)| event.response()) {
+        let response = response.as_secs_f64();
+        (n, sum, squares) = (n + 1.0, sum + response, squares + response * response);
+    }
+    let mean = sum / f64::max(n, 1.0);
+    let variance = (squares / f64::max(n, 1.0) - mean * mean).max(0.0);
+    let thinking = Cycle::of(think);
+    Cycle { mean: thinking.mean + mean, variance: thinking.variance + variance, ..thinking }
+}
+
+/// How many rounds of the users launch in the same places: each round moves a user by a standard deviation of its cycle, and
+/// its neighbour is E[X]/N away. Constant think times repeat one round for ever.
+fn alike(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
+    let rounds = (stream.gaps.len() as f64 / users as f64).max(1.0);
+    let neighbour = cycle.mean / users as f64;
+    (neighbour * neighbour / cycle.variance).clamp(1.0, rounds)
+}
+
+/// The mean think time against the one meant: that of n think times is known to 1.96 sqrt(scv / n).
+fn of_thinking(scope: Scope, ask: &Ask, seen: &Seen, think: &Law) -> Option<Finding> {
+    let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
+    let error = (think.scv() / seen.stream.gaps.len() as f64).sqrt();
+    Some(ratio_of("think time against meant", ratio, error, scope, ask))
+}
+
+/// A ratio that should be 1 and is known up to this standard error.
+fn ratio_of(name: &'static str, ratio: f64, error: f64, scope: Scope, ask: &Ask) -> Finding {
+    let half = 1.96 * error;
+    let interval = Interval { low: ratio - half, high: ratio + half };
+    outside(name, ratio, Some(interval), 1.0, ask.tolerance + odd(scope, half))
+}
+
+/// What is added to a tolerance because chance may draw an odd schedule. As everywhere, a run of ours is not thrown away for
+/// it: it is held to the 99.9 % point where a foreign one is held to the 97.5 % point, `half` an interval away.
+fn odd(scope: Scope, half: f64) -> f64 {
+    if scope.recording.intent_known { (3.29 / 1.96 - 1.0) * half } else { 0.0 }
 }
 
 /// A finding that fails when the whole interval of the estimate lies further than `tolerance` from what was meant.
@@ -119,28 +187,44 @@ pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
 }
 
 /// The rate offered against the rate asked for, as a ratio: with n Poisson gaps it is known to 1.96 / sqrt(n).
-fn rate(ask: &Ask, stream: &Stream) -> Option<Finding> {
-    let ratio = stream.rate_per_s()? / ask.rate_per_s?;
-    let cov = stream.corrected_cov?;
-    let half = 1.96 * cov / (stream.gaps.len() as f64).sqrt();
-    let interval = Interval { low: ratio - half, high: ratio + half };
-    Some(outside("rate against asked", ratio, Some(interval), 1.0, ask.tolerance))
+///
+/// A steady rate is one over the mean gap. The mean of a changing one is a number of launches over the time it was meant for,
+/// which only a clock that began with the run can tell.
+fn rate(scope: Scope, ask: &Ask, stream: &Stream) -> Option<Finding> {
+    let (offered, cov, n) = match ask.rate_over {
+        None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps.len()),
+        Some(_) if scope.recording.format != "run" => return None,
+        Some((from, to)) => {
+            let counts = |event: &&Event| !ask.meant.is_of_sessions() || event.step == 0;
+            let meant = scope.recording.events.iter().filter(|event| (from..to).contains(&event.intended));
+            let n = meant.filter(|event| event.sent.is_some()).filter(counts).count();
+            // Counts of bursts vary more than Poisson counts, by at most about the squared CoV of the gaps.
+            (n as f64 / (to - from).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
+        }
+    };
+    let ratio = offered / ask.rate_per_s.filter(|rate| *rate > 0.0)?;
+    Some(ratio_of("rate against asked", ratio, cov / (n as f64).sqrt(), scope, ask))
+}
+
+/// Whether what fails is that launches left late, or otherwise than intended.
+pub(crate) fn is_late(intent: &[Finding]) -> bool {
+    let late = |finding: &&Finding| finding.name == LATE || finding.name == SENT;
+    intent.iter().filter(late).any(|finding| finding.judgement == Judgement::Fails)
+}
+
+/// The first of them that fails.
+pub(crate) fn fails(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.judgement == Judgement::Fails)
 }
 
 /// The last word: fails if anything fails, holds if something that was meant was checked and held.
 pub(crate) fn overall(ask: &Ask, poisson: &[Finding], intent: &[Finding], stream: &Stream) -> Judgement {
-    let fails = |findings: &[Finding]| findings.iter().any(|finding| finding.judgement == Judgement::Fails);
     let holds = |findings: &[Finding]| findings.iter().any(|finding| finding.judgement == Judgement::Holds);
-    if fails(intent) || (is_poisson(&ask.meant) && fails(poisson)) {
+    if fails(intent).is_some() || (ask.meant.is_poisson() && fails(poisson).is_some()) {
         return Judgement::Fails;
     }
-    let checked = if is_poisson(&ask.meant) { holds(poisson) } else { holds(intent) };
+    let checked = if ask.meant.is_poisson() { holds(poisson) } else { holds(intent) };
     if stream.is_long_enough() && checked { Judgement::Holds } else { Judgement::NotChecked }
-}
-
-/// Whether the tests of a Poisson stream are what this intent is held to.
-pub(crate) const fn is_poisson(meant: &Meant) -> bool {
-    matches!(meant, Meant::Poisson | Meant::FixedCount | Meant::PartlyOpen)
 }
 
 /// The CoV with its bootstrap interval, for gaps that are not exponential: a number to read, not a check.

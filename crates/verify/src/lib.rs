@@ -12,6 +12,7 @@
 //! queue (`RoRT`) betrays it.
 
 mod ask;
+mod because;
 mod by_threads;
 mod finding;
 mod judge;
@@ -25,6 +26,7 @@ mod queue;
 mod runs;
 mod samples;
 mod scope;
+mod stalls;
 mod standing;
 mod stream;
 mod tables;
@@ -32,12 +34,13 @@ mod thresholds;
 mod verdict;
 mod warnings;
 mod windows;
+mod workers;
 
 #[cfg(test)]
 mod tests;
 
 pub use ask::{Ask, Failures};
-pub use meant::{Meant, superposition_cov};
+pub use meant::Meant;
 pub use measured::{Measured, Parts};
 pub use merge::merge;
 pub use samples::{Sample, samples};
@@ -45,16 +48,15 @@ pub use scope::Scope;
 pub use standing::{SoFar, Standing, standing};
 pub use thresholds::Checked;
 pub use verdict::{
-    Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Threads, Times, Verdict, Warning,
-    Window,
+    Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Stalls, Threads, Times, Verdict,
+    Warning, Window,
 };
 
-use offered_model::Recording;
-use offered_stats::Summary;
-use offered_stats::cov::exponential_interval;
-use offered_stats::summary::gaps;
+use offered_model::{Event, Recording};
+use offered_stats::dispersion::Dispersion as Counted;
 
 use finding::Strictness;
+use judge::Seen;
 use pattern::Look;
 use runs::Run;
 use stream::Stream;
@@ -64,26 +66,21 @@ use stream::Stream;
 /// The work is a few sorts of the launch instants; beside the events at most six columns of eight bytes are held. A recording
 /// into which several runs were appended is judged run by run, and as a whole only described.
 pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
-    let runs = runs::split(recording);
+    let split = runs::split(recording);
     let nothing = Run { rows: 0..recording.events.len(), from: 0, to: 0 };
     let whole = Run::whole(recording).unwrap_or(nothing);
-    if runs.len() < 2 {
-        return of_run(recording, &whole, ask);
+    if split.runs.len() < 2 {
+        let mut verdict = of_run(recording, &whole, ask);
+        verdict.warnings.extend(split.doubts);
+        return verdict;
     }
-    let parts: Vec<Verdict> = runs.iter().map(|run| of_run(recording, run, ask)).collect();
+    let parts: Vec<Verdict> = split.runs.iter().map(|run| of_run(recording, run, ask)).collect();
     let all = |judgement| parts.iter().all(|part| part.judgement == judgement);
     let any = |judgement| parts.iter().any(|part| part.judgement == judgement);
     let because = format!("the file holds {} runs, each judged by itself", parts.len());
     let mut verdict = of_run(recording, &whole, ask);
     verdict.warnings = warnings::of_source(recording);
-    verdict.warnings.push(Warning {
-        doubt: format!(
-            "{} runs are told apart by long silences or a clock that jumps back; if it was one run, its generator stood still, \
-             and no verdict on its parts says so",
-            parts.len()
-        ),
-        remedy: "keep every run in a file of its own; of a run that stood still believe nothing".into(),
-    });
+    verdict.warnings.extend(split.doubts);
     for finding in &mut verdict.tests {
         finding.judgement = Judgement::NotChecked;
     }
@@ -105,22 +102,28 @@ pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
 fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let scope = Scope::new(recording, run, ask);
     let tables = tables::tables(scope);
-    // Of a partly-open system the sessions arrive as a Poisson process; their later launches follow the server.
-    let sessions_only = ask.meant == Meant::PartlyOpen;
-    let stream = Stream::new(scope, ask.seed, |event| !sessions_only || event.step == 0);
+    // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
+    let counts = |event: &Event| !ask.meant.is_of_sessions() || event.step == 0;
+    let stream = Stream::new(scope, ask.seed, counts);
     let strictness = Strictness::new(recording.intent_known, ask.tolerance);
-    let ladder = windows::ladder(&stream);
-    let mut poisson = poisson::findings(&stream, strictness);
-    poisson.push(windows::finding(&ladder, strictness));
-    let look = pattern::look(&stream, &poisson, &ask.meant);
+    let (ladder, mut poisson, look) = looked_at(&stream, strictness, ask);
 
     let total_rate = tables.launches.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
     let queue = queue::queue(scope, total_rate, tables.responses.last().map(|total| total.mean_ms));
     let lateness = lateness::lateness(scope);
     let meant_cov = judge::meant_cov(scope, &ask.meant);
-    let intent = judge::against_intent(ask, &stream, &queue, lateness.as_ref(), meant_cov);
+    let seen = Seen { stream: &stream, ladder: &ladder, queue: &queue, lateness: lateness.as_ref(), meant_cov };
+    let intent = judge::against_intent(scope, ask, &seen);
     let judgement = judge::overall(ask, &poisson, &intent, &stream);
-    if !judge::is_poisson(&ask.meant) {
+    let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| {
+        if !ask.meant.is_poisson() || judge::fails(&poisson).is_none() {
+            return judge::is_late(&intent);
+        }
+        // Would the launches have been as meant, had they left in time? Then standing still is what spoilt them.
+        let intended = Stream::intended(scope, ask.seed, counts);
+        matches!(looked_at(&intended, strictness, ask).2.pattern, Pattern::Poisson | Pattern::FixedCountPoisson)
+    });
+    if !ask.meant.is_poisson() {
         // What was not meant to be Poisson is tested, to name the pattern, but not held to it.
         for finding in &mut poisson {
             finding.judgement = Judgement::NotChecked;
@@ -130,10 +133,13 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
 
     let mut warnings = warnings::of_source(recording);
+    warnings.extend(stalled.map(warnings::of_stalls));
     warnings.extend(warnings::of_launches(ask, &stream, &look, recording.sessions_known));
+    // What the machine did is no pattern of the workload, and has its own remedy.
+    warnings.extend(warnings::of_pattern(&look).filter(|_| ask.meant.is_poisson() && stalled.is_none()));
     warnings.extend(warnings::of_queue(ask, &queue));
     warnings.extend(warnings::of_length(ask, &queue, &ladder));
-    warnings.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late)));
+    warnings.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
 
     let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);
     Verdict {
@@ -158,7 +164,8 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         first_byte: tables.first_byte,
         sizes: tables.sizes,
         by_threads: if ask.by_threads { by_threads::by_threads(scope) } else { Vec::new() },
-        by_worker: by_worker(scope),
+        by_worker: workers::by_worker(scope),
+        by_node: workers::by_node(scope),
         lateness,
         queue,
         dispersion: ladder
@@ -170,7 +177,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
                 high: rung.interval.high,
             })
             .collect(),
-        because: because(&look, &intent, judgement),
+        because: because::because(ask, &look, &intent, judgement, stalled),
         pattern: look.pattern,
         judgement,
         tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
@@ -179,35 +186,11 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     }
 }
 
-/// The reason in one sentence: the pattern, and what else fails.
-fn because(look: &Look, intent: &[Finding], judgement: Judgement) -> String {
-    let failing: Vec<String> = intent
-        .iter()
-        .filter(|finding| finding.judgement == Judgement::Fails)
-        .map(|finding| format!("{} is {:.3}", finding.name, finding.estimate.unwrap_or(f64::NAN)))
-        .collect();
-    match (judgement, failing.is_empty()) {
-        (Judgement::Fails, false) => format!("{}; {}", look.because, failing.join(", ")),
-        _ => look.because.clone(),
-    }
-}
-
-/// Gaps of each worker's own launches; a row per worker when there are several.
-fn by_worker(scope: Scope) -> Vec<Times> {
-    let mut sent: Vec<(u16, u64)> = scope.launches().map(|(at, event)| (event.worker, at)).collect();
-    sent.sort_unstable();
-    let workers = sent.chunk_by(|a, b| a.0 == b.0);
-    if workers.clone().count() < 2 {
-        return Vec::new();
-    }
-    let row = |launches: &[(u16, u64)]| {
-        let instants: Vec<u64> = launches.iter().map(|&(_, at)| at).collect();
-        let mut apart: Vec<u64> = gaps(&instants).collect();
-        apart.sort_unstable();
-        let row = Summary::of_sorted(&apart, 1e6)?;
-        let span_ms = (instants[instants.len() - 1] - instants[0]) as f64 / 1e6;
-        let cov = exponential_interval(row.cov, row.n);
-        Some(tables::times(format!("worker {}", launches[0].0), &row, span_ms, Some(cov)))
-    };
-    workers.filter_map(row).collect()
+/// The dispersion of counts, the tests of a Poisson stream, and what the launches look like.
+fn looked_at(stream: &Stream, strictness: Strictness, ask: &Ask) -> (Vec<Counted>, Vec<Finding>, Look) {
+    let ladder = windows::ladder(stream);
+    let mut poisson = poisson::findings(stream, strictness);
+    poisson.push(windows::finding(&ladder, strictness));
+    let look = pattern::look(stream, &poisson, &ask.meant);
+    (ladder, poisson, look)
 }

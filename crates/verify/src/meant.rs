@@ -3,8 +3,13 @@
 mod text;
 
 use offered_model::arrivals::{Batch, Process, Schedule};
-use offered_model::workload::{Closed, Sessions};
-use offered_model::{Law, Workload};
+use offered_model::workload::{Closed, Sessions, Start};
+use offered_model::{Law, Workload, superposition};
+
+/// Users who began together are as good as mixed after so many think times,
+const SETTLING: f64 = 5.0;
+/// if their think times vary at least so much (C2).
+const MIXING: f64 = 0.1;
 
 /// What the launches were meant to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +32,9 @@ pub enum Meant {
         /// The law of Z, in seconds.
         think: Law,
     },
-    /// Sessions that arrive as a Poisson process, think between requests, and leave.
-    PartlyOpen,
+    /// Sessions that arrive like this, think between requests, and leave. Only their arrivals are held to it: their later
+    /// launches follow the server.
+    PartlyOpen(Box<Self>),
     /// Anything else, by name: a replayed trace, a changing rate, bursts.
     Other(String),
 }
@@ -40,12 +46,16 @@ impl Meant {
             Sessions::Closed(Closed { flows: Some(flows), .. }) if flows.thinks() => {
                 Self::Other("closed users whose think times differ by step".into())
             }
-            Sessions::Closed(Closed { users, think, .. }) => Self::Closed { users: *users, think: think.clone() },
+            Sessions::Closed(Closed { users, think, ramp, start, .. }) => {
+                let meant = Self::Closed { users: *users, think: think.clone() };
+                // Theory speaks of users who are all there and have forgotten how they began.
+                let left_out = workload.skip_first.as_secs_f64() - ramp.as_secs_f64();
+                let mixed = think.scv() >= MIXING && left_out >= SETTLING * think.mean();
+                let settled = left_out >= 0.0 && (*start == Start::MidThought || mixed);
+                if settled { meant } else { Self::Other(format!("{}, not settled", meant.name())) }
+            }
             Sessions::Open(schedule) => Self::of_schedule(schedule),
-            Sessions::PartlyOpen { schedule, .. } => match Self::of_schedule(schedule) {
-                Self::Poisson => Self::PartlyOpen,
-                other => Self::Other(format!("partly-open, sessions {}", other.name())),
-            },
+            Sessions::PartlyOpen { schedule, .. } => Self::PartlyOpen(Box::new(Self::of_schedule(schedule))),
             Sessions::Replay(_) => Self::Other("a replayed trace".into()),
         }
     }
@@ -77,7 +87,7 @@ impl Meant {
             Self::Poisson | Self::FixedCount => Self::Renewal { cov: fraction.sqrt() },
             Self::Renewal { cov } => Self::Renewal { cov: cov * fraction.sqrt() },
             Self::Closed { users, think } => Self::Closed { users: (users as f64 * fraction).round() as u64, think },
-            Self::PartlyOpen => Self::Other("a share of partly-open sessions".into()),
+            Self::PartlyOpen(sessions) => Self::PartlyOpen(Box::new(sessions.share(fraction))),
             Self::Constant | Self::Other(_) => self,
         }
     }
@@ -90,7 +100,7 @@ impl Meant {
             Self::Constant => "constant".into(),
             Self::Renewal { cov } => format!("renewal with CoV {cov}"),
             Self::Closed { users, think } => format!("closed, {users} users, think {think}"),
-            Self::PartlyOpen => "partly-open, sessions poisson".into(),
+            Self::PartlyOpen(sessions) => format!("partly-open, sessions {}", sessions.name()),
             Self::Other(name) => name.clone(),
         }
     }
@@ -98,46 +108,30 @@ impl Meant {
     /// The CoV of gaps to expect, where theory has one.
     pub fn expected_cov(&self) -> Option<f64> {
         match self {
-            Self::Poisson | Self::FixedCount | Self::PartlyOpen => Some(1.0),
+            Self::Poisson | Self::FixedCount => Some(1.0),
+            Self::PartlyOpen(sessions) => sessions.expected_cov(),
             Self::Constant => Some(0.0),
             Self::Renewal { cov } => Some(*cov),
-            Self::Closed { users, think } => superposition_cov(*users, think),
+            Self::Closed { users, think } => superposition::cov(think, *users).ok(),
             Self::Other(_) => None,
         }
     }
-}
 
-/// Steps of the integral in [`superposition_cov`].
-const STEPS: usize = 40_000;
-
-/// The CoV of the gaps of `users` independent users whose launches are a `think` apart: a closed system without queueing.
-///
-/// The gap D after a launch outlasts t when that user's own next launch is more than t away and so is the residual time of all
-/// others: P(D > t) = F'(t) G(t)^(N-1) with F'(t) = P(Z > t) and G(t) = integral over (t, inf) of F' / E[Z]. Integrating
-/// 2 t P(D > t) by parts, E[D^2] = 2 (E[Z]/N) integral of G^N, and E[D] = E[Z]/N. It gives sqrt((2N-1)/(2N+1)) for uniform(0, 2Z),
-/// sqrt((N-1)/(N+1)) for constant and 1 for exponential think times. `None` for no users or no think time.
-pub fn superposition_cov(users: u64, think: &Law) -> Option<f64> {
-    let mean = think.mean();
-    if users == 0 || mean <= 0.0 {
-        return None;
+    /// Whether only the first launches of sessions are held to it.
+    pub(crate) const fn is_of_sessions(&self) -> bool {
+        matches!(self, Self::PartlyOpen(_))
     }
-    // G^N is below 1e-17 once N t / E[Z] passes 40, for laws no heavier than the exponential.
-    let step = mean * 40.0 / users as f64 / STEPS as f64;
-    let mut residual = 1.0;
-    let mut integral = 0.0;
-    let mut above = 1.0 - think.cdf(0.0);
-    for i in 0..STEPS {
-        let middle = 1.0 - think.cdf((i as f64 + 0.5) * step);
-        let next = 1.0 - think.cdf((i as f64 + 1.0) * step);
-        // G falls by Simpson's rule over the step, G^N is taken at both ends by the trapezium rule.
-        let after = (residual - (above + 4.0 * middle + next) / 6.0 * step / mean).max(0.0);
-        integral += step * (f64::powf(residual, users as f64) + f64::powf(after, users as f64)) / 2.0;
-        (residual, above) = (after, next);
-        if above <= 0.0 {
-            // Nothing is left of the law; what rounding left of G must not be carried on.
-            break;
+
+    /// What the launches that are judged are held to.
+    pub(crate) fn arrivals(&self) -> &Self {
+        match self {
+            Self::PartlyOpen(sessions) => sessions,
+            other => other,
         }
     }
-    let scv = 2.0 * integral * users as f64 / mean - 1.0;
-    Some(scv.max(0.0).sqrt())
+
+    /// Whether the tests of a Poisson stream are what it is held to.
+    pub(crate) fn is_poisson(&self) -> bool {
+        matches!(self.arrivals(), Self::Poisson | Self::FixedCount)
+    }
 }

@@ -5,18 +5,19 @@ use offered_model::Recording;
 /// The format of merged recordings.
 pub(crate) const FORMAT: &str = "merged";
 
-/// All launches of `parts` in the order of their sending, as if one generator had made them.
+/// All launches of `parts`, each given with its name, in the order of their sending, as if one generator had made them.
 ///
 /// Percentiles and patterns then come from merged rows, never from averages. Sessions and workers of different parts stay
 /// different. Launches are placed by each part's own clock: how far those clocks agree cannot be seen in the files, so the
 /// merged recording says so in its notes.
-pub fn merge(parts: Vec<Recording>) -> Recording {
+pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
     let mut merged =
         Recording { format: FORMAT.into(), intent_known: true, sessions_known: true, ..Recording::default() };
-    let spans: Vec<(u64, u64)> = parts.iter().filter_map(span).collect();
+    let spans: Vec<(u64, u64)> = parts.iter().filter_map(|(_, part)| span(part)).collect();
     merged.notes.push(alignment(&spans));
     let (mut sessions, mut workers) = (0u64, 0u16);
-    for mut part in parts {
+    for (name, mut part) in parts {
+        merged.nodes.push((name, workers));
         let labels: Vec<u16> = part.labels.into_iter().map(|label| index(&mut merged.labels, label)).collect();
         let most_sessions = part.events.iter().map(|event| event.session.wrapping_add(1)).max().unwrap_or(0);
         let most_workers = part.events.iter().map(|event| event.worker.wrapping_add(1)).max().unwrap_or(0);

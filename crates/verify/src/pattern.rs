@@ -32,7 +32,8 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
         return plain(Pattern::Clockwork, format!("the gaps are nearly equal (CoV {cov:.2})"));
     }
     if findings.iter().all(|finding| finding.judgement != Judgement::Fails) {
-        let pattern = if *meant == Meant::FixedCount { Pattern::FixedCountPoisson } else { Pattern::Poisson };
+        let pattern =
+            if *meant.arrivals() == Meant::FixedCount { Pattern::FixedCountPoisson } else { Pattern::Poisson };
         return plain(pattern, format!("nothing tells the launches from a Poisson process (CoV {cov:.2})"));
     }
     if let Some(found) = bunches::find(&stream.instants).filter(|found| found.size >= BUNCH) {

@@ -1,16 +1,31 @@
-//! Appended runs: several runs in one file, told apart by long silences and by clocks that jump back.
+//! Appended runs: several runs in one file, told apart by clocks that jump back and by long silences.
+//!
+//! A silence may also be one run that stood still, and then its parts must not be judged as if nothing had happened. What tells
+//! them apart is how it ends. Answers to earlier launches that come only after it show a stall; users who come in the order in
+//! which the file's first users came show a beginning. Where neither is to be seen the length decides, and in every case the
+//! verdict says what was taken for what, and why.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use offered_model::{Event, Recording};
 use offered_stats::summary::{gaps, quantile};
 
 use crate::merge;
+use crate::pattern::span;
+use crate::verdict::Warning;
 
 /// A run has at least so many launches; fewer are part of their neighbour.
 const LEAST: usize = 50;
-/// A silence that parts two runs lasts at least this long, and this many times the 99 % point of the gaps.
+/// A silence lasts at least this long, and this many times the 99 % point of the gaps. Among n exponential gaps the longest is
+/// about ln(n) means; 30 times their 99 % point is 138 means, which no stream reaches that does not stop.
 const SILENCE: (u64, u64) = (10_000_000_000, 30);
+/// Without other evidence it parts two runs when it lasts at least this long: beyond it every tool has given up on answers.
+const LONG: u64 = 60_000_000_000;
+/// Users are known again by the first so many of them, of at least so many in all.
+const KNOWN: (usize, usize) = (3, 10);
+/// They are looked for among so many launches.
+const FIRST: usize = 200;
 /// A jump back that parts two runs is at least this long, and half of what has been recorded of the run.
 const JUMP: u64 = 1_000_000_000;
 /// More parts than this are a pattern of the launches, not runs appended by hand.
@@ -32,14 +47,60 @@ impl Run {
     }
 }
 
-/// The runs of `recording` in the order of the file; none when nothing was sent.
-///
+/// The runs of a recording, and what must be said of how they were told apart.
+#[derive(Debug)]
+pub(crate) struct Split {
+    /// In the order of the file; none when nothing was sent.
+    pub(crate) runs: Vec<Run>,
+    pub(crate) doubts: Vec<Warning>,
+}
+
 /// Where the intended instants are known nobody appended anything: a silence there is a generator that stood still.
-pub(crate) fn split(recording: &Recording) -> Vec<Run> {
+pub(crate) fn split(recording: &Recording) -> Split {
     if recording.intent_known {
-        return Run::whole(recording).into_iter().collect();
+        return Split { runs: Run::whole(recording).into_iter().collect(), doubts: Vec::new() };
     }
-    by_jumps(recording).into_iter().flat_map(|rows| by_silence(&recording.events, rows)).collect()
+    let (mut runs, mut evidence) = (Vec::new(), Evidence::default());
+    let parts = by_jumps(recording);
+    if parts.len() > 1 {
+        evidence.restarts.push(format!("the clock jumps back {} times", parts.len() - 1));
+    }
+    for rows in parts {
+        runs.extend(by_silence(recording, rows, &mut evidence));
+    }
+    let doubts = evidence.doubts(runs.len());
+    Split { runs, doubts }
+}
+
+/// What was found where something ended and something began.
+#[derive(Default)]
+struct Evidence {
+    restarts: Vec<String>,
+    stalls: Vec<String>,
+}
+
+impl Evidence {
+    fn doubts(&self, runs: usize) -> Vec<Warning> {
+        let restarted = (runs > 1).then(|| Warning {
+            doubt: format!("{runs} runs are told apart: {}", first(&self.restarts)),
+            remedy: "keep every run in a file of its own; if it was one run, its generator stood still, and nothing of it is to \
+                     be believed"
+                .into(),
+        });
+        let stalled = (!self.stalls.is_empty()).then(|| Warning {
+            doubt: format!("the run stood still: {}", first(&self.stalls)),
+            remedy: "believe nothing of the time around it: judge the part before or after (--take, --skip-first), or run again"
+                .into(),
+        });
+        restarted.into_iter().chain(stalled).collect()
+    }
+}
+
+/// The first three of them.
+fn first(all: &[String]) -> String {
+    let more = all.len().saturating_sub(3);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{}{more}", all[..all.len().min(3)].join("; "))
 }
 
 /// Parts at whose beginning both launch and answer lie far before what was seen: no order of writing one run does that.
@@ -68,32 +129,89 @@ fn by_jumps(recording: &Recording) -> Vec<Range<usize>> {
     if parts.len() > MOST || parts.iter().any(|rows| rows.len() < LEAST) || sorted_by_session { whole } else { parts }
 }
 
-fn by_silence(events: &[Event], rows: Range<usize>) -> Vec<Run> {
-    let mut sent: Vec<u64> = events[rows.clone()].iter().filter_map(|event| Some(event.sent?.0)).collect();
+/// The runs in these rows, none of them shorter than [`LEAST`] launches.
+fn by_silence(recording: &Recording, rows: Range<usize>, evidence: &mut Evidence) -> Vec<Run> {
+    let events = &recording.events[rows.clone()];
+    let mut sent: Vec<u64> = events.iter().filter_map(|event| Some(event.sent?.0)).collect();
     sent.sort_unstable();
-    let (Some(&first), Some(&last)) = (sent.first(), sent.last()) else { return Vec::new() };
-    let one = vec![Run { rows: rows.clone(), from: first, to: last }];
+    let (Some(&from), Some(&last)) = (sent.first(), sent.last()) else { return Vec::new() };
+    let one = vec![Run { rows: rows.clone(), from, to: last }];
     if sent.len() < 2 * LEAST {
         return one;
     }
     let mut sorted: Vec<u64> = gaps(&sent).collect();
     sorted.sort_unstable();
     let silence = SILENCE.0.max(SILENCE.1 * quantile(&sorted, 0.99));
-    if *sorted.last().expect("two launches at least") < silence {
+    drop(sorted);
+    let ends: Vec<usize> = (LEAST..=sent.len() - LEAST).filter(|&at| sent[at] - sent[at - 1] >= silence).collect();
+    if ends.is_empty() || ends.len() >= MOST {
         return one;
     }
-    let mut runs: Vec<Run> = Vec::new();
-    let mut start = 0;
-    for end in 1..=sent.len() {
-        let parted = end == sent.len() || sent[end] - sent[end - 1] >= silence;
-        if parted && (end - start >= LEAST) {
-            runs.push(Run { rows: rows.clone(), from: sent[start], to: sent[end - 1] });
-            start = end;
+    let beginning = Beginning { events, users_known: recording.sessions_known && has_many_users(events) };
+    let (mut runs, mut start): (Vec<Run>, usize) = (Vec::new(), 0);
+    for at in ends {
+        let (before, after) = (sent[at - 1], sent[at]);
+        let place = format!("nothing for {} from {} on", span((after - before) as f64), span((before - from) as f64));
+        let is_run = at - start >= LEAST;
+        match beginning.restart(
+            [sent[start], sent[(start + FIRST).min(at) - 1]],
+            before,
+            [after, sent[(at + FIRST).min(sent.len()) - 1]],
+        ) {
+            Ok(why) if is_run => {
+                evidence.restarts.push(format!("{place}, {why}"));
+                runs.push(Run { rows: rows.clone(), from: sent[start], to: before });
+                start = at;
+            }
+            Ok(why) | Err(why) => evidence.stalls.push(format!("{place}, {why}")),
         }
     }
-    if runs.len() > MOST {
-        return one;
+    runs.push(Run { rows, from: sent[start], to: last });
+    runs
+}
+
+fn has_many_users(events: &[Event]) -> bool {
+    let mut users = HashSet::new();
+    events.iter().any(|event| users.insert(event.session) && users.len() >= KNOWN.1)
+}
+
+/// What tells the beginning of a run from the end of a stall.
+struct Beginning<'a> {
+    events: &'a [Event],
+    users_known: bool,
+}
+
+impl Beginning<'_> {
+    /// Why the silence between `before` and the first instant of `second` parts two runs; `Err`: why it does not. `first` and
+    /// `second` are spans of the first launches of the run before it and of what follows it.
+    fn restart(&self, first: [u64; 2], before: u64, second: [u64; 2]) -> Result<String, String> {
+        let spans = |event: &&Event| {
+            event.sent.is_some_and(|sent| sent.0 <= before) && event.done.is_some_and(|done| done.0 >= second[0])
+        };
+        let waiting = self.events.iter().filter(spans).count();
+        if waiting > 0 {
+            return Err(format!("and {waiting} launches from before it were answered only after it"));
+        }
+        if self.users_known && self.first_users(first) == self.first_users(second) {
+            return Ok("and then the same users begin in the same order as at first".into());
+        }
+        if second[0] - before >= LONG {
+            return Ok("longer than tools wait for an answer".into());
+        }
+        Err("and nothing shows that another run begins there".into())
     }
-    // What was too short to be a run of its own belongs to the one before.
-    runs.last_mut().map(|run| run.to = last).map_or(one, |()| runs)
+
+    /// The users of the first launches in `span`, each once, in the order in which they came.
+    fn first_users(&self, span: [u64; 2]) -> Vec<u64> {
+        let inside = self.events.iter().filter_map(|event| Some((event.sent?.0, event.session)));
+        let mut launches: Vec<(u64, u64)> = inside.filter(|(sent, _)| (span[0]..=span[1]).contains(sent)).collect();
+        launches.sort_unstable();
+        let mut users = Vec::new();
+        for (_, user) in launches {
+            if users.len() < KNOWN.0 && !users.contains(&user) {
+                users.push(user);
+            }
+        }
+        users
+    }
 }

@@ -9,7 +9,7 @@ use offered_stats::cov::{exponential_interval, greenwood};
 
 use crate::Ask;
 use crate::finding::{Effect, Strictness, limit};
-use crate::judge::{EVEN, UNSENT, is_poisson, outside};
+use crate::judge::{EVEN, UNSENT, outside};
 use crate::meant::Meant;
 use crate::pattern::{CLOCKWORK, span};
 use crate::poisson::{COV_SHARE, name};
@@ -86,10 +86,10 @@ fn generator(so_far: &SoFar, ask: &Ask) -> Option<String> {
 /// What is wrong with the stream of launches.
 fn stream(so_far: &SoFar, ask: &Ask) -> Option<String> {
     let cov = so_far.sent_cov?;
-    if is_poisson(&ask.meant) && fails(&greenwoods(so_far, cov, ask)) {
+    if ask.meant.is_poisson() && fails(&greenwoods(so_far, cov, ask)) {
         return Some(format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1"));
     }
-    if ask.meant == Meant::Constant && fails(&limit("even gaps", cov, EVEN)) {
+    if *ask.meant.arrivals() == Meant::Constant && fails(&limit("even gaps", cov, EVEN)) {
         return Some(format!("the CoV of the gaps is {cov:.2}, even ones were meant"));
     }
     let far = |meant: &f64| (cov - meant).abs() > ask.tolerance * meant.max(1.0);
@@ -111,7 +111,7 @@ fn pattern(so_far: &SoFar, ask: &Ask) -> Pattern {
         _ if cov <= CLOCKWORK => Pattern::Clockwork,
         true if cov < 1.0 => Pattern::TooEven,
         true => Pattern::OverDispersed,
-        false if ask.meant == Meant::FixedCount => Pattern::FixedCountPoisson,
+        false if *ask.meant.arrivals() == Meant::FixedCount => Pattern::FixedCountPoisson,
         false => Pattern::Poisson,
     }
 }

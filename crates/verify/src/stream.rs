@@ -30,7 +30,17 @@ pub(crate) struct Stream {
 impl Stream {
     /// The launches of `scope` for which `which` holds.
     pub(crate) fn new(scope: Scope, seed: Seed, which: impl Fn(&Event) -> bool) -> Self {
-        let sent = scope.sent(which);
+        Self::of_instants(scope.sent(which), scope, seed)
+    }
+
+    /// The launches that were meant, as if all had been sent in time.
+    pub(crate) fn intended(scope: Scope, seed: Seed, which: impl Fn(&Event) -> bool) -> Self {
+        let mut intended: Vec<u64> = scope.meant().filter(|event| which(event)).map(|event| event.intended.0).collect();
+        intended.sort_unstable();
+        Self::of_instants(intended, scope, seed)
+    }
+
+    fn of_instants(sent: Vec<u64>, scope: Scope, seed: Seed) -> Self {
         let tick = scope.recording.resolution.0;
         let corrected_cov = ticks::corrected_cov(&sent, tick);
         let mut chance = seed.stream(Purpose::Judge);

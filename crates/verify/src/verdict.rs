@@ -27,6 +27,8 @@ pub struct Verdict {
     pub by_threads: Vec<Threads>,
     /// Gaps of each worker's own launches, when there was more than one.
     pub by_worker: Vec<Times>,
+    /// Gaps of each node's own launches, when several were merged.
+    pub by_node: Vec<Times>,
     /// sent - intended, when the intended instants are known.
     pub lateness: Option<Lateness>,
     /// Concurrency by Little's law.
@@ -197,6 +199,19 @@ pub struct Lateness {
     pub max_us: f64,
     /// How many launches were never sent.
     pub unsent: u64,
+    /// The times in which the generator stood still, if there were any.
+    pub stalls: Option<Stalls>,
+}
+
+/// Times in which the generator stood still and after which it sent everything at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Stalls {
+    /// How many there were.
+    pub count: u64,
+    /// How many launches they delayed.
+    pub launches: u64,
+    /// How long the longest lasted.
+    pub longest_ms: f64,
 }
 
 /// Little's law applied to the run: a row of Table 3 of Brady and Gunther.

@@ -4,11 +4,10 @@ use offered_model::Recording;
 use offered_stats::dispersion::Dispersion;
 
 use crate::ask::Ask;
-use crate::judge::is_poisson;
 use crate::meant::Meant;
 use crate::pattern::{Look, span};
 use crate::stream::{FEWEST_GAPS, Stream};
-use crate::verdict::{Lateness, Pattern, Queue, Warning};
+use crate::verdict::{Lateness, Pattern, Queue, Stalls, Warning};
 use crate::windows;
 
 /// R / (R + Z) above this: the users spend so much of their time waiting that they launch in step with the server.
@@ -75,14 +74,11 @@ pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look, sessions_know
             "have the tool write the thread (JMeter: threadName)",
         ));
     }
-    if is_poisson(&ask.meant) {
-        all.extend(of_pattern(look));
-    }
     all
 }
 
 /// The remedy for each pattern that is not Poisson.
-fn of_pattern(look: &Look) -> Option<Warning> {
+pub(crate) fn of_pattern(look: &Look) -> Option<Warning> {
     let remedy = match look.pattern {
         Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew | Pattern::AppendedRuns => return None,
         Pattern::Clockwork => {
@@ -125,7 +121,7 @@ pub(crate) fn of_queue(ask: &Ask, queue: &Queue) -> Vec<Warning> {
     };
     if let (Some(asked), Some(users)) = (asked, queue.users)
         && (users / asked as f64 - 1.0).abs() > 0.1
-        && ask.meant != Meant::PartlyOpen
+        && !ask.meant.is_of_sessions()
     {
         all.push(warning(
             format!("Little's law makes {users:.1} users of lambda (R + Z), but {asked} were seen"),
@@ -151,10 +147,28 @@ pub(crate) fn of_length(ask: &Ask, queue: &Queue, ladder: &[Dispersion]) -> Opti
     })
 }
 
-/// Doubts about the generator's punctuality.
-pub(crate) fn of_lateness(ask: &Ask, lateness: &Lateness) -> Vec<Warning> {
+/// What a generator that stood still did.
+pub(crate) fn stood_still(stalls: &Stalls) -> String {
+    let Stalls { count, launches, longest_ms } = stalls;
+    format!(
+        "the machine stalled the generator: {launches} launches in {count} stalls of up to {}",
+        span(longest_ms * 1e6)
+    )
+}
+
+/// Doubts about a generator that stood still.
+pub(crate) fn of_stalls(stalls: Stalls) -> Warning {
+    warning(
+        stood_still(&stalls),
+        "give it cores that nothing else uses (a machine of its own, fewer threads than cores, no throttled container), and \
+         run again; the load is not the reason",
+    )
+}
+
+/// Doubts about the generator's punctuality; that it `stalled` is a doubt of its own.
+pub(crate) fn of_lateness(ask: &Ask, lateness: &Lateness, stalled: bool) -> Vec<Warning> {
     let mut all = Vec::new();
-    if lateness.p99_us > ask.late_tolerance.as_micros_f64() {
+    if lateness.p99_us > ask.late_tolerance.as_micros_f64() && !stalled {
         all.push(warning(
             format!("one launch in a hundred was more than {} late", span(lateness.p99_us * 1e3)),
             "the generator is saturated: lower the rate, add threads, or share the load among machines",

@@ -171,7 +171,7 @@ impl Answer<'_> {
             "q_over_z": in_system / think, "rort": rort, "exact_think_s": exact_think,
             "think_law": self.args.think_law.name(),
             "cov": self.emulation.cov(&law)?,
-            "dispersion": offered_plan::superposition::dispersion(&law),
+            "dispersion": law.scv(),
             "with_queueing": {
                 "service_s": self.service, "load": launches.rate * self.service, "rate_per_s": launches.rate,
                 "cov": launches.cov, "lag1_correlation": launches.lag1, "dispersion": launches.dispersion,
@@ -204,7 +204,7 @@ impl Answer<'_> {
         say!(
             "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"
         );
-        let dispersion = offered_plan::superposition::dispersion(&law);
+        let dispersion = law.scv();
         line("nothing queues", format!("{:.4}", self.emulation.cov(&law)?), &format!("{dispersion:>11.4}"));
         let note = format!(
             "{:>11.4}  M/M/1/N/N, S = {}, load {}, exponential think times",

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use offered_model::{Nanos, Rate, Seed, Share, Workload};
 use offered_verify::{Ask, Meant};
 
+use super::Window;
 use crate::exit::Failure;
 use crate::file;
 
@@ -34,17 +35,20 @@ pub(crate) struct Intent {
 }
 
 impl Intent {
-    /// What is asked of the recording at `path` (of a merged one: `None`), without the window on the command line.
-    pub(crate) fn ask(&self, path: Option<&Path>) -> Result<Ask, Failure> {
-        let own = path.map(|path| path.join("workload.toml")).filter(|own| own.is_file());
-        let given = match (&self.meant, &self.workload, &own) {
+    /// What is asked of the recording at these paths (several when they are merged), in this window.
+    pub(crate) fn ask(&self, paths: &[PathBuf], window: &Window) -> Result<Ask, Failure> {
+        let given = match (&self.meant, &self.workload, own(paths)) {
             (Some(meant), ..) => Ask { meant: meant.clone(), ..Ask::default() },
-            (None, Some(workload), _) => of_workload(workload, 1.0)?,
-            (None, None, Some(own)) => of_workload(own, fraction(own))?,
+            (None, Some(workload), _) => of_workload(workload, 1.0, window)?,
+            (None, None, Some((workload, fraction))) => of_workload(&workload, fraction, window)?,
             (None, None, None) => Ask::default(),
         };
         Ok(Ask {
             rate_per_s: self.rate.map(Rate::per_sec).or(given.rate_per_s),
+            rate_over: given.rate_over.filter(|_| self.rate.is_none()),
+            skip_first: window.skip_first.unwrap_or(given.skip_first),
+            skip_last: window.skip_last.unwrap_or(given.skip_last),
+            take: window.take,
             tolerance: self.tolerance,
             late_tolerance: self.late,
             seed: self.seed.map_or(given.seed, Seed),
@@ -53,10 +57,28 @@ impl Intent {
     }
 }
 
-fn of_workload(path: &Path, fraction: f64) -> Result<Ask, Failure> {
+/// The workload that runs of ours bring with them, when it is one and the same, and which fraction of it they launched.
+fn own(paths: &[PathBuf]) -> Option<(PathBuf, f64)> {
+    let workloads: Vec<PathBuf> = paths.iter().map(|path| path.join("workload.toml")).collect();
+    let texts: Vec<String> = workloads.iter().map(std::fs::read_to_string).collect::<Result<_, _>>().ok()?;
+    let same = texts.windows(2).all(|pair| pair[0] == pair[1]);
+    let fraction: f64 = workloads.iter().map(|workload| fraction(workload)).sum();
+    same.then(|| workloads.into_iter().next()).flatten().map(|workload| (workload, fraction.min(1.0)))
+}
+
+/// What the workload meant, in its own window or in the one asked for: of a changing rate the mean depends on it.
+fn of_workload(path: &Path, fraction: f64, window: &Window) -> Result<Ask, Failure> {
     let text = file::text(path)?;
     let workload = Workload::parse(&text, &path.display().to_string(), &file::beside(Some(path)));
-    Ok(Ask::of(&workload.map_err(Failure::input)?, fraction))
+    let mut workload = workload.map_err(Failure::input)?;
+    workload.skip_first = window.skip_first.unwrap_or(workload.skip_first);
+    workload.skip_last = window.skip_last.unwrap_or(workload.skip_last);
+    let skip_last = workload.skip_last;
+    if let Some(take) = window.take {
+        let taken = workload.duration.since(workload.skip_first + take);
+        workload.skip_last = workload.skip_last.max(taken);
+    }
+    Ok(Ask { skip_last, ..Ask::of(&workload, fraction) })
 }
 
 /// Which fraction of its workload a run launched: `run.json` beside it says so; a killed run has none, and was the whole.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict};
+use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict, Warning};
 
 use crate::table::Table;
 
@@ -18,9 +18,10 @@ impl Display for Page<'_> {
         writeln!(f, "{}: {}", v.source.path, headline(v))?;
         source(f, v)?;
         // The remedy of what the first line says comes first, without saying it again.
-        let (told, untold): (Vec<_>, Vec<_>) = v.warnings.iter().partition(|warning| warning.doubt == v.because);
+        let is_told = |warning: &&Warning| v.because.starts_with(&warning.doubt);
+        let (told, untold): (Vec<_>, Vec<_>) = v.warnings.iter().partition(is_told);
         for warning in told.into_iter().chain(untold) {
-            if warning.doubt != v.because {
+            if !is_told(&warning) {
                 wrapped(f, "doubt:  ", &warning.doubt)?;
             }
             wrapped(f, "remedy: ", &warning.remedy)?;
@@ -28,6 +29,7 @@ impl Display for Page<'_> {
         // Milliseconds of a coarse clock are whole; of a fine one three digits are shown.
         let digits = if v.source.resolution_ms >= 1.0 { 0 } else { 3 };
         times(f, "Gaps between launches (ms)", &v.launches, digits)?;
+        times(f, "Gaps of each node's launches (ms)", &v.by_node, digits)?;
         times(f, "Gaps of each worker's launches (ms)", &v.by_worker, digits)?;
         times(f, "Responses (ms)", &v.responses, digits)?;
         times(f, "First bytes (ms)", &v.first_byte, digits)?;
@@ -177,7 +179,15 @@ fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         late.max_us,
         late.unsent,
         late.unsent + late.n
-    )
+    )?;
+    match &late.stalls {
+        Some(stalls) => writeln!(
+            f,
+            "Stalls: {} launches left late together in {} of them, of up to {:.1} ms",
+            stalls.launches, stalls.count, stalls.longest_ms
+        ),
+        None => Ok(()),
+    }
 }
 
 fn queue(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {

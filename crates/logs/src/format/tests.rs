@@ -164,6 +164,12 @@ fn json_keys_can_be_mapped() {
 }
 
 #[test]
+fn a_json_time_beyond_all_clocks_is_a_wrong_line() {
+    let mut format = choice("json").format(b"{\"ts\":1792000000,\"ip\":\"h\",\"uri\":\"/a\"}").unwrap();
+    assert!(format.parse(b"{\"ts\":1e30,\"ip\":\"h\",\"uri\":\"/a\"}").is_err());
+}
+
+#[test]
 fn worldcup_records_are_read() {
     let mut record = Vec::new();
     for word in [898_000_000u32, 77, 1234, 500] {

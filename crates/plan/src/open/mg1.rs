@@ -5,7 +5,6 @@ use offered_model::law::Shape;
 
 use crate::Error;
 use crate::error::{below_one, positive};
-use crate::moments::third_moment;
 use crate::percentile::Percentiles;
 
 /// The model in steady state.
@@ -52,7 +51,7 @@ impl<'a> Mg1<'a> {
     /// # Errors
     /// A service law without a third moment.
     pub fn fcfs_sdev(&self) -> Result<f64, Error> {
-        let third = third_moment(self.service);
+        let third = self.service.third_moment();
         if third.is_infinite() {
             return Err(Error::Refused(format!("{} service has an infinite third moment", self.service)));
         }

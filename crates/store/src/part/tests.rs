@@ -79,6 +79,15 @@ fn any_event() -> impl Strategy<Value = Event> {
     })
 }
 
+#[test]
+fn a_footer_that_claims_more_than_it_has_is_an_error_at_once() {
+    // Found by fuzzing: a list of truth values, as long as a number can say, in a field that nobody knows.
+    let found = b"PAR1\n2RAwP\n\nA\xec\xeb\xeb\xe9@!\xec\xeb\xe9\0\0\x04PA\0R\x13\0\0\0PAR1";
+    for file in [&found[..], b"PAR1", b"PAR1\xff\xff\xff\xffPAR1", b"PAR1\0\x01\0\0\0PAR1"] {
+        assert!(read(bytes::Bytes::copy_from_slice(file), &mut Vec::new(), &mut Labels::default()).is_err());
+    }
+}
+
 proptest! {
     #[test]
     fn what_was_written_is_read(mut events in prop::collection::vec(any_event(), 0..50)) {

@@ -23,7 +23,7 @@ impl FromStr for Meant {
             ("poisson", None) => Ok(Self::Poisson),
             ("poisson-fixed-count", None) => Ok(Self::FixedCount),
             ("constant", None) => Ok(Self::Constant),
-            ("partly-open", None) => Ok(Self::PartlyOpen),
+            ("partly-open", None) => Ok(Self::PartlyOpen(Box::new(Self::Poisson))),
             ("other", None) => Ok(Self::Other("something else".into())),
             ("gamma", Some(cov)) => match cov.parse::<f64>() {
                 Ok(cov) if cov.is_finite() && cov > 0.0 => Ok(Self::Renewal { cov }),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use offered_model::Workload;
 use offered_model::workload::Sessions;
-use offered_verify::{Judgement, Pattern, Verdict};
+use offered_verify::{Judgement, Verdict};
 
 use super::{Millis, Summary};
 use crate::table::Table;
@@ -23,11 +23,7 @@ impl fmt::Display for Page<'_> {
             Some(saturated) => &saturated.doubt,
             None => &self.verdict.because,
         };
-        // What was not meant to be Poisson is not told how it differs from Poisson.
-        let meant = &self.verdict.meant.arrivals;
-        let by_intent = !meant.contains("poisson") && self.verdict.pattern != Pattern::Poisson;
         match s.judgement {
-            Judgement::Holds if by_intent => writeln!(f, "HOLDS: the launches are what was meant ({meant})")?,
             Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
             Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,
             Judgement::NotChecked => writeln!(f, "NOT CHECKED: {because}")?,

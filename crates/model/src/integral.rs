@@ -2,8 +2,8 @@
 //!
 //! Source: Takahasi and Mori 1974. The step is halved until two results agree to 1e-12; each halving doubles the digits.
 
-/// The integral of `f` from `low` to `high`; `high` may be infinite.
-pub(crate) fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64, scale: f64) -> f64 {
+/// The integral of `f` from `low` to `high`; `high` may be infinite. `scale` is the length over which `f` changes.
+pub fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64, scale: f64) -> f64 {
     let half_pi = std::f64::consts::FRAC_PI_2;
     if high.is_infinite() {
         // x = low + scale exp(pi/2 sinh t)

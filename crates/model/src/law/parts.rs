@@ -1,0 +1,109 @@
+//! Parts of a law: its tail, what its moments owe to small values, and its atoms.
+
+use statrs::function::gamma::gamma_lr;
+
+use super::{Law, Shape, bounded_pareto_moment, power_integral};
+
+impl Law {
+    /// P(X > x), with all its digits where it is small.
+    pub fn tail(&self, x: f64) -> f64 {
+        match self.shape() {
+            Shape::Exponential(mean) => libm::exp(-x / mean),
+            Shape::Hyperexponential { p, first, second } => {
+                p * libm::exp(-x / first) + (1.0 - p) * libm::exp(-x / second)
+            }
+            Shape::Weibull { shape, scale } => libm::exp(-libm::pow(x / scale, *shape)),
+            Shape::Pareto { min, shape } if x > *min => libm::pow(min / x, *shape),
+            _ => 1.0 - self.cdf(x),
+        }
+    }
+
+    /// E[X^k; X <= x], k = 1 or 2.
+    pub fn partial_moment(&self, k: i32, x: f64) -> f64 {
+        let power = f64::from(k);
+        let share = |shape: f64, y: f64| if y > 0.0 { gamma_lr(shape, y) } else { 0.0 };
+        let exponential = |mean: f64| power * libm::pow(mean, power) * share(power + 1.0, x / mean);
+        match self.shape() {
+            Shape::Uniform(low, high) => power_integral(*low, x.clamp(*low, *high), power) / (high - low),
+            Shape::Exponential(mean) => exponential(*mean),
+            Shape::Hyperexponential { p, first, second } => p * exponential(*first) + (1.0 - p) * exponential(*second),
+            Shape::Gamma { shape, scale } => {
+                let whole = if k == 1 { shape * scale } else { shape * (shape + 1.0) * scale * scale };
+                whole * share(shape + power, x / scale)
+            }
+            Shape::Lognormal { mu, sigma } => {
+                let variance = sigma * sigma;
+                let z = (libm::log(x) - mu - power * variance) / sigma;
+                let whole = libm::exp(power * mu + power * power * variance / 2.0);
+                whole * 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
+            }
+            Shape::Weibull { shape, scale } => {
+                let n = 1.0 + power / shape;
+                libm::pow(*scale, power) * libm::tgamma(n) * share(n, libm::pow(x / scale, *shape))
+            }
+            Shape::Pareto { min, shape } => {
+                shape * libm::pow(*min, *shape) * power_integral(*min, x.max(*min), power - shape - 1.0)
+            }
+            Shape::BoundedPareto { min, max, shape } => {
+                power_integral(*min, x.clamp(*min, *max), power - shape - 1.0)
+                    / power_integral(*min, *max, -shape - 1.0)
+            }
+            Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => {
+                let atoms = self.atoms().unwrap_or_default();
+                atoms.iter().take_while(|(_, at)| *at <= x).map(|(p, at)| p * libm::pow(*at, power)).sum()
+            }
+        }
+    }
+
+    /// P(X' > t) for what is left, X', of an interval X at a random instant: the integral of the tail beyond t over the mean.
+    /// 1 at zero; not a number for the constant zero.
+    pub fn residual_tail(&self, t: f64) -> f64 {
+        let mean = self.mean();
+        ((mean - self.partial_moment(1, t) - t * self.tail(t)) / mean).max(0.0)
+    }
+
+    /// E[X^3]; infinite for a Pareto law of shape 3 or below.
+    pub fn third_moment(&self) -> f64 {
+        match self.shape() {
+            Shape::Constant(value) => value.powi(3),
+            Shape::Uniform(low, high) => (high.powi(4) - low.powi(4)) / (4.0 * (high - low)),
+            Shape::Exponential(mean) => 6.0 * mean.powi(3),
+            Shape::Gamma { shape, scale } => shape * (shape + 1.0) * (shape + 2.0) * scale.powi(3),
+            Shape::Hyperexponential { p, first, second } => 6.0 * (p * first.powi(3) + (1.0 - p) * second.powi(3)),
+            Shape::Lognormal { mu, sigma } => libm::exp(3.0 * mu + 4.5 * sigma * sigma),
+            Shape::Weibull { shape, scale } => scale.powi(3) * libm::tgamma(1.0 + 3.0 / shape),
+            Shape::Pareto { min, shape } if *shape > 3.0 => shape * min.powi(3) / (shape - 3.0),
+            Shape::Pareto { .. } => f64::INFINITY,
+            Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 3.0),
+            Shape::Poisson(m) => (m.powi(3) + 3.0 * m * m + m) / 1e9,
+            Shape::Empirical(recorded) => {
+                recorded.values().iter().map(|x| x.powi(3)).sum::<f64>() / recorded.values().len() as f64
+            }
+        }
+    }
+
+    /// The values of a law that has only some, ascending, each after its probability; `None` for a law with a density.
+    pub fn atoms(&self) -> Option<Vec<(f64, f64)>> {
+        match self.shape() {
+            Shape::Constant(value) => Some(vec![(1.0, *value)]),
+            Shape::Poisson(millis) => Some(poisson_atoms(*millis)),
+            Shape::Empirical(recorded) => {
+                let share = 1.0 / recorded.values().len() as f64;
+                let alike = recorded.values().chunk_by(|a, b| a == b);
+                Some(alike.map(|same| (share * same.len() as f64, same[0])).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Probabilities and values in seconds of a Poisson count of milliseconds, without those rarer than 1e-18.
+fn poisson_atoms(mean: f64) -> Vec<(f64, f64)> {
+    let reach = 10.0 * libm::sqrt(mean) + 40.0;
+    let first = (mean - reach).max(0.0) as u64;
+    let atom = |j: u64| {
+        let j = j as f64;
+        (libm::exp(j * libm::log(mean) - mean - libm::lgamma(j + 1.0)), j / 1e3)
+    };
+    (first..=(mean + reach) as u64).map(atom).filter(|(p, _)| *p > 1e-18).collect()
+}

@@ -1,0 +1,43 @@
+//! The reason for a judgement in one sentence, the same on the page of `verify` and on that of a run.
+
+use crate::ask::Ask;
+use crate::pattern::Look;
+use crate::verdict::{Finding, Judgement, Pattern, Stalls};
+use crate::warnings;
+
+/// Why it was judged so: the cause where it is known, then what was seen.
+///
+/// What was not meant to be Poisson is not told how it differs from Poisson.
+pub(crate) fn because(
+    ask: &Ask,
+    look: &Look,
+    intent: &[Finding],
+    judgement: Judgement,
+    stalled: Option<Stalls>,
+) -> String {
+    let poisson = ask.meant.is_poisson();
+    let plain = matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson);
+    match judgement {
+        Judgement::Fails => {
+            let symptom = Some(look.because.clone()).filter(|_| poisson && !plain);
+            let failing = intent.iter().filter(|finding| finding.judgement == Judgement::Fails).map(in_words);
+            let reasons = stalled.iter().map(warnings::stood_still).chain(symptom).chain(failing);
+            reasons.collect::<Vec<_>>().join("; ")
+        }
+        Judgement::Holds if !poisson && !plain => {
+            let cov = intent.iter().find(|finding| finding.name.contains("cov")).and_then(|finding| finding.estimate);
+            let cov = cov.map_or_else(String::new, |cov| format!(" (CoV {cov:.2})"));
+            format!("the launches are what was meant{cov}")
+        }
+        _ => look.because.clone(),
+    }
+}
+
+fn in_words(finding: &Finding) -> String {
+    let estimate = finding.estimate.unwrap_or(f64::NAN);
+    if estimate >= 100.0 {
+        format!("{} is {estimate:.0}", finding.name)
+    } else {
+        format!("{} is {estimate:.3}", finding.name)
+    }
+}

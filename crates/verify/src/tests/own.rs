@@ -1,0 +1,197 @@
+//! Runs of our own: what their workload meant, what their generator did, and who of them did it.
+
+use offered_model::{Law, Nanos, Recording, Workload};
+
+use super::{closed, pattern, poisson, renewal};
+use crate::{Ask, Judgement, Meant, Pattern, merge, verify};
+
+fn workload(arrivals: &str) -> Workload {
+    let text = format!(
+        "duration = \"100s\"\nskip_first = \"10s\"\n[arrivals]\n{arrivals}\n[target]\nurl = \"http://127.0.0.1/\"\n"
+    );
+    Workload::parse(&text, "workload.toml", &|_: &str| Err(String::new())).unwrap()
+}
+
+fn ours(recording: Recording) -> Recording {
+    Recording { intent_known: true, format: "run".into(), ..recording }
+}
+
+/// Everything meant for these spans of ms leaves at their end.
+fn stalled(mut run: Recording, stalls: &[(u64, u64)]) -> Recording {
+    for event in &mut run.events {
+        let inside =
+            |(from, to): &&(u64, u64)| (Nanos::from_millis(*from)..Nanos::from_millis(*to)).contains(&event.intended);
+        if let Some((_, to)) = stalls.iter().find(inside) {
+            (event.sent, event.done) = (Some(Nanos::from_millis(*to)), Some(Nanos::from_millis(*to + 1)));
+        }
+    }
+    run
+}
+
+#[test]
+fn a_machine_that_stalled_the_generator_is_named_before_what_that_did() {
+    let stalls: Vec<(u64, u64)> = (0..40).map(|i| (i * 2000 + 500, i * 2000 + 580)).collect();
+    let run = stalled(ours(poisson(20_000, 250.0, 1)), &stalls);
+    let verdict = verify(&run, &Ask::default());
+    let seen = verdict.lateness.unwrap().stalls.unwrap();
+    assert_eq!(seen.count, 40);
+    assert!(seen.launches > 600 && seen.longest_ms > 60.0 && seen.longest_ms <= 80.0, "{seen:?}");
+    assert_eq!(verdict.judgement, Judgement::Fails);
+    assert!(verdict.because.starts_with("the machine stalled the generator: "), "{}", verdict.because);
+    assert!(verdict.because.contains("in 40 stalls of up to "), "{}", verdict.because);
+    // The remedy is that of stalls, and nobody is told to lower the rate.
+    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.doubt.as_str()).collect();
+    assert!(doubts[0].contains("stalled") && !doubts.iter().any(|doubt| doubt.contains("one launch in a hundred")));
+}
+
+#[test]
+fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
+    // Even gaps with one short stall, held to a Poisson process: they would have failed without it.
+    let even = ours(super::launched((0..5000).map(|i| f64::from(i) * 4e6)));
+    let verdict = verify(&stalled(even, &[(500, 520)]), &Ask::default());
+    assert!(verdict.lateness.unwrap().stalls.is_some());
+    assert_eq!(verdict.judgement, Judgement::Fails);
+    assert!(!verdict.because.contains("stalled"), "{}", verdict.because);
+    // A generator that is always late by about as much is too slow; it does not stand still.
+    let mut slow = ours(poisson(5000, 250.0, 1));
+    for event in &mut slow.events {
+        event.sent = event.sent.map(|sent| sent + Nanos::from_millis(30));
+        event.done = event.done.map(|done| done + Nanos::from_millis(30));
+    }
+    let verdict = verify(&slow, &Ask::default());
+    assert_eq!((verdict.lateness.unwrap().stalls, verdict.judgement), (None, Judgement::Fails));
+    assert_eq!(verdict.because, "lateness p99 (us) is 30000");
+}
+
+#[test]
+fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
+    let ask = Ask { meant: Meant::Closed { users: 20, think: Law::constant(0.999).unwrap() }, ..Ask::default() };
+    let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
+    let verdict = verify(&run, &ask);
+    assert_eq!(verdict.judgement, Judgement::Holds, "{:?}", verdict.tests);
+    // The phases that 20 users drew make a CoV that stays what it is, round after round.
+    assert_eq!(verdict.because, "the launches are what was meant (CoV 1.10)");
+    let verdict = verify(&run, &Ask { rate_per_s: Some(40.0), ..ask });
+    assert_eq!(verdict.because, "rate against asked is 0.501");
+}
+
+#[test]
+fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
+    let partly = |process: &str| {
+        workload(&format!("partly_open = {{ {process}, stay = 0.5, think = {{ constant = \"1ms\" }} }}"))
+    };
+    let steps = "rate = { steps = [[\"20/s\", \"50s\"], [\"60/s\", \"50s\"]] }";
+    for (process, fraction, meant) in [
+        ("rate = \"40/s\"", 1.0, Meant::Poisson),
+        ("rate = \"40/s\"", 0.25, Meant::Renewal { cov: 0.5 }),
+        ("rate = \"40/s\", process = \"constant\"", 1.0, Meant::Constant),
+        (steps, 1.0, Meant::Other("a changing rate".into())),
+    ] {
+        let ask = Ask::of(&partly(process), fraction);
+        assert_eq!(ask.meant, Meant::PartlyOpen(Box::new(meant)), "{process}");
+        // Of the steps: 40 s at 20/s and 50 s at 60/s after the first 10 s.
+        let rate = if process == steps { 3800.0 / 90.0 } else { 40.0 * fraction };
+        assert!((ask.rate_per_s.unwrap() - rate).abs() < 1e-9, "{process}: {ask:?}");
+    }
+    // Sessions at 20/s, then at 60/s, each of two launches: as meant; at half of that: not.
+    let ask = Ask::of(&partly(steps), 1.0);
+    let sessions = |slow: u64| {
+        let mut events = Vec::new();
+        let firsts = (0..1000).map(|i| i * 50).chain((0..3000).map(|i| 50_000 + i * 50 / 3));
+        for (session, at) in firsts.step_by(slow as usize).enumerate() {
+            for step in 0..2 {
+                let sent = Nanos::from_millis(at + u64::from(step));
+                let event = offered_model::Event::at(sent);
+                events.push(offered_model::Event { sent: Some(sent), session: session as u64, step, ..event });
+            }
+        }
+        ours(Recording { events, ..poisson(1, 1.0, 1) })
+    };
+    let rate = |slow| {
+        let verdict = verify(&sessions(slow), &ask);
+        let finding = verdict.tests.iter().find(|test| test.name == "rate against asked").unwrap().clone();
+        (finding.estimate.unwrap(), finding.judgement)
+    };
+    assert!((rate(1).0 - 1.0).abs() < 0.01 && rate(1).1 == Judgement::Holds, "{:?}", rate(1));
+    assert!((rate(2).0 - 0.5).abs() < 0.01 && rate(2).1 == Judgement::Fails, "{:?}", rate(2));
+}
+
+#[test]
+fn users_who_have_not_settled_are_not_held_to_theory() {
+    let closed = |more: &str| {
+        Ask::of(&workload(&format!("closed = {{ users = 20, think = {{ uniform = [\"0s\", \"2s\"] }}{more} }}")), 1.0)
+            .meant
+    };
+    let settled = |meant: &Meant| matches!(meant, Meant::Closed { .. });
+    assert!(settled(&closed("")) && settled(&closed(", ramp = \"10s\"")));
+    assert!(settled(&closed(", ramp = \"5s\", start = \"thinking\"")));
+    assert!(!settled(&closed(", ramp = \"11s\"")) && !settled(&closed(", ramp = \"6s\", start = \"at-once\"")));
+}
+
+#[test]
+fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
+    // A Poisson stream dealt out to 200 users, who so think 2 s on average as users of a closed system would.
+    let mut open = poisson(20_000, 100.0, 1);
+    for (event, user) in open.events.iter_mut().zip((0..200).cycle()) {
+        event.session = user;
+    }
+    open.sessions_known = true;
+    let ask = Ask { meant: "closed:200:uniform:0s,4s".parse().unwrap(), ..Ask::default() };
+    let verdict = verify(&open, &ask);
+    let judgement = |name| verdict.tests.iter().find(|test| test.name == name).unwrap().judgement;
+    assert_eq!(judgement("closed cov against theory"), Judgement::Holds);
+    assert_eq!(judgement("closed dispersion against theory"), Judgement::Fails);
+    assert_eq!(judgement("think time against meant"), Judgement::Holds);
+    // And real ones hold, as often as is promised of our own runs; too short a run is not checked.
+    let dispersion = |secs, seed| {
+        let run = ours(closed(50, &Law::uniform(0.0, 2.0).unwrap(), secs, seed));
+        let ask = Ask { meant: "closed:50:uniform:0s,2s".parse().unwrap(), ..Ask::default() };
+        let verdict = verify(&run, &ask);
+        verdict.tests.iter().find(|test| test.name.contains("dispersion against")).unwrap().judgement
+    };
+    assert!((0..50).all(|seed| dispersion(120.0, seed) == Judgement::Holds));
+    assert_eq!(dispersion(40.0, 1), Judgement::NotChecked);
+}
+
+#[test]
+fn workers_and_nodes_have_rows_of_their_own() {
+    let node = |seed| {
+        let mut run = ours(poisson(2000, 100.0, seed));
+        for (event, worker) in run.events.iter_mut().zip((0..2).cycle()) {
+            event.worker = worker;
+        }
+        run
+    };
+    let alone = verify(&node(1), &Ask::default());
+    assert_eq!((alone.by_worker.len(), alone.by_node.len()), (2, 0));
+    // Every second launch of a Poisson stream.
+    assert!(alone.by_worker.iter().all(|row| (row.cov - 0.5f64.sqrt()).abs() < 0.06), "{:?}", alone.by_worker);
+    let both = verify(&merge(vec![("east".into(), node(1)), ("west".into(), node(2))]), &Ask::default());
+    let names = |rows: &[crate::Times]| rows.iter().map(|row| row.label.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&both.by_node), ["east", "west"]);
+    assert_eq!(names(&both.by_worker), ["worker 0", "worker 1", "worker 2", "worker 3"]);
+    assert_eq!(both.by_node[0].n, alone.launches.last().unwrap().n);
+    // Workers that are the nodes are not shown twice.
+    let single = |seed| ours(poisson(200, 100.0, seed));
+    let verdict = verify(&merge(vec![("a".into(), single(1)), ("b".into(), single(2))]), &Ask::default());
+    assert_eq!((verdict.by_worker.len(), verdict.by_node.len()), (0, 2));
+}
+
+#[test]
+fn one_share_of_a_poisson_run_is_held_to_what_it_is() {
+    // Every fourth arrival: Erlang gaps of four stages, CoV 1/2.
+    let workload = workload("open = { rate = \"100/s\" }");
+    let (whole, share) = (Ask::of(&workload, 1.0), Ask::of(&workload, 0.25));
+    assert_eq!((&whole.meant, &share.meant), (&Meant::Poisson, &Meant::Renewal { cov: 0.5 }));
+    let every_fourth = renewal(4000, &Law::erlang(4, 0.04).unwrap(), 1);
+    assert_eq!(verify(&every_fourth, &share).judgement, Judgement::Holds);
+    assert_eq!(verify(&every_fourth, &whole).judgement, Judgement::Fails);
+}
+
+#[test]
+fn our_own_poisson_runs_are_not_thrown_away_by_chance() {
+    let rejected = (0..300)
+        .filter(|&seed| pattern(&ours(poisson(1000, 100.0, seed))) != (Pattern::Poisson, Judgement::Holds))
+        .count();
+    assert!(rejected <= 2, "{rejected} of 300");
+}

@@ -1,0 +1,96 @@
+//! Several runs in one file, and one run that stood still.
+
+use offered_model::{Law, Nanos, Recording};
+
+use super::{S, closed, launched, poisson};
+use crate::{Ask, Judgement, Pattern, Verdict, verify};
+
+/// Both, the second one `silence` seconds after the end of the first; sessions stay what they were.
+fn appended(first: Recording, second: Recording, silence: f64) -> Recording {
+    let end = first.events.iter().filter_map(|event| event.sent).max().unwrap();
+    let mut both = first;
+    both.events.extend(second.events.into_iter().map(|mut event| {
+        let later = |at: Nanos| at + end + Nanos((silence * S) as u64);
+        (event.intended, event.sent, event.done) =
+            (later(event.intended), event.sent.map(later), event.done.map(later));
+        event
+    }));
+    both
+}
+
+fn judged(recording: &Recording) -> Verdict {
+    verify(recording, &Ask::default())
+}
+
+#[track_caller]
+fn is_one_run_that_stood_still(verdict: &Verdict, why: &str) {
+    assert_eq!(verdict.runs.len(), 0, "{:?}", verdict.warnings);
+    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.doubt.as_str()).collect();
+    assert!(doubts.iter().any(|doubt| doubt.contains("stood still") && doubt.contains(why)), "{doubts:?}");
+    assert_eq!(verdict.judgement, Judgement::Fails, "{}", verdict.because);
+}
+
+#[test]
+fn appended_runs_are_judged_one_by_one() {
+    let run = |seed, from: f64| {
+        let mut run = poisson(1000, 50.0, seed);
+        for event in &mut run.events {
+            let sent = event.intended + Nanos((from * S) as u64);
+            (event.intended, event.sent, event.done) = (sent, Some(sent), Some(sent + Nanos(1000)));
+        }
+        run.events
+    };
+    for (first, second) in [(0.0, 400.0), (100_000.0, 0.0), (0.0, 0.0)] {
+        let events = [run(1, first), run(2, second)].concat();
+        let verdict = judged(&Recording { events, ..poisson(1, 1.0, 1) });
+        assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::AppendedRuns, 2), "{first} {second}");
+        assert!(verdict.runs.iter().all(|run| run.judgement == Judgement::Holds));
+        assert_eq!(verdict.judgement, Judgement::Holds);
+        let evidence = if second > first { "longer than tools wait" } else { "the clock jumps back 1 times" };
+        assert!(verdict.warnings.iter().any(|warning| warning.doubt.contains(evidence)), "{:?}", verdict.warnings);
+    }
+}
+
+#[test]
+fn a_busy_run_with_one_stall_is_one_run() {
+    // 100 launches a second, nothing for 15 s, and on as before: nothing says that another run begins.
+    let stalled = appended(poisson(5000, 100.0, 1), poisson(5000, 100.0, 2), 15.0);
+    is_one_run_that_stood_still(&judged(&stalled), "nothing shows that another run begins");
+    // However long: what was sent before it was answered after it.
+    let mut waiting = appended(poisson(5000, 100.0, 1), poisson(5000, 100.0, 2), 300.0);
+    let end = waiting.events.last().unwrap().done;
+    waiting.events[4990].done = end;
+    is_one_run_that_stood_still(&judged(&waiting), "1 launches from before it were answered only after it");
+}
+
+#[test]
+fn users_who_begin_anew_are_another_run() {
+    // 40 users who begin one after another, as JMeter's threads do; twice.
+    let run = || {
+        let mut run = closed(40, &Law::exponential(1.0).unwrap(), 60.0, 1);
+        for event in &mut run.events {
+            let later = |at: Nanos| at + Nanos(event.session * 200_000_000);
+            (event.intended, event.sent, event.done) =
+                (later(event.intended), event.sent.map(later), event.done.map(later));
+        }
+        run
+    };
+    let verdict = judged(&appended(run(), run(), 20.0));
+    assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::AppendedRuns, 2), "{:?}", verdict.warnings);
+    assert!(verdict.warnings[0].doubt.contains("the same users begin in the same order"), "{:?}", verdict.warnings);
+    // The same users, as they come, after a stall.
+    let mut on = closed(40, &Law::exponential(1.0).unwrap(), 120.0, 3);
+    for event in on.events.iter_mut().filter(|event| event.intended > Nanos::from_secs(60)) {
+        let later = |at: Nanos| at + Nanos::from_secs(20);
+        (event.intended, event.sent, event.done) =
+            (later(event.intended), event.sent.map(later), event.done.map(later));
+    }
+    is_one_run_that_stood_still(&judged(&on), "nothing shows that another run begins");
+}
+
+#[test]
+fn many_silences_are_a_pattern() {
+    let bursts = (0..30).flat_map(|burst| (0..100).map(move |i| (f64::from(burst) * 100.0 + f64::from(i) * 0.01) * S));
+    let verdict = judged(&launched(bursts));
+    assert_eq!((verdict.runs.len(), verdict.judgement), (0, Judgement::Fails));
+}
