@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| offered_fuzz::read_as(bytes, &["gatling-binary"]));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| offered_fuzz::read_as(bytes, &["gatling-binary", "oha-db"]));

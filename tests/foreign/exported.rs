@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::program::{offered, printed, total, verdict};
 
@@ -81,5 +82,29 @@ fn both_lists_of_gaps_are_the_gaps_of_the_table() {
         let variance = written.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let cov = total(&verdict, "launches")["cov"].as_f64().unwrap();
         assert!((variance.sqrt() / mean - cov).abs() < 1e-9, "{run}: {cov}");
+    }
+}
+
+#[test]
+fn an_hdr_log_is_read_by_others_as_what_the_run_was() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/foreign/tools/hdr.py");
+    if !Command::new("python3").args(["-c", "import hdrh"]).output().is_ok_and(|found| found.status.success()) {
+        eprintln!("skipped: python3 has no `hdrh`; get it with: pip install hdrhistogram");
+        return;
+    }
+    let (_folder, runs) = runs();
+    for (run, _) in runs {
+        let verdict = verdict(&run, &["--skip-first", "0s"]);
+        let ours = total(&verdict, "responses");
+        let mut read = Command::new("python3");
+        read.arg(&script).arg(export(&run, "hdr"));
+        let theirs: serde_json::Value = serde_json::from_str(&printed(read)).unwrap();
+        assert_eq!(theirs["response"]["n"], ours["n"], "{run}");
+        assert!(theirs["service"]["intervals"].as_u64().unwrap() >= 29, "{run}: {theirs}");
+        for key in ["mean_ms", "median_ms", "p99_ms", "max_ms"] {
+            // Three digits are kept.
+            let (theirs, ours) = (theirs["response"][key].as_f64().unwrap(), ours[key].as_f64().unwrap());
+            assert!((theirs / ours - 1.0).abs() < 2e-3, "{run} {key}: {theirs} and {ours}");
+        }
     }
 }

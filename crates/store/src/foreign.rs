@@ -22,10 +22,12 @@ mod k6;
 mod locust;
 mod number;
 mod oha;
+mod oha_db;
 mod pgbench;
 mod phout;
 mod refused;
 mod rows;
+mod sqlite;
 mod vegeta;
 
 use std::io::{BufRead, Cursor, ErrorKind, Read};
@@ -52,7 +54,7 @@ impl Reader {
     }
 }
 
-static READERS: [&Reader; 23] = [
+static READERS: [&Reader; 24] = [
     &gatling_binary::READER,
     &jtl_xml::READER,
     &jtl_csv::READER,
@@ -66,6 +68,7 @@ static READERS: [&Reader; 23] = [
     &goose::CSV,
     &hey::READER,
     &oha::READER,
+    &oha_db::READER,
     &locust::READER,
     &ab::READER,
     &har::READER,

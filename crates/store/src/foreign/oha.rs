@@ -1,7 +1,8 @@
 //! oha's CSV (`--output-format csv`): seconds since the run's start, in the order of the starts.
 //!
-//! Only requests that succeeded are in it. oha's JSON has no launch times, and the database of `--db-url` would cost a database engine
-//! for what the CSV holds as well: both are refused in words (see `refused`).
+//! Only requests that succeeded are in it, and with `--latency-correction` its durations count from before the start, which it
+//! does not tell: the database of `--db-url` does (see `oha_db`). oha's JSON is a summary without launch times (its
+//! `printer.rs`) and is refused in words.
 
 use offered_model::{Event, Nanos, Outcome};
 

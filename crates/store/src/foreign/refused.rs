@@ -8,14 +8,11 @@ struct Refusal {
     why: &'static str,
 }
 
-const REFUSALS: [Refusal; 20] = [
-    Refusal {
-        is: |head| head.bytes.starts_with(b"SQLite format 3\0"),
-        why: "is an SQLite database, which is not read here; ask oha for --output-format csv -o FILE instead of --db-url",
-    },
+const REFUSALS: [Refusal; 19] = [
     Refusal {
         is: |head| head.contains("\"responseTimeHistogram\"") && head.contains("\"latencyPercentiles\""),
-        why: "is oha's JSON summary and has no launch times; ask oha for --output-format csv -o FILE",
+        why: "is oha's JSON summary and has no launch times; ask oha for --output-format csv -o FILE, or \
+              --db-url FILE",
     },
     Refusal {
         is: |head| head.line().starts_with(b"Running ") && head.contains(" @ http"),

@@ -449,12 +449,47 @@ fn summaries_are_refused_with_the_cure() {
         ("Type,Name,Request Count,Failure Count,Median Response Time\n", "csv_request_logger"),
         ("Timestamp,User Count,Type,Name,Requests/s\n", "csv_request_logger"),
         ("sampler_label,aggregate_report_count,average\n", "jmeter -l"),
-        ("SQLite format 3\0\u{10}\0", "--output-format csv"),
         ("{\"summary\":{},\"responseTimeHistogram\":{},\"latencyPercentiles\":{}}", "--output-format csv"),
         ("Requests      [total, rate, throughput]         10, 11.11, 11.10\n", "vegeta encode"),
         ("#[Histogram log format version 1.3]\n", "log of single requests"),
     ] {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains(cure) && !error.contains('\n'), "{text}: {error}");
+    }
+}
+
+/// `oha.py` beside this file made it: 200 requests 10 ms apart, the 101st 250 ms late.
+#[test]
+fn the_database_of_oha_knows_what_was_meant() {
+    let file = include_bytes!("oha.db");
+    let recording = parse(file).unwrap();
+    assert_eq!((recording.format.as_str(), recording.events.len(), recording.unreadable), ("oha-db", 200, 0));
+    assert!(recording.intent_known);
+    let event = &recording.events[100];
+    let ms = Nanos::from_millis;
+    assert_eq!((event.intended, event.sent, event.done), (ms(1000), Some(ms(1250)), Some(ms(1375))));
+    assert_eq!((event.bytes_in, event.status), (1100, 200));
+    assert_eq!(recording.events[7].outcome, Outcome::HttpError);
+    // The long url lies in overflow pages.
+    assert_eq!(recording.labels.iter().map(String::len).collect::<Vec<_>>(), [22, 2022]);
+    // A database cut off anywhere, and one of something else.
+    for end in (0..file.len()).step_by(97).skip(1) {
+        assert!(
+            parse_with(&file[..end], &ReadOptions { format: Format::from_name("oha-db"), ..ReadOptions::default() })
+                .is_err()
+        );
+    }
+    let mut other = file.to_vec();
+    let at = memchr::memmem::rfind(&other, b"tableohaoha").unwrap();
+    other[at + 5..at + 8].copy_from_slice(b"ohb");
+    assert!(parse(&other).unwrap_err().to_string().contains("only those of oha --db-url are read"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn a_damaged_database_of_oha_is_no_panic(at in 0..18_000usize, byte: u8, second in 0..18_000usize, other: u8) {
+        let mut file = include_bytes!("oha.db").to_vec();
+        (file[at], file[second]) = (byte, other);
+        let _ = parse_with(&file, &ReadOptions { format: Format::from_name("oha-db"), ..ReadOptions::default() });
     }
 }
