@@ -16,19 +16,15 @@ pub(crate) fn because(
     stalled: Option<Stalls>,
 ) -> String {
     let poisson = ask.meant.is_poisson();
-    let plain = matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson);
     match judgement {
         Judgement::Fails => {
+            let plain = matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson);
             let symptom = Some(look.because.clone()).filter(|_| poisson && !plain);
             let failing = intent.iter().filter(|finding| finding.judgement == Judgement::Fails).map(in_words);
             let reasons = stalled.iter().map(warnings::stood_still).chain(symptom).chain(failing);
             reasons.collect::<Vec<_>>().join("; ")
         }
-        Judgement::Holds if !poisson && !plain => {
-            let cov = intent.iter().find(|finding| finding.name.contains("cov")).and_then(|finding| finding.estimate);
-            let cov = cov.map_or_else(String::new, |cov| format!(" (CoV {cov:.2})"));
-            format!("the launches are what was meant{cov}")
-        }
+        Judgement::Holds if !poisson => format!("the launches are what was meant ({})", ask.meant.name()),
         _ => look.because.clone(),
     }
 }

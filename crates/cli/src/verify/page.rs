@@ -48,6 +48,7 @@ impl Display for Page<'_> {
 
 fn headline(v: &Verdict) -> String {
     match v.judgement {
+        Judgement::Holds if v.because.contains(&v.meant.arrivals) => format!("holds - {}", v.because),
         Judgement::Holds => format!("{} holds - {}", v.meant.arrivals, v.because),
         Judgement::Fails => format!("{} FAILS ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),
         Judgement::NotChecked => format!("{} not checked ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),

@@ -69,8 +69,8 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
     let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
     let verdict = verify(&run, &ask);
     assert_eq!(verdict.judgement, Judgement::Holds, "{:?}", verdict.tests);
-    // The phases that 20 users drew make a CoV that stays what it is, round after round.
-    assert_eq!(verdict.because, "the launches are what was meant (CoV 1.10)");
+    // The phases that 20 users drew make a CoV of 1.10 that stays what it is, round after round.
+    assert_eq!(verdict.because, format!("the launches are what was meant ({})", ask.meant.name()));
     let verdict = verify(&run, &Ask { rate_per_s: Some(40.0), ..ask });
     assert_eq!(verdict.because, "rate against asked is 0.501");
 }
