@@ -132,12 +132,10 @@ fn shown<T>(rows: &[T]) -> impl Iterator<Item = &T> {
     rows.iter().enumerate().filter(move |(i, _)| *i == last || *i < ROWS).map(|(_, row)| row)
 }
 
+/// A label short enough for a table; what would move the cursor or break the line is shown as unreadable.
 fn clipped(label: &str) -> String {
-    if label.chars().count() <= 24 {
-        label.to_owned()
-    } else {
-        format!("{}...", label.chars().take(21).collect::<String>())
-    }
+    let plain = label.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c });
+    if label.chars().count() <= 24 { plain.collect() } else { plain.take(21).chain("...".chars()).collect() }
 }
 
 fn sizes(f: &mut Formatter<'_>, rows: &[Sizes]) -> fmt::Result {

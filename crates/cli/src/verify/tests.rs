@@ -102,6 +102,13 @@ fn pages_fit_into_a_hundred_and_twenty_columns() {
 }
 
 #[test]
+fn labels_cannot_play_with_the_terminal() {
+    let recording = Recording { labels: vec!["a\u{1b}[2Jb".into(), "c\nd".into()], ..recording() };
+    let page = Page(&verify(&recording, &ask())).to_string();
+    assert!(page.contains("a\u{fffd}[2Jb") && page.contains("c\u{fffd}d"), "{page}");
+}
+
+#[test]
 fn gaps_of_several_recordings_are_refused_before_any_work() {
     let command = Command::parse_from(["verify", "--gaps", "x"]);
     assert!(command.files.check(true).is_ok() && command.files.check(false).is_err());
