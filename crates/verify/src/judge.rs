@@ -21,6 +21,8 @@ const SENT: &str = "sent cov against meant";
 const LATE: &str = "lateness p99 (us)";
 /// So large a share of the launches may stay unsent.
 pub(crate) const UNSENT: f64 = 0.01;
+/// A run that launched nothing in so large a last part of its time may have been stopped.
+const ENDED: f64 = 0.02;
 /// Theory knows the dispersion of counts in windows of so many cycles of a user and more.
 const CYCLES: f64 = 3.0;
 /// Where the users wait for answers more than this share of their time, formulas without queueing do not apply.
@@ -196,6 +198,11 @@ fn rate(scope: Scope, ask: &Ask, stream: &Stream) -> Option<Finding> {
         Some(_) if scope.recording.format != "run" => return None,
         Some((from, to)) => {
             let counts = |event: &&Event| !ask.meant.is_of_sessions() || event.step == 0;
+            let last = scope.recording.events.iter().map(|event| event.intended).max()?;
+            if to.since(last).as_secs_f64() > ENDED * (to - from).as_secs_f64() {
+                // Stopped before its time, or meant to be silent at the end: which of them cannot be told here.
+                return None;
+            }
             let meant = scope.recording.events.iter().filter(|event| (from..to).contains(&event.intended));
             let n = meant.filter(|event| event.sent.is_some()).filter(counts).count();
             // Counts of bursts vary more than Poisson counts, by at most about the squared CoV of the gaps.

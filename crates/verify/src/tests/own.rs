@@ -114,6 +114,10 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     };
     assert!((rate(1).0 - 1.0).abs() < 0.01 && rate(1).1 == Judgement::Holds, "{:?}", rate(1));
     assert!((rate(2).0 - 0.5).abs() < 0.01 && rate(2).1 == Judgement::Fails, "{:?}", rate(2));
+    // Of a run that was stopped nothing is said: half of its time is not half of its rate.
+    let mut stopped = sessions(1);
+    stopped.events.truncate(4000);
+    assert!(verify(&stopped, &ask).tests.iter().all(|test| test.name != "rate against asked"));
 }
 
 #[test]
