@@ -17,7 +17,7 @@ pub use over_time::OverTime;
 pub use spread::{Ends, Spread};
 
 use offered_model::{Event, Recording};
-use offered_verify::{Ask, Meant, Scope, Window};
+use offered_verify::{Ask, Scope, Window};
 use serde::Serialize;
 
 /// The next length of time as people count it: 1, 2 or 5 times a power of ten. In ns.
@@ -55,7 +55,7 @@ impl Portrait {
         let tick = recording.resolution.0.max(1);
         let known = recording.intent_known;
         // What the verdict holds against Poisson of a partly-open system is when its sessions arrive.
-        let sessions_only = ask.meant == Meant::PartlyOpen;
+        let sessions_only = ask.meant.is_of_sessions();
         let sent = scope.sent(|event| !sessions_only || event.step == 0);
         let of = if sessions_only { "session starts" } else { "launches" };
         Some(Self {

@@ -118,7 +118,7 @@ impl Meant {
     }
 
     /// Whether only the first launches of sessions are held to it.
-    pub(crate) const fn is_of_sessions(&self) -> bool {
+    pub const fn is_of_sessions(&self) -> bool {
         matches!(self, Self::PartlyOpen(_))
     }
 
