@@ -15,6 +15,9 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::input(format!("{} is not a text file", path.display())))
 }
 
+/// So many broken lines of a log are shown.
+const LISTED: usize = 10;
+
 /// Reads the files that a workload names, which stand beside it.
 pub(crate) fn beside(workload: Option<&Path>) -> impl Fn(&str) -> Result<String, String> {
     let folder = workload.and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
@@ -35,11 +38,11 @@ fn named(path: &Path, name: &str) -> Result<String, String> {
     }
     let swf = Swf::read(name, content).map_err(|wrong| wrong.to_string())?;
     if !swf.broken.is_empty() {
-        eprintln!(
-            "warning: {} lines of {name} are broken and left out; the first: {}",
-            swf.broken.len(),
-            swf.broken[0]
-        );
+        eprintln!("warning: {} lines of {name} are broken and left out:", swf.broken.len());
+        swf.broken.iter().take(LISTED).for_each(|line| eprintln!("  {line}"));
+        if swf.broken.len() > LISTED {
+            eprintln!("  and {} more", swf.broken.len() - LISTED);
+        }
     }
     Ok(swf.run_times.iter().map(f64::to_string).collect::<Vec<_>>().join("\n"))
 }

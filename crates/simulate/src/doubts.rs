@@ -37,7 +37,7 @@ pub(crate) fn of(answer: &Answer, stop: Stop) -> Vec<String> {
         ));
     }
     let (_, scv) = summary.work;
-    if scv < 0.8 * answer.scv {
+    if answer.scv > 0.0 && scv < 0.8 * answer.scv {
         doubts.push(format!(
             "the sizes drawn have C2 {scv:.3}, the law has {:.3}: its largest sizes have not come yet; simulate longer",
             answer.scv

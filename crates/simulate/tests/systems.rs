@@ -284,6 +284,13 @@ fn sessions_last_as_long_as_their_requests_and_thoughts() {
 }
 
 #[test]
+fn constant_sizes_are_not_doubted() {
+    let text = format!("arrivals.open = {{ rate = \"20/s\" }}\n{}", server("ps", "{ constant = \"10ms\" }"));
+    let answer = run(&text, 100_000);
+    assert!(answer.warnings.is_empty(), "{:?}", answer.warnings);
+}
+
+#[test]
 fn as_many_are_counted_as_were_asked_for() {
     let text = format!("arrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", EXPONENTIAL));
     for jobs in [2_000, 12_345, 100_000] {
