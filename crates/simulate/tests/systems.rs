@@ -66,9 +66,9 @@ fn think_time_does_not_matter_to_processor_sharing_and_does_to_fcfs() {
             "arrivals.partly_open = {{ rate = \"15/s\", stay = 0.75, think = {{ exponential = \"{think}\" }} }}\n"
         );
         let answer = run(&format!("{seed}{sessions}{}", server("ps", H2)), 600_000);
-        holds("ps", answer.summary.response.mean, 0.025, 0.06);
+        holds("ps", answer.summary.response.mean, 0.025, 0.12);
         let answer = run(&format!("{seed}{sessions}{}", server("fcfs", H2)), 2_000_000);
-        holds("fcfs", answer.summary.response.mean, fcfs / 1e3, 0.08);
+        holds("fcfs", answer.summary.response.mean, fcfs / 1e3, 0.15);
     }
 }
 
@@ -275,8 +275,8 @@ fn sessions_last_as_long_as_their_requests_and_thoughts() {
     );
     let answer = run(&text, 400_000);
     let sessions = answer.summary.sessions.unwrap();
-    holds("responses", sessions.waited.mean, 0.1, 0.04);
-    holds("duration", sessions.duration.mean, 0.25, 0.04);
+    holds("responses", sessions.waited.mean, 0.1, 0.06);
+    holds("duration", sessions.duration.mean, 0.25, 0.06);
     assert!((sessions.count as f64 / 100_000.0 - 1.0).abs() < 0.01, "{}", sessions.count);
     assert!(sessions.duration.p50.value < sessions.duration.p95.value);
     let open = run(&format!("arrivals.open = {{ rate = \"60/s\" }}\n{}", server("ps", EXPONENTIAL)), 10_000);
