@@ -78,6 +78,10 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("error-threshold", &["run", "@/wrong-threshold.toml", "--dry-run"]),
     ("logs", &["logs", "@/access.log", "--labels"]),
     ("logs-json", &["logs", "@/access.log", "--json"]),
+    ("help-sweep", &["sweep", "--help"]),
+    ("error-sweep-load", &["sweep", "@/closed.toml", "--vary", "load=0.5", "--out", "@/out"]),
+    ("error-sweep-value", &["sweep", "@/closed.toml", "--vary", "users=0", "--out", "@/out"]),
+    ("error-sweep-slo", &["sweep", "@/closed.toml", "--vary", "users=1", "--slo", "p90 < 31", "--out", "@/out"]),
     ("error-no-load", &["run", URL]),
     ("error-two-models", &["run", URL, "--open", "1/s", "--closed", "2"]),
     ("error-flag", &["run", URL, "--opne", "1/s"]),
@@ -132,6 +136,17 @@ post = \"/buy\"
 body = \"{session}\"
 ";
 
+const CLOSED: &str = "\
+duration = \"30s\"
+skip_first = \"2s\"
+
+[arrivals]
+closed = { users = 5, think = { exponential = \"100ms\" } }
+
+[server]
+service = { exponential = \"5ms\" }
+";
+
 const THRESHOLDS: &str = "
 [thresholds]
 \"response.p99\" = \"< 250ms\"
@@ -174,6 +189,7 @@ fn printed(args: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_str().unwrap();
     fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
+    fs::write(folder.path().join("closed.toml"), CLOSED).unwrap();
     let thresholds = format!("{WORKLOAD}{THRESHOLDS}");
     fs::write(folder.path().join("thresholds.toml"), &thresholds).unwrap();
     fs::write(folder.path().join("wrong-threshold.toml"), thresholds.replace("{buy}", "{by}")).unwrap();

@@ -10,5 +10,6 @@ mod nginx;
 mod process;
 mod run;
 mod signals;
+mod sweep;
 mod theory;
 mod watching;

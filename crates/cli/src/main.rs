@@ -6,10 +6,12 @@
 #![deny(clippy::print_stdout)] // say! survives a closed pipe
 
 mod cores;
+mod csv;
 mod demo;
 mod exit;
 mod export;
 mod file;
+mod input;
 mod logs;
 mod plan;
 mod report;
@@ -18,7 +20,9 @@ mod say;
 mod serve;
 mod signals;
 mod simulate;
+mod sweep;
 mod table;
+mod vary;
 mod verify;
 
 use std::process::ExitCode;
@@ -42,6 +46,7 @@ enum Verb {
     Plan(plan::Question),
     Simulate(simulate::Args),
     Run(Box<run::Args>),
+    Sweep(sweep::Args),
     Verify(verify::Args),
     Export(export::Args),
     Logs(logs::Args),
@@ -59,6 +64,7 @@ fn main() -> ExitCode {
         Verb::Plan(question) => plan::run(question),
         Verb::Simulate(args) => simulate::run(&args),
         Verb::Run(args) => run::run(&args),
+        Verb::Sweep(args) => sweep::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Logs(args) => logs::run(&args),

@@ -68,34 +68,74 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             "{out} exists already; a recorded run is never overwritten, choose another --out"
         )));
     }
-    let load = args.dry_run.clone().map_or(Load::Target, Load::Nobody);
-    let share = args.share.unwrap_or(Share::ALL);
-    let generator = Generator::new(workload.clone(), share, load).map_err(of_run)?;
-    if args.dry_run.is_none() && start_at.is_none() {
-        generator.knock().map_err(Failure::stopped)?;
-    }
-    signals::stop(&generator.stop())?;
-    let store = args.out.as_deref().map(|out| Store::create(out, &text, &workload)).transpose()?;
-    let watch = Watch {
-        tally: Tally::new(&workload, share.fraction()),
-        live: Box::new(generator.watch()),
-        stop: generator.stop(),
+    let plan = Plan {
+        text: &text,
+        workload: &workload,
+        share: args.share.unwrap_or(Share::ALL),
+        load: args.dry_run.clone().map_or(Load::Target, Load::Nobody),
+        start_at,
+        out: args.out.as_deref(),
+        name: name(args),
         views: views(args),
     };
-    let (done, events) = launch(&generator, start_at, store.as_ref(), watch)?;
-    let recording = recording(&workload, events, store.as_ref())?;
-    let verdict = verify(&recording, &Ask { path: name(args), ..Ask::of(&workload, share.fraction()) });
-    let mut summary = Summary::new(&workload, share, &recording, &done, &verdict);
-    summary.out = args.out.as_ref().map(|out| out.display().to_string());
-    if let Some(store) = store {
-        store.finish(&summary, &verdict, &done, share, generator.threads())?;
-    }
+    let Made { summary, verdict, .. } = plan.make()?;
     if args.json {
         say!("{}", serde_json::to_string_pretty(&summary).map_err(Failure::stopped)?);
     } else {
         say!(no newline: "{}", summary::Page { summary: &summary, verdict: &verdict, workload: &workload });
     }
     Ok(summary.exit())
+}
+
+/// A run to be made.
+pub(crate) struct Plan<'a> {
+    pub(crate) text: &'a str,
+    /// What the text says.
+    pub(crate) workload: &'a Workload,
+    pub(crate) share: Share,
+    pub(crate) load: Load,
+    pub(crate) start_at: Option<Nanos>,
+    /// A new directory; without one the events are in memory only.
+    pub(crate) out: Option<&'a Path>,
+    /// What the verdict calls it.
+    pub(crate) name: String,
+    pub(crate) views: Vec<Box<dyn View>>,
+}
+
+/// A run that was made.
+pub(crate) struct Made {
+    pub(crate) summary: Summary,
+    pub(crate) verdict: Verdict,
+    /// Whether it was stopped before its time.
+    pub(crate) stopped: bool,
+}
+
+impl Plan<'_> {
+    /// Launches everything, keeps what happened, and judges what was kept.
+    pub(crate) fn make(self) -> Result<Made, Failure> {
+        let Plan { text, workload, share, load, start_at, out, name, views } = self;
+        let generator = Generator::new(workload.clone(), share, load).map_err(of_run)?;
+        if start_at.is_none() {
+            generator.knock().map_err(Failure::stopped)?;
+        }
+        signals::stop(&generator.stop())?;
+        let store = out.map(|out| Store::create(out, text, workload)).transpose()?;
+        let watch = Watch {
+            tally: Tally::new(workload, share.fraction()),
+            live: Box::new(generator.watch()),
+            stop: generator.stop(),
+            views,
+        };
+        let (done, events) = launch(&generator, start_at, store.as_ref(), watch)?;
+        let recording = recording(workload, events, store.as_ref())?;
+        let verdict = verify(&recording, &Ask { path: name, ..Ask::of(workload, share.fraction()) });
+        let mut summary = Summary::new(workload, share, &recording, &done, &verdict);
+        summary.out = out.map(|out| out.display().to_string());
+        if let Some(store) = store {
+            store.finish(&summary, &verdict, &done, share, generator.threads())?;
+        }
+        Ok(Made { summary, verdict, stopped: done.stopped })
+    }
 }
 
 fn name(args: &Args) -> String {

@@ -1,9 +1,7 @@
 //! `offered simulate`: a workload on a virtual clock and its modelled server.
 
-mod input;
 mod json;
-mod record;
-mod sweep;
+pub(crate) mod record;
 mod table;
 
 use std::io::{IsTerminal, Write};
@@ -13,10 +11,11 @@ use std::sync::Mutex;
 use offered_simulate::{Answer, Stop, load::at_load, simulate};
 
 use crate::cores;
+use crate::csv;
 use crate::exit::{Exit, Failure};
+use crate::input::Input;
 use crate::say::say;
-use input::Input;
-use sweep::{Point, Sweep};
+use crate::vary::{self, Point, Vary};
 
 /// Simulate a workload: open, closed or partly-open load on its [server], under any scheduling policy.
 #[derive(clap::Args)]
@@ -35,7 +34,7 @@ pub(crate) struct Args {
     load: Option<f64>,
     /// Repeat for every value of a field; several sweeps multiply
     #[arg(long, value_name = "FIELD=VALUES")]
-    sweep: Vec<Sweep>,
+    sweep: Vec<Vary>,
     /// New directory for the run: workload, events and figures, as `offered run` leaves them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["sweep"])]
     out: Option<PathBuf>,
@@ -79,14 +78,14 @@ fn percent(text: &str) -> Result<f64, String> {
 /// Simulates every point of the sweep, or the one workload.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let input = Input::read(&args.workload)?;
-    let points = sweep::points(&input, &args.sweep)?;
+    let points = vary::points(&input, &args.sweep)?;
     let stop = match (args.jobs, args.until_precision) {
         (Some(jobs), _) => Stop::Jobs(jobs),
         (_, Some(precision)) => Stop::Precision(precision),
         _ => Stop::Duration,
     };
     let answers = match &args.out {
-        Some(out) => vec![record::run(&points[0], &input, args.load, stop, out)?],
+        Some(out) => vec![record::run(&points[0], args.load, stop, out)?],
         None => all(&points, args, stop)?,
     };
     for (point, answer) in points.iter().zip(&answers) {
@@ -98,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &args.csv {
-        table::write_csv(path, &table::columns(&points, &answers))?;
+        csv::write(path, &table::columns(&points, &answers))?;
     }
     if let Some(path) = &args.parquet {
         let written = offered_store::write_table(path, &table::columns(&points, &answers));

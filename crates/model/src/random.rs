@@ -31,6 +31,8 @@ pub enum Purpose {
     Start = 7,
     /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
     Judge = 20,
+    /// In which order the cells of a sweep are visited.
+    Order = 21,
 }
 
 /// The recorded number from which every random choice of a run follows.

@@ -284,6 +284,15 @@ impl Bound {
         Ok(Self::Within(low, high))
     }
 
+    /// By how much `figure` is beyond it, in the figure's unit; below zero where it keeps it with room to spare.
+    pub fn excess(&self, figure: f64) -> f64 {
+        match self {
+            Self::Below(limit) | Self::AtMost(limit) => figure - limit.number,
+            Self::Above(limit) | Self::AtLeast(limit) => limit.number - figure,
+            Self::Within(low, high) => (low.number - figure).max(figure - high.number),
+        }
+    }
+
     /// Whether `figure` keeps it.
     pub fn holds(&self, figure: f64) -> bool {
         match self {

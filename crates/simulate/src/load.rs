@@ -10,7 +10,7 @@ use offered_model::{Rate, Workload, Wrong};
 
 use crate::drive::Demands;
 use crate::modelled::Modelled;
-use crate::simulation::{Stop, simulate};
+use crate::simulation::{Stop, offered_load, simulate};
 
 /// Jobs of a trial while the think time is still far off, and when it is near.
 const COARSE: u64 = 40_000;
@@ -54,6 +54,17 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
         }
     }
     Ok(at)
+}
+
+/// Whether the queue of `workload` would grow without end: an open or partly-open system with load 1 or more and room for all.
+///
+/// # Errors
+/// A workload that cannot be simulated.
+pub fn overloaded(workload: &Workload) -> Result<bool, Wrong> {
+    let demands = Demands::new(workload)?;
+    let modelled = Modelled::new(workload, &demands)?;
+    let load = offered_load(workload, &modelled, &demands);
+    Ok(load.is_some_and(|load| load >= 1.0) && modelled.room().is_none())
 }
 
 fn constant(rate: &Profile, per_sec: f64) -> Result<Profile, Wrong> {

@@ -6,7 +6,7 @@ use offered_stats::steady_state::Estimate;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::sweep::Point;
+use crate::vary::Point;
 
 #[derive(Serialize)]
 struct Document {

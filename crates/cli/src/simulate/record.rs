@@ -3,23 +3,32 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use offered_model::{After, Event, Launch, Nanos, Outcome};
+use offered_model::{After, Event, Launch, Nanos, Outcome, Workload};
 use offered_simulate::drive::Sink;
 use offered_simulate::{Answer, Job, Stop, simulate};
 use offered_store::{Error, Writer};
 use serde_json::json;
 
-use super::input::Input;
-use super::sweep::Point;
 use super::{at, json};
 use crate::exit::Failure;
+use crate::vary::Point;
 
-/// Simulates, and writes every launch as an event.
-pub(super) fn run(point: &Point, input: &Input, load: Option<f64>, stop: Stop, out: &Path) -> Result<Answer, Failure> {
-    let workload = at(point, load, stop)?;
-    let writer = Writer::create(out, &input.text, workload.labels()).map_err(Failure::stopped)?;
+/// Simulates a point, at its load.
+pub(super) fn run(point: &Point, load: Option<f64>, stop: Stop, out: &Path) -> Result<Answer, Failure> {
+    record(&point.text, &at(point, load, stop)?, load, stop, out)
+}
+
+/// Simulates `workload`, which `text` says but for its load, and writes every launch as an event to the new directory `out`.
+pub(crate) fn record(
+    text: &str,
+    workload: &Workload,
+    load: Option<f64>,
+    stop: Stop,
+    out: &Path,
+) -> Result<Answer, Failure> {
+    let writer = Writer::create(out, text, workload.labels()).map_err(Failure::stopped)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
-    let answer = simulate(&workload, stop, &mut tape)?;
+    let answer = simulate(workload, stop, &mut tape)?;
     let run = json!({
         "schema": "offered.run/1",
         "verb": "simulate",
@@ -43,20 +52,8 @@ struct Tape {
 const BATCH: usize = 10_000;
 
 impl Tape {
-    /// A launch that the server was given when it was meant to be.
     fn push(&mut self, launch: Launch, class: u16, done: Nanos, outcome: Outcome) -> ControlFlow<()> {
-        let answered = outcome == Outcome::Ok;
-        self.batch.push(Event {
-            sent: Some(launch.intended),
-            first_byte: answered.then_some(done),
-            done: Some(done),
-            session: launch.session,
-            step: launch.step,
-            label: class,
-            outcome,
-            status: if answered { 200 } else { 0 },
-            ..Event::at(launch.intended)
-        });
+        self.batch.push(event(launch, class, done, outcome));
         if self.batch.len() < BATCH {
             return ControlFlow::Continue(());
         }
@@ -69,6 +66,22 @@ impl Tape {
             Some(error) => Err(error),
             None => self.writer.write(self.batch).and_then(|()| self.writer.finish(run)),
         }
+    }
+}
+
+/// A launch that the server was given when it was meant to be.
+fn event(launch: Launch, class: u16, done: Nanos, outcome: Outcome) -> Event {
+    let answered = outcome == Outcome::Ok;
+    Event {
+        sent: Some(launch.intended),
+        first_byte: answered.then_some(done),
+        done: Some(done),
+        session: launch.session,
+        step: launch.step,
+        label: class,
+        outcome,
+        status: if answered { 200 } else { 0 },
+        ..Event::at(launch.intended)
     }
 }
 

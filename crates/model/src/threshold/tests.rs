@@ -19,6 +19,7 @@ fn a_threshold_reads_as_it_is_written() {
         assert_eq!(threshold.to_string(), printed);
         assert_eq!(printed.parse::<Threshold>().unwrap(), threshold);
         assert!(threshold.bound.holds(keeps) && !threshold.bound.holds(breaks), "{printed}");
+        assert!(threshold.bound.excess(keeps) <= 0.0 && threshold.bound.excess(breaks) >= 0.0, "{printed}");
         assert!(!threshold.bound.holds(f64::NAN), "what is no number keeps nothing");
     }
 }

@@ -1,27 +1,29 @@
-//! Sweeps: the workload file with fields changed, once for every combination of values.
+//! Fields that vary: the workload file with some changed, once for every combination of values.
 
 use std::str::FromStr;
 
 use offered_model::Workload;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::input::Input;
 use crate::exit::Failure;
+use crate::input::Input;
 
 /// A field and the values it takes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sweep {
-    field: String,
-    values: Vec<String>,
+pub(crate) struct Vary {
+    pub(crate) field: String,
+    pub(crate) values: Vec<String>,
 }
 
 /// `field=a,b,c` or `field=from..to:step`, both ends included.
-impl FromStr for Sweep {
+impl FromStr for Vary {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
-            format!("`{text}` is not a sweep{why}; write for example load=0.1..0.9:0.1 or discipline=fcfs,ps")
+            format!(
+                "`{text}` is not a field with its values{why}; write for example load=0.1..0.9:0.1 or discipline=fcfs,ps"
+            )
         };
         let (field, values) = text.split_once('=').ok_or_else(|| wrong(""))?;
         let range = values.split_once("..").and_then(|(from, rest)| Some((from, rest.split_once(':')?)));
@@ -49,26 +51,28 @@ impl FromStr for Sweep {
 }
 
 /// One combination of values.
-pub(super) struct Point {
+pub(crate) struct Point {
     /// Fields and values.
-    pub(super) values: Vec<(String, String)>,
-    /// The workload with these values.
-    pub(super) workload: Workload,
-    /// The load, where it is swept.
-    pub(super) load: Option<f64>,
+    pub(crate) values: Vec<(String, String)>,
+    /// The file with these values.
+    pub(crate) text: String,
+    /// The workload it says.
+    pub(crate) workload: Workload,
+    /// The load, where it varies.
+    pub(crate) load: Option<f64>,
 }
 
 impl Point {
-    /// `load=0.5 discipline=ps`; empty without sweeps.
-    pub(super) fn name(&self) -> String {
+    /// `load=0.5 discipline=ps`; empty where nothing varies.
+    pub(crate) fn name(&self) -> String {
         self.values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// All combinations, the last sweep changing fastest.
-pub(super) fn points(input: &Input, sweeps: &[Sweep]) -> Result<Vec<Point>, Failure> {
+/// All combinations, the last field changing fastest.
+pub(crate) fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Failure> {
     let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
-    for Sweep { field, values } in sweeps {
+    for Vary { field, values } in varied {
         let longer = |one: &Vec<(String, String)>, value: &String| {
             let mut one = one.clone();
             one.push((field.clone(), value.clone()));
@@ -79,10 +83,11 @@ pub(super) fn points(input: &Input, sweeps: &[Sweep]) -> Result<Vec<Point>, Fail
     combinations.into_iter().map(|values| point(input, values)).collect()
 }
 
-fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Failure> {
+/// The file with these values.
+pub(crate) fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Failure> {
     let mut load = None;
     if values.is_empty() {
-        return Ok(Point { values, workload: input.parse(&input.text)?, load });
+        return Ok(Point { values, text: input.text.clone(), workload: input.parse(&input.text)?, load });
     }
     // The file's own mistakes first, with their lines.
     input.parse(&input.text)?;
@@ -94,8 +99,9 @@ fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Failure>
             set(&mut document, field, value).map_err(|why| Failure::input(format!("{field}={value}: {why}")))?;
         }
     }
-    let workload = input.parse(&document.to_string())?;
-    Ok(Point { values, workload, load })
+    let text = document.to_string();
+    let workload = input.parse(&text).map_err(|failure| of_values(&values, failure))?;
+    Ok(Point { values, text, workload, load })
 }
 
 /// Changes one field of the file, by its short name or by its path.
@@ -114,7 +120,7 @@ fn set(document: &mut DocumentMut, field: &str, value: &str) -> Result<(), Strin
             put(server, "service", one_key(law, Value::InlineTable(inner)));
         }
         "users" => put(model(document, &["closed"])?, "users", Value::from(number()? as i64)),
-        "rate" => put(model(document, &["open", "partly_open"])?, "rate", Value::from(value)),
+        "rate" => put(model(document, &["open", "partly_open"])?, "rate", Value::from(rate(value))),
         "think" => {
             let sessions = model(document, &["closed", "partly_open"])?;
             let law = sessions.get("think").and_then(Item::as_table_like).and_then(|law| law.iter().next());
@@ -133,6 +139,20 @@ fn set(document: &mut DocumentMut, field: &str, value: &str) -> Result<(), Strin
         path => at_path(document, path, value)?,
     }
     Ok(())
+}
+
+/// What is wrong with these values, not with the file: lines of a file nobody has seen would not help.
+fn of_values(values: &[(String, String)], failure: Failure) -> Failure {
+    let name = values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ");
+    match failure {
+        Failure::Input(why) => Failure::Input(format!("{name}: {why}")),
+        stopped @ Failure::Stopped(_) => stopped,
+    }
+}
+
+/// A bare number is so many a second.
+fn rate(value: &str) -> String {
+    if value.parse::<f64>().is_ok() { format!("{value}/s") } else { value.to_owned() }
 }
 
 fn put(table: &mut dyn TableLike, key: &str, value: Value) {
@@ -199,13 +219,13 @@ mod tests {
 
     #[test]
     fn ranges_include_both_ends_and_are_round() {
-        let values = |text: &str| text.parse::<Sweep>().unwrap().values;
+        let values = |text: &str| text.parse::<Vary>().unwrap().values;
         assert_eq!(values("load=0.1..0.95:0.05").len(), 18);
         assert_eq!(values("load=0.1..0.4:0.1"), ["0.1", "0.2", "0.3", "0.4"]);
         assert_eq!(values("users=10..30:10"), ["10", "20", "30"]);
         assert_eq!(values("think=1ms, 10ms"), ["1ms", "10ms"]);
         for text in ["load", "=1", "load=", "load=1..0:0.1", "load=0..1:0", "load=a..b:c", "load=1,,2"] {
-            assert!(text.parse::<Sweep>().unwrap_err().contains("is not a sweep"), "{text}");
+            assert!(text.parse::<Vary>().unwrap_err().contains("is not a field with its values"), "{text}");
         }
     }
 
@@ -223,6 +243,7 @@ mod tests {
             (closed, "think", "1s", "exponential = \"1s\""),
             (partly, "think", "2s", "constant = \"2s\""),
             (partly, "rate", "9/s", "rate = \"9/s\""),
+            (partly, "rate", "9.5", "rate = \"9.5/s\""),
             (partly, "session_length", "5", "mean = 5.0"),
             ("[[request]]\nget = \"/\"\n", "request.0.weight", "3", "weight = 3"),
         ] {

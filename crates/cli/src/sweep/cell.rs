@@ -1,0 +1,88 @@
+//! One cell of a sweep: its place on disk, which is a run directory, and what it came to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use offered_model::Objective;
+use offered_stats::steady_state::Estimate;
+use offered_store::{ReadOptions, read};
+use offered_verify::{Ask, Measured as Run, verify};
+use serde_json::Value;
+
+use super::figures::Figures;
+use crate::exit::Failure;
+use crate::vary::Point;
+
+/// A cell, finished or not.
+pub(super) struct Cell {
+    pub(super) point: Point,
+    pub(super) path: PathBuf,
+    /// When it is visited, from 0.
+    pub(super) position: usize,
+}
+
+/// A finished cell.
+pub(super) struct Measured {
+    pub(super) point: Point,
+    /// Its directory within that of the sweep.
+    pub(super) directory: String,
+    pub(super) position: usize,
+    pub(super) figures: Figures,
+    /// The figures of the objective, in its order.
+    pub(super) objective: Vec<Option<Estimate>>,
+}
+
+impl Cell {
+    /// Of a point, in the sweep's directory.
+    pub(super) fn new(point: Point, out: &Path) -> Self {
+        let path = out.join(directory(&point));
+        Self { point, path, position: 0 }
+    }
+
+    /// Whether its run is there and whole; a run that was cut off is taken away.
+    pub(super) fn is_finished(&self, simulated: bool) -> Result<bool, Failure> {
+        if !self.path.exists() {
+            return Ok(false);
+        }
+        let refuse = |what: &str| Failure::input(format!("{} holds {what}; choose another --out", self.path.display()));
+        if fs::read_to_string(self.path.join("workload.toml")).ok().as_ref() != Some(&self.point.text) {
+            return Err(refuse("another workload"));
+        }
+        let Some(run) = self.run() else {
+            fs::remove_dir_all(&self.path)
+                .map_err(|why| Failure::stopped(format!("cannot remove {}: {why}", self.path.display())))?;
+            return Ok(false);
+        };
+        match (run["clock"] == "virtual", simulated) {
+            (true, false) => Err(refuse("a simulation, and this sweep is not --simulate")),
+            (false, true) => Err(refuse("a run, and this sweep is --simulate")),
+            _ => Ok(true),
+        }
+    }
+
+    /// Its `run.json`, which is there when it has ended.
+    fn run(&self) -> Option<Value> {
+        serde_json::from_str(&fs::read_to_string(self.path.join("run.json")).ok()?).ok()
+    }
+
+    /// Reads what it left, so that a kept cell and a fresh one are judged alike.
+    pub(super) fn measured(self, objective: Option<&Objective>) -> Result<Measured, Failure> {
+        let recording = read(&self.path, &ReadOptions::default()).map_err(Failure::stopped)?;
+        let workload = &self.point.workload;
+        let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) });
+        let run = Run::new(&recording, &verdict, workload.skip_first, workload.duration - workload.skip_last);
+        let summary = self.run().map_or(Value::Null, |mut run| run["summary"].take());
+        let figures = Figures::of(&run, &recording, workload, &verdict, &summary);
+        let asked = objective.map_or(&[][..], Objective::thresholds);
+        let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect();
+        let directory = directory(&self.point);
+        Ok(Measured { directory, position: self.position, figures, objective, point: self.point })
+    }
+}
+
+/// `cells/users=25,think=5ms`; what a file system might not like is replaced.
+fn directory(point: &Point) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "=.-+%".contains(c) { c } else { '_' };
+    let names = point.values.iter().map(|(field, value)| format!("{field}={value}").chars().map(plain).collect());
+    format!("cells/{}", names.collect::<Vec<String>>().join(","))
+}

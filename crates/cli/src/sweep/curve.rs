@@ -1,0 +1,181 @@
+//! The curve through the cells: up to which value of the first field an objective is kept.
+
+use offered_model::{Objective, Rate};
+use offered_stats::steady_state::Estimate;
+
+use super::cell::Measured;
+use crate::exit::Failure;
+use crate::vary::Vary;
+
+/// Up to which value of `field` the objective is kept, all other fields being `fixed`.
+///
+/// Between two neighbouring cells the figure is taken as a straight line. The ends of the interval come from the curves through the
+/// bad and through the good ends of the cells' 95 % intervals. `None`: not within the values tried, as `note` says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Kept {
+    pub(super) fixed: Vec<(String, String)>,
+    pub(super) field: String,
+    pub(super) value: Option<f64>,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    pub(super) note: Option<String>,
+}
+
+/// The values of a field as numbers, each as it stands in the command.
+pub(super) fn steps(vary: &Vary) -> Result<Vec<(String, f64)>, Failure> {
+    let number = |value: &String| {
+        let rate = || value.parse::<Rate>().ok().map(Rate::per_sec);
+        let step = value.parse::<f64>().ok().or_else(rate).map(|number| (value.clone(), number));
+        step.ok_or_else(|| {
+            let field = &vary.field;
+            Failure::input(format!(
+                "--slo asks up to which {field} it is kept, and `{value}` is not a number; name the field of numbers first"
+            ))
+        })
+    };
+    vary.values.iter().map(number).collect()
+}
+
+/// The values of the other fields, and the cells that have them.
+type Group<'a> = (&'a [(String, String)], Vec<&'a Measured>);
+
+/// One answer for every combination of the other fields, in the order of the cells.
+pub(super) fn kept(objective: &Objective, field: &str, steps: &[(String, f64)], cells: &[Measured]) -> Vec<Kept> {
+    let mut groups: Vec<Group> = Vec::new();
+    for cell in cells {
+        let fixed = &cell.point.values[1..];
+        match groups.iter_mut().find(|(other, _)| *other == fixed) {
+            Some((_, group)) => group.push(cell),
+            None => groups.push((fixed, vec![cell])),
+        }
+    }
+    let at = |cell: &Measured| {
+        let value = &cell.point.values[0].1;
+        steps.iter().find(|(text, _)| text == value).expect("a value of the field").1
+    };
+    let answer = |(fixed, mut group): Group| {
+        group.sort_by(|a, b| at(a).total_cmp(&at(b)));
+        let doubted: Vec<&str> = group
+            .iter()
+            .filter(|cell| !cell.figures.believable())
+            .map(|cell| cell.point.values[0].1.as_str())
+            .collect();
+        let (tried, points): (Vec<f64>, Vec<&[Option<Estimate>]>) = group
+            .iter()
+            .filter(|cell| cell.figures.believable())
+            .map(|cell| (at(cell), cell.objective.as_slice()))
+            .unzip();
+        let curve = |end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64| {
+            let worst = |figures: &&[Option<Estimate>]| excess(objective, figures, end);
+            crossing(&tried, &points.iter().map(worst).collect::<Vec<_>>())
+        };
+        let value = curve(|excess, figure| excess(figure.value));
+        let bad = curve(|excess, figure| excess(figure.low).max(excess(figure.high)));
+        let good = curve(|excess, figure| excess(figure.low).min(excess(figure.high)).min(excess(figure.value)));
+        let mut notes = Vec::new();
+        match value {
+            Crossing::Nowhere => notes.push("nothing to judge".to_owned()),
+            Crossing::Below => notes.push(format!("not even at {}", tried[0])),
+            Crossing::Above => notes.push(format!("even at {}, the largest tried", tried[tried.len() - 1])),
+            Crossing::At(_) => {}
+        }
+        if !doubted.is_empty() {
+            notes.push(format!("{field}={} left out: not to be believed", doubted.join(",")));
+        }
+        Kept {
+            fixed: fixed.to_vec(),
+            field: field.to_owned(),
+            value: whole(field, value),
+            low: whole(field, bad),
+            high: whole(field, good),
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
+        }
+    };
+    groups.into_iter().map(answer).collect()
+}
+
+/// How far the worst of the objective's figures is beyond its bound, in units of that bound; a figure that is not there is.
+fn excess(objective: &Objective, figures: &[Option<Estimate>], end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64) -> f64 {
+    let one = |(threshold, figure): (&offered_model::Threshold, &Option<Estimate>)| {
+        let bound = &threshold.bound;
+        // The excess of nothing over the bound, in size, is the bound.
+        let unit = bound.excess(0.0).abs().max(f64::MIN_POSITIVE);
+        figure.map_or(f64::INFINITY, |figure| end(&|x| bound.excess(x) / unit, figure))
+    };
+    objective.thresholds().iter().zip(figures).map(one).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Where a curve first rises above zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Crossing {
+    /// There is no curve.
+    Nowhere,
+    /// Before its first point.
+    Below,
+    /// After its last.
+    Above,
+    /// Here.
+    At(f64),
+}
+
+fn crossing(x: &[f64], excess: &[f64]) -> Crossing {
+    match excess.iter().position(|excess| *excess > 0.0) {
+        None if x.is_empty() => Crossing::Nowhere,
+        None => Crossing::Above,
+        Some(0) => Crossing::Below,
+        Some(i) => {
+            let (from, to) = (excess[i - 1], excess[i]);
+            // With an end nobody knows the line is a step, at the point that is known.
+            let share = if from.is_infinite() { 1.0 } else { -from / (to - from) };
+            Crossing::At(x[i - 1] + share * (x[i] - x[i - 1]))
+        }
+    }
+}
+
+/// There are no half users.
+fn whole(field: &str, crossing: Crossing) -> Option<f64> {
+    match crossing {
+        Crossing::At(x) if field == "users" => Some(x.floor()),
+        Crossing::At(x) => Some(x),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_crosses_where_it_first_rises_above_zero() {
+        let x = [25.0, 50.0, 100.0];
+        assert_eq!(crossing(&x, &[-1.0, -0.5, 0.5]), Crossing::At(75.0));
+        assert_eq!(crossing(&x, &[-1.0, 1.0, -1.0]), Crossing::At(37.5));
+        assert_eq!(crossing(&x, &[-1.0, -0.5, 0.0]), Crossing::Above);
+        assert_eq!(crossing(&x, &[0.1, -0.5, 0.0]), Crossing::Below);
+        assert_eq!(crossing(&x, &[-1.0, -0.5, f64::INFINITY]), Crossing::At(50.0));
+        assert_eq!(crossing(&x, &[f64::NEG_INFINITY, 0.5, 1.0]), Crossing::At(50.0));
+        assert_eq!(crossing(&[], &[]), Crossing::Nowhere);
+        assert_eq!(whole("users", Crossing::At(75.9)), Some(75.0));
+        assert_eq!(whole("rate", Crossing::At(75.9)), Some(75.9));
+    }
+
+    #[test]
+    fn steps_are_numbers_or_rates() {
+        let steps = |text: &str| steps(&text.parse().unwrap()).map(|s| s.iter().map(|(_, x)| *x).collect::<Vec<_>>());
+        assert_eq!(steps("users=25,50").unwrap(), [25.0, 50.0]);
+        assert_eq!(steps("rate=6000/m,50").unwrap(), [100.0, 50.0]);
+        assert!(
+            matches!(steps("discipline=ps").unwrap_err(), Failure::Input(why) if why.contains("name the field of numbers"))
+        );
+    }
+
+    #[test]
+    fn the_worst_figure_counts() {
+        let objective: Objective = "p99 < 200ms, errors < 1%".parse().unwrap();
+        let sure = |value| Some(Estimate { value, low: value, high: value });
+        let value = |figures: &[_]| excess(&objective, figures, |excess, figure| excess(figure.value));
+        assert!((value(&[sure(0.1), sure(0.02)]) - 1.0).abs() < 1e-9, "errors are twice what they may be");
+        assert!((value(&[sure(0.1), sure(0.0)]) + 0.5).abs() < 1e-9);
+        assert_eq!(value(&[None, sure(0.0)]), f64::INFINITY);
+    }
+}

@@ -1,0 +1,175 @@
+//! What a cell came to, in the shape of the JSON document.
+
+use offered_model::threshold::{Metric, Quantity, Statistic};
+use offered_model::{Event, Recording, Workload};
+use offered_stats::steady_state::Estimate;
+use offered_verify::{Checked, Measured, Parts, Queue, Verdict};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a cell came to. Counts are of the whole run; the rest leaves out `skip_first` and `skip_last`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Figures {
+    pub(super) judgement: String,
+    because: String,
+    /// `doubt` and `remedy` each; of a simulation, texts.
+    warnings: Value,
+    launched: u64,
+    unsent: u64,
+    asked_rate_per_s: Option<f64>,
+    pub(super) offered_rate_per_s: Option<f64>,
+    pub(super) throughput_per_s: Option<Interval>,
+    pub(super) errors_percent: Option<Interval>,
+    pub(super) response_ms: Option<Times>,
+    service_ms: Option<Times>,
+    pub(super) lateness_us: Option<Lateness>,
+    meant_cov: Option<f64>,
+    pub(super) arrivals_cov: Option<Interval>,
+    pub(super) queue: Queue,
+    thresholds: Vec<Checked>,
+    response_histogram: Histogram,
+}
+
+/// A number with its 95 % interval, where there is one.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Interval {
+    pub(super) value: f64,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+}
+
+/// Percentiles in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Times {
+    pub(super) n: usize,
+    pub(super) mean: Interval,
+    pub(super) p50: Interval,
+    pub(super) p90: Interval,
+    pub(super) p95: Interval,
+    pub(super) p99: Interval,
+    p999: Interval,
+    max: f64,
+}
+
+/// Percentiles in microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Lateness {
+    p50: f64,
+    pub(super) p99: f64,
+    max: f64,
+}
+
+/// Counts in cells of equal ratio, [`Histogram::PER_DECADE`] a decade: cell i holds the values from edge i up to below edge i + 1.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Histogram {
+    edges_ms: Vec<f64>,
+    counts: Vec<u64>,
+}
+
+impl Interval {
+    pub(super) fn of(estimate: Estimate, unit: f64) -> Self {
+        let finite = |end: f64| end.is_finite().then_some(end * unit);
+        Self { value: estimate.value * unit, low: finite(estimate.low), high: finite(estimate.high) }
+    }
+}
+
+impl Figures {
+    /// Of a run, with what its own `summary` knows besides: whether the generator was saturated, and what it warned of.
+    pub(super) fn of(
+        run: &Measured,
+        recording: &Recording,
+        workload: &Workload,
+        verdict: &Verdict,
+        summary: &Value,
+    ) -> Self {
+        let of = |quantity, unit| {
+            let estimate = run.estimate(&Metric { quantity, label: None })?;
+            Some(Interval::of(estimate, unit))
+        };
+        let response = run.times(Event::response, None);
+        let lateness = run.times(Event::lateness, None);
+        let late = |statistic| Some(lateness.estimate(statistic)?.value * 1e6);
+        let judgement = summary["judgement"].as_str().unwrap_or(verdict.judgement.name()).to_owned();
+        let saturated =
+            (judgement != verdict.judgement.name()).then(|| summary["warnings"][0]["doubt"].as_str()).flatten();
+        Self {
+            thresholds: Checked::all(&workload.thresholds, run, judgement != "fails"),
+            because: saturated.unwrap_or(&verdict.because).to_owned(),
+            warnings: summary["warnings"].clone(),
+            launched: recording.events.len() as u64,
+            unsent: recording.events.iter().filter(|event| event.sent.is_none()).count() as u64,
+            asked_rate_per_s: workload.asked_rate(),
+            offered_rate_per_s: verdict.queue.rate_per_s,
+            throughput_per_s: of(Quantity::ThroughputRate, 1.0),
+            errors_percent: of(Quantity::ErrorsRate, 100.0),
+            response_ms: Times::of(&response),
+            service_ms: Times::of(&run.times(Event::service, None)),
+            lateness_us: late(Statistic::Percentile(50.0))
+                .zip(late(Statistic::Percentile(99.0)))
+                .zip(late(Statistic::Max))
+                .map(|((p50, p99), max)| Lateness { p50, p99, max }),
+            meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov),
+            arrivals_cov: of(Quantity::ArrivalsCov, 1.0),
+            queue: verdict.queue,
+            response_histogram: Histogram::of(&response.all),
+            judgement,
+        }
+    }
+
+    /// Whether they may be believed.
+    pub(super) fn believable(&self) -> bool {
+        self.judgement != "fails"
+    }
+}
+
+impl Times {
+    fn of(parts: &Parts) -> Option<Self> {
+        let at = |statistic| Some(Interval::of(parts.estimate(statistic)?, 1e3));
+        let percentile = |p| at(Statistic::Percentile(p));
+        Some(Self {
+            n: parts.all.len(),
+            mean: at(Statistic::Mean)?,
+            p50: percentile(50.0)?,
+            p90: percentile(90.0)?,
+            p95: percentile(95.0)?,
+            p99: percentile(99.0)?,
+            p999: percentile(99.9)?,
+            max: at(Statistic::Max)?.value,
+        })
+    }
+}
+
+impl Histogram {
+    const PER_DECADE: f64 = 20.0;
+
+    /// Of times in nanoseconds, ascending; those below a microsecond are counted as one.
+    fn of(sorted: &[u64]) -> Self {
+        let place = |ns: &u64| ((*ns as f64 / 1e3).max(1.0).log10() * Self::PER_DECADE).floor() as usize;
+        let (Some(first), Some(last)) = (sorted.first().map(place), sorted.last().map(place)) else {
+            return Self { edges_ms: Vec::new(), counts: Vec::new() };
+        };
+        let mut counts = vec![0; last - first + 1];
+        for ns in sorted {
+            counts[place(ns) - first] += 1;
+        }
+        let edge = |place: usize| 1e-3 * 10f64.powf(place as f64 / Self::PER_DECADE);
+        Self { edges_ms: (first..=last + 1).map(edge).collect(), counts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_loses_nothing() {
+        let values = [0, 500, 1_000, 1_100, 1_130, 2_000_000, 1_000_000_000];
+        let histogram = Histogram::of(&values);
+        assert_eq!(histogram.counts.iter().sum::<u64>(), 7);
+        assert_eq!(histogram.edges_ms.len(), histogram.counts.len() + 1);
+        assert_eq!(histogram.counts[..2], [4, 1], "20 a decade: 1.122 us is the first edge");
+        let (low, high) = (histogram.edges_ms[0], histogram.edges_ms[histogram.counts.len()]);
+        assert!(low == 1e-3 && (1000.0..1123.0).contains(&high), "{low} to {high}");
+        assert_eq!(Histogram::of(&[]).counts, Vec::<u64>::new());
+    }
+}

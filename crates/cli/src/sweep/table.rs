@@ -1,0 +1,113 @@
+//! The cells for people, and for spreadsheets.
+
+use std::fmt::Write;
+
+use offered_model::Objective;
+use offered_store::{Cells, Column};
+
+use super::cell::Measured;
+use super::curve::Kept;
+use super::figures::{Figures, Interval};
+use crate::run::short;
+use crate::table::Table;
+
+fn cell(interval: Option<&Interval>) -> String {
+    let Some(Interval { value, low, high }) = interval else { return "-".to_owned() };
+    match low.zip(*high) {
+        Some((low, high)) => format!("{} +- {}", short(*value), short((high - low) / 2.0)),
+        None => short(*value),
+    }
+}
+
+/// A row per cell, and up to where the objective is kept.
+pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Kept]) -> String {
+    let mut table = Table::new([
+        "cell",
+        "X/s",
+        "R mean ms",
+        "p50",
+        "p90",
+        "p99",
+        "errors %",
+        "CoV",
+        "RoRT",
+        "late p99 us",
+        "verdict",
+    ]);
+    for Measured { point, figures: f, .. } in cells {
+        let response = f.response_ms.as_ref();
+        let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
+        table.row([
+            point.name(),
+            cell(f.throughput_per_s.as_ref()),
+            cell(response.map(|r| &r.mean)),
+            number(response.map(|r| r.p50.value)),
+            cell(response.map(|r| &r.p90)),
+            cell(response.map(|r| &r.p99)),
+            number(f.errors_percent.map(|e| e.value)),
+            number(f.arrivals_cov.map(|c| c.value)),
+            number(f.queue.rort),
+            number(f.lateness_us.map(|late| late.p99)),
+            f.judgement.clone(),
+        ]);
+    }
+    let mut page = table.to_string();
+    if let (Some(objective), Some(first)) = (objective, kept.first()) {
+        let _ = writeln!(page, "\n{objective} is kept up to");
+        let mut table = Table::new(["", &first.field, "95 %", ""]);
+        for Kept { fixed, value, low, high, note, .. } in kept {
+            let fixed: Vec<String> = fixed.iter().map(|(field, value)| format!("{field}={value}")).collect();
+            let end = |end: &Option<f64>| end.map_or_else(|| "?".to_owned(), short);
+            table.row([
+                fixed.join(" "),
+                value.map_or_else(|| "-".to_owned(), short),
+                format!("{} to {}", end(low), end(high)),
+                note.clone().unwrap_or_default(),
+            ]);
+        }
+        let _ = write!(page, "{table}");
+    }
+    page
+}
+
+/// A row per cell; the fields that vary come first.
+pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
+    let fields = cells[0].point.values.iter().enumerate().map(|(place, (field, _))| Column {
+        name: format!("varied_{field}"),
+        cells: Cells::Texts(cells.iter().map(|cell| Some(cell.point.values[place].1.clone())).collect()),
+    });
+    let column = |name: &str, cells| Column { name: name.to_owned(), cells };
+    let text = |name: &str, of: &dyn Fn(&Measured) -> String| {
+        column(name, Cells::Texts(cells.iter().map(|cell| Some(of(cell))).collect()))
+    };
+    let number = |name: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
+        column(name, Cells::Numbers(cells.iter().map(|cell| of(&cell.figures)).collect()))
+    };
+    let with_ends = |name: &str, unit: &str, of: &dyn Fn(&Figures) -> Option<Interval>| {
+        [
+            number(&format!("{name}_{unit}"), &|f| Some(of(f)?.value)),
+            number(&format!("{name}_low_{unit}"), &|f| of(f)?.low),
+            number(&format!("{name}_high_{unit}"), &|f| of(f)?.high),
+        ]
+    };
+    let figures = [
+        with_ends("throughput", "per_s", &|f| f.throughput_per_s),
+        with_ends("response_mean", "ms", &|f| Some(f.response_ms.as_ref()?.mean)),
+        with_ends("response_p50", "ms", &|f| Some(f.response_ms.as_ref()?.p50)),
+        with_ends("response_p90", "ms", &|f| Some(f.response_ms.as_ref()?.p90)),
+        with_ends("response_p95", "ms", &|f| Some(f.response_ms.as_ref()?.p95)),
+        with_ends("response_p99", "ms", &|f| Some(f.response_ms.as_ref()?.p99)),
+        with_ends("errors", "percent", &|f| f.errors_percent),
+    ];
+    let counts = cells.iter().map(|cell| cell.figures.response_ms.as_ref().map(|r| r.n as u64)).collect();
+    let rest = [
+        column("responses", Cells::Counts(counts)),
+        number("offered_rate_per_s", &|f| f.offered_rate_per_s),
+        number("arrivals_cov", &|f| Some(f.arrivals_cov?.value)),
+        number("rort", &|f| f.queue.rort),
+        number("lateness_p99_us", &|f| Some(f.lateness_us?.p99)),
+        text("verdict", &|cell| cell.figures.judgement.clone()),
+        text("directory", &|cell| cell.directory.clone()),
+    ];
+    fields.chain(figures.into_iter().flatten()).chain(rest).collect()
+}
