@@ -11,6 +11,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use offered_model::{Event, Nanos, Outcome};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
@@ -43,7 +44,11 @@ const SCHEMA: &str = "message event {
 }";
 
 /// Columns whose neighbours differ little; the others repeat few values and are dictionaries.
-const DELTA_PACKED: [&str; 7] = ["intended_ns", "sent_ns", "first_byte_ns", "done_ns", "session", "step", "connection"];
+const DELTA_PACKED: [&str; 9] =
+    ["intended_ns", "sent_ns", "first_byte_ns", "done_ns", "session", "step", "status", "worker", "connection"];
+
+/// Events in a row group: few enough to stay in the processor's cache while they are taken apart column by column.
+const ROW_GROUP: usize = 8192;
 
 fn schema() -> TypePtr {
     Arc::new(parse_message_type(SCHEMA).expect("the schema above is well-formed"))
@@ -67,54 +72,67 @@ fn properties() -> WriterPropertiesPtr {
 pub(crate) fn write<W: Write + Send>(out: W, events: &mut [Event], labels: &[String]) -> Result<()> {
     events.sort_by_key(|event| event.intended);
     let mut file = SerializedFileWriter::new(out, schema(), properties())?;
-    write_columns(Columns(file.next_row_group()?), events, labels)?;
+    let names: Vec<ByteArray> = labels.iter().map(|name| ByteArray::from(name.as_str())).collect();
+    for group in events.chunks(ROW_GROUP) {
+        write_columns(Columns { rows: file.next_row_group()?, events: group }, &names)?;
+    }
     file.close()?;
     Ok(())
 }
 
-fn write_columns<W: Write + Send>(mut rows: Columns<'_, W>, events: &[Event], labels: &[String]) -> Result<()> {
-    let names: Vec<ByteArray> = labels.iter().map(|name| ByteArray::from(name.as_str())).collect();
-    rows.put::<Int64Type>(events.iter().map(|e| e.intended.0 as i64))?;
-    rows.put_some::<Int64Type>(events.iter().map(|e| e.sent.map(|t| t.0 as i64)))?;
-    rows.put_some::<Int64Type>(events.iter().map(|e| e.first_byte.map(|t| t.0 as i64)))?;
-    rows.put_some::<Int64Type>(events.iter().map(|e| e.done.map(|t| t.0 as i64)))?;
-    rows.put::<Int64Type>(events.iter().map(|e| e.session as i64))?;
-    rows.put::<Int32Type>(events.iter().map(|e| e.step as i32))?;
-    rows.put::<ByteArrayType>(events.iter().map(|e| match names.get(usize::from(e.label)) {
+fn write_columns<W: Write + Send>(mut columns: Columns<'_, W>, names: &[ByteArray]) -> Result<()> {
+    let outcomes = Outcome::ALL.map(|outcome| ByteArray::from(Bytes::from_static(outcome.name().as_bytes())));
+    columns.put::<Int64Type>(|e| e.intended.0 as i64)?;
+    columns.put_some::<Int64Type>(|e| e.sent.map(|t| t.0 as i64))?;
+    columns.put_some::<Int64Type>(|e| e.first_byte.map(|t| t.0 as i64))?;
+    columns.put_some::<Int64Type>(|e| e.done.map(|t| t.0 as i64))?;
+    columns.put::<Int64Type>(|e| e.session as i64)?;
+    columns.put::<Int32Type>(|e| e.step as i32)?;
+    columns.put::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
         Some(name) => name.clone(),
         None => ByteArray::from(format!("request {}", e.label).into_bytes()),
-    }))?;
-    rows.put::<ByteArrayType>(events.iter().map(|e| ByteArray::from(e.outcome.name())))?;
-    rows.put::<Int32Type>(events.iter().map(|e| i32::from(e.status)))?;
-    rows.put::<Int64Type>(events.iter().map(|e| e.bytes_out as i64))?;
-    rows.put::<Int64Type>(events.iter().map(|e| e.bytes_in as i64))?;
-    rows.put::<Int32Type>(events.iter().map(|e| i32::from(e.worker)))?;
-    rows.put::<Int32Type>(events.iter().map(|e| e.connection as i32))?;
-    rows.put::<BoolType>(events.iter().map(|e| e.reused))?;
-    rows.put_some::<ByteArrayType>(events.iter().map(|e| e.error.as_deref().map(ByteArray::from)))?;
-    rows.0.close()?;
+    })?;
+    columns.put::<ByteArrayType>(|e| outcomes[e.outcome as usize].clone())?;
+    columns.put::<Int32Type>(|e| i32::from(e.status))?;
+    columns.put::<Int64Type>(|e| e.bytes_out as i64)?;
+    columns.put::<Int64Type>(|e| e.bytes_in as i64)?;
+    columns.put::<Int32Type>(|e| i32::from(e.worker))?;
+    columns.put::<Int32Type>(|e| e.connection as i32)?;
+    columns.put::<BoolType>(|e| e.reused)?;
+    columns.put_some::<ByteArrayType>(|e| e.error.as_deref().map(ByteArray::from))?;
+    columns.rows.close()?;
     Ok(())
 }
 
-struct Columns<'a, W: Write>(SerializedRowGroupWriter<'a, W>);
+/// A row group being written, column by column in the order of the schema.
+struct Columns<'a, W: Write> {
+    rows: SerializedRowGroupWriter<'a, W>,
+    events: &'a [Event],
+}
 
 impl<W: Write + Send> Columns<'_, W> {
-    fn put<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
-        let values: Vec<T::T> = values.collect();
+    fn put<T: DataType>(&mut self, value: impl Fn(&Event) -> T::T) -> Result<()> {
+        let values: Vec<T::T> = self.events.iter().map(value).collect();
         self.column::<T>(&values, None)
     }
 
-    fn put_some<T: DataType>(&mut self, values: impl Iterator<Item = Option<T::T>>) -> Result<()> {
-        let (mut present, mut there) = (Vec::new(), Vec::new());
-        for value in values {
-            there.push(i16::from(value.is_some()));
-            present.extend(value);
-        }
+    fn put_some<T: DataType>(&mut self, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
+        let mut present = Vec::with_capacity(self.events.len());
+        let there: Vec<i16> = self
+            .events
+            .iter()
+            .map(|event| {
+                let value = value(event);
+                let is_there = i16::from(value.is_some());
+                present.extend(value);
+                is_there
+            })
+            .collect();
         self.column::<T>(&present, Some(&there))
     }
 
     fn column<T: DataType>(&mut self, values: &[T::T], there: Option<&[i16]>) -> Result<()> {
-        let mut column = self.0.next_column()?.expect("as many columns as the schema names");
+        let mut column = self.rows.next_column()?.expect("as many columns as the schema names");
         column.typed::<T>().write_batch(values, there, None)?;
         column.close()
     }
@@ -163,7 +181,18 @@ fn read_group(group: &dyn RowGroupReader, events: &mut Vec<Event>, labels: &mut 
     rows.fill::<Int64Type>(3, |e, at| e.done = nanos(at))?;
     rows.fill::<Int64Type>(4, |e, session| e.session = session.map_or(0, |&n| n as u64))?;
     rows.fill::<Int32Type>(5, |e, step| e.step = step.map_or(0, |&n| n as u32))?;
-    rows.fill::<ByteArrayType>(6, |e, name| e.label = labels.number(name.map_or(b"", ByteArray::data)))?;
+    let mut before: Option<(ByteArray, u16)> = None;
+    rows.fill::<ByteArrayType>(6, |e, name| {
+        // Looked up only where the name changes.
+        e.label = match (&before, name) {
+            (Some((same, number)), Some(name)) if same == name => *number,
+            _ => {
+                let number = labels.number(name.map_or(b"", ByteArray::data));
+                before = name.map(|name| (name.clone(), number));
+                number
+            }
+        };
+    })?;
     rows.fill::<ByteArrayType>(7, |e, name| {
         let name = name.and_then(|name| name.as_utf8().ok()).unwrap_or_default();
         match Outcome::from_name(name) {

@@ -29,7 +29,10 @@ impl Recorder {
     /// Moves `writer` to a thread of its own.
     pub fn start(writer: Writer) -> Self {
         let (sender, receiver) = channel();
-        std::thread::spawn(move || Keeper { writer, opened: None, lost: 0, first: None }.run(&receiver));
+        std::thread::spawn(move || {
+            give_way();
+            Keeper { writer, opened: None, lost: 0, first: None }.run(&receiver);
+        });
         Self(sender)
     }
 
@@ -63,6 +66,17 @@ impl Recorder {
         answer.recv().map_err(|_| Error::Ended)?
     }
 }
+
+/// Lets this thread have no more than a tenth of a core that a launching thread wants too, and give it up whenever that one
+/// wakes. Writing costs a tenth of launching at most, so even on one core it keeps up.
+#[cfg(target_os = "linux")]
+fn give_way() {
+    // Of Linux this is said to one thread; elsewhere it would be the whole process. Refused, it only costs precision.
+    let _ = rustix::process::nice(10);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_way() {}
 
 const PART: Nanos = Nanos::from_secs(1);
 

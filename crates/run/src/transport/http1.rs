@@ -271,7 +271,7 @@ impl Http1 {
     fn receive(&mut self, key: usize, to_the_end: bool, events: &mut Vec<Event>) {
         for _ in 0..TURN {
             let connection = &mut self.connections[key];
-            let read = match rustix::io::read(&connection.socket, &mut *self.buffer) {
+            let read = match connection.read(&mut self.buffer) {
                 Ok(read) => read,
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => continue,

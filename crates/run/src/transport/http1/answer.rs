@@ -3,7 +3,9 @@
 //! Bodies are counted, not stored. Only what decides where an answer ends is looked at: status, `Content-Length`,
 //! `Transfer-Encoding`, `Connection`.
 
-use httparse::{EMPTY_HEADER, Header, Response, Status};
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
 
 /// The longest head (status line and headers) that is read before an answer counts as malformed.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -161,9 +163,11 @@ impl Answer {
 
     /// Parses one head at the start of `bytes` and decides what follows it.
     fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
-        let mut headers = [EMPTY_HEADER; MOST_HEADERS];
-        let mut response = Response::new(&mut headers);
-        let used = match response.parse(bytes) {
+        // Not filled beforehand: writing 128 empty headers would cost more than reading the usual five.
+        let mut headers = [MaybeUninit::uninit(); MOST_HEADERS];
+        let mut response = Response::new(&mut []);
+        let used = match ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
+        {
             Ok(Status::Complete(used)) => used,
             Ok(Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err("more than 128 headers"),

@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 
 use offered_model::{Event, Nanos};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, ipproto, socket, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, ipproto, recv, send, socket, sockopt,
+};
 
 use super::addresses::Place;
 use super::answer::Answer;
@@ -68,7 +70,7 @@ impl Connection {
 
     /// Writes `bytes`, or as much as the socket takes; the rest is kept for [`Self::write_on`].
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = match rustix::io::write(&self.socket, bytes) {
+        let written = match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
             Ok(written) if written == bytes.len() => return Ok(()),
             Ok(written) => written,
             Err(Errno::AGAIN | Errno::INTR) => 0,
@@ -84,7 +86,7 @@ impl Connection {
     /// Writes more of what is left, until the socket takes no more.
     pub(super) fn write_on(&mut self) -> io::Result<()> {
         while self.unwritten.1 < self.unwritten.0.len() {
-            match rustix::io::write(&self.socket, &self.unwritten.0[self.unwritten.1..]) {
+            match send(&self.socket, &self.unwritten.0[self.unwritten.1..], SendFlags::NOSIGNAL) {
                 Ok(written) => self.unwritten.1 += written,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
@@ -93,6 +95,12 @@ impl Connection {
         }
         self.unwritten = (Vec::new(), 0);
         Ok(())
+    }
+
+    /// Reads what has come, as much as `buffer` holds; 0: the other side has closed.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        // `recv` and `send`, not `read` and `write`: the system need not find out that this is no file.
+        recv(&self.socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
     }
 
     /// What it carries, with the bytes that were never written taken off its event.
