@@ -42,7 +42,8 @@ pub(crate) struct Args {
     listen: Address,
     #[arg(long, value_name = "FILE", help = RECORD)]
     record: Option<PathBuf>,
-    /// Wait for completions by sleeping only, or by sleeping to 100 us before them and spinning the rest
+    /// Wait for completions by sleeping only, by sleeping to 100 us before them and spinning the rest, or awake all the time
+    /// (a whole core, for arrivals stamped without a wake-up's delay)
     #[arg(long, value_enum, default_value_t = Precision::Spin)]
     precision: Precision,
 }
@@ -59,6 +60,7 @@ Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /b
 enum Precision {
     Spin,
     Sleep,
+    Awake,
 }
 
 /// Serves until a signal or a failure.
@@ -80,6 +82,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         spin: match args.precision {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,
+            Precision::Awake => Nanos::MAX,
         },
         clock: Clock::start(),
         record: args.record,

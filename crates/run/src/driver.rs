@@ -16,7 +16,7 @@ const BATCH: usize = 1024;
 const BATCH_AGE: Nanos = Nanos::from_millis(500);
 /// How soon a request to stop is noticed.
 const NOTICE: Nanos = Nanos::from_millis(100);
-/// How long after a stop answers are still waited for.
+/// How long after a stop answers are still waited for, and after the end of the run late launches are still sent.
 const GRACE: Nanos = Nanos::from_secs(2);
 /// A session that could not be served pauses at least so long, lest a closed one without think time spin on a refusal.
 const PAUSE: Nanos = Nanos::from_millis(100);
@@ -26,6 +26,8 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) agenda: Agenda,
     pub(crate) mix: Mix,
     pub(crate) late: Late,
+    /// Launches are meant from 0 up to here.
+    pub(crate) end: Nanos,
     /// At most so many launches under way.
     pub(crate) in_flight: u64,
     /// This worker's number and how many there are: its launches are numbered `worker`, `worker + workers`, ...
@@ -96,6 +98,8 @@ impl<T: Transport> Driver<'_, T> {
             books.counts.launched += 1;
             books.counts.in_flight += 1;
             let refusal = match self.late {
+                // At a rate far beyond what can be sent the run would else go on for ever.
+                _ if now > self.end + GRACE => Some("the run was over before it could be sent".to_owned()),
                 Late::Skip(limit) if now.since(launch.intended) > limit => {
                     Some(format!("late by {} (late = \"skip\")", now.since(launch.intended)))
                 }

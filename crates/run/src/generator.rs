@@ -216,6 +216,7 @@ impl Generator {
             agenda,
             mix: self.workload.mix(),
             late: self.workload.late,
+            end: self.workload.duration,
             in_flight: in_flight.map_or(u64::MAX, u64::from),
             numbering: (self.worker(thread), self.share.parts() * u64::from(self.threads)),
             transport,

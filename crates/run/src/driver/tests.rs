@@ -129,8 +129,9 @@ impl Transport for Slow {
 
 use crate::Mock;
 
-fn drive_slow(late: Late, stop_first: bool) -> Vec<Event> {
-    let workload = workload("duration = \"1s\"\narrivals.open = { rate = \"2000/s\", process = \"constant\" }");
+fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
+    let text = format!("duration = \"1s\"\narrivals.open = {{ rate = \"{rate}/s\", process = \"constant\" }}");
+    let workload = workload(&text);
     let mut sink: Vec<Event> = Vec::new();
     let stop = AtomicBool::new(stop_first);
     let law = Law::constant(0.001).unwrap();
@@ -139,6 +140,7 @@ fn drive_slow(late: Late, stop_first: bool) -> Vec<Event> {
         mix: workload.mix(),
         places: workload.flows().map(|_| HashMap::new()),
         late,
+        end: workload.duration,
         in_flight: u64::MAX,
         numbering: (0, 1),
         transport: Slow(Mock::new(workload.seed, law, 0), Nanos::ZERO),
@@ -153,10 +155,10 @@ fn drive_slow(late: Late, stop_first: bool) -> Vec<Event> {
 #[test]
 fn catching_up_is_a_choice() {
     // Two launches a millisecond from a thread that can send one: it falls behind, and either way every launch is counted.
-    let sent = drive_slow(Late::Send, false);
+    let sent = drive_slow(2000, Late::Send, false);
     assert_eq!(sent.len(), 2000);
     assert!(sent.iter().all(|event| event.sent.is_some()));
-    let skipped = drive_slow(Late::Skip(Nanos::from_millis(10)), false);
+    let skipped = drive_slow(2000, Late::Skip(Nanos::from_millis(10)), false);
     assert_eq!(skipped.len(), 2000);
     let unsent: Vec<_> = skipped.iter().filter(|event| event.outcome == Outcome::Unsent).collect();
     assert!((800..1200).contains(&unsent.len()), "{}", unsent.len());
@@ -164,6 +166,16 @@ fn catching_up_is_a_choice() {
 }
 
 #[test]
+fn catching_up_ends_soon_after_the_run() {
+    // Ten launches a millisecond from a thread that can send one: without an end it would go on for ten seconds.
+    let events = drive_slow(10_000, Late::Send, false);
+    assert_eq!(events.len(), 10_000);
+    let (sent, unsent): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.sent.is_some());
+    assert!((2900..3200).contains(&sent.len()), "{}", sent.len());
+    assert!(unsent.iter().all(|event| event.error.as_deref() == Some("the run was over before it could be sent")));
+}
+
+#[test]
 fn a_stop_before_the_start_launches_nothing() {
-    assert_eq!(drive_slow(Late::Send, true), []);
+    assert_eq!(drive_slow(2000, Late::Send, true), []);
 }
