@@ -93,7 +93,7 @@ def locust(run):
     script = run.folder / "locustfile.py"
     script.write_text(LOCUST)
     users = ["-u", str(run.users), "-r", str(run.users)]
-    return ["locust", "-f", str(script), "--headless", "--only-summary", "-H", run.url, *users, "-t", f"{run.seconds}s"]
+    return ["locust", "-f", str(script), "--headless", "--only-summary", "-H", run.url.rstrip("/"), *users, "-t", f"{run.seconds}s"]
 
 
 def wrk(name):

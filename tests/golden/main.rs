@@ -17,6 +17,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("help", &["--help"]),
     ("help-run", &["run", "--help"]),
     ("help-serve", &["serve", "--help"]),
+    ("help-calibrate", &["calibrate", "--help"]),
     ("help-demo", &["demo", "--help"]),
     ("help-verify", &["verify", "--help"]),
     ("help-export", &["export", "--help"]),

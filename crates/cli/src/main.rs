@@ -5,6 +5,7 @@
 
 #![deny(clippy::print_stdout)] // say! survives a closed pipe
 
+mod calibrate;
 mod cores;
 mod csv;
 mod demo;
@@ -52,6 +53,7 @@ enum Verb {
     Logs(logs::Args),
     Report(report::Args),
     Serve(serve::Args),
+    Calibrate(calibrate::Args),
     Demo(demo::Args),
 }
 
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Verb::Logs(args) => logs::run(&args),
         Verb::Report(args) => report::run(&args),
         Verb::Serve(args) => serve::run(args),
+        Verb::Calibrate(args) => calibrate::run(&args),
         Verb::Demo(args) => demo::run(&args),
     };
     exit::code(done)

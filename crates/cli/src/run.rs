@@ -14,6 +14,7 @@ use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 use serde_json::json;
 
+use crate::calibrate;
 use crate::exit::{Exit, Failure};
 use crate::say::say;
 use crate::signals;
@@ -130,6 +131,7 @@ impl Plan<'_> {
         let recording = recording(workload, events, store.as_ref())?;
         let verdict = verify(&recording, &Ask { path: name, ..Ask::of(workload, share.fraction()) });
         let mut summary = Summary::new(workload, share, &recording, &done, &verdict);
+        summary.warnings.extend(calibrate::too_much(workload, share, generator.threads()));
         summary.out = out.map(|out| out.display().to_string());
         if let Some(store) = store {
             store.finish(&summary, &verdict, &done, share, generator.threads())?;

@@ -178,6 +178,9 @@ pub struct Target {
     pub connect_timeout: Nanos,
     /// The longest an answer may take, from the moment of sending.
     pub response_timeout: Nanos,
+    /// Addresses of this machine that connections come from, in turn; empty: the system chooses. One address has some 28,000
+    /// ports for connections to one server.
+    pub sources: Vec<std::net::IpAddr>,
     /// Resolve the name again so often; `None`: once per run.
     pub resolve_every: Option<Nanos>,
     /// Sent with every request.

@@ -32,6 +32,16 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A source address that cannot be used.
+    #[error(
+        "cannot connect from {source_address} (target.sources): {why}; give addresses of this machine, of the target's family"
+    )]
+    Source {
+        /// The address.
+        source_address: std::net::IpAddr,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A limit that leaves threads with nothing.
     #[error("{what} = {limit} is less than the {threads} threads; raise it, or use fewer threads")]
     Limit {

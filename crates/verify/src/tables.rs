@@ -176,6 +176,9 @@ impl Values {
         for (sent, event) in scope.launches() {
             let Some(value) = measure(sent, event) else { continue };
             all.push(value);
+            if of_label.len() < 2 {
+                continue; // the one label is all of them
+            }
             if let Some(values) = of_label.get_mut(usize::from(event.label)) {
                 values.push(value);
             }
@@ -188,6 +191,9 @@ impl Values {
     }
 
     fn of_group(&self, group: &Group) -> &[u64] {
-        group.label.map_or(&self.all, |label| &self.of_label[usize::from(label)])
+        match group.label {
+            Some(label) if self.of_label.len() > 1 => &self.of_label[usize::from(label)],
+            _ => &self.all,
+        }
     }
 }

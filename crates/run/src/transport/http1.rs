@@ -51,7 +51,7 @@ impl Setup {
         let requests: Result<Vec<_>, _> = workload.requests.iter().map(|r| Compiled::new(r, target)).collect();
         Ok(Self {
             requests: requests?.into(),
-            addresses: Arc::new(Addresses::resolve(&target.url.address)?),
+            addresses: Arc::new(Addresses::resolve(&target.url.address, &target.sources)?),
             reuse: target.reuse,
             connect_timeout: target.connect_timeout,
             response_timeout: target.response_timeout,
@@ -167,11 +167,11 @@ impl Http1 {
     /// Opens a connection for the exchange; the request is written when it is open.
     fn open(&mut self, exchange: Exchange, sequence: u64) -> Result<(), (Box<Event>, Failure)> {
         let failed = |exchange: Exchange, failure| Err((Box::new(exchange.event), failure));
-        let place = match self.setup.addresses.next() {
+        let (place, source) = match self.setup.addresses.next() {
             Ok(place) => place,
             Err(why) => return failed(exchange, (Outcome::Dns, why)),
         };
-        let (socket, open) = match dial(&place) {
+        let (socket, open) = match dial(&place, source) {
             Ok(dialed) => dialed,
             Err(error) => return failed(exchange, undialed(&error)),
         };

@@ -1,5 +1,7 @@
 //! Reading `[target]`, `[server]` and `[[request]]`: who is asked, and what.
 
+use std::net::IpAddr;
+
 use super::{Reader, choice, small};
 use crate::time::Nanos;
 use crate::workload::source::{Mistake, Table, Value};
@@ -9,8 +11,17 @@ use crate::{Law, Wrong};
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
 pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
-    let known =
-        ["url", "reuse", "connections", "in_flight", "connect_timeout", "response_timeout", "resolve_every", "headers"];
+    let known = [
+        "url",
+        "reuse",
+        "connections",
+        "in_flight",
+        "connect_timeout",
+        "response_timeout",
+        "resolve_every",
+        "sources",
+        "headers",
+    ];
     let table = value.table(&known)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
     let time = |key| match table.get(key) {
@@ -38,8 +49,19 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
         connect_timeout: time("connect_timeout")?.unwrap_or(Nanos::from_secs(5)),
         response_timeout: time("response_timeout")?.unwrap_or(Nanos::from_secs(30)),
         resolve_every: time("resolve_every")?,
+        sources: sources(&table)?,
         headers: headers(&table)?,
     })
+}
+
+fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
+    let Some(value) = table.get("sources") else { return Ok(Vec::new()) };
+    let address = |item: Value<'_>| {
+        let text = item.text()?;
+        text.parse()
+            .map_err(|_| item.mistake(format!("`{text}` is not an IP address; write for example \"127.0.0.2\"")))
+    };
+    value.list()?.into_iter().map(address).collect()
 }
 
 impl Reader<'_> {

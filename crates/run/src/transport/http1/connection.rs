@@ -1,12 +1,14 @@
 //! One connection: a non-blocking socket and the exchange it carries.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use offered_model::{Event, Nanos};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, ipproto, recv, send, socket, sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send, socket,
+    sockopt,
 };
 
 use super::addresses::Place;
@@ -38,8 +40,8 @@ pub(super) struct Exchange {
     pub(super) serial: u64,
 }
 
-/// Begins to connect to `place`; whether it is connected already.
-pub(super) fn dial(place: &Place) -> io::Result<(OwnedFd, bool)> {
+/// Begins to connect to `place`, from `source` where one is given; whether it is connected already.
+pub(super) fn dial(place: &Place, source: Option<IpAddr>) -> io::Result<(OwnedFd, bool)> {
     let (family, protocol) = match place {
         Place::Tcp(address) if address.is_ipv4() => (AddressFamily::INET, Some(ipproto::TCP)),
         Place::Tcp(_) => (AddressFamily::INET6, Some(ipproto::TCP)),
@@ -51,6 +53,9 @@ pub(super) fn dial(place: &Place) -> io::Result<(OwnedFd, bool)> {
     let connected = match place {
         Place::Tcp(address) => {
             sockopt::set_tcp_nodelay(&socket, true)?;
+            if let Some(source) = source {
+                bind(&socket, &SocketAddr::new(source, 0))?;
+            }
             connect(&socket, address)
         }
         Place::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
