@@ -217,6 +217,85 @@ fn a_browser_draws_every_chart_and_runs_nothing_from_outside() {
     assert!(charts == meant && charts > 20, "{charts} of {meant} charts are drawn");
 }
 
+/// Visits of three pages each, half a minute between pages, as a web server logs them.
+fn access_log(folder: &Path) {
+    let mut lines = Vec::new();
+    for visit in 0..200u64 {
+        let start = (visit * 97 + (visit * visit * 53) % 61) % 18_000;
+        lines.extend((0..3).map(|page| (start + 30 * page, visit, page)));
+    }
+    lines.sort_unstable();
+    let line = |(at, visit, page): (u64, u64, u64)| {
+        let time = format!("{:02}:{:02}:{:02}", at / 3600, at / 60 % 60, at % 60);
+        let bytes = 500 + 100 * page;
+        format!(
+            "10.0.{}.{} - - [10/Oct/2026:{time} +0000] \"GET /{page} HTTP/1.1\" 200 {bytes}\n",
+            visit / 100,
+            visit % 100
+        )
+    };
+    fs::write(folder.join("access.log"), lines.into_iter().map(line).collect::<String>()).unwrap();
+}
+
+#[test]
+fn a_log_analysis_and_a_sweep_have_their_own_sections() {
+    let folder = tempfile::tempdir().unwrap();
+    access_log(folder.path());
+    fs::write(folder.path().join("site.json"), offered(folder.path(), &["logs", "access.log", "--json"])).unwrap();
+    let interval = |value: f64| serde_json::json!({ "value": value, "low": value * 0.9, "high": value * 1.1 });
+    let cell = |users: u64, think: &str, mean: f64| {
+        let times = ["mean", "p50", "p90", "p95", "p99"].map(|name| (name.to_owned(), interval(mean)));
+        serde_json::json!({
+            "values": { "users": users.to_string(), "think": think }, "directory": "cells/1", "position": 0,
+            "judgement": "holds", "offered_rate_per_s": 80.0, "throughput_per_s": interval(79.5),
+            "errors_percent": interval(0.25), "response_ms": serde_json::Map::from_iter(times),
+            "arrivals_cov": { "value": 1.02, "low": null, "high": null }, "queue": { "rort": 0.125 },
+            "response_histogram": { "edges_ms": [1.0, 10.0, 100.0], "counts": [30, 70] },
+        })
+    };
+    let sweep = serde_json::json!({
+        "schema": "offered.sweep/1", "workload": "w<b>.toml", "simulated": true, "order": "strided",
+        "fields": [{ "field": "users", "values": ["25", "50"] }, { "field": "think", "values": ["5ms", "25ms"] }],
+        "cells": [cell(25, "5ms", 11.0), cell(50, "5ms", 22.0), cell(25, "25ms", 13.0), cell(50, "25ms", 17.0)],
+        "objective": "p90 < 31ms",
+        "kept": [{ "fixed": { "think": "5ms" }, "field": "users", "value": 41.5, "low": 40.0, "high": 43.0, "note": null }],
+    });
+    fs::create_dir(folder.path().join("sweep")).unwrap();
+    // Its schema stands first, as the verb writes it.
+    let text = sweep
+        .to_string()
+        .replacen('{', "{\"schema\":\"offered.sweep/1\",", 1)
+        .replace(",\"schema\":\"offered.sweep/1\"", "");
+    fs::write(folder.path().join("sweep/sweep.json"), text).unwrap();
+    offered(folder.path(), &["report", "sweep", "site.json", "-o", "page.html"]);
+    let page = words(&fs::read_to_string(folder.path().join("page.html")).unwrap());
+    for expected in [
+        "The site from 2026-10-10",
+        "Sessions against the timeout",
+        "p90 &#60; 31ms",
+        "41.5",
+        "w&#60;b&#62;.toml",
+        "Response, 95 %",
+    ] {
+        assert!(page.contains(expected), "{expected} is missing");
+    }
+    let known = numbers(&offered(folder.path(), &["report", "sweep", "site.json", "--json"]));
+    for number in attributes(&page, "value") {
+        assert!(known.contains(&number.parse::<f64>().unwrap().to_bits()), "{number}");
+    }
+    let broken =
+        offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], "{\"schema\":\"offered.sweep/1\"}");
+    assert!(broken.contains("broken.json") && broken.contains("workload"), "{broken}");
+}
+
+/// What the program says of a file `broken.json` with this content.
+fn offered_fails(folder: &Path, args: &[&str], content: &str) -> String {
+    fs::write(folder.join("broken.json"), content).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8(output.stderr).unwrap()
+}
+
 #[test]
 fn wrong_use_says_what_to_do() {
     let folder = simulated();

@@ -3,13 +3,15 @@
 pub(crate) mod theory;
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use offered_model::{Recording, Workload};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
-use offered_report::{Portrait, Report, Run, document, summary};
+use offered_report::{Portrait, Report, Run, Site, Sweep, document, summary};
 use offered_verify::{Checked, Judgement, Measured, Warning, verify};
 
 use crate::exit::{Exit, Failure};
@@ -22,6 +24,8 @@ Examples:
   offered report runs/1 -o report.html                 a run of ours, against its own workload
   offered report results.jtl -o report.html            any other tool's file
   offered report runs/25 runs/50 runs/75 -o all.html   side by side, then each by itself
+  offered report sweeps/1 -o curves.html               the curves through a sweep
+  offered logs access.log --json > site.json && offered report site.json -o site.html
   offered report runs/1 --json                         the numbers of the page
   offered report runs/1 --format md                    a summary for a pull request
   offered report runs/1 --format junit -o report.xml   checks and thresholds for a CI
@@ -43,7 +47,8 @@ enum Format {
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run directories (of `run` or `simulate --out`) or result files of any tool, plain, .gz or .zst
+    /// Run directories (of `run` or `simulate --out`), result files of any tool (plain, .gz or .zst), sweep directories, or
+    /// the document of `logs --json`
     #[arg(required = true, value_name = "RUN_OR_FILE")]
     files: Vec<PathBuf>,
     /// Where it is written, over what was there [default: a page must be named, the rest goes to stdout]
@@ -72,8 +77,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.out.is_none() && args.format == Format::Html && !args.json {
         return Err(Failure::input("where shall the page be written? Name it, for example -o report.html"));
     }
-    let runs = args.files.iter().map(|path| of_file(args, path)).collect::<Result<Vec<Run>, Failure>>()?;
-    let report = Report::new(runs);
+    let (mut runs, mut sweeps, mut sites) = (Vec::new(), Vec::new(), Vec::new());
+    for path in &args.files {
+        match Known::of(path)? {
+            Some(Known::Sweep(sweep)) => sweeps.push(sweep),
+            Some(Known::Site(site)) => sites.push(*site),
+            None => runs.push(of_file(args, path)?),
+        }
+    }
+    let report = Report { sweeps, sites, ..Report::new(runs) };
     if args.json {
         say!("{}", serde_json::to_string_pretty(&report).map_err(Failure::stopped)?);
     }
@@ -93,12 +105,43 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// The page of `report`.
 pub(crate) fn page(report: &Report) -> Result<String, Failure> {
     let launches: u64 = report.runs.iter().map(|run| run.verdict.source.rows).sum();
-    html(&document(report), &format!("{launches} launches")).map_err(Failure::stopped)
+    let subtitle = if launches > 0 { format!("{launches} launches") } else { String::new() };
+    html(&document(report), &subtitle).map_err(Failure::stopped)
 }
 
 /// Writes a file whole, over what was there.
 pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(out, text).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", out.display())))
+}
+
+/// A document of ours that is no run.
+enum Known {
+    Sweep(Sweep),
+    Site(Box<Site>),
+}
+
+impl Known {
+    /// The document at `path` (of a sweep's directory: its `sweep.json`), told by its schema; `None` for anything else.
+    fn of(path: &Path) -> Result<Option<Self>, Failure> {
+        let file = if path.is_dir() { path.join("sweep.json") } else { path.to_owned() };
+        // The schema stands first; what is not a file of ours, or none at all, is for the reader of runs to tell.
+        let mut head = Vec::new();
+        let Ok(opened) = File::open(&file) else { return Ok(None) };
+        if !opened.metadata().is_ok_and(|metadata| metadata.is_file())
+            || opened.take(64).read_to_end(&mut head).is_err()
+        {
+            return Ok(None);
+        }
+        let head = String::from_utf8_lossy(&head);
+        let wrong = |why: serde_json::Error| Failure::input(format!("{}: {why}; make the file anew", file.display()));
+        Ok(if head.contains("\"offered.sweep/1\"") {
+            Some(Self::Sweep(serde_json::from_str(&file::text(&file)?).map_err(wrong)?))
+        } else if head.contains("\"offered.logs/1\"") {
+            Some(Self::Site(serde_json::from_str(&file::text(&file)?).map_err(wrong)?))
+        } else {
+            None
+        })
+    }
 }
 
 /// What is known of the run in a file or directory; one recording is in memory at a time.

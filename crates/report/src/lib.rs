@@ -20,8 +20,14 @@ pub mod markdown;
 mod portrait;
 mod report;
 mod sections;
+mod site;
+mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use compare::Difference;
 pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, Kind, OverTime, Portrait, Spread};
 pub use report::{Prediction, Report, Run, Server, WebUsers};
 pub use sections::{document, summary};
+pub use site::Site;
+pub use sweep::Sweep;

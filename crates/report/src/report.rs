@@ -5,6 +5,8 @@ use serde::Serialize;
 
 use crate::compare::{Difference, differences};
 use crate::portrait::Portrait;
+use crate::site::Site;
+use crate::sweep::Sweep;
 
 /// All that a page is made of. Every number on the page is one of these.
 #[derive(Clone, Debug, Serialize)]
@@ -15,12 +17,17 @@ pub struct Report {
     pub runs: Vec<Run>,
     /// How every run differs from the first.
     pub differences: Vec<Difference>,
+    /// Sweeps.
+    pub sweeps: Vec<Sweep>,
+    /// Sites, by their access logs.
+    pub sites: Vec<Site>,
 }
 
 impl Report {
     /// Of these runs.
     pub fn new(runs: Vec<Run>) -> Self {
-        Self { schema: "offered.report/1", differences: differences(&runs), runs }
+        let differences = differences(&runs);
+        Self { schema: "offered.report/1", runs, differences, sweeps: Vec::new(), sites: Vec::new() }
     }
 }
 

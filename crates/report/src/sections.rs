@@ -4,6 +4,8 @@ mod arrivals;
 mod queue;
 mod responses;
 mod several;
+mod site;
+mod swept;
 mod verdict;
 
 use offered_verify::Times;
@@ -37,11 +39,30 @@ pub fn document(report: &Report) -> Document {
         let parts = [verdict::section(run), arrivals::section(run), responses::section(run), queue::section(run)];
         sections.extend(parts.into_iter().map(|part| Section { id: id(&part.id), level, ..part }));
     }
-    let title = match &report.runs[..] {
-        [run] => run.name.clone(),
-        runs => format!("{} runs", runs.len()),
+    sections.extend(others(report));
+    Document { title: title(report), sections }
+}
+
+/// Sweeps and sites.
+fn others(report: &Report) -> impl Iterator<Item = Section> {
+    let sweeps = report.sweeps.iter().enumerate().map(|(i, sweep)| swept::section(sweep, i + 1));
+    sweeps.chain(report.sites.iter().enumerate().map(|(i, site)| site::section(site, i + 1)))
+}
+
+fn title(report: &Report) -> String {
+    let several = |n: usize, one: &str| match n {
+        0 => None,
+        1 => Some(format!("a {one}")),
+        n => Some(format!("{n} {one}s")),
     };
-    Document { title, sections }
+    match (&report.runs[..], &report.sweeps[..], &report.sites[..]) {
+        ([run], [], []) => run.name.clone(),
+        ([], [sweep], []) => sweep.workload.clone(),
+        (runs, sweeps, sites) => {
+            let counts = [(runs.len(), "run"), (sweeps.len(), "sweep"), (sites.len(), "site")];
+            counts.into_iter().filter_map(|(n, one)| several(n, one)).collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 /// The verdicts and the totals alone, for a summary of words and tables.
@@ -55,7 +76,7 @@ pub fn summary(report: &Report) -> Document {
         page: None,
         blocks: verdict::essentials(run).into_iter().chain(responses::total(run).map(Block::Table)).collect(),
     };
-    let sections = several.into_iter().chain(report.runs.iter().map(run)).collect();
+    let sections = several.into_iter().chain(report.runs.iter().map(run)).chain(others(report)).collect();
     Document { title: String::new(), sections }
 }
 

@@ -1,0 +1,218 @@
+//! A sweep: the curves through its cells, as in the think-time article.
+
+use std::collections::BTreeMap;
+
+use offered_model::{Nanos, Rate};
+
+use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape};
+use crate::document::{Block, Cell, Section, Table};
+use crate::sweep::{Cell as Point, Interval, Sweep, names};
+
+/// Densities that can be told apart in one chart.
+const DENSITIES: usize = 6;
+
+/// The section of the `number`-th sweep.
+pub(super) fn section(sweep: &Sweep, number: usize) -> Section {
+    let mut blocks = Vec::new();
+    if let Some(objective) = &sweep.objective {
+        blocks.push(Block::Table(kept(sweep, objective)));
+    }
+    blocks.extend(charts(sweep).into_iter().filter_map(Chart::some).map(Block::Chart));
+    blocks.push(Block::Table(cells(sweep)));
+    let how = if sweep.simulated { "simulated" } else { "run" };
+    Section {
+        id: format!("sweep-{number}"),
+        level: 2,
+        title: format!("Sweep of {} ({how})", sweep.workload),
+        reading: "Every point is a run of its own, with warm-up left out; a line joins the points that differ in the first field \
+                  alone. Where a curve bends upwards the server fills; points whose judgement fails are not of the load they claim.",
+        page: Some("guides/report.md"),
+        blocks,
+    }
+}
+
+/// Where the cells of a sweep lie across, by the value of its first field.
+struct Across {
+    axis: Axis,
+    at: BTreeMap<String, f64>,
+    field: String,
+}
+
+impl Across {
+    fn of(sweep: &Sweep) -> Option<Self> {
+        let first = sweep.fields.first()?;
+        let number = |text: &String| {
+            let rate = || text.parse::<Rate>().ok().map(Rate::per_sec);
+            let time = || text.parse::<Nanos>().ok().map(Nanos::as_millis_f64);
+            text.parse::<f64>().ok().or_else(rate).or_else(time)
+        };
+        let numbers: Option<Vec<f64>> = first.values.iter().map(number).collect();
+        let unit = match first.values.first().map(|text| (text.parse::<Rate>().is_ok(), text.parse::<Nanos>().is_ok()))
+        {
+            Some((true, _)) => " (per s)",
+            Some((_, true)) => " (ms)",
+            _ => "",
+        };
+        let axis = match &numbers {
+            Some(_) => Axis::linear(&format!("{}{unit}", first.field)),
+            None => Axis::names(&first.field, first.values.clone()),
+        };
+        let places = numbers.unwrap_or_else(|| (0..first.values.len()).map(|i| i as f64).collect());
+        Some(Self { axis, at: first.values.iter().cloned().zip(places).collect(), field: first.field.clone() })
+    }
+
+    /// A line for each combination of the other fields.
+    fn lines(&self, sweep: &Sweep, figure: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
+        let mut lines: BTreeMap<String, Vec<[f64; 2]>> = BTreeMap::new();
+        for cell in &sweep.cells {
+            let mut others = cell.values.clone();
+            let x = others.remove(&self.field).and_then(|value| self.at.get(&value).copied());
+            if let (Some(x), Some(y)) = (x, figure(cell)) {
+                lines.entry(names(&others)).or_default().push([x, y]);
+            }
+        }
+        let line = |(i, (name, mut points)): (usize, (String, Vec<[f64; 2]>))| {
+            points.sort_by(|a, b| a[0].total_cmp(&b[0]));
+            let name = if name.is_empty() { sweep.workload.clone() } else { name };
+            let named = matches!(self.axis.scale, Scale::Names(_));
+            Series::new(name, Ink::Nth(i), if named { Shape::Points(points) } else { Shape::Line(points) })
+        };
+        lines.into_iter().enumerate().map(line).collect()
+    }
+
+    fn chart(&self, id: &str, title: &str, reading: &str, y: &str, series: Vec<Series>) -> Chart {
+        let (id, title, reading) = (id.to_owned(), title.to_owned(), reading.to_owned());
+        Chart { id, title, reading, x: self.axis.clone(), y: Axis::linear(y), series }
+    }
+}
+
+fn charts(sweep: &Sweep) -> Vec<Chart> {
+    let Some(across) = Across::of(sweep) else { return Vec::new() };
+    let time = |of: fn(&crate::sweep::Times) -> Interval| {
+        across.lines(sweep, move |cell| cell.response_ms.as_ref().map(|times| of(times).value))
+    };
+    let value =
+        |of: fn(&Point) -> Option<Interval>| across.lines(sweep, move |cell| of(cell).map(|figure| figure.value));
+    let percentile = |id: &str, name: &str, series| {
+        let reading = "A horizontal line at the time you promise cuts each curve at the most load that keeps it.";
+        across.chart(id, &format!("Response, {name}"), reading, "response (ms)", series)
+    };
+    vec![
+        percentile("mean", "mean", time(|times| times.mean)),
+        percentile("p50", "50 %", time(|times| times.p50)),
+        percentile("p90", "90 %", time(|times| times.p90)),
+        percentile("p95", "95 %", time(|times| times.p95)),
+        percentile("p99", "99 %", time(|times| times.p99)),
+        across.chart(
+            "throughput",
+            "Throughput",
+            "Answers per second rise with the load until the server is full, and stay there.",
+            "answers per second",
+            value(|cell| cell.throughput_per_s),
+        ),
+        across.chart(
+            "cov",
+            "CoV of the gaps",
+            "At 1 the launches are a Poisson process; closed users leave it when they wait more than they think.",
+            "CoV of the gaps",
+            value(|cell| cell.arrivals_cov),
+        ),
+        across.chart(
+            "rort",
+            "RoRT",
+            "The share of their time that users wait for answers. Near one they queue in step with the server.",
+            "R / (R + Z)",
+            across.lines(sweep, |cell| cell.queue.rort),
+        ),
+        densities(sweep),
+    ]
+}
+
+/// The densities of some cells, evenly picked.
+fn densities(sweep: &Sweep) -> Chart {
+    let step = sweep.cells.len().div_ceil(DENSITIES).max(1);
+    let steps = |cell: &Point| {
+        let histogram = &cell.response_histogram;
+        let n = histogram.counts.iter().sum::<u64>() as f64;
+        let edges = histogram.edges_ms.windows(2);
+        let mut steps: Vec<[f64; 2]> = edges
+            .zip(&histogram.counts)
+            .map(|(edge, count)| [edge[0], *count as f64 * 100.0 / (n * (edge[1] / edge[0]).log10())])
+            .collect();
+        steps.extend(histogram.edges_ms.last().map(|end| [*end, 0.0]));
+        Shape::Steps(steps)
+    };
+    let picked = sweep.cells.iter().step_by(step).enumerate();
+    Chart {
+        id: "densities".into(),
+        title: "Densities of some cells".into(),
+        reading: "Where the responses of a cell lie. With the load the hill moves to the right and grows a tail."
+            .into(),
+        x: Axis::log("response (ms)"),
+        y: Axis::linear("share per decade (%)"),
+        series: picked.map(|(i, cell)| Series::new(names(&cell.values), Ink::Nth(i), steps(cell))).collect(),
+    }
+}
+
+fn ends(interval: Option<Interval>) -> Cell {
+    match interval.map(|interval| (interval.low, interval.high)) {
+        Some((Some(low), Some(high))) => Cell::Interval(low, high),
+        _ => Cell::Nothing,
+    }
+}
+
+fn cells(sweep: &Sweep) -> Table {
+    let row = |cell: &Point| {
+        let times = cell.response_ms.as_ref();
+        let value = |interval: Option<Interval>| Cell::from(interval.map(|interval| interval.value));
+        vec![
+            Cell::from(names(&cell.values)),
+            cell.judgement().into(),
+            cell.offered_rate_per_s.into(),
+            value(cell.arrivals_cov),
+            value(times.map(|times| times.mean)),
+            ends(times.map(|times| times.mean)),
+            value(times.map(|times| times.p95)),
+            ends(times.map(|times| times.p95)),
+            value(times.map(|times| times.p99)),
+            value(cell.throughput_per_s),
+            value(cell.errors_percent),
+            cell.queue.rort.into(),
+        ]
+    };
+    Table {
+        caption: "Every cell (responses in ms)".into(),
+        heads: vec![
+            "cell",
+            "judgement",
+            "λ per s",
+            "CoV",
+            "R mean",
+            "95 %",
+            "R p95",
+            "95 %",
+            "R p99",
+            "X per s",
+            "% failed",
+            "RoRT",
+        ],
+        rows: sweep.cells.iter().map(row).collect(),
+    }
+}
+
+fn kept(sweep: &Sweep, objective: &str) -> Table {
+    let field = sweep.fields.first().map_or("", |field| field.field.as_str());
+    let rows = sweep.kept.iter().map(|kept| {
+        vec![
+            Cell::from(names(&kept.fixed)),
+            kept.value.into(),
+            ends(kept.value.map(|value| Interval { value, low: kept.low, high: kept.high })),
+            kept.note.as_ref().into(),
+        ]
+    });
+    Table {
+        caption: format!("The most {field} that keep {objective}"),
+        heads: vec!["with", "most", "95 %", "note"],
+        rows: rows.collect(),
+    }
+}

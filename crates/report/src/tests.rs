@@ -1,0 +1,128 @@
+//! From a recording to the document: what the charts show is what the verdict says.
+
+use offered_model::{Event, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_verify::{Ask, verify};
+
+use crate::chart::{Chart, Shape};
+use crate::document::Block;
+use crate::{Portrait, Report, Run, document};
+
+/// 4000 Poisson launches at 100/s, each answered after an exponential time of this mean; every tenth fails.
+fn run(name: &str, mean_ms: f64) -> Run {
+    let mut chance = Seed(3).stream(Purpose::Arrivals);
+    let mut at = 0.0;
+    let event = |i: u64| {
+        at -= chance.uniform().ln() * 10.0;
+        let intended = Nanos::from_secs_f64(at / 1e3);
+        let sent = intended + Nanos::from_micros(i % 7);
+        let stay = -chance.uniform().ln() * mean_ms;
+        let outcome = if i.is_multiple_of(10) { Outcome::HttpError } else { Outcome::Ok };
+        Event {
+            sent: Some(sent),
+            done: Some(sent + Nanos::from_secs_f64(stay / 1e3)),
+            label: (i % 3) as u16,
+            session: i,
+            outcome,
+            status: if outcome == Outcome::Ok { 200 } else { 500 },
+            bytes_in: 1000,
+            ..Event::at(intended)
+        }
+    };
+    let recording = Recording::of_run((0..4000).map(event).collect(), ["a", "b", "c"].map(str::to_owned).to_vec());
+    let ask = Ask { path: name.to_owned(), rate_per_s: Some(100.0), ..Ask::default() };
+    let verdict = verify(&recording, &ask);
+    let portrait = Portrait::of(&recording, &ask, &verdict.window);
+    Run::new(name.to_owned(), verdict, portrait)
+}
+
+fn charts(report: &Report) -> Vec<Chart> {
+    let blocks = document(report).sections.into_iter().flat_map(|section| section.blocks);
+    blocks.filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None }).collect()
+}
+
+fn chart(charts: &[Chart], id: &str) -> Chart {
+    charts.iter().find(|chart| chart.id == id).unwrap_or_else(|| panic!("no chart {id}")).clone()
+}
+
+fn points(shape: &Shape) -> &[[f64; 2]] {
+    match shape {
+        Shape::Line(all) | Shape::Steps(all) | Shape::Bars(all) | Shape::Points(all) => all,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The area under steps.
+fn area(steps: &[[f64; 2]], width: impl Fn(f64, f64) -> f64) -> f64 {
+    steps.windows(2).map(|pair| pair[0][1] * width(pair[0][0], pair[1][0])).sum()
+}
+
+#[test]
+fn the_portrait_counts_what_the_verdict_counts() {
+    let run = run("r", 20.0);
+    let (total, spread) =
+        (run.verdict.responses.last().unwrap(), run.portrait.as_ref().unwrap().response.clone().unwrap());
+    assert_eq!(
+        (spread.n, spread.mean_ms, spread.p50_ms, spread.p95_ms, spread.p999_ms, spread.max_ms),
+        (total.n, total.mean_ms, total.median_ms, total.p95_ms, total.p999_ms, total.max_ms)
+    );
+    let interval = spread.mean_interval_ms.unwrap();
+    assert!(interval.low < 20.0 && 20.0 < interval.high && interval.high - interval.low < 4.0, "{interval:?}");
+    let at_99 = spread.curve.iter().find(|point| (point[0] - 0.99).abs() < 1e-12).unwrap()[1];
+    assert_eq!(at_99, total.p99_ms);
+}
+
+#[test]
+fn no_launch_is_lost_between_recording_and_chart() {
+    let all = charts(&Report::new(vec![run("r", 20.0)]));
+    for series in chart(&all, "rate").series {
+        let launches = area(points(&series.shape), |from, to| to - from);
+        assert!((launches - 4000.0).abs() < 2.0, "{}: {launches}", series.name);
+    }
+    let density = chart(&all, "density");
+    let share = area(points(&density.series[0].shape), |from, to| (to / from).log10());
+    assert!((share - 100.0).abs() < 0.01, "the density's area is one: {share} %");
+    let distribution = chart(&all, "distribution");
+    assert_eq!(points(&distribution.series[0].shape).last().unwrap()[1], 100.0);
+    let failures = chart(&all, "failures");
+    assert!((area(points(&failures.series[0].shape), |from, to| to - from) - 400.0).abs() < 2.0);
+    let heat = chart(&all, "responses-over-time");
+    let Shape::Heat(heat) = &heat.series[0].shape else { panic!("no heat") };
+    for column in 0..heat.x.len() - 1 {
+        let share: f64 = heat.cells.iter().map(|row| row[column]).sum();
+        assert!((share - 100.0).abs() < 1e-9, "column {column}: {share} %");
+    }
+}
+
+#[test]
+fn a_poisson_stream_lies_on_its_theory() {
+    let all = charts(&Report::new(vec![run("r", 20.0)]));
+    for id in ["gaps", "counts"] {
+        let chart = chart(&all, id);
+        let theory = points(&chart.series[1].shape);
+        let at = |x: f64| theory.iter().min_by(|a, b| (a[0] - x).abs().total_cmp(&(b[0] - x).abs())).unwrap()[1];
+        let top = theory.iter().map(|point| point[1]).fold(0.0, f64::max);
+        let worst = points(&chart.series[0].shape).iter().map(|[x, y]| (y - at(*x)).abs() / top).fold(0.0, f64::max);
+        assert!(worst < 0.15, "{id}: {worst}");
+    }
+}
+
+#[test]
+fn a_difference_is_told_from_chance() {
+    let report = Report::new(vec![run("a", 20.0), run("b", 20.5), run("c", 40.0)]);
+    let of = |name: &str| report.differences.iter().find(|d| d.run == name && d.measure == "mean response").unwrap();
+    assert!(!of("b").beyond_chance && of("b").words().contains("may be by chance"));
+    let c = of("c");
+    assert!(c.beyond_chance && c.low_ms > 10.0 && c.high_ms < 30.0, "{c:?}");
+    assert!(c.words().contains("longer than that of a"), "{}", c.words());
+}
+
+#[test]
+fn a_recording_without_launches_has_a_page_that_says_so() {
+    let recording = Recording::of_run(Vec::new(), Vec::new());
+    let verdict = verify(&recording, &Ask::default());
+    let portrait = Portrait::of(&recording, &Ask::default(), &verdict.window);
+    assert!(portrait.is_none());
+    let report = Report::new(vec![Run::new("nothing".to_owned(), verdict, None)]);
+    assert!(charts(&report).is_empty());
+    assert!(crate::html::html(&document(&report), "").unwrap().contains("no launch lies in the window"));
+}
