@@ -29,12 +29,15 @@ const offered = (() => {
 
   const plots = () => [...document.querySelectorAll(".plot[data-from]")];
   const drawn = () => plots().filter((plot) => plot.figure);
-  const seen = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (isIntersecting && !target.figure) draw(target, read(target));
-    }
-  }, { rootMargin: "1000px" });
-  plots().forEach((plot) => seen.observe(plot));
+  // One after another, so that the page can be read meanwhile.
+  const todo = plots();
+  const next = () => {
+    const plot = todo.shift();
+    if (!plot) return;
+    if (!plot.figure) draw(plot, read(plot));
+    setTimeout(next, 0);
+  };
+  next();
 
   const again = (all) => all.forEach((plot) => draw(plot, read(plot)));
   dark.addEventListener("change", () => again(drawn()));
