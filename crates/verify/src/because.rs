@@ -1,6 +1,7 @@
 //! The reason for a judgement in one sentence, the same on the page of `verify` and on that of a run.
 
 use crate::ask::Ask;
+use crate::meant::Meant;
 use crate::pattern::Look;
 use crate::verdict::{Finding, Judgement, Pattern, Stalls};
 use crate::warnings;
@@ -25,6 +26,9 @@ pub(crate) fn because(
             reasons.collect::<Vec<_>>().join("; ")
         }
         Judgement::Holds if !poisson => format!("the launches are what was meant ({})", ask.meant.name()),
+        Judgement::NotChecked if matches!(ask.meant.arrivals(), Meant::Other(_)) && look.pattern != Pattern::TooFew => {
+            format!("the launches cannot be held to what was meant ({})", ask.meant.name())
+        }
         _ => look.because.clone(),
     }
 }

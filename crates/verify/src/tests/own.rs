@@ -73,6 +73,24 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
     assert_eq!(verdict.because, format!("the launches are what was meant ({})", ask.meant.name()));
     let verdict = verify(&run, &Ask { rate_per_s: Some(40.0), ..ask });
     assert_eq!(verdict.because, "rate against asked is 0.501");
+    // A replayed trace is uneven as it may be, whether it was kept, missed, or cannot be held to anything.
+    let bursts =
+        |intent_known| Recording { intent_known, ..renewal(5000, &Law::hyperexponential(0.01, 4.0).unwrap(), 1) };
+    let replay = Ask { meant: Meant::Other("a replayed trace".into()), ..Ask::default() };
+    for (run, ask, judgement, because) in [
+        (ours(bursts(true)), replay.clone(), Judgement::Holds, "the launches are what was meant (a replayed trace)"),
+        (
+            bursts(false),
+            replay.clone(),
+            Judgement::NotChecked,
+            "the launches cannot be held to what was meant (a replayed trace)",
+        ),
+        (stalled(ours(bursts(true)), &[(0, 20_000)]), replay, Judgement::Fails, "lateness p99 (us) is "),
+    ] {
+        let verdict = verify(&run, &ask);
+        assert_eq!(verdict.judgement, judgement, "{:?}", verdict.tests);
+        assert!(verdict.because.contains(because) && !verdict.because.contains("Poisson"), "{}", verdict.because);
+    }
 }
 
 #[test]
