@@ -1,8 +1,14 @@
-//! Stamps of logs: texts to nanoseconds since the Unix epoch (UTC), signed, so that any year reads.
+//! Stamps of logs: texts to nanoseconds since the Unix epoch (UTC), signed, from 1823 to 2116: any two have a difference.
 
 const DAY: i64 = 86_400;
 /// Nanoseconds in a second.
 pub(crate) const SECOND: i64 = 1_000_000_000;
+
+/// `count` units of `unit` nanoseconds since the epoch; `None` outside the years above.
+#[inline]
+pub(crate) fn instant(count: i64, unit: i64) -> Option<i64> {
+    count.checked_mul(unit).filter(|nanos| nanos.unsigned_abs() <= i64::MAX as u64 / 2)
+}
 
 /// Days from 1 January 1970 to a day of the proleptic Gregorian calendar (Howard Hinnant's `days_from_civil`).
 fn days(year: i64, month: i64, day: i64) -> i64 {
@@ -70,7 +76,7 @@ impl Stamps {
     #[inline]
     pub(crate) fn common(&mut self, text: &[u8]) -> Option<i64> {
         if text.len() == 26 && text[..17] == self.minute && text[20..26] == self.zone && text[17] == b':' {
-            return Some((self.base + field(text, 18, 20, 0..=60)?) * SECOND);
+            return instant(self.base + field(text, 18, 20, 0..=60)?, SECOND);
         }
         self.other(text)
     }
@@ -91,7 +97,7 @@ impl Stamps {
             self.zone.copy_from_slice(&text[20..26]);
             self.base = seconds - second;
         }
-        Some(seconds * SECOND)
+        instant(seconds, SECOND)
     }
 }
 
@@ -101,7 +107,7 @@ pub(crate) fn iso(text: &[u8]) -> Option<i64> {
         return None;
     }
     let date = days(field(text, 0, 4, 0..=9999)?, field(text, 5, 7, 1..=12)?, field(text, 8, 10, 1..=31)?);
-    let mut nanos = (date * DAY + clock(text, 11)?) * SECOND;
+    let mut nanos = instant(date * DAY + clock(text, 11)?, SECOND)?;
     let mut rest = &text[19..];
     if let [b'.' | b',', decimals @ ..] = rest {
         let length = decimals.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -123,9 +129,9 @@ fn fraction(digits: &[u8]) -> Option<i64> {
 /// A decimal number of seconds, such as `1288012305.123`, in nanoseconds.
 pub(crate) fn seconds(text: &[u8]) -> Option<i64> {
     let point = text.iter().position(|b| *b == b'.').unwrap_or(text.len());
-    let whole = number(&text[..point]).and_then(|n| i64::try_from(n).ok()?.checked_mul(SECOND))?;
+    let whole = number(&text[..point]).and_then(|n| instant(i64::try_from(n).ok()?, SECOND))?;
     let part = if point < text.len() { fraction(&text[point + 1..])? } else { 0 };
-    whole.checked_add(part)
+    Some(whole + part)
 }
 
 /// Since the epoch in seconds, milliseconds, microseconds or nanoseconds, told apart by size; or one of the texts above.
@@ -137,7 +143,7 @@ pub(crate) fn any(text: &[u8], stamps: &mut Stamps) -> Option<i64> {
             100_000_000_000_000..100_000_000_000_000_000 => 1000,
             _ => 1,
         };
-        return i64::try_from(n).ok()?.checked_mul(unit);
+        return instant(i64::try_from(n).ok()?, unit);
     }
     seconds(text).or_else(|| iso(text)).or_else(|| stamps.common(text))
 }
@@ -197,5 +203,9 @@ mod tests {
             assert_eq!(iso(text.as_bytes()), None, "{text}");
         }
         assert_eq!(seconds(b"99999999999999999999.1"), None);
+        // What no clock of a server says: differences would not fit.
+        assert_eq!(stamps.common(b"01/Jan/9999:00:00:00 +0000"), None);
+        assert_eq!([iso(b"0000-01-01T00:00:00Z"), iso(b"2263-01-01T00:00:00Z")], [None; 2]);
+        assert_eq!([any(b"9223372036854775807", &mut stamps), any(b"9000000000.5", &mut stamps)], [None; 2]);
     }
 }

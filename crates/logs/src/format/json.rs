@@ -130,7 +130,7 @@ fn instant(value: &Value, stamps: &mut Stamps) -> Option<i64> {
         Value::String(text) => time::any(text.as_bytes(), stamps),
         Value::Number(number) if number.is_u64() => time::any(number.to_string().as_bytes(), stamps),
         // Microseconds are all that a float of seconds since 1970 holds.
-        Value::Number(number) => ((number.as_f64()? * 1e6).round() as i64).checked_mul(1000),
+        Value::Number(number) => time::instant((number.as_f64()? * 1e6).round() as i64, 1000),
         _ => None,
     }
 }
