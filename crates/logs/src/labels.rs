@@ -2,10 +2,11 @@
 //!
 //! The rule: the query goes; a segment of the path that is a number, a UUID, or a long mix with digits becomes `:id` (its
 //! extension stays). A user's own rules come first. Where that leaves more than 65,535 labels, directories with more than 1000
-//! names (files and folders each for themselves) have them joined to `:any`; with half as many, and so on, until few are left.
+//! names (files and folders each for themselves) have them joined to `:any`; or with more than 500, 250, ..., the largest limit
+//! that is low enough. Which one that is follows from the set of labels alone, not from their order nor from how a log was cut.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use regex::bytes::Regex;
@@ -41,13 +42,21 @@ const ANY: &[u8] = b":any";
 const LONGEST: usize = 500;
 
 /// How often each label was asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Labels {
     counts: HashMap<Box<[u8]>, Label>,
     /// Requests so far.
     seen: u64,
     /// Names that directories may have, once names are joined.
     names: Option<usize>,
+    /// Labels kept apart in the end.
+    most: usize,
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self::of_at_most(MOST)
+    }
 }
 
 /// A group of requests.
@@ -71,6 +80,10 @@ impl Label {
 }
 
 impl Labels {
+    fn of_at_most(most: usize) -> Self {
+        Self { counts: HashMap::new(), seen: 0, names: None, most }
+    }
+
     /// Counts a request; `room` is scratch space.
     pub(crate) fn add(&mut self, rules: &Rules, method: &[u8], target: &[u8], room: &mut Vec<u8>) {
         label(rules, method, target, room);
@@ -95,25 +108,31 @@ impl Labels {
         self.bound();
     }
 
+    /// Twice the room, so that joining is rare.
     fn bound(&mut self) {
-        if self.counts.len() <= MOST {
-            return;
-        }
-        self.names.get_or_insert(NAMES);
-        self.settle();
-        // Half of the room, so that joining is rare; without any name left a label is no more than its depth.
-        while self.counts.len() > MOST / 2 {
-            self.names = self.names.map(|names| names / 2);
+        if self.counts.len() > 2 * self.most {
             self.settle();
         }
     }
 
-    /// Joins the names that came after the last joining.
+    /// Joins names until what is left has room.
+    ///
+    /// [`room`] only grows as labels come, and is the same of labels whose directories were joined at a higher limit already.
+    /// So what is settled in parts, or several times, comes to the same limit and the same labels as the whole settled once.
     pub(crate) fn settle(&mut self) {
-        if let Some(names) = self.names {
+        if self.names.is_none() && self.counts.len() <= self.most {
+            return;
+        }
+        let mut names = self.names.unwrap_or(NAMES);
+        loop {
+            self.names = Some(names);
             let fine = std::mem::take(&mut self.counts);
             let fine = fine.iter().map(|(name, label)| (&name[..], label.clone())).collect();
             joined(&mut Vec::new(), fine, names, &mut self.counts);
+            if names == 0 || room(self.counts.keys().map(|name| &name[..]).collect(), names) <= self.most {
+                return;
+            }
+            names /= 2;
         }
     }
 
@@ -163,6 +182,25 @@ fn joined(folder: &mut Vec<u8>, labels: Vec<(&[u8], Label)>, names: usize, count
         joined(folder, inside, names, counts);
         folder.truncate(length);
     }
+}
+
+/// The labels there may have been on the way to these, which are joined where a folder has more than `names` names.
+///
+/// A folder whose names are joined counts as `names + 1` of them, each with all that is inside: so many it had before. Counted
+/// as the one it became, a folder would take less room the fuller it gets, and the limit would depend on who came first.
+fn room(labels: Vec<&[u8]>, names: usize) -> usize {
+    let (mut files, mut folders) = (HashSet::new(), HashMap::<&[u8], Vec<&[u8]>>::new());
+    for name in labels {
+        match memchr::memchr(b'/', name) {
+            None => drop(files.insert(name)),
+            Some(slash) => folders.entry(&name[..slash]).or_default().push(&name[slash + 1..]),
+        }
+    }
+    let of_any = |any: bool| if any { names + 1 } else { 1 };
+    let own_page = usize::from(files.remove(&b""[..]));
+    let files = if files.contains(ANY) { names + 1 } else { files.len() };
+    let inside = folders.into_iter().map(|(name, inside)| of_any(name == ANY).saturating_mul(room(inside, names)));
+    inside.fold(own_page + files, usize::saturating_add)
 }
 
 /// The label of a request, into `out`.
@@ -230,6 +268,7 @@ pub(crate) fn sendable(target: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn label(rules: &Rules, target: &str) -> String {
         let mut out = Vec::new();
@@ -276,42 +315,84 @@ mod tests {
         assert_eq!(whole.ranked()[0].1.count, 100);
     }
 
+    fn labels_of(targets: &[String], most: usize) -> Labels {
+        let (mut labels, mut room) = (Labels::of_at_most(most), Vec::new());
+        for target in targets {
+            labels.add(&Rules::default(), b"GET", target.as_bytes(), &mut room);
+        }
+        labels
+    }
+
     #[test]
-    fn of_too_many_labels_full_directories_become_one_whatever_the_cut() {
-        let (rules, mut room) = (Rules::default(), Vec::new());
+    fn of_too_many_labels_full_directories_become_one() {
         let slug = |i: u32| format!("x{}", char::from(b'a' + (i % 26) as u8)) + &"y".repeat((i / 26) as usize);
+        // 1,200 users have 60 photos each: more labels than are kept.
         let mut targets: Vec<String> = (0..1200).map(|i| format!("/shop/{}.html", slug(i))).collect();
         targets.extend((0..1200).flat_map(|i| (0..60).map(move |j| format!("/{}/photos/{}", slug(i), slug(j)))));
         targets.extend(["/cart", "/", "/shop/", "/about/us"].map(str::to_owned));
-        // 1,200 shops' users have 60 photos each: 73,204 labels.
-        let labels = |targets: &[String], room: &mut Vec<u8>| {
-            let mut labels = Labels::default();
-            for target in targets {
-                labels.add(&rules, b"GET", target.as_bytes(), room);
-            }
-            labels
-        };
-        let mut whole = labels(&targets, &mut room);
-        assert!(whole.counts.len() <= MOST);
-        whole.settle();
-        let names: Vec<(String, u64)> = whole.ranked().into_iter().map(|(name, label)| (name, label.count)).collect();
+        let mut labels = labels_of(&targets, MOST);
+        labels.settle();
+        let names: Vec<(String, u64)> = labels.ranked().into_iter().map(|(name, label)| (name, label.count)).collect();
         let count = |name: &str| names.iter().find(|(known, _)| known == name).map(|(_, count)| *count);
         assert_eq!(count("GET /:any/photos/xa"), Some(1200), "{:?}", &names[..3]);
         assert_eq!(count("GET /:any/:any"), Some(1201));
         assert_eq!([count("GET /cart"), count("GET /"), count("GET /:any/")], [Some(1); 3]);
-        assert_eq!((whole.joined_beyond(), names.iter().map(|(_, n)| n).sum::<u64>()), (Some(1000), 73_204));
-        for cut in [1, 1300, 50_000] {
-            let (mut left, right) = (labels(&targets[..cut], &mut room), labels(&targets[cut..], &mut room));
-            left.merge(right);
-            left.settle();
-            assert_eq!(left.ranked(), whole.ranked());
-        }
-        // A million targets of every depth, all different: few labels all the same.
-        let mut hostile = Labels::default();
-        for i in 0..200_000u32 {
-            let target = (0..6).fold(String::new(), |path, k| path + "/z" + &slug((i >> (3 * k)) % 8));
-            hostile.add(&rules, slug(i % 500).as_bytes(), target.as_bytes(), &mut room);
-        }
+        // 251 users with 250 shop pages and 60 photos would have been too many, 126 with 125 are not.
+        assert_eq!((labels.joined_beyond(), names.iter().map(|(_, n)| n).sum::<u64>()), (Some(125), 73_204));
+        // Targets of every depth, all different: few labels all the same.
+        let deep =
+            |i: u32| (0..6).fold(format!("/{}", slug(i % 500)), |path, k| path + "/z" + &slug((i >> (3 * k)) % 8));
+        let mut hostile = labels_of(&(0..140_000).map(deep).collect::<Vec<_>>(), MOST);
+        assert!(hostile.counts.len() <= 2 * MOST);
+        hostile.settle();
         assert!(hostile.counts.len() <= MOST);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn what_is_joined_depends_on_no_cut_and_no_order_of_merging(
+            paths in proptest::collection::vec(proptest::collection::vec(0u8..12, 1..5), 1..200),
+            folders in proptest::collection::vec(any::<bool>(), 200),
+            cuts in proptest::collection::vec(0usize..200, 0..5),
+            most in 1usize..60,
+            right_first in any::<bool>(),
+        ) {
+            let target = |(path, folder): (&Vec<u8>, &bool)| {
+                let names: String = path.iter().map(|name| format!("/{}", char::from(b'a' + name))).collect();
+                if *folder { names + "/" } else { names }
+            };
+            let targets: Vec<String> = paths.iter().zip(&folders).map(target).collect();
+            let mut whole = labels_of(&targets, most);
+            whole.settle();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(targets.len())).chain([0, targets.len()]).collect();
+            cuts.sort_unstable();
+            let mut parts: Vec<Labels> = cuts.windows(2).map(|cut| labels_of(&targets[cut[0]..cut[1]], most)).collect();
+            while parts.len() > 1 {
+                let at = if right_first { parts.len() - 2 } else { 0 };
+                let right = parts.remove(at + 1);
+                parts[at].merge(right);
+            }
+            let mut merged = parts.remove(0);
+            merged.settle();
+            prop_assert_eq!(merged.ranked(), whole.ranked());
+            prop_assert_eq!(merged.joined_beyond(), whole.joined_beyond());
+            // The definition, on all labels at once: the largest of the limits that leaves room.
+            let mut all = labels_of(&targets, usize::MAX / 2);
+            let limit = (all.counts.len() > most).then(|| {
+                let at = |names: usize| {
+                    let mut counts = HashMap::new();
+                    joined(&mut Vec::new(), all.counts.iter().map(|(name, label)| (&name[..], label.clone())).collect(), names, &mut counts);
+                    room(counts.keys().map(|name| &name[..]).collect(), names)
+                };
+                (0..).map(|halvings| NAMES >> halvings).find(|names| *names == 0 || at(*names) <= most).unwrap()
+            });
+            prop_assert_eq!(whole.joined_beyond(), limit);
+            all.names = limit;
+            if limit.is_some() {
+                all.settle();
+            }
+            prop_assert_eq!(all.ranked(), whole.ranked());
+        }
     }
 }
