@@ -1,6 +1,7 @@
-//! Robots, by what their user agents say of themselves; the list is `robots-list.txt`.
+//! Robots, by what their user agents say of themselves.
 //!
-//! A list of our own: what finds a robot is a few words (`bot`, `crawl`, `spider`) and the names of HTTP clients.
+//! The list is that of the crate `iscrawl` (Crawlerdex, some 3,000 patterns with the usual HTTP clients and monitors among them),
+//! and a few words find those that are on no list yet.
 //!
 //! # Limitations
 //! One that claims to be a browser passes, and a log without user agents has no robots.
@@ -9,9 +10,15 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::clients::ByClient;
 
-/// The list, and the agents already looked up.
+/// What robots call themselves, capitals or not; CUBOT makes telephones.
+const WORDS: &str = "(^|[^u])bot|crawl|spider|fetch|feed|monitor|health.?check|uptime|headless";
+
+/// The bytes of an agent that are looked at: the list's patterns are searched anew at every hit.
+const LONGEST: usize = 1000;
+
+/// The words, and the agents already looked up.
 pub(crate) struct Robots {
-    list: Regex,
+    words: Regex,
     known: ByClient<bool>,
 }
 
@@ -20,10 +27,8 @@ const MOST: usize = 100_000;
 
 impl Default for Robots {
     fn default() -> Self {
-        let lines = include_str!("robots-list.txt").lines().filter(|line| !line.starts_with('#'));
-        let any = lines.collect::<Vec<_>>().join("|");
-        let list = RegexBuilder::new(&any).case_insensitive(true).build().expect("the list is well formed");
-        Self { list, known: ByClient::default() }
+        let words = RegexBuilder::new(WORDS).case_insensitive(true).build().expect("the words are well formed");
+        Self { words, known: ByClient::default() }
     }
 }
 
@@ -34,7 +39,9 @@ impl Robots {
         if self.known.len() > MOST {
             self.known.clear();
         }
-        *self.known.entry(hash).or_insert_with(|| self.list.is_match(agent))
+        let start = &agent[..agent.len().min(LONGEST)];
+        let listed = || iscrawl::crawler_info(&String::from_utf8_lossy(start)).is_some();
+        *self.known.entry(hash).or_insert_with(|| self.words.is_match(start) || listed())
     }
 }
 
@@ -54,6 +61,8 @@ mod tests {
             "ELB-HealthChecker/2.0",
             "curl/8.5.0",
             "python-requests/2.31.0",
+            "Mediapartners-Google",
+            "no-list-has-this-one-bot/0.1",
         ] {
             assert!(robots.has(agent.as_bytes()) && robots.has(agent.as_bytes()), "{agent}");
         }
