@@ -119,7 +119,9 @@ mod tests {
             let mut gaps = of(early.iter().copied());
             gaps.forget(1000);
             prop_assert_eq!(gaps.instants.len(), 1);
-            late.iter().for_each(|at| gaps.insert(*at));
+            for at in &late {
+                gaps.insert(*at);
+            }
             prop_assert!(same(gaps.cov(), by_definition([early, late].concat())));
         }
     }
