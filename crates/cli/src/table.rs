@@ -38,3 +38,9 @@ impl fmt::Display for Table {
         Ok(())
     }
 }
+
+/// A label short enough for a table; what would move the cursor or break the line is shown as unreadable.
+pub(crate) fn clipped(label: &str) -> String {
+    let plain = label.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c });
+    if label.chars().count() <= 24 { plain.collect() } else { plain.take(21).chain("...".chars()).collect() }
+}

@@ -107,6 +107,18 @@ fn a_csv_has_a_row_per_result() {
 }
 
 #[test]
+fn classes_go_by_the_names_of_their_requests() {
+    let requests = "[[request]]\npath = \"/a\"\n[[request]]\nname = \"b\\u001b[2J\"\npath = \"/b\"\n";
+    let folder = folder(&[("w.toml", &format!("{OPEN}{requests}"))]);
+    let output = offered(folder.path(), &["w.toml"]);
+    let table = text(&output.stdout);
+    assert!(table.contains("  /a: response, ms") && table.contains("  b\u{fffd}[2J: slowdown"), "{table}");
+    let json: Value = serde_json::from_slice(&offered(folder.path(), &["w.toml", "--json"]).stdout).unwrap();
+    let labels = json["results"][0]["classes"].as_array().unwrap().iter().map(|class| class["label"].as_str());
+    assert_eq!(labels.collect::<Vec<_>>(), [Some("/a"), Some("b\u{1b}[2J")]);
+}
+
+#[test]
 fn a_supercomputers_log_is_a_service_law_and_its_broken_lines_are_told() {
     let job = "1 0 -1 60 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n";
     let log = format!("; a log\n{job}{}broken\n", job.replace(" 60 ", " 20 "));
@@ -121,10 +133,19 @@ fn a_supercomputers_log_is_a_service_law_and_its_broken_lines_are_told() {
 
 #[test]
 fn wrong_input_is_one_line_and_code_2() {
+    let law = |law: &str| OPEN.replace("{ exponential = \"10ms\" }", law);
     let folder = folder(&[
         ("w.toml", OPEN),
         ("fast.toml", &OPEN.replace("50/s", "150/s")),
         ("nobody.toml", &OPEN.replace("open = { rate = \"50/s\" }", "closed = { users = 0 }")),
+        ("closed.toml", &OPEN.replace("open = { rate = \"50/s\" }", "closed = { users = 5 }")),
+        ("list.toml", &law("{ empirical = [\"1s\", \"-2s\"] }")),
+        ("work.toml", &law("\"0s\"")),
+        ("gone.toml", &law("{ empirical = \"gone.swf\" }")),
+        ("broken.toml", &law("{ empirical = \"broken.swf\" }")),
+        ("broken.swf", "; a log\n1 0 -1 -7 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n"),
+        ("zip.toml", &law("{ empirical = \"zip.swf.gz\" }")),
+        ("zip.swf.gz", "not zipped"),
         ("negative.toml", &OPEN.replace("10ms", "-10ms")),
         (
             "none.toml",
@@ -143,6 +164,19 @@ fn wrong_input_is_one_line_and_code_2() {
         (&["w.toml", "--jobs", "100"], "too few for an interval"),
         (&["w.toml", "--sweep", "discipline=pesjf"], "discipline=pesjf: the discipline pesjf goes by classes"),
         (&["w.toml", "--sweep", "users=3"], "users=3: the workload's arrivals are not closed"),
+        (&["w.toml", "--sweep", "discipline=priority"], "classes"),
+        (&["w.toml", "--sweep", "discipline=ps:0"], "discipline"),
+        (&["w.toml", "--sweep", "scv=-1"], "scv=-1"),
+        (&["w.toml", "--sweep", "load=0.5,1"], "load=1: a load of 1 cannot be"),
+        (&["w.toml", "--load", "0"], "a load must be above zero"),
+        (&["w.toml", "--load", "nan"], "a load must be above zero"),
+        (&["closed.toml", "--sweep", "users=0"], "arrivals.closed.users: must be at least 1"),
+        (&["closed.toml", "--load", "0.9"], "set by its think time, and it has none"),
+        (&["list.toml"], "list.toml:6: server.service.empirical"),
+        (&["work.toml"], "work.toml:6: server.service"),
+        (&["gone.toml"], "cannot read `gone.swf`"),
+        (&["broken.toml"], "broken.swf has no job with a run time, is it a log in SWF?; broken.swf:2: the run time -7"),
+        (&["zip.toml"], "zip.swf.gz:1: cannot be read on"),
     ] {
         let output = offered(folder.path(), args);
         let error = text(&output.stderr);

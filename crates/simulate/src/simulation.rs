@@ -46,6 +46,8 @@ pub struct Answer {
     pub scv: f64,
     /// The law of work, as it is written: mean and scv alone do not fix it.
     pub service: String,
+    /// The names of the requests: of the classes of the figures.
+    pub labels: Vec<String>,
     /// The figures.
     pub summary: Summary,
     /// The age of the oldest job left unfinished, and the mean age, in seconds.
@@ -94,6 +96,7 @@ pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Resul
         think,
         scv: demands.scv(),
         service: demands.laws_as_text(),
+        labels: workload.labels(),
         summary,
         ages,
         warnings: Vec::new(),

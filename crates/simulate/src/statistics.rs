@@ -194,26 +194,25 @@ impl Statistics {
         if kept.len() < LEAST {
             return None;
         }
-        let mut groups = kept.to_vec();
         let end = self.end();
-        groups[kept.len() - 1].merge(&self.batches.rest(end));
+        let (last, before) = kept.split_last()?;
+        let mut last = last.clone();
+        last.merge(&self.batches.rest(end));
+        // With many classes a batch is large, so no more are copied than change.
+        let groups: Vec<&Batch> = before.iter().chain([&last]).collect();
         let mut all = groups[0].clone();
         groups[1..].iter().for_each(|group| all.merge(group));
-        let over = |figure: &dyn Fn(&Batch) -> (f64, f64)| ratio(&groups.iter().map(figure).collect::<Vec<_>>());
-        let pair = |which: &dyn Fn(&Batch) -> &Pair, units: [f64; 2]| {
-            let [one, two] = [0, 1].map(|i| Spread::of(&all, &groups, &|b| &which(b)[i], units[i]));
-            (which(&all)[0].count > 0).then_some((one, two))
-        };
-        let classes = (0..all.classes.len()).map(|class| pair(&|b| &b.classes[class], [1e9, 1.0]));
-        let (response, slowdown) = pair(&|b| &b.requests, [1e9, 1.0])?;
+        let over = |figure: &dyn Fn(&Batch) -> (f64, f64)| ratio(&groups.iter().map(|b| figure(b)).collect::<Vec<_>>());
+        let classes = (0..all.classes.len()).map(|class| both(&all, &groups, &|b| &b.classes[class], [1e9, 1.0]));
+        let (response, slowdown) = both(&all, &groups, &|b| &b.requests, [1e9, 1.0])?;
         let sessions = all.sessions.as_ref().and_then(|[durations, _]| {
             let (duration, waited) =
-                pair(&|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
+                both(&all, &groups, &|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
             Some(Ended { count: durations.count, duration, waited })
         });
         let count = |b: &Batch| b.count() as f64;
         let mean_work = all.work / count(&all);
-        let group_means: Vec<f64> = groups.iter().map(Batch::mean_response).collect();
+        let group_means: Vec<f64> = groups.iter().map(|b| b.mean_response()).collect();
         // Arrivals that are still inside have only subtracted their arrival so far.
         let inside = self.inside.wrapping_add(u128::from(self.present) * u128::from(end.at.0));
         Some(Summary {
@@ -252,8 +251,19 @@ pub enum WarmUp {
     Mser,
 }
 
+/// Both figures of a pair, in these units, over all batches and by group; `None` where nothing was counted.
+fn both<const BITS: u32>(
+    all: &Batch,
+    groups: &[&Batch],
+    which: &dyn Fn(&Batch) -> &Pair<BITS>,
+    units: [f64; 2],
+) -> Option<(Spread, Spread)> {
+    let [one, two] = [0, 1].map(|i| Spread::of(all, groups, &|b| &which(b)[i], units[i]));
+    (which(all)[0].count > 0).then_some((one, two))
+}
+
 impl Spread {
-    fn of(all: &Batch, groups: &[Batch], which: &dyn Fn(&Batch) -> &Tally, unit: f64) -> Self {
+    fn of<const BITS: u32>(all: &Batch, groups: &[&Batch], which: &dyn Fn(&Batch) -> &Tally<BITS>, unit: f64) -> Self {
         let pairs: Vec<_> = groups.iter().map(|b| (which(b).sum / unit, which(b).count as f64)).collect();
         let quantile = |p: f64| {
             let each: Vec<f64> = groups.iter().map(|b| which(b).quantile(p) / unit).collect();
@@ -306,13 +316,12 @@ impl Sink for Statistics {
         let open = &mut self.batches.open;
         open.work += size;
         open.squares += size * size;
-        let add = |[times, slowdowns]: &mut Pair| {
+        let [times, slowdowns] = &mut open.requests;
+        times.add(response);
+        slowdowns.add(slowdown);
+        if let Some([times, slowdowns]) = open.classes.get_mut(usize::from(job.class)) {
             times.add(response);
             slowdowns.add(slowdown);
-        };
-        add(&mut open.requests);
-        if let Some(class) = open.classes.get_mut(usize::from(job.class)) {
-            add(class);
         }
         self.batches.turn(self.passed);
         self.completed += 1;

@@ -49,6 +49,7 @@ pub(super) struct Outcome {
 
 #[derive(Serialize)]
 struct Class {
+    label: String,
     response_s: Percentiles,
     slowdown: Percentiles,
 }
@@ -118,8 +119,13 @@ impl Outcome {
     /// Of this answer, swept so.
     pub(super) fn new(values: &[(String, String)], answer: &Answer) -> Self {
         let Answer { summary, .. } = answer;
-        let class =
-            |(response, slowdown): (Spread, Spread)| Class { response_s: response.into(), slowdown: slowdown.into() };
+        let class = |(both, label): (&Option<(Spread, Spread)>, &String)| {
+            both.map(|(response, slowdown)| Class {
+                label: label.clone(),
+                response_s: response.into(),
+                slowdown: slowdown.into(),
+            })
+        };
         Self {
             swept: values.iter().map(|(field, value)| (field.clone(), Value::from(value.as_str()))).collect(),
             model: answer.model,
@@ -139,7 +145,7 @@ impl Outcome {
                 high: summary.response_by_little.high,
             },
             slowdown: summary.slowdown.into(),
-            classes: summary.classes.iter().map(|both| both.map(class)).collect(),
+            classes: summary.classes.iter().zip(&answer.labels).map(class).collect(),
             sessions: summary.sessions.as_ref().map(|ended| SessionsEnded {
                 count: ended.count,
                 duration_s: ended.duration.into(),

@@ -7,7 +7,7 @@ use offered_simulate::statistics::Spread;
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 
-use crate::table::Table;
+use crate::table::{Table, clipped};
 use crate::vary::Point;
 
 /// A number with four digits that mean something.
@@ -45,10 +45,10 @@ pub(super) fn one(answer: &Answer) -> String {
     };
     spread("response, ms", &summary.response, 1e3);
     spread("slowdown", &summary.slowdown, 1.0);
-    for (class, (response, slowdown)) in summary.classes.iter().enumerate().filter_map(|(i, c)| Some((i, c.as_ref()?)))
-    {
-        spread(&format!("  class {class}: response, ms"), response, 1e3);
-        spread(&format!("  class {class}: slowdown"), slowdown, 1.0);
+    for (label, class) in answer.labels.iter().zip(&summary.classes) {
+        let (Some((response, slowdown)), label) = (class, clipped(label)) else { continue };
+        spread(&format!("  {label}: response, ms"), response, 1e3);
+        spread(&format!("  {label}: slowdown"), slowdown, 1.0);
     }
     if let Some(ended) = &summary.sessions {
         spread("session, s", &ended.duration, 1.0);

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict, Warning};
 
-use crate::table::Table;
+use crate::table::{Table, clipped};
 
 /// Tables of labels show no more than these; `Total` is always among them.
 const ROWS: usize = 40;
@@ -130,12 +130,6 @@ fn times(f: &mut Formatter<'_>, title: &str, rows: &[Times], digits: usize) -> f
 fn shown<T>(rows: &[T]) -> impl Iterator<Item = &T> {
     let last = rows.len() - 1;
     rows.iter().enumerate().filter(move |(i, _)| *i == last || *i < ROWS).map(|(_, row)| row)
-}
-
-/// A label short enough for a table; what would move the cursor or break the line is shown as unreadable.
-fn clipped(label: &str) -> String {
-    let plain = label.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c });
-    if label.chars().count() <= 24 { plain.collect() } else { plain.take(21).chain("...".chars()).collect() }
 }
 
 fn sizes(f: &mut Formatter<'_>, rows: &[Sizes]) -> fmt::Result {

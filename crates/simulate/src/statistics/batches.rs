@@ -5,9 +5,12 @@ use offered_model::Nanos;
 use super::tally::Tally;
 
 /// Two kinds of figures that come together.
-pub(super) type Pair = [Tally; 2];
+pub(super) type Pair<const BITS: u32 = 6> = [Tally<BITS>; 2];
 
-fn merge(mine: &mut Pair, others: &Pair) {
+/// Those of one class: there may be thousands, so their cells are coarse.
+pub(super) type Class = Pair<4>;
+
+fn merge<const BITS: u32>(mine: &mut Pair<BITS>, others: &Pair<BITS>) {
     mine.iter_mut().zip(others).for_each(|(mine, others)| mine.merge(others));
 }
 
@@ -48,7 +51,7 @@ pub(super) struct Batch {
     /// Response in nanoseconds and slowdown of all requests.
     pub(super) requests: Pair,
     /// The same of each class, where there are several.
-    pub(super) classes: Vec<Pair>,
+    pub(super) classes: Vec<Class>,
     /// How long sessions lasted, and how long they waited for answers in all, in nanoseconds; where sessions end.
     pub(super) sessions: Option<Pair>,
 }
@@ -99,7 +102,7 @@ impl Batches {
 
     /// For this many classes, with or without sessions that end.
     pub(super) fn new(classes: usize, sessions: bool) -> Self {
-        let classes = if classes > 1 { vec![Pair::default(); classes] } else { Vec::new() };
+        let classes = if classes > 1 { vec![Class::default(); classes] } else { Vec::new() };
         let empty = Batch { classes, sessions: sessions.then(Pair::default), ..Batch::default() };
         Self { full: Vec::new(), open: empty.clone(), begun: Passed::default(), size: 64, empty }
     }
@@ -123,12 +126,11 @@ impl Batches {
         self.full.push(std::mem::replace(&mut self.open, self.empty.clone()));
         if self.full.len() == Self::MOST {
             self.size *= 2;
-            let pairs = self.full.chunks_exact(2).map(|pair| {
-                let mut one = pair[0].clone();
-                one.merge(&pair[1]);
-                one
-            });
-            self.full = pairs.collect();
+            let mut all = std::mem::take(&mut self.full).into_iter();
+            while let (Some(mut one), Some(next)) = (all.next(), all.next()) {
+                one.merge(&next);
+                self.full.push(one);
+            }
         }
     }
 
@@ -142,5 +144,31 @@ impl Batches {
         let mut rest = self.open.clone();
         rest.lasted(self.begun, now);
         rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::{Law, Purpose, Seed};
+
+    #[test]
+    fn a_thousand_classes_fit_in_a_hundred_megabytes() {
+        let classes = 1000;
+        let mut batches = Batches::new(classes, false);
+        let law = Law::exponential(1e7).unwrap();
+        let mut stream = Seed(5).stream(Purpose::Size);
+        for i in 0..3_000_000 {
+            let (response, slowdown) = (law.sample(&mut stream), 1.0 + law.sample(&mut stream) / 1e6);
+            let Batch { requests, classes: each, .. } = &mut batches.open;
+            let [times, slowdowns] = &mut each[i % classes];
+            times.add(response);
+            slowdowns.add(slowdown);
+            requests[0].add(response);
+            batches.turn(Passed::default());
+        }
+        let kept = batches.full.iter().chain([&batches.open]);
+        let bytes: usize = kept.flat_map(|batch| batch.classes.iter().flatten()).map(Tally::bytes).sum();
+        assert!(batches.full.len() >= 32 && bytes < 100_000_000, "{bytes} bytes in {} batches", batches.full.len());
     }
 }
