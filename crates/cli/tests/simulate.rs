@@ -108,14 +108,14 @@ fn a_csv_has_a_row_per_result() {
 
 #[test]
 fn classes_go_by_the_names_of_their_requests() {
-    let requests = "[[request]]\npath = \"/a\"\n[[request]]\nname = \"b\\u001b[2J\"\npath = \"/b\"\n";
+    let requests = "[[request]]\nname = \"a\"\nget = \"/a\"\n[[request]]\nname = \"b\\u001b[2J\"\nget = \"/b\"\n";
     let folder = folder(&[("w.toml", &format!("{OPEN}{requests}"))]);
     let output = offered(folder.path(), &["w.toml"]);
     let table = text(&output.stdout);
-    assert!(table.contains("  /a: response, ms") && table.contains("  b\u{fffd}[2J: slowdown"), "{table}");
+    assert!(table.contains("  a: response, ms") && table.contains("  b\u{fffd}[2J: slowdown"), "{table}");
     let json: Value = serde_json::from_slice(&offered(folder.path(), &["w.toml", "--json"]).stdout).unwrap();
     let labels = json["results"][0]["classes"].as_array().unwrap().iter().map(|class| class["label"].as_str());
-    assert_eq!(labels.collect::<Vec<_>>(), [Some("/a"), Some("b\u{1b}[2J")]);
+    assert_eq!(labels.collect::<Vec<_>>(), [Some("a"), Some("b\u{1b}[2J")]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn wrong_input_is_one_line_and_code_2() {
         ("nobody.toml", &OPEN.replace("open = { rate = \"50/s\" }", "closed = { users = 0 }")),
         ("closed.toml", &OPEN.replace("open = { rate = \"50/s\" }", "closed = { users = 5 }")),
         ("list.toml", &law("{ empirical = [\"1s\", \"-2s\"] }")),
-        ("work.toml", &law("\"0s\"")),
+        ("work.toml", &law("{ constant = \"0s\" }")),
         ("gone.toml", &law("{ empirical = \"gone.swf\" }")),
         ("broken.toml", &law("{ empirical = \"broken.swf\" }")),
         ("broken.swf", "; a log\n1 0 -1 -7 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n"),
@@ -172,8 +172,8 @@ fn wrong_input_is_one_line_and_code_2() {
         (&["w.toml", "--load", "nan"], "a load must be above zero"),
         (&["closed.toml", "--sweep", "users=0"], "arrivals.closed.users: must be at least 1"),
         (&["closed.toml", "--load", "0.9"], "set by its think time, and it has none"),
-        (&["list.toml"], "list.toml:6: server.service.empirical"),
-        (&["work.toml"], "work.toml:6: server.service"),
+        (&["list.toml"], "list.toml:7: server.service.empirical"),
+        (&["work.toml"], "requests bring no work"),
         (&["gone.toml"], "cannot read `gone.swf`"),
         (&["broken.toml"], "broken.swf has no job with a run time, is it a log in SWF?; broken.swf:2: the run time -7"),
         (&["zip.toml"], "zip.swf.gz:1: cannot be read on"),
