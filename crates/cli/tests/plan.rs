@@ -233,7 +233,7 @@ fn where_there_is_no_formula_the_comparison_simulates_and_says_so() {
     // Principle (viii) and its limit: partly-open, FCFS, C2 = 8, load 0.6, p = 0.75, Z = 100: a truncated chain has 47.6.
     let (_folder, path) =
         workload("partly_open = { rate = \"1/s\", stay = 0.5, think = { exponential = \"100s\" } }", H2);
-    let ask = format!("compare {} --load 0.6 --users 4 --stay 0.75 --jobs 200000", path.display());
+    let ask = format!("compare {} --load 0.6 --users 4 --stay 0.75 --jobs 1000000", path.display());
     let compared = json(&ask);
     let rows = compared["rows"].as_array().unwrap();
     let number = |key: &str| rows[2][key].as_f64().unwrap();

@@ -80,12 +80,12 @@ pub fn from_batches(value: f64, batches: &[f64]) -> Estimate {
     around(value, batches)
 }
 
-/// The correlation of each value with the next; `None` with fewer than three values, or when all are equal.
+/// The correlation of each value with the next; `None` with fewer than three values, or when all are equal up to rounding.
 pub fn lag_1(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
     let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
-    if n < 3 || squares <= 0.0 {
+    if n < 3 || squares <= n as f64 * (1e-12 * mean).powi(2) {
         return None;
     }
     Some(values.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / squares)

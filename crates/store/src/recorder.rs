@@ -31,7 +31,7 @@ impl Recorder {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             give_way();
-            Keeper { writer, opened: None, lost: 0, first: None }.run(&receiver);
+            Keeper { writer, opened: None, lost: 0, first: None }.run(receiver);
         });
         Self(sender)
     }
@@ -89,7 +89,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn run(mut self, inbox: &Receiver<Message>) {
+    fn run(mut self, inbox: Receiver<Message>) {
         loop {
             match inbox.recv_timeout(Duration::from_nanos(PART.0)) {
                 Ok(Message::Events(events)) => self.keep(events),
@@ -105,8 +105,11 @@ impl Keeper {
                     }
                 }
                 Ok(Message::Finish { run_json, done }) => {
+                    let finished = self.finish(&run_json);
+                    // Once it is said that all is kept, nothing more may be handed in.
+                    drop(inbox);
                     // Whoever asked may be gone; there is nobody else to tell.
-                    let _ = done.send(self.finish(&run_json));
+                    let _ = done.send(finished);
                     return;
                 }
                 Err(RecvTimeoutError::Timeout) => self.rotate(),
@@ -192,7 +195,7 @@ mod tests {
         sender.send(Message::Events(events(0, 5))).unwrap();
         drop(sender);
         let writer = Writer::create(&path, "", vec![]).unwrap();
-        Keeper { writer, opened: None, lost: 0, first: None }.run(&receiver);
+        Keeper { writer, opened: None, lost: 0, first: None }.run(receiver);
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.len(), 5);
         assert!(recording.notes[0].starts_with("cut"), "{:?}", recording.notes);

@@ -144,7 +144,7 @@ mod tests {
             let threshold: Threshold = text.parse().unwrap();
             measured.estimate(&threshold.metric).unwrap().half_width()
         };
-        assert!(width("p90 < 1s") < 0.01, "every second is like every other");
+        assert!(width("p90 < 1s") < 0.01, "every second is like every other: {}", width("p90 < 1s"));
         assert_eq!(width("p99.9 < 1s"), f64::INFINITY);
         assert_eq!(width("max < 1s"), f64::INFINITY);
     }

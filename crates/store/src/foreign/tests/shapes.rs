@@ -167,7 +167,11 @@ fn every_sample_is_told_by_its_content_and_read_whole() {
     }
     for reader in READERS {
         let own = SAMPLES.iter().any(|(name, _)| *name == reader.name);
-        assert!(own || ["gatling-binary", "csv", "tsv"].contains(&reader.name), "no sample of {}", reader.name);
+        assert!(
+            own || ["gatling-binary", "oha-db", "csv", "tsv"].contains(&reader.name),
+            "no sample of {}",
+            reader.name
+        );
         assert_eq!(Format::from_name(reader.name).unwrap().name(), reader.name);
     }
 }
