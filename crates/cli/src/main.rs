@@ -12,6 +12,7 @@ mod demo;
 mod exit;
 mod export;
 mod file;
+mod import;
 mod input;
 mod logs;
 mod plan;
@@ -50,6 +51,7 @@ enum Verb {
     Sweep(sweep::Args),
     Verify(verify::Args),
     Export(export::Args),
+    Import(import::Args),
     Logs(logs::Args),
     Report(report::Args),
     Serve(serve::Args),
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::Import(args) => import::run(&args),
         Verb::Logs(args) => logs::run(&args),
         Verb::Report(args) => report::run(&args),
         Verb::Serve(args) => serve::run(args),

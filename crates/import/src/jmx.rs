@@ -1,0 +1,239 @@
+//! Test plans of Apache `JMeter` (.jmx), those of its distribution and the thread groups of the jp@gc and `BlazeMeter` plugins.
+//!
+//! `JMeter` waits *before* a sampler, by the sum of all timers in whose scope it stands: those beside it, beside the controllers
+//! above it, and under it. [`crate::chain`] puts the wait after the request before. Sources: the `JMeter` 5.6 user manual,
+//! "Scoping Rules" and "Component Reference", and for the draws of the random timers its class files.
+
+mod controller;
+mod group;
+mod node;
+mod sampler;
+mod timer;
+mod tree;
+mod unknown;
+mod variables;
+
+use controller::Scope;
+use group::{Kind, Throttle};
+use node::Node;
+use sampler::Asked;
+use variables::Variables;
+
+use crate::chain::{Chain, MOST_STEPS, Walk};
+use crate::plan::{Arrivals, Note, Plan, Request, Target, unlike};
+use crate::Error;
+
+/// Written where a plan names no server.
+const NOWHERE: &str = "http://127.0.0.1:8080/";
+
+/// One group under translation.
+struct Reader<'e> {
+    variables: &'e mut Variables,
+    notes: Vec<Note>,
+    asked: Vec<Asked>,
+    /// Whether each thread goes round only once.
+    once: bool,
+    /// The lines of throughput timers that became arrivals.
+    ruling: Vec<usize>,
+}
+
+/// The plans of `text`, the content of `file`: one for each thread group.
+pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
+    let tree = tree::read(text, file)?;
+    let refused = |what: &str| Error::File { file: file.to_owned(), what: what.to_owned() };
+    if tree.tag != "jmeterTestPlan" {
+        return Err(refused(&format!("begins with <{}>; a JMeter test plan begins with <jmeterTestPlan>", tree.tag)));
+    }
+    let top: Vec<Node> = tree.children.iter().filter(|child| child.tag == "hashTree").flat_map(Node::all).collect();
+    let Some(plan) = top.iter().find(|node| node.class() == "TestPlan") else {
+        return Err(refused("no enabled test plan in it; expected <TestPlan>"));
+    };
+    let mut variables = Variables::default();
+    top.iter().for_each(|node| variables.collect(node));
+    let runs = |node: &&Node| group::kind(node).is_some_and(|kind| kind != Kind::Aside);
+    let mut plans: Vec<Plan> = Vec::new();
+    let mut idle: Vec<Note> = Vec::new();
+    for group in plan.children.iter().filter(runs) {
+        let taken = |name: &str| plans.iter().any(|plan| plan.name == name);
+        let name = unlike(group.name(), taken);
+        let reader =
+            Reader { variables: &mut variables, notes: Vec::new(), asked: Vec::new(), once: false, ruling: Vec::new() };
+        match reader.group(plan, group, name).map_err(|what| Error::At { file: file.to_owned(), line: group.element.line, what })? {
+            Some(plan) => plans.push(plan),
+            None => idle.push(note(group, "asks no web server; left out".to_owned())),
+        }
+    }
+    for plan in &mut plans {
+        plan.notes.extend(idle.iter().cloned());
+        plan.notes.sort();
+        plan.notes.dedup();
+        plan.notes.sort_by_key(|note| note.line);
+    }
+    if plans.is_empty() {
+        return Err(refused("no enabled thread group with an HTTP request of a known server in it; there is nothing to ask"));
+    }
+    Ok(plans)
+}
+
+fn note(node: &Node, what: String) -> Note {
+    let name = if node.name().is_empty() { String::new() } else { format!(" `{}`", node.name()) };
+    Note { line: node.element.line, element: format!("{}{name}", node.class()), what }
+}
+
+impl<'e> Reader<'e> {
+    fn note(&mut self, node: &Node, what: impl Into<String>) {
+        self.notes.push(note(node, what.into()));
+    }
+
+    /// `text` of `node` with variables put in; what has no value is noted.
+    fn resolve(&mut self, node: &Node, text: &str) -> String {
+        let (resolved, unknown) = self.variables.resolve(text);
+        for unknown in unknown {
+            self.note(node, format!("`{unknown}` has no value here and is sent as it stands; write one, {{session}} or {{sequence}}"));
+        }
+        resolved
+    }
+
+    /// A property that is a number, `otherwise` where it is not given or no number.
+    fn number(&mut self, node: &Node, property: &str, otherwise: f64) -> f64 {
+        let said = node.element.text_of(property).trim();
+        if said.is_empty() {
+            return otherwise;
+        }
+        let resolved = self.variables.resolve(said).0;
+        match resolved.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => number,
+            _ => {
+                self.note(node, format!("`{property}` is `{said}`, which is no number here; taken as {otherwise}"));
+                otherwise
+            }
+        }
+    }
+
+    /// The plan of `group`; `None` where it asks nothing.
+    fn group(mut self, plan: &Node<'e>, group: &Node<'e>, name: String) -> Result<Option<Plan>, String> {
+        let outer = self.scope(&plan.children, &Scope::default());
+        let threads = group::kind(group) == Some(Kind::Threads);
+        self.once = !threads || self.loops_of(group) == 1.0;
+        let mut throttle: Option<Throttle> = None;
+        for timer in plan.children.iter().chain(&group.children) {
+            if let Some(found) = self.throttle(timer).filter(|_| threads) {
+                throttle = Some(found);
+                self.ruling.push(timer.element.line);
+            }
+        }
+        let walk = Walk::All(self.walks(&group.children, &outer));
+        let (url, kept) = self.server(&walk);
+        let walk = walk.only(&|request| kept[request]);
+        let chain = Chain::of(&walk, threads).map_err(|_| {
+            format!("thread group `{name}` takes more than {MOST_STEPS} steps to write out; repeat less, or simplify its controllers")
+        })?;
+        if chain.requests().is_empty() {
+            return Ok(None);
+        }
+        if chain.means().1 > 0.0 && throttle.is_some() {
+            throttle = None;
+            self.ruling.clear();
+        }
+        for node in &plan.children {
+            match group::kind(node) {
+                Some(Kind::Aside) => self.note(node, "is done once before or after the load; left out"),
+                Some(_) => {}
+                None => self.leftover(node),
+            }
+        }
+        if throttle.is_none() {
+            for timer in plan.children.iter().chain(&group.children).filter(|timer| timer.class().ends_with("ThroughputTimer")) {
+                self.note(timer, unknown::of(timer));
+            }
+        }
+        if chain.mixed {
+            self.note(group, "the first requests of a round wait by different laws; here by a gamma law of their mean and variance");
+        }
+        if chain.bent() {
+            self.note(group, "some waits are sums of timers that have no name; here gamma laws of the same mean and variance");
+        }
+        let (arrivals, duration) = self.arrivals(group, &chain, throttle);
+        Ok(Some(self.plan(group, name, url, &chain, arrivals, duration)))
+    }
+
+    /// The server that is asked most, and which requests go to it; the others are noted.
+    fn server(&mut self, walk: &Walk) -> (String, Vec<bool>) {
+        let asked = walk.asked();
+        let count = |origin: &str| asked.iter().filter(|request| self.asked[**request].origin == origin).count();
+        let named: Vec<&str> = self.asked.iter().map(|asked| asked.origin.as_str()).filter(|origin| !origin.is_empty()).collect();
+        // Of equals the first in the file.
+        let url = named.iter().rev().max_by_key(|origin| count(origin)).map_or("", |origin| *origin).to_owned();
+        let kept: Vec<bool> = self.asked.iter().map(|asked| asked.origin == url || asked.origin.is_empty()).collect();
+        for (asked, kept) in self.asked.iter().zip(&kept) {
+            let what = match kept {
+                false => format!("goes to another server, {}; a workload has one target, so it is left out", asked.origin),
+                true if asked.origin.is_empty() && url.is_empty() => {
+                    format!("names no server that is known here; the target {NOWHERE} stands for it")
+                }
+                true if asked.origin.is_empty() => "names no server that is known here; sent to the target like the others".to_owned(),
+                true => continue,
+            };
+            self.notes.push(Note { line: asked.line, element: asked.element.clone(), what });
+        }
+        (if url.is_empty() { NOWHERE.to_owned() } else { url }, kept)
+    }
+
+    fn plan(
+        mut self,
+        group: &Node,
+        name: String,
+        url: String,
+        chain: &Chain,
+        arrivals: Arrivals,
+        duration: offered_model::Nanos,
+    ) -> Plan {
+        // Samplers that ask the same under the same name are one request.
+        let mut requests: Vec<Request> = Vec::new();
+        let mut names: Vec<String> = vec![String::new(); self.asked.len()];
+        let used = chain.requests();
+        for at in &used {
+            let asked = &self.asked[*at];
+            let wanted = if asked.name.is_empty() { asked.path.clone() } else { asked.name.clone() };
+            let like = |request: &&Request| {
+                let plain = request.name.rsplit_once(" (").map_or(request.name.as_str(), |(plain, _)| plain);
+                (plain == wanted || request.name == wanted)
+                    && request.method == asked.method
+                    && request.path == asked.path
+                    && request.headers == asked.headers
+                    && request.body == asked.body
+            };
+            if let Some(request) = requests.iter().find(like) {
+                names[*at].clone_from(&request.name);
+                continue;
+            }
+            let name = unlike(&wanted, |name| requests.iter().any(|request| request.name == name));
+            names[*at].clone_from(&name);
+            let Asked { method, path, headers, body, .. } = asked.clone();
+            requests.push(Request { name, method, path, weight: 1.0, headers, body });
+        }
+        let flows = match chain.weights(self.asked.len()) {
+            Some(weights) => {
+                for request in &mut requests {
+                    let all = names.iter().zip(&weights).filter(|(name, _)| **name == request.name);
+                    request.weight = all.map(|(_, weight)| weight).sum();
+                }
+                let least = requests.iter().map(|request| request.weight).fold(f64::INFINITY, f64::min);
+                requests.iter_mut().for_each(|request| request.weight /= least);
+                Vec::new()
+            }
+            None => chain.flows(&name, &names),
+        };
+        let first = used.iter().map(|at| &self.asked[*at]);
+        let longest = |time: fn(&Asked) -> Option<offered_model::Nanos>| first.clone().filter_map(time).max();
+        let target = Target {
+            url,
+            reuse: Some(if first.clone().any(|asked| asked.keepalive) { "per-session" } else { "fresh" }),
+            connect_timeout: longest(|asked| asked.connect_timeout),
+            response_timeout: longest(|asked| asked.response_timeout),
+        };
+        let origin = format!("JMeter thread group `{}`", group.name());
+        let notes = std::mem::take(&mut self.notes);
+        Plan { name, origin, duration, arrivals, target, requests, flows, notes }
+    }
+}

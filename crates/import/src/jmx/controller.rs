@@ -1,0 +1,207 @@
+//! Controllers: in what order the samplers under them are asked.
+
+use super::Reader;
+use super::node::Node;
+use super::sampler::Defaults;
+use super::unknown;
+use crate::chain::{MOST_STEPS, Walk};
+use crate::delay::Delay;
+
+/// What holds for the samplers of one place of the tree.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope<'e> {
+    pub(super) defaults: Defaults<'e>,
+    pub(super) before: Delay,
+}
+
+/// What `offered plan emulate --for jmeter` writes to choose a request by weight.
+const BY_WEIGHT: &str = "${__groovy(def r = java.util.concurrent.ThreadLocalRandom.current().nextDouble(); ";
+
+impl<'e> Reader<'e> {
+    /// The scope under `scope` where `nodes` stand.
+    pub(super) fn scope(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Scope<'e> {
+        let mut scope = scope.clone();
+        for node in nodes {
+            match node.class() {
+                "ConfigTestElement" if node.element.attribute("guiclass").ends_with("HttpDefaultsGui") => {
+                    scope.defaults.requests.push(node.element);
+                }
+                "HeaderManager" => self.headers(node, &mut scope.defaults.headers),
+                _ => {
+                    if let Some(delay) = self.timer(node) {
+                        scope.before = scope.before.plus(&delay);
+                    }
+                }
+            }
+        }
+        scope
+    }
+
+    /// What the samplers and controllers among `nodes`, the children of a place, do there; the rest is noted.
+    pub(super) fn walks(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Vec<Walk> {
+        let scope = self.scope(nodes, scope);
+        nodes.iter().filter_map(|node| self.walk(node, &scope)).collect()
+    }
+
+    fn walk(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Walk> {
+        let class = node.class();
+        match class {
+            "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
+                let inner = self.scope(&node.children, scope);
+                let asked = self.sampler(node, &inner.defaults);
+                node.children.iter().for_each(|child| self.leftover(child));
+                self.asked.push(asked);
+                Some(Walk::Ask(self.asked.len() - 1, inner.before))
+            }
+            "TestAction" => {
+                let before = self.scope(&node.children, scope).before;
+                node.children.iter().for_each(|child| self.leftover(child));
+                let pause = match node.element.text_of("ActionProcessor.action") {
+                    "1" => Delay::fixed(self.number(node, "ActionProcessor.duration", 0.0) / 1e3),
+                    _ => {
+                        self.note(node, "would stop a thread, the test or a round; sessions go on");
+                        Delay::default()
+                    }
+                };
+                Some(Walk::Pause(before.plus(&pause)))
+            }
+            _ if class.ends_with("Controller") || class == "InterleaveControl" => {
+                let walks = self.walks(&node.children, scope);
+                self.controller(node, walks)
+            }
+            _ if is_sampler(class) => {
+                let before = self.scope(&node.children, scope).before;
+                self.note(node, unknown::of(node));
+                node.children.iter().for_each(|child| self.leftover(child));
+                Some(Walk::Pause(before))
+            }
+            _ => {
+                self.leftover(node);
+                None
+            }
+        }
+    }
+
+    /// How the walks under a controller are taken.
+    fn controller(&mut self, node: &Node<'e>, walks: Vec<Walk>) -> Option<Walk> {
+        let equally = |walks: Vec<Walk>| Walk::One(walks.into_iter().map(|walk| (1.0, walk)).collect());
+        if walks.is_empty() {
+            return None;
+        }
+        Some(match node.class() {
+            "GenericController" | "TransactionController" | "RecordingController" => Walk::All(walks),
+            "LoopController" => self.loops(node, Walk::All(walks)),
+            "RandomController" => equally(walks),
+            "InterleaveControl" => {
+                self.note(node, "takes what is under it in turn; here one at random, each as often");
+                equally(walks)
+            }
+            "RandomOrderController" => {
+                self.note(node, "takes what is under it in a random order; here in the order of the file");
+                Walk::All(walks)
+            }
+            "ThroughputController" => self.throughput(node, Walk::All(walks)),
+            "SwitchController" => self.switch(node, walks)?,
+            "OnceOnlyController" if self.once => Walk::All(walks),
+            "OnceOnlyController" => {
+                self.note(node, "asked once by each thread at its start; left out, for it is none of the load after");
+                return None;
+            }
+            class => {
+                let condition = ["IfController.condition", "WhileController.condition", "ForeachController.inputVal"];
+                let said = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
+                let said = said.map_or_else(String::new, |said| format!(" (`{said}`)"));
+                self.note(
+                    node,
+                    match class {
+                        "IfController" => format!("what is under it only if its condition holds{said}; here always"),
+                        "WhileController" => format!("what is under it while its condition holds{said}; here once"),
+                        "ForeachController" => format!("what is under it for each of some values{said}; here once"),
+                        _ => format!("{}; what is under it is asked once", unknown::of(node)),
+                    },
+                );
+                Walk::All(walks)
+            }
+        })
+    }
+
+    fn loops(&mut self, node: &Node<'e>, walk: Walk) -> Walk {
+        let loops = self.number(node, "LoopController.loops", 1.0);
+        if loops < 0.0 {
+            self.note(node, "repeats for ever; here once, and then the whole round begins again");
+            return walk;
+        }
+        // One request is repeated as it is; several are written out.
+        let single = walk.asked().len() == 1 && matches!(&walk, Walk::All(walks) if walks.len() == 1);
+        let most = if single { 60_000 } else { (MOST_STEPS / 2 / walk.size().max(1)).max(1) };
+        let times = (loops as u32).min(most as u32);
+        if f64::from(times) < loops {
+            self.note(node, format!("repeats {loops} times; here {times} times, which is the longest that is written out"));
+        }
+        let inner = match walk {
+            Walk::All(mut walks) if single => walks.remove(0),
+            walk => walk,
+        };
+        Walk::Times(times, Box::new(inner))
+    }
+
+    fn throughput(&mut self, node: &Node<'e>, walk: Walk) -> Walk {
+        if node.element.text_of("ThroughputController.style") != "1" {
+            self.note(node, "what is under it only so many times in all; here in every round");
+            return walk;
+        }
+        let percent = self.number(node, "ThroughputController.percentThroughput", 100.0).clamp(0.0, 100.0);
+        self.note(node, "takes its share of the rounds evenly spread; here at random, as often");
+        Walk::One(vec![(percent, walk), (100.0 - percent, Walk::All(Vec::new()))])
+    }
+
+    /// One of those under it, by number or by name.
+    fn switch(&mut self, node: &Node<'e>, walks: Vec<Walk>) -> Option<Walk> {
+        let said = node.element.text_of("SwitchController.value");
+        if let Some(shares) = said.strip_prefix(BY_WEIGHT).and_then(|said| said.strip_suffix(")}")) {
+            let mut upto = 0.0;
+            let mut weights: Vec<f64> = Vec::new();
+            for share in shares.split("r < ").filter_map(|part| part.split(' ').next()?.parse::<f64>().ok()) {
+                weights.push(share - upto);
+                upto = share;
+            }
+            weights.push(1.0 - upto);
+            return Some(Walk::One(weights.into_iter().zip(walks).collect()));
+        }
+        let value = self.resolve(node, said.trim());
+        let takers: Vec<&Node> = node.children.iter().filter(|child| takes_turns(child.class())).collect();
+        let by_name = takers.iter().position(|child| child.name() == value);
+        let at = if value.is_empty() { Some(0) } else { value.parse().ok().or(by_name) };
+        match at.filter(|_| takers.len() == walks.len()) {
+            Some(at) if at < walks.len() => walks.into_iter().nth(at),
+            _ => {
+                self.note(node, format!("one of those under it, by `{value}`; here one at random"));
+                Some(Walk::One(walks.into_iter().map(|walk| (1.0, walk)).collect()))
+            }
+        }
+    }
+
+    /// Notes what is neither sampler nor controller, with all under it.
+    pub(super) fn leftover(&mut self, node: &Node<'e>) {
+        let known = ["ConfigTestElement", "HeaderManager", "Arguments", "ConstantTimer", "UniformRandomTimer"];
+        let known = known.contains(&node.class()) || ["GaussianRandomTimer", "PoissonRandomTimer"].contains(&node.class());
+        let defaults = node.class() != "ConfigTestElement" || node.element.attribute("guiclass").ends_with("HttpDefaultsGui");
+        if !(known && defaults) && !self.is_own_timer(node) && !self.ruling.contains(&node.element.line) {
+            self.note(node, unknown::of(node));
+        }
+        node.children.iter().for_each(|child| self.leftover(child));
+    }
+
+    fn is_own_timer(&mut self, node: &Node<'e>) -> bool {
+        node.class() == "JSR223Timer" && self.timer(node).is_some()
+    }
+}
+
+/// Samplers that ask no web server; their timers are waited for all the same.
+fn is_sampler(class: &str) -> bool {
+    class.ends_with("Sampler") || class.ends_with("SamplerProxy") || class.ends_with("Request")
+}
+
+fn takes_turns(class: &str) -> bool {
+    is_sampler(class) || class == "HTTPSampler2" || class == "TestAction" || class.ends_with("Controller") || class == "InterleaveControl"
+}

@@ -1,0 +1,318 @@
+//! Thread groups: how many users, for how long, or how many arrivals.
+
+use offered_model::Nanos;
+
+use super::Reader;
+use super::node::Node;
+use crate::chain::Chain;
+use crate::plan::{Arrivals, Profile};
+
+/// Where a plan does not say when it ends.
+const ENDLESS: f64 = 600.0;
+/// Sessions that go on for longer than this are not what anybody means.
+const LONGEST: f64 = 1e6;
+/// So many steps for a rate that rises in a straight line among other pieces.
+const PIECES: u32 = 30;
+
+/// What kind of thread group it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// N threads that go round.
+    Threads,
+    /// Iterations that arrive.
+    Arrivals,
+    /// What is done before or after.
+    Aside,
+}
+
+/// The kind of a node that is a thread group.
+pub(super) fn kind(node: &Node) -> Option<Kind> {
+    match node.class() {
+        "ThreadGroup" | "ConcurrencyThreadGroup" | "SteppingThreadGroup" | "UltimateThreadGroup" => Some(Kind::Threads),
+        "ArrivalsThreadGroup" | "FreeFormArrivalsThreadGroup" | "OpenModelThreadGroup" => Some(Kind::Arrivals),
+        "SetupThreadGroup" | "PostThreadGroup" => Some(Kind::Aside),
+        _ => None,
+    }
+}
+
+/// What holds a group back to a rate, with nothing else to wait for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Throttle {
+    /// Samples per second, of each thread or of all.
+    pub(super) rate: f64,
+    pub(super) each: bool,
+    pub(super) process: &'static str,
+}
+
+impl Reader<'_> {
+    /// Who comes, and for how long.
+    pub(super) fn arrivals(&mut self, node: &Node, chain: &Chain, throttle: Option<Throttle>) -> (Arrivals, Nanos) {
+        let think = chain.first.law().0;
+        let (requests, thought) = chain.means();
+        match kind(node) {
+            Some(Kind::Arrivals) => {
+                let (rate, process, length) = self.rates(node);
+                let rate = rate.scaled(chain.begun);
+                (Arrivals::Open { rate, process, think }, length)
+            }
+            _ => {
+                let (users, ramp, length) = self.users(node, thought);
+                let closed = Arrivals::Closed { users, ramp, think: think.clone() };
+                let arrivals = throttle.map_or(closed, |throttle| {
+                    let all = throttle.rate * if throttle.each { users as f64 } else { 1.0 };
+                    self.note(
+                        node,
+                        format!("its {users} threads are held back to a rate by a timer: translated as arrivals at that rate, which wait for no answer"),
+                    );
+                    let rate = Profile::Constant(all / requests);
+                    Arrivals::Open { rate, process: throttle.process, think }
+                });
+                (arrivals, length)
+            }
+        }
+    }
+
+    /// Users, their ramp, and the duration; a round is `thought` seconds of think time.
+    fn users(&mut self, node: &Node, thought: f64) -> (u64, Nanos, Nanos) {
+        let (users, ramp, length) = match node.class() {
+            "ConcurrencyThreadGroup" => {
+                let unit = self.unit(node);
+                let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
+                if self.number(node, "Steps", 0.0) > 1.0 {
+                    self.note(node, "its users start in steps; here one after another over the same time");
+                }
+                (self.number(node, "TargetLevel", 1.0), ramp, ramp + hold)
+            }
+            "SteppingThreadGroup" => self.stepping(node),
+            "UltimateThreadGroup" => self.ultimate(node),
+            _ => self.plain(node, thought),
+        };
+        if users < 1.0 {
+            self.note(node, "has no users; here one");
+        }
+        (users.clamp(1.0, 1e8) as u64, time(ramp), time(length))
+    }
+
+    fn plain(&mut self, node: &Node, thought: f64) -> (f64, f64, f64) {
+        let users = self.number(node, "ThreadGroup.num_threads", 1.0);
+        let ramp = self.number(node, "ThreadGroup.ramp_time", 0.0);
+        if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true" {
+            self.note(node, "starts after a delay; here at once");
+        }
+        if !["", "continue"].contains(&node.element.text_of("ThreadGroup.on_sample_error")) {
+            self.note(node, "would stop something after an error; sessions go on");
+        }
+        let length = self.number(node, "ThreadGroup.duration", 0.0);
+        if node.element.text_of("ThreadGroup.scheduler") == "true" && length > 0.0 {
+            return (users, ramp, length);
+        }
+        let loops = self.loops_of(node);
+        if loops < 0.0 {
+            self.note(node, format!("runs until it is stopped; here for {}", time(ENDLESS)));
+            return (users, ramp, ramp + ENDLESS);
+        }
+        let length = (ramp + loops * thought).max(60.0).ceil().min(LONGEST);
+        let rounds = if loops == 1.0 { "one round".to_owned() } else { format!("{loops} rounds") };
+        self.note(
+            node,
+            format!("each thread ends after {rounds}; here users go on until the end of the duration, {}", time(length)),
+        );
+        (users, ramp, length)
+    }
+
+    /// The rounds of a thread; negative: for ever.
+    pub(super) fn loops_of(&mut self, node: &Node) -> f64 {
+        let Some(main) = node.element.property("ThreadGroup.main_controller") else { return 1.0 };
+        let said = self.resolve(node, main.text_of("LoopController.loops"));
+        said.trim().parse().unwrap_or(1.0)
+    }
+
+    fn stepping(&mut self, node: &Node) -> (f64, f64, f64) {
+        let mut number = |name: &str| self.number(node, name, 0.0);
+        let users = number("ThreadGroup.num_threads");
+        let (first, burst, burst_ramp) = (number("Start users count"), number("Start users count burst"), number("rampUp"));
+        let (period, hold) = (number("Start users period"), number("flighttime"));
+        // The burst comes first where it is given, then so many every period, each group over its own short ramp.
+        let begun = if burst > 0.0 { burst } else { first };
+        let groups = if first > 0.0 { ((users - begun) / first).ceil().max(0.0) } else { 0.0 };
+        let ramp = groups * (period + burst_ramp) + burst_ramp;
+        self.note(node, "its users start and stop in steps; here they start one after another over the same time, and all stop at the end");
+        (users, ramp, ramp + hold)
+    }
+
+    fn ultimate(&mut self, node: &Node) -> (f64, f64, f64) {
+        let rows: Vec<Vec<f64>> = node
+            .element
+            .entries("ultimatethreadgroupdata")
+            .iter()
+            .map(|row| {
+                let cells = row.children.iter().map(|cell| self.resolve(node, cell.text.trim()));
+                cells.collect::<Vec<_>>().iter().map(|cell| cell.parse().unwrap_or(0.0)).collect()
+            })
+            .collect();
+        let cell = |row: &Vec<f64>, at: usize| row.get(at).copied().unwrap_or(0.0);
+        // Threads, delay, ramp, hold, ramp down.
+        let users = rows.iter().map(|row| cell(row, 0)).sum();
+        let ramp = rows.iter().map(|row| cell(row, 1) + cell(row, 2)).fold(0.0, f64::max);
+        let length = rows.iter().map(|row| cell(row, 1) + cell(row, 2) + cell(row, 3)).fold(0.0, f64::max);
+        if rows.len() > 1 || rows.iter().any(|row| cell(row, 4) > 0.0) {
+            self.note(node, "its rows start and stop users at their own times; here all start over one ramp, and stop at the end");
+        }
+        (users, ramp, length)
+    }
+
+    /// Arrivals per second over time, their process, and the duration.
+    fn rates(&mut self, node: &Node) -> (Profile, &'static str, Nanos) {
+        match node.class() {
+            "ArrivalsThreadGroup" => {
+                let unit = self.unit(node);
+                let target = self.number(node, "TargetLevel", 1.0) / unit;
+                let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
+                let steps = self.number(node, "Steps", 0.0).clamp(0.0, 1000.0) as u32;
+                if self.number(node, "ConcurrencyLimit", 0.0) > 0.0 {
+                    self.note(node, "its limit of threads: arrivals beyond it would wait; here none does");
+                }
+                let rate = match steps {
+                    _ if ramp <= 0.0 => Profile::Constant(target),
+                    0 => Profile::Ramp(0.0, target, time(ramp)),
+                    _ => {
+                        let each = |step: u32| (target * f64::from(step) / f64::from(steps), time(ramp / f64::from(steps)));
+                        Profile::Steps((1..=steps).map(each).chain([(target, time(hold))]).filter(|(_, t)| t.0 > 0).collect())
+                    }
+                };
+                (rate, "constant", time(ramp + hold))
+            }
+            "FreeFormArrivalsThreadGroup" => {
+                let unit = self.unit(node);
+                let rows: Vec<[f64; 3]> = node
+                    .element
+                    .entries("Schedule")
+                    .iter()
+                    .map(|row| {
+                        let mut cells = row.children.iter().map(|cell| cell.text.trim().parse().unwrap_or(0.0));
+                        [(); 3].map(|()| cells.next().unwrap_or(0.0))
+                    })
+                    .collect();
+                let pieces = rows.iter().map(|[from, to, over]| (from / unit, to / unit, over * unit));
+                self.pieces(node, pieces.collect(), "constant")
+            }
+            _ => self.open_model(node),
+        }
+    }
+
+    /// `rate(10/s) random_arrivals(2 min) rate(50/s) pause(5 s) ...`: the rate goes in a straight line from one `rate` to the
+    /// next over the arrivals between them.
+    fn open_model(&mut self, node: &Node) -> (Profile, &'static str, Nanos) {
+        let schedule = self.resolve(node, node.element.text_of("OpenModelThreadGroup.schedule"));
+        let (mut rate, mut pieces, mut even): (f64, Vec<(f64, f64, f64)>, bool) = (0.0, Vec::new(), false);
+        // Pieces whose end is not known yet take the next rate.
+        let mut open = 0;
+        for call in schedule.split(')').map(str::trim).filter(|call| !call.is_empty()) {
+            let (function, argument) = call.split_once('(').unwrap_or((call, ""));
+            let argument = argument.trim();
+            match function.trim() {
+                "rate" => {
+                    let (count, unit) = argument.split_once('/').unwrap_or((argument, "s"));
+                    let parsed = count.trim().parse::<f64>().ok().zip(span(&format!("1{}", unit.trim())));
+                    match parsed {
+                        Some((count, unit)) => rate = count.max(0.0) / unit,
+                        None => self.note(node, format!("its schedule has a rate that cannot be read: {argument}")),
+                    }
+                    pieces[open..].iter_mut().for_each(|(_, to, _)| *to = rate);
+                    open = pieces.len();
+                }
+                kind @ ("random_arrivals" | "even_arrivals" | "pause") => {
+                    let over = span(argument).unwrap_or_else(|| {
+                        self.note(node, format!("its schedule has a time that cannot be read: {argument}"));
+                        0.0
+                    });
+                    even |= kind == "even_arrivals";
+                    if kind == "pause" {
+                        pieces.push((0.0, 0.0, over));
+                        open = pieces.len();
+                    } else {
+                        pieces.push((rate, rate, over));
+                    }
+                }
+                _ => self.note(node, format!("its schedule says `{call})`, which is not translated")),
+            }
+        }
+        self.pieces(node, pieces, if even { "constant" } else { "poisson" })
+    }
+
+    /// Pieces from one rate to another over some seconds, as a profile.
+    fn pieces(
+        &mut self,
+        node: &Node,
+        pieces: Vec<(f64, f64, f64)>,
+        process: &'static str,
+    ) -> (Profile, &'static str, Nanos) {
+        let pieces: Vec<_> = pieces.into_iter().filter(|(.., over)| *over > 0.0).take(1000).collect();
+        let length = time(pieces.iter().map(|(.., over)| over).sum());
+        let profile = match pieces.as_slice() {
+            [(from, to, _)] if from == to => Profile::Constant(*from),
+            [(from, to, over)] => Profile::Ramp(*from, *to, time(*over)),
+            [(from, to, over), (then, on, _)] if from != to && to == then && then == on => {
+                Profile::Ramp(*from, *to, time(*over))
+            }
+            _ => {
+                if pieces.iter().any(|(from, to, _)| from != to) {
+                    self.note(node, format!("its rate rises in straight lines; here in {PIECES} steps each"));
+                }
+                let steps = pieces.iter().flat_map(|(from, to, over)| {
+                    let count = if from == to { 1 } else { PIECES };
+                    let step = move |at: u32| {
+                        let middle = (f64::from(at) + 0.5) / f64::from(count);
+                        (from + (to - from) * middle, time(over / f64::from(count)))
+                    };
+                    (0..count).map(step)
+                });
+                Profile::Steps(steps.collect())
+            }
+        };
+        (profile, process, length)
+    }
+
+    /// The seconds of the unit of time that the plugins' groups use.
+    fn unit(&mut self, node: &Node) -> f64 {
+        if node.element.text_of("Unit") == "S" { 1.0 } else { 60.0 }
+    }
+
+    /// A constant or precise throughput timer over all of a group.
+    pub(super) fn throttle(&mut self, node: &Node) -> Option<Throttle> {
+        let throughput = self.number(node, "throughput", 0.0);
+        let throttle = match node.class() {
+            "ConstantThroughputTimer" => {
+                let each = matches!(node.element.text_of("calcMode").trim(), "" | "0");
+                Throttle { rate: throughput / 60.0, each, process: "constant" }
+            }
+            "PreciseThroughputTimer" => {
+                let period = self.number(node, "throughputPeriod", 3600.0);
+                Throttle { rate: throughput / period, each: false, process: "poisson-fixed-count" }
+            }
+            _ => return None,
+        };
+        (throttle.rate.is_finite() && throttle.rate > 0.0).then_some(throttle)
+    }
+}
+
+/// Seconds as a time; what is no time is none.
+fn time(secs: f64) -> Nanos {
+    // To the microsecond: the plan's units are seconds and milliseconds.
+    Nanos::from_secs_f64((secs.clamp(0.0, LONGEST) * 1e6).round() / 1e6)
+}
+
+/// `2 min` and the like, in seconds.
+fn span(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    let (number, unit) = text.split_at(end);
+    let unit = match unit.trim() {
+        "ms" => 1e-3,
+        "s" | "sec" | "second" | "seconds" => 1.0,
+        "m" | "min" | "minute" | "minutes" => 60.0,
+        "h" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86400.0,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * unit)
+}

@@ -1,0 +1,35 @@
+//! The test elements of a plan: in the file each is followed by a `hashTree` of those under it.
+
+use super::tree::Element;
+
+/// A test element that is enabled, with those under it.
+#[derive(Debug)]
+pub(super) struct Node<'e> {
+    pub(super) element: &'e Element,
+    pub(super) children: Vec<Node<'e>>,
+}
+
+impl<'e> Node<'e> {
+    /// The nodes of a `hashTree`; disabled ones do nothing in `JMeter` and are left out with all under them.
+    pub(super) fn all(tree: &'e Element) -> Vec<Self> {
+        let mut nodes = Vec::new();
+        let mut elements = tree.children.iter().peekable();
+        while let Some(element) = elements.next() {
+            let under = elements.next_if(|next| next.tag == "hashTree");
+            if element.tag != "hashTree" && element.attribute("enabled") != "false" {
+                nodes.push(Self { element, children: under.map_or_else(Vec::new, Self::all) });
+            }
+        }
+        nodes
+    }
+
+    /// Its kind, without the package.
+    pub(super) fn class(&self) -> &'e str {
+        self.element.tag.rsplit('.').next().unwrap_or(&self.element.tag)
+    }
+
+    /// Its name in the plan.
+    pub(super) fn name(&self) -> &'e str {
+        self.element.attribute("testname")
+    }
+}

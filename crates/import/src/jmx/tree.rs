@@ -1,0 +1,154 @@
+//! The XML of a test plan as a tree whose elements know their lines.
+//!
+//! Entities are not expanded but the five of XML itself, a document type is refused, and size and depth are bounded: no file
+//! makes more of itself than it is.
+
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::Error;
+
+/// Elements within one another at most; a plan has two for each controller.
+const DEEPEST: usize = 256;
+/// Elements at most.
+const MOST: usize = 500_000;
+
+/// One element.
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) tag: String,
+    pub(super) line: usize,
+    pub(super) attributes: Vec<(String, String)>,
+    pub(super) text: String,
+    pub(super) children: Vec<Element>,
+}
+
+impl Element {
+    /// An attribute's value, or nothing.
+    pub(super) fn attribute(&self, name: &str) -> &str {
+        self.attributes.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// The property `name`: a child so named, in an attribute or, as old plans do, in a child of its own.
+    pub(super) fn property(&self, name: &str) -> Option<&Element> {
+        let named = |child: &&Element| {
+            child.attribute("name") == name || child.children.iter().any(|own| own.tag == "name" && own.text == name)
+        };
+        self.children.iter().find(named)
+    }
+
+    /// The text of the property `name`, or nothing.
+    pub(super) fn text_of(&self, name: &str) -> &str {
+        let Some(found) = self.property(name) else { return "" };
+        found.children.iter().find(|child| child.tag == "value").map_or(&found.text, |value| &value.text)
+    }
+
+    /// The entries of the collection `name`.
+    pub(super) fn entries(&self, name: &str) -> &[Element] {
+        self.property(name).map_or(&[], |found| &found.children)
+    }
+}
+
+/// Reads `text`, the content of `file`.
+pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
+    let mut lines = Lines { text, at: 0, line: 1 };
+    let mut xml = quick_xml::Reader::from_str(text);
+    let mut open: Vec<Element> = Vec::new();
+    let mut count = 0;
+    loop {
+        let line = lines.at(xml.buffer_position() as usize);
+        let wrong = |what: String| Error::At { file: file.to_owned(), line, what };
+        let event = match xml.read_event() {
+            // A tag that was cut off is a syntax error to the parser; to a person the file ends too early.
+            Err(quick_xml::Error::Syntax(_)) => Event::Eof,
+            event => event.map_err(|error| wrong(format!("not well-formed XML: {error}")))?,
+        };
+        match event {
+            Event::Start(tag) => {
+                if open.len() == DEEPEST {
+                    return Err(wrong(format!("more than {DEEPEST} elements within one another; no test plan has")));
+                }
+                open.push(element(&tag, line).map_err(wrong)?);
+                count += 1;
+            }
+            Event::Empty(tag) => {
+                let element = element(&tag, line).map_err(wrong)?;
+                count += 1;
+                match open.last_mut() {
+                    Some(parent) => parent.children.push(element),
+                    None => return Ok(element),
+                }
+            }
+            Event::End(_) => {
+                let done = open.pop().ok_or_else(|| wrong("an end without a beginning".to_owned()))?;
+                match open.last_mut() {
+                    Some(parent) => parent.children.push(done),
+                    None => return Ok(done),
+                }
+            }
+            Event::Text(text) => push(&mut open, &text.xml_content(XmlVersion::Implicit1_0)),
+            Event::CData(text) => push(&mut open, &text.into_inner()),
+            Event::GeneralRef(name) => {
+                let known = match name.resolve_char_ref() {
+                    Ok(Some(c)) => Some(c),
+                    _ => [("lt", '<'), ("gt", '>'), ("amp", '&'), ("quot", '"'), ("apos", '\'')]
+                        .into_iter()
+                        .find_map(|(entity, c)| (*name == *entity).then_some(c)),
+                };
+                let c = known.ok_or_else(|| wrong(format!("`&{};` is no character of XML", &*name)))?;
+                push(&mut open, c.encode_utf8(&mut [0; 4]));
+            }
+            Event::DocType(_) => return Err(wrong("a document type (DTD); test plans have none".to_owned())),
+            Event::Eof => {
+                let what = match open.last() {
+                    Some(inner) => format!("the file ends within <{}>, which begins at line {}; it is cut off", inner.tag, inner.line),
+                    None => "no element at all; expected <jmeterTestPlan>".to_owned(),
+                };
+                return Err(wrong(what));
+            }
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+        }
+        if count > MOST {
+            return Err(wrong(format!("more than {MOST} elements; no test plan has")));
+        }
+    }
+}
+
+fn element(tag: &BytesStart, line: usize) -> Result<Element, String> {
+    let attribute = |attribute: Result<quick_xml::events::attributes::Attribute, _>| {
+        let attribute = attribute.map_err(|error: quick_xml::events::attributes::AttrError| error.to_string())?;
+        let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|error| error.to_string())?;
+        Ok((attribute.key.as_ref().to_owned(), value.into_owned()))
+    };
+    Ok(Element {
+        tag: tag.name().as_ref().to_owned(),
+        line,
+        attributes: tag.attributes().map(attribute).collect::<Result<_, String>>()?,
+        text: String::new(),
+        children: Vec::new(),
+    })
+}
+
+fn push(open: &mut [Element], text: &str) {
+    if let Some(element) = open.last_mut() {
+        element.text.push_str(text);
+    }
+}
+
+/// Counts lines on the way through a text.
+struct Lines<'t> {
+    text: &'t str,
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line of byte `to`, which is not before the last one asked for.
+    fn at(&mut self, to: usize) -> usize {
+        let to = to.min(self.text.len());
+        let passed = &self.text.as_bytes()[self.at.min(to)..to];
+        self.line += passed.iter().filter(|b| **b == b'\n').count();
+        self.at = to;
+        self.line
+    }
+}
