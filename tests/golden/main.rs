@@ -21,6 +21,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("help-demo", &["demo", "--help"]),
     ("help-verify", &["verify", "--help"]),
     ("help-export", &["export", "--help"]),
+    ("help-import", &["import", "--help"]),
     ("help-plan", &["plan", "--help"]),
     ("help-simulate", &["simulate", "--help"]),
     ("help-logs", &["logs", "--help"]),

@@ -60,7 +60,8 @@ impl From<Format> for offered_import::Format {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = args.file.display().to_string();
     let text = text(&args.file)?;
-    let plans = offered_import::read(&text, &file, args.format.map(Into::into)).map_err(|error: Error| Failure::input(error))?;
+    let plans = offered_import::read(&text, &file, args.format.map(Into::into))
+        .map_err(|error: Error| Failure::input(error))?;
     let plans = chosen(plans, args)?;
     let written: Vec<(Plan, String)> = plans.into_iter().map(|plan| checked(plan, &file)).collect::<Result<_, _>>()?;
     let mut targets = Vec::new();
@@ -76,8 +77,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let workloads: Vec<_> = results
             .map(|((plan, workload), target)| {
                 let notes = plan.notes.iter();
-                let notes: Vec<_> =
-                    notes.map(|note| json!({ "line": note.line, "element": note.element, "what": note.what })).collect();
+                let notes: Vec<_> = notes
+                    .map(|note| json!({ "line": note.line, "element": note.element, "what": note.what }))
+                    .collect();
                 json!({ "group": plan.name, "file": target, "workload": workload, "not_translated": notes })
             })
             .collect();
@@ -93,7 +95,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             None => {
                 say!(no newline: "{workload}");
                 if !plan.notes.is_empty() {
-                    eprintln!("warning: {} kinds of things are not translated, or not exactly; they stand at the top", plan.notes().len());
+                    eprintln!(
+                        "warning: {} kinds of things are not translated, or not exactly; they stand at the top",
+                        plan.notes().len()
+                    );
                 }
             }
         }
@@ -120,7 +125,8 @@ fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
             return Err(Failure::input(format!("no thread group is named `{group}`; there are: {names}")));
         }
     }
-    let apart = args.json && args.output.is_none() || args.output.as_ref().is_some_and(|output| output.contains("{group}"));
+    let apart =
+        args.json && args.output.is_none() || args.output.as_ref().is_some_and(|output| output.contains("{group}"));
     if plans.len() > 1 && !apart {
         return Err(Failure::input(format!(
             "{} has {} thread groups, and a workload has one [arrivals]; choose with --group NAME, or write each with -o 'plan-{{group}}.toml'; there are: {names}",

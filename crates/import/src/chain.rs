@@ -54,9 +54,7 @@ impl Walk {
         match self {
             Self::Ask(request, before) if !kept(request) => Self::Pause(before),
             Self::All(walks) => Self::All(walks.into_iter().map(|walk| walk.only(kept)).collect()),
-            Self::One(walks) => {
-                Self::One(walks.into_iter().map(|(weight, walk)| (weight, walk.only(kept))).collect())
-            }
+            Self::One(walks) => Self::One(walks.into_iter().map(|(weight, walk)| (weight, walk.only(kept))).collect()),
             Self::Times(times, walk) => Self::Times(times, Box::new(walk.only(kept))),
             walk => walk,
         }

@@ -19,9 +19,9 @@ use node::Node;
 use sampler::Asked;
 use variables::Variables;
 
+use crate::Error;
 use crate::chain::{Chain, MOST_STEPS, Walk};
 use crate::plan::{Arrivals, Note, Plan, Request, Target, unlike};
-use crate::Error;
 
 /// Written where a plan names no server.
 const NOWHERE: &str = "http://127.0.0.1:8080/";
@@ -58,7 +58,11 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
         let name = unlike(group.name(), taken);
         let reader =
             Reader { variables: &mut variables, notes: Vec::new(), asked: Vec::new(), once: false, ruling: Vec::new() };
-        match reader.group(plan, group, name).map_err(|what| Error::At { file: file.to_owned(), line: group.element.line, what })? {
+        match reader.group(plan, group, name).map_err(|what| Error::At {
+            file: file.to_owned(),
+            line: group.element.line,
+            what,
+        })? {
             Some(plan) => plans.push(plan),
             None => idle.push(note(group, "asks no web server; left out".to_owned())),
         }
@@ -70,7 +74,9 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
         plan.notes.sort_by_key(|note| note.line);
     }
     if plans.is_empty() {
-        return Err(refused("no enabled thread group with an HTTP request of a known server in it; there is nothing to ask"));
+        return Err(refused(
+            "no enabled thread group with an HTTP request of a known server in it; there is nothing to ask",
+        ));
     }
     Ok(plans)
 }
@@ -89,7 +95,12 @@ impl<'e> Reader<'e> {
     fn resolve(&mut self, node: &Node, text: &str) -> String {
         let (resolved, unknown) = self.variables.resolve(text);
         for unknown in unknown {
-            self.note(node, format!("`{unknown}` has no value here and is sent as it stands; write one, {{session}} or {{sequence}}"));
+            self.note(
+                node,
+                format!(
+                    "`{unknown}` has no value here and is sent as it stands; write one, {{session}} or {{sequence}}"
+                ),
+            );
         }
         resolved
     }
@@ -143,15 +154,23 @@ impl<'e> Reader<'e> {
             }
         }
         if throttle.is_none() {
-            for timer in plan.children.iter().chain(&group.children).filter(|timer| timer.class().ends_with("ThroughputTimer")) {
+            for timer in
+                plan.children.iter().chain(&group.children).filter(|timer| timer.class().ends_with("ThroughputTimer"))
+            {
                 self.note(timer, unknown::of(timer));
             }
         }
         if chain.mixed {
-            self.note(group, "the first requests of a round wait by different laws; here by a gamma law of their mean and variance");
+            self.note(
+                group,
+                "the first requests of a round wait by different laws; here by a gamma law of their mean and variance",
+            );
         }
         if chain.bent() {
-            self.note(group, "some waits are sums of timers that have no name; here gamma laws of the same mean and variance");
+            self.note(
+                group,
+                "some waits are sums of timers that have no name; here gamma laws of the same mean and variance",
+            );
         }
         let (arrivals, duration) = self.arrivals(group, &chain, throttle);
         Ok(Some(self.plan(group, name, url, &chain, arrivals, duration)))
@@ -161,17 +180,23 @@ impl<'e> Reader<'e> {
     fn server(&mut self, walk: &Walk) -> (String, Vec<bool>) {
         let asked = walk.asked();
         let count = |origin: &str| asked.iter().filter(|request| self.asked[**request].origin == origin).count();
-        let named: Vec<&str> = self.asked.iter().map(|asked| asked.origin.as_str()).filter(|origin| !origin.is_empty()).collect();
+        let named: Vec<&str> =
+            self.asked.iter().map(|asked| asked.origin.as_str()).filter(|origin| !origin.is_empty()).collect();
         // Of equals the first in the file.
         let url = named.iter().rev().max_by_key(|origin| count(origin)).map_or("", |origin| *origin).to_owned();
         let kept: Vec<bool> = self.asked.iter().map(|asked| asked.origin == url || asked.origin.is_empty()).collect();
         for (asked, kept) in self.asked.iter().zip(&kept) {
             let what = match kept {
-                false => format!("goes to another server, {}; a workload has one target, so it is left out", asked.origin),
+                false => format!(
+                    "goes to another server, {}; a workload has one target, so it is left out, but for its wait",
+                    asked.origin
+                ),
                 true if asked.origin.is_empty() && url.is_empty() => {
                     format!("names no server that is known here; the target {NOWHERE} stands for it")
                 }
-                true if asked.origin.is_empty() => "names no server that is known here; sent to the target like the others".to_owned(),
+                true if asked.origin.is_empty() => {
+                    "names no server that is known here; sent to the target like the others".to_owned()
+                }
                 true => continue,
             };
             self.notes.push(Note { line: asked.line, element: asked.element.clone(), what });

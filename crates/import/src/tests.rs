@@ -1,0 +1,261 @@
+use std::fmt::Write as _;
+
+use offered_model::workload::{Sessions, Workload};
+use offered_model::{Law, Nanos};
+use proptest::prelude::*;
+
+use super::*;
+
+/// A plan of these elements, with the line of the first of them at 3.
+fn jmx(content: &str) -> String {
+    format!(
+        "<jmeterTestPlan version=\"1.2\"><hashTree><TestPlan testname=\"t\"/><hashTree>\n\
+         <ConfigTestElement guiclass=\"HttpDefaultsGui\"><stringProp name=\"HTTPSampler.domain\">shop</stringProp></ConfigTestElement><hashTree/>\n\
+         {content}\n</hashTree></hashTree></jmeterTestPlan>"
+    )
+}
+
+/// A thread group that goes round for ever for 25 minutes.
+fn threads(users: u32, ramp: u32, content: &str) -> String {
+    jmx(&format!(
+        "<ThreadGroup testname=\"people\"><elementProp name=\"ThreadGroup.main_controller\"><intProp name=\"LoopController.loops\">-1</intProp></elementProp>\
+         <stringProp name=\"ThreadGroup.num_threads\">{users}</stringProp><stringProp name=\"ThreadGroup.ramp_time\">{ramp}</stringProp>\
+         <boolProp name=\"ThreadGroup.scheduler\">true</boolProp><stringProp name=\"ThreadGroup.duration\">1500</stringProp></ThreadGroup>\n\
+         <hashTree>{content}</hashTree>"
+    ))
+}
+
+fn get(name: &str, under: &str) -> String {
+    format!(
+        "<HTTPSamplerProxy testname=\"{name}\"><stringProp name=\"HTTPSampler.path\">/{name}</stringProp></HTTPSamplerProxy>\n<hashTree>{under}</hashTree>"
+    )
+}
+
+fn wait(millis: u32) -> String {
+    format!("<ConstantTimer><stringProp name=\"ConstantTimer.delay\">{millis}</stringProp></ConstantTimer><hashTree/>")
+}
+
+fn uniform(offset: u32, range: u32) -> String {
+    format!(
+        "<UniformRandomTimer><stringProp name=\"ConstantTimer.delay\">{offset}</stringProp><stringProp name=\"RandomTimer.range\">{range}</stringProp></UniformRandomTimer><hashTree/>"
+    )
+}
+
+/// The one plan of `text`, and its workload as it is read again.
+fn one(text: &str) -> (Plan, Workload) {
+    let mut plans = read(text, "plan.jmx", None).unwrap();
+    assert_eq!(plans.len(), 1);
+    let plan = plans.remove(0);
+    let written = plan.workload("plan.jmx");
+    let workload =
+        Workload::parse(&written, "w", &|name| Err(name.to_owned())).unwrap_or_else(|e| panic!("{e}\n{written}"));
+    (plan, workload)
+}
+
+fn refusal(text: &str) -> String {
+    read(text, "plan.jmx", Some(Format::Jmx)).unwrap_err().to_string()
+}
+
+#[test]
+fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
+    let pages: String = (1..=15).fold(String::new(), |mut pages, n| {
+        let _ = write!(pages, "{}", get(&format!("{n:02}0_Page"), ""));
+        pages
+    });
+    let data =
+        "<CSVDataSet testname=\"users\"><stringProp name=\"filename\">u.csv</stringProp></CSVDataSet><hashTree/>";
+    let content = format!("{}{data}<RandomController/>\n<hashTree>{pages}</hashTree>", uniform(0, 12_500));
+    let (plan, workload) = one(&threads(200, 100, &content));
+    let Sessions::Closed(closed) = &workload.sessions else { panic!("{workload:?}") };
+    assert_eq!((closed.users, closed.ramp), (200, Nanos::from_secs(100)));
+    assert_eq!(closed.think, Law::uniform(0.0, 12.5).unwrap());
+    assert_eq!(workload.duration, Nanos::from_secs(1500));
+    assert_eq!(workload.shares(), vec![1.0 / 15.0; 15]);
+    assert!(plan.flows.is_empty(), "each round is one request");
+    assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
+    assert!(plan.notes[0].what.contains("u.csv") && plan.notes[0].line == 4, "{:?}", plan.notes);
+}
+
+#[test]
+fn waits_before_a_request_are_thoughts_after_the_one_before() {
+    let content = [get("a", &wait(1000)), get("b", &wait(2000)), get("c", &wait(3000)), wait(500)].concat();
+    let (plan, _) = one(&threads(1, 0, &content));
+    // Before a 1.5 s, before b 2.5 s, before c 3.5 s: so after a 2.5 s, after b 3.5 s, after c and before the first 1.5 s.
+    let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    assert_eq!(*think, Law::constant(1.5).unwrap());
+    let thinks: Vec<_> = plan.flows[0].steps.iter().map(|step| step.think.clone()).collect();
+    assert_eq!(thinks, [Some(Law::constant(2.5).unwrap()), Some(Law::constant(3.5).unwrap()), None]);
+}
+
+#[test]
+fn where_ways_on_wait_differently_the_way_is_drawn_one_step_before() {
+    let choice =
+        format!("<RandomController/><hashTree>{}{}</hashTree>", get("slow", &wait(9000)), get("fast", &wait(1000)));
+    let (plan, workload) = one(&threads(1, 0, &[get("home", ""), choice].concat()));
+    // Two homes: one before the slow page and one before the fast.
+    let steps: Vec<_> = plan.flows.iter().flat_map(|flow| &flow.steps).map(|step| step.name.as_str()).collect();
+    assert_eq!(steps.iter().filter(|name| **name == "home").count(), 2, "{steps:?}");
+    for (share, meant) in workload.shares().iter().zip([0.5, 0.25, 0.25]) {
+        assert!((share - meant).abs() < 1e-12, "{:?}", workload.shares());
+    }
+    assert!((workload.mean_think().unwrap() - 2.5).abs() < 1e-9, "half of 9 s and of 1 s per two requests");
+}
+
+#[test]
+fn loops_and_shares_of_rounds_are_counted_in_the_mix() {
+    let twice = format!(
+        "<LoopController><intProp name=\"LoopController.loops\">3</intProp></LoopController><hashTree>{}</hashTree>",
+        get("item", "")
+    );
+    let some = format!(
+        "<ThroughputController><intProp name=\"ThroughputController.style\">1</intProp><FloatProperty><name>ThroughputController.percentThroughput</name><value>25.0</value></FloatProperty></ThroughputController><hashTree>{}</hashTree>",
+        get("buy", "")
+    );
+    let (plan, workload) = one(&threads(5, 0, &[get("home", ""), twice, some].concat()));
+    let shares: Vec<f64> = workload.shares().iter().map(|share| share * 4.25).collect();
+    for (share, meant) in shares.iter().zip([1.0, 3.0, 0.25]) {
+        assert!((share - meant).abs() < 1e-9, "{shares:?}");
+    }
+    assert!(plan.notes.iter().any(|note| note.element.starts_with("ThroughputController")));
+}
+
+#[test]
+fn a_poisson_timer_is_a_count_of_milliseconds_and_says_so() {
+    let timer = "<PoissonRandomTimer><stringProp name=\"ConstantTimer.delay\">0</stringProp><stringProp name=\"RandomTimer.range\">300</stringProp></PoissonRandomTimer><hashTree/>";
+    let (plan, workload) = one(&threads(1, 0, &[timer.to_owned(), get("a", "")].concat()));
+    let Sessions::Closed(closed) = &workload.sessions else { panic!() };
+    assert_eq!(closed.think, Law::poisson_millis(0.3).unwrap());
+    assert!(plan.notes.iter().any(|note| note.what.contains("does not make arrivals Poisson")));
+}
+
+#[test]
+fn variables_and_properties_are_put_in_and_what_has_no_value_is_named() {
+    let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">${__P(x,42)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
+    let (plan, _) = one(&threads(1, 0, &[own.to_owned(), get("item/${x}?of=${id} s", "")].concat()));
+    assert_eq!(plan.requests[0].path, "/item/42?of=${id}%20s");
+    assert!(plan.notes.iter().any(|note| note.what.contains("`${id}` has no value")), "{:?}", plan.notes);
+}
+
+#[test]
+fn variables_within_variables_end() {
+    let bomb: String = (0..40).fold(String::new(), |mut bomb, n| {
+        let value = format!("${{v{}}}", n + 1).repeat(10);
+        let _ = write!(
+            bomb,
+            "<elementProp name=\"v{n}\"><stringProp name=\"Argument.value\">{value}</stringProp></elementProp>"
+        );
+        bomb
+    });
+    let own = format!(
+        "<Arguments><collectionProp name=\"Arguments.arguments\">{bomb}</collectionProp></Arguments><hashTree/>"
+    );
+    let plans = read(&threads(1, 0, &[own, get("${v39}", "")].concat()), "plan.jmx", None).unwrap();
+    assert!(plans[0].workload("plan.jmx").len() < 64 << 20);
+}
+
+#[test]
+fn arrivals_and_open_model_groups_are_partly_open() {
+    let open = "<OpenModelThreadGroup testname=\"o\"><stringProp name=\"OpenModelThreadGroup.schedule\">rate(0/s) random_arrivals(1 min) rate(600/min) random_arrivals(4 min) rate(10/s)</stringProp></OpenModelThreadGroup>";
+    let (plan, workload) = one(&jmx(&format!("{open}<hashTree>{}{}</hashTree>", get("a", ""), get("b", &wait(1000)))));
+    let Arrivals::Open { rate, process, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    assert_eq!((rate, *process), (&Profile::Ramp(0.0, 10.0, Nanos::from_secs(60)), "poisson"));
+    assert_eq!(workload.duration, Nanos::from_secs(300));
+    assert!(matches!(workload.sessions, Sessions::PartlyOpen { .. }));
+    let arrivals = "<com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup testname=\"p\"><stringProp name=\"TargetLevel\">120</stringProp><stringProp name=\"Hold\">10</stringProp><stringProp name=\"Unit\">M</stringProp></com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup>";
+    let (plan, workload) = one(&jmx(&format!("{arrivals}<hashTree>{}</hashTree>", get("a", ""))));
+    assert_eq!(plan.duration, Nanos::from_secs(600));
+    assert!(matches!(workload.sessions, Sessions::Open(_)));
+    assert!((workload.asked_rate().unwrap() - 2.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_throughput_timer_that_rules_is_a_rate_and_one_that_does_not_is_noted() {
+    let timer = "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>600.0</value></doubleProp><intProp name=\"calcMode\">2</intProp></ConstantThroughputTimer><hashTree/>";
+    let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), get("a", ""), get("b", "")].concat()));
+    assert!((workload.asked_rate().unwrap() - 10.0).abs() < 1e-9, "{workload:?}");
+    assert!(plan.notes.iter().any(|note| note.what.contains("held back")), "{:?}", plan.notes);
+    let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), wait(1000), get("a", "")].concat()));
+    assert!(matches!(workload.sessions, Sessions::Closed(_)));
+    assert!(plan.notes.iter().any(|note| note.element.starts_with("ConstantThroughputTimer")), "{:?}", plan.notes);
+}
+
+#[test]
+fn everything_unknown_is_listed_with_what_stands_under_it() {
+    let content = [
+        get("a", "<JSR223PreProcessor testname=\"s\"><stringProp name=\"script\">x = 1</stringProp></JSR223PreProcessor><hashTree/><ResponseAssertion/><hashTree/>"),
+        "<JDBCSampler testname=\"db\"/><hashTree><JSONPostProcessor/><hashTree/></hashTree><com.example.Odd/><hashTree/>".to_owned(),
+        "<IfController><stringProp name=\"IfController.condition\">${ok}</stringProp></IfController><hashTree>".to_owned() + &get("b", "") + "</hashTree>",
+    ];
+    let (plan, _) = one(&threads(1, 0, &content.concat()));
+    for kind in ["JSR223PreProcessor", "ResponseAssertion", "JDBCSampler", "JSONPostProcessor", "Odd", "IfController"] {
+        assert!(plan.notes.iter().any(|note| note.element.starts_with(kind)), "{kind} is missing: {:?}", plan.notes);
+    }
+}
+
+#[test]
+fn several_groups_are_several_plans() {
+    let group = |name: &str| format!("<ThreadGroup testname=\"{name}\"/><hashTree>{}</hashTree>", get("a", ""));
+    let plans = read(&jmx(&[group("x"), group("y")].concat()), "plan.jmx", None).unwrap();
+    assert_eq!(plans.iter().map(|plan| plan.name.as_str()).collect::<Vec<_>>(), ["x", "y"]);
+}
+
+#[test]
+fn what_is_broken_hostile_or_empty_is_one_line() {
+    let whole = threads(1, 0, &get("a", ""));
+    let cut = refusal(&whole[..whole.len() / 2]);
+    assert!(cut.contains("it is cut off") && cut.starts_with("plan.jmx:") && !cut.contains('\n'), "{cut}");
+    let bomb = "<!DOCTYPE a [<!ENTITY b \"cccc\">]><jmeterTestPlan>&b;</jmeterTestPlan>";
+    assert!(refusal(bomb).contains("document type"), "{}", refusal(bomb));
+    assert!(refusal("<jmeterTestPlan>&b;</jmeterTestPlan>").contains("no character"));
+    assert!(refusal(&"<a>".repeat(100_000)).contains("within one another"));
+    assert!(refusal(&format!("<a>{}</a>", "<b/>".repeat(600_000))).contains("more than 500000"));
+    assert!(refusal(&" ".repeat(MOST_BYTES + 1)).contains("larger than 64 MiB"));
+    assert!(refusal("<html></html>").contains("begins with <html>"));
+    assert!(refusal(&threads(1, 0, "")).contains("nothing to ask"));
+    assert!(read("hello", "x", None).unwrap_err().to_string().contains("not a plan"));
+    let endless = (0..12).fold(get("a", "") + &get("b", ""), |inner, _| {
+        format!("<LoopController><intProp name=\"LoopController.loops\">9</intProp></LoopController><hashTree>{inner}</hashTree>")
+    });
+    // Nested loops beyond what can be written out are cut with a note, or refused.
+    match read(&threads(1, 0, &endless), "plan.jmx", None) {
+        Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.what.contains("longest"))),
+        Err(error) => assert!(error.to_string().contains("steps"), "{error}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in ".{0,300}") {
+        let _ = read(&text, "x", Some(Format::Jmx));
+    }
+
+    /// Pieces of plans in any order are a plan or one line, and what is written of one can be read.
+    #[test]
+    fn no_plan_makes_a_workload_that_cannot_be_read(
+        name in "[ -~]{0,12}",
+        picks in proptest::collection::vec(0usize..12, 0..14),
+        number in prop_oneof![Just("-1".to_owned()), "[0-9]{1,7}", "[ -~]{0,6}"],
+    ) {
+        let name = name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+        let number = number.replace('&', "&amp;").replace('<', "&lt;");
+        let content: String = picks.into_iter().fold(String::new(), |inner, pick| match pick {
+            0..3 => inner + &get(&name, ""),
+            3 => inner + &get(&number, &uniform(100, 900)),
+            4 => inner + &wait(1500),
+            5 => format!("<RandomController/><hashTree>{inner}</hashTree>"),
+            6 => format!("<LoopController><stringProp name=\"LoopController.loops\">{number}</stringProp></LoopController><hashTree>{inner}</hashTree>"),
+            7 => format!("<ThroughputController><intProp name=\"ThroughputController.style\">1</intProp><stringProp name=\"ThroughputController.percentThroughput\">{number}</stringProp></ThroughputController><hashTree>{inner}</hashTree>"),
+            8 => format!("<SwitchController><stringProp name=\"SwitchController.value\">{number}</stringProp></SwitchController><hashTree>{inner}</hashTree>"),
+            9 => format!("<OnceOnlyController/><hashTree>{inner}</hashTree>"),
+            10 => inner + "<TestAction><intProp name=\"ActionProcessor.action\">1</intProp><stringProp name=\"ActionProcessor.duration\">700</stringProp></TestAction><hashTree/>",
+            _ => inner + "<GaussianRandomTimer><stringProp name=\"ConstantTimer.delay\">300</stringProp><stringProp name=\"RandomTimer.range\">200</stringProp></GaussianRandomTimer><hashTree/>",
+        });
+        if let Ok(plans) = read(&threads(3, 1, &content), "plan.jmx", None) {
+            for plan in plans {
+                let text = plan.workload("plan.jmx");
+                let read = Workload::parse(&text, "w", &|name| Err(name.to_owned()));
+                prop_assert!(read.is_ok(), "{}\n{text}", read.unwrap_err());
+            }
+        }
+    }
+}

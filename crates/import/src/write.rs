@@ -20,7 +20,14 @@ impl Plan {
                 let _ = writeln!(text, "#   {note}");
             }
         }
-        let _ = write!(text, "\nduration = \"{}\"\n\n[arrivals]\n{}\n", self.duration, self.arrivals());
+        let _ = writeln!(text, "\nduration = \"{}\"", self.duration);
+        if let Arrivals::Closed { ramp, .. } = self.arrivals
+            && ramp.0 > 0
+            && ramp < self.duration
+        {
+            let _ = writeln!(text, "skip_first = \"{ramp}\"");
+        }
+        let _ = write!(text, "\n[arrivals]\n{}\n", self.arrivals());
         let _ = write!(text, "\n[target]\nurl = {}\n", quoted(&self.target.url));
         if let Some(reuse) = self.target.reuse {
             let _ = writeln!(text, "reuse = \"{reuse}\"");
@@ -98,12 +105,8 @@ fn rate(per_sec: f64) -> String {
 }
 
 fn request(request: &Request, weighted: bool) -> String {
-    let mut text = format!(
-        "\n[[request]]\nname = {}\n{} = {}\n",
-        quoted(&request.name),
-        request.method,
-        quoted(&request.path)
-    );
+    let mut text =
+        format!("\n[[request]]\nname = {}\n{} = {}\n", quoted(&request.name), request.method, quoted(&request.path));
     if weighted && request.weight != 1.0 {
         let _ = writeln!(text, "weight = {}", short(request.weight));
     }

@@ -136,7 +136,10 @@ impl<'e> Reader<'e> {
         let most = if single { 60_000 } else { (MOST_STEPS / 2 / walk.size().max(1)).max(1) };
         let times = (loops as u32).min(most as u32);
         if f64::from(times) < loops {
-            self.note(node, format!("repeats {loops} times; here {times} times, which is the longest that is written out"));
+            self.note(
+                node,
+                format!("repeats {loops} times; here {times} times, which is the longest that is written out"),
+            );
         }
         let inner = match walk {
             Walk::All(mut walks) if single => walks.remove(0),
@@ -184,8 +187,10 @@ impl<'e> Reader<'e> {
     /// Notes what is neither sampler nor controller, with all under it.
     pub(super) fn leftover(&mut self, node: &Node<'e>) {
         let known = ["ConfigTestElement", "HeaderManager", "Arguments", "ConstantTimer", "UniformRandomTimer"];
-        let known = known.contains(&node.class()) || ["GaussianRandomTimer", "PoissonRandomTimer"].contains(&node.class());
-        let defaults = node.class() != "ConfigTestElement" || node.element.attribute("guiclass").ends_with("HttpDefaultsGui");
+        let known =
+            known.contains(&node.class()) || ["GaussianRandomTimer", "PoissonRandomTimer"].contains(&node.class());
+        let defaults =
+            node.class() != "ConfigTestElement" || node.element.attribute("guiclass").ends_with("HttpDefaultsGui");
         if !(known && defaults) && !self.is_own_timer(node) && !self.ruling.contains(&node.element.line) {
             self.note(node, unknown::of(node));
         }
@@ -203,5 +208,9 @@ fn is_sampler(class: &str) -> bool {
 }
 
 fn takes_turns(class: &str) -> bool {
-    is_sampler(class) || class == "HTTPSampler2" || class == "TestAction" || class.ends_with("Controller") || class == "InterleaveControl"
+    is_sampler(class)
+        || class == "HTTPSampler2"
+        || class == "TestAction"
+        || class.ends_with("Controller")
+        || class == "InterleaveControl"
 }

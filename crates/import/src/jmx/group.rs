@@ -96,7 +96,8 @@ impl Reader<'_> {
     fn plain(&mut self, node: &Node, thought: f64) -> (f64, f64, f64) {
         let users = self.number(node, "ThreadGroup.num_threads", 1.0);
         let ramp = self.number(node, "ThreadGroup.ramp_time", 0.0);
-        if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true" {
+        if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true"
+        {
             self.note(node, "starts after a delay; here at once");
         }
         if !["", "continue"].contains(&node.element.text_of("ThreadGroup.on_sample_error")) {
@@ -115,7 +116,10 @@ impl Reader<'_> {
         let rounds = if loops == 1.0 { "one round".to_owned() } else { format!("{loops} rounds") };
         self.note(
             node,
-            format!("each thread ends after {rounds}; here users go on until the end of the duration, {}", time(length)),
+            format!(
+                "each thread ends after {rounds}; here users go on until the end of the duration, {}",
+                time(length)
+            ),
         );
         (users, ramp, length)
     }
@@ -130,7 +134,8 @@ impl Reader<'_> {
     fn stepping(&mut self, node: &Node) -> (f64, f64, f64) {
         let mut number = |name: &str| self.number(node, name, 0.0);
         let users = number("ThreadGroup.num_threads");
-        let (first, burst, burst_ramp) = (number("Start users count"), number("Start users count burst"), number("rampUp"));
+        let (first, burst, burst_ramp) =
+            (number("Start users count"), number("Start users count burst"), number("rampUp"));
         let (period, hold) = (number("Start users period"), number("flighttime"));
         // The burst comes first where it is given, then so many every period, each group over its own short ramp.
         let begun = if burst > 0.0 { burst } else { first };
@@ -156,7 +161,10 @@ impl Reader<'_> {
         let ramp = rows.iter().map(|row| cell(row, 1) + cell(row, 2)).fold(0.0, f64::max);
         let length = rows.iter().map(|row| cell(row, 1) + cell(row, 2) + cell(row, 3)).fold(0.0, f64::max);
         if rows.len() > 1 || rows.iter().any(|row| cell(row, 4) > 0.0) {
-            self.note(node, "its rows start and stop users at their own times; here all start over one ramp, and stop at the end");
+            self.note(
+                node,
+                "its rows start and stop users at their own times; here all start over one ramp, and stop at the end",
+            );
         }
         (users, ramp, length)
     }
@@ -176,8 +184,11 @@ impl Reader<'_> {
                     _ if ramp <= 0.0 => Profile::Constant(target),
                     0 => Profile::Ramp(0.0, target, time(ramp)),
                     _ => {
-                        let each = |step: u32| (target * f64::from(step) / f64::from(steps), time(ramp / f64::from(steps)));
-                        Profile::Steps((1..=steps).map(each).chain([(target, time(hold))]).filter(|(_, t)| t.0 > 0).collect())
+                        let each =
+                            |step: u32| (target * f64::from(step) / f64::from(steps), time(ramp / f64::from(steps)));
+                        Profile::Steps(
+                            (1..=steps).map(each).chain([(target, time(hold))]).filter(|(_, t)| t.0 > 0).collect(),
+                        )
                     }
                 };
                 (rate, "constant", time(ramp + hold))

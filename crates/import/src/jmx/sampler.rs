@@ -54,7 +54,10 @@ impl<'e> Reader<'e> {
             path = tail.to_owned();
         }
         if scheme.eq_ignore_ascii_case("https") {
-            self.note(node, "https: this version speaks plain http only, so the workload asks the same host in plain http");
+            self.note(
+                node,
+                "https: this version speaks plain http only, so the workload asks the same host in plain http",
+            );
             if port == "443" {
                 port.clear();
             }
@@ -116,7 +119,11 @@ impl<'e> Reader<'e> {
             let encoded = argument.text_of("HTTPArgument.always_encode") != "false";
             let written = |text: &str| if encoded { form(text) } else { text.to_owned() };
             let bare = name.is_empty() || (value.is_empty() && argument.text_of("HTTPArgument.use_equals") == "false");
-            pairs.push(if bare { written(&(name + &value)) } else { format!("{}={}", written(&name), written(&value)) });
+            pairs.push(if bare {
+                written(&(name + &value))
+            } else {
+                format!("{}={}", written(&name), written(&value))
+            });
         }
         if pairs.is_empty() {
             return None;
@@ -157,7 +164,8 @@ impl<'e> Reader<'e> {
             let name = self.resolve(manager, entry.text_of("Header.name").trim());
             let value = self.resolve(manager, entry.text_of("Header.value").trim());
             let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-            let own = ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str());
+            let own =
+                ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str());
             let fit = !name.is_empty() && name.bytes().all(token) && !value.bytes().any(|b| b.is_ascii_control());
             if own || !fit {
                 self.note(manager, format!("the header `{name}` is offered's own or cannot be sent; left out"));
@@ -171,7 +179,8 @@ impl<'e> Reader<'e> {
 
 fn origin(host: &str, port: &str) -> String {
     let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
-    let url = if port.is_empty() || port == "80" { format!("http://{host}/") } else { format!("http://{host}:{port}/") };
+    let url =
+        if port.is_empty() || port == "80" { format!("http://{host}/") } else { format!("http://{host}:{port}/") };
     let fit = !url.contains("${") && url.parse::<offered_model::workload::Url>().is_ok();
     if fit { url } else { String::new() }
 }

@@ -16,13 +16,17 @@ impl Reader<'_> {
         let delay = match node.class() {
             "ConstantTimer" => Delay::fixed(self.millis(node, "ConstantTimer.delay")),
             "UniformRandomTimer" => {
-                let (offset, range) = (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
+                let (offset, range) =
+                    (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
                 let uniform = Law::uniform(0.0, range).map_or_else(|_| Delay::default(), Delay::drawn);
                 uniform.plus(&Delay::fixed(offset))
             }
             "GaussianRandomTimer" => {
                 let (offset, sdev) = (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
-                self.note(node, "a normal law is none of a workload's: a gamma law of the same mean and variance instead");
+                self.note(
+                    node,
+                    "a normal law is none of a workload's: a gamma law of the same mean and variance instead",
+                );
                 Delay::folded_normal(offset, sdev)
             }
             "PoissonRandomTimer" => {

@@ -101,7 +101,10 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
             Event::DocType(_) => return Err(wrong("a document type (DTD); test plans have none".to_owned())),
             Event::Eof => {
                 let what = match open.last() {
-                    Some(inner) => format!("the file ends within <{}>, which begins at line {}; it is cut off", inner.tag, inner.line),
+                    Some(inner) => format!(
+                        "the file ends within <{}>, which begins at line {}; it is cut off",
+                        inner.tag, inner.line
+                    ),
                     None => "no element at all; expected <jmeterTestPlan>".to_owned(),
                 };
                 return Err(wrong(what));
