@@ -13,6 +13,9 @@ mod tree;
 mod unknown;
 mod variables;
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use controller::Scope;
 use group::{Kind, Throttle};
 use node::Node;
@@ -26,6 +29,9 @@ use crate::plan::{Arrivals, Note, Plan, Request, Target, unlike};
 /// Written where a plan names no server.
 const NOWHERE: &str = "http://127.0.0.1:8080/";
 
+/// Thread groups at most.
+const MOST_GROUPS: usize = 100;
+
 /// One group under translation.
 struct Reader<'e> {
     variables: &'e mut Variables,
@@ -33,8 +39,8 @@ struct Reader<'e> {
     asked: Vec<Asked>,
     /// Whether each thread goes round only once.
     once: bool,
-    /// The lines of throughput timers that became arrivals.
-    ruling: Vec<usize>,
+    /// The lines of the throughput timers over all of the group.
+    throttles: Vec<usize>,
 }
 
 /// The plans of `text`, the content of `file`: one for each thread group.
@@ -49,15 +55,25 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
         return Err(refused("no enabled test plan in it; expected <TestPlan>"));
     };
     let mut variables = Variables::default();
-    top.iter().for_each(|node| variables.collect(node));
+    for node in &top {
+        variables.collect(node);
+    }
     let runs = |node: &&Node| group::kind(node).is_some_and(|kind| kind != Kind::Aside);
+    if plan.children.iter().filter(runs).count() > MOST_GROUPS {
+        return Err(refused(&format!("more than {MOST_GROUPS} thread groups; no test plan has")));
+    }
     let mut plans: Vec<Plan> = Vec::new();
     let mut idle: Vec<Note> = Vec::new();
     for group in plan.children.iter().filter(runs) {
         let taken = |name: &str| plans.iter().any(|plan| plan.name == name);
         let name = unlike(group.name(), taken);
-        let reader =
-            Reader { variables: &mut variables, notes: Vec::new(), asked: Vec::new(), once: false, ruling: Vec::new() };
+        let reader = Reader {
+            variables: &mut variables,
+            notes: Vec::new(),
+            asked: Vec::new(),
+            once: false,
+            throttles: Vec::new(),
+        };
         match reader.group(plan, group, name).map_err(|what| Error::At {
             file: file.to_owned(),
             line: group.element.line,
@@ -130,21 +146,26 @@ impl<'e> Reader<'e> {
         for timer in plan.children.iter().chain(&group.children) {
             if let Some(found) = self.throttle(timer).filter(|_| threads) {
                 throttle = Some(found);
-                self.ruling.push(timer.element.line);
+                self.throttles.push(timer.element.line);
             }
         }
         let walk = Walk::All(self.walks(&group.children, &outer));
+        let too_long = || {
+            format!(
+                "thread group `{name}` takes more than {MOST_STEPS} steps to write out; repeat less, or simplify its controllers"
+            )
+        };
+        if self.asked.len() > MOST_STEPS {
+            return Err(too_long());
+        }
         let (url, kept) = self.server(&walk);
         let walk = walk.only(&|request| kept[request]);
-        let chain = Chain::of(&walk, threads).map_err(|_| {
-            format!("thread group `{name}` takes more than {MOST_STEPS} steps to write out; repeat less, or simplify its controllers")
-        })?;
+        let chain = Chain::of(&walk, threads).map_err(|_| too_long())?;
         if chain.requests().is_empty() {
             return Ok(None);
         }
         if chain.means().1 > 0.0 && throttle.is_some() {
             throttle = None;
-            self.ruling.clear();
         }
         for node in &plan.children {
             match group::kind(node) {
@@ -154,10 +175,11 @@ impl<'e> Reader<'e> {
             }
         }
         if throttle.is_none() {
-            for timer in
-                plan.children.iter().chain(&group.children).filter(|timer| timer.class().ends_with("ThroughputTimer"))
-            {
-                self.note(timer, unknown::of(timer));
+            let lines = std::mem::take(&mut self.throttles);
+            for timer in plan.children.iter().chain(&group.children) {
+                if lines.contains(&timer.element.line) {
+                    self.note(timer, unknown::of(timer));
+                }
             }
         }
         if chain.mixed {
@@ -178,12 +200,15 @@ impl<'e> Reader<'e> {
 
     /// The server that is asked most, and which requests go to it; the others are noted.
     fn server(&mut self, walk: &Walk) -> (String, Vec<bool>) {
-        let asked = walk.asked();
-        let count = |origin: &str| asked.iter().filter(|request| self.asked[**request].origin == origin).count();
-        let named: Vec<&str> =
-            self.asked.iter().map(|asked| asked.origin.as_str()).filter(|origin| !origin.is_empty()).collect();
+        let mut often: BTreeMap<&str, (usize, Reverse<usize>)> = BTreeMap::new();
+        for at in walk.asked() {
+            let origin = self.asked[at].origin.as_str();
+            if !origin.is_empty() {
+                often.entry(origin).or_insert((0, Reverse(at))).0 += 1;
+            }
+        }
         // Of equals the first in the file.
-        let url = named.iter().rev().max_by_key(|origin| count(origin)).map_or("", |origin| *origin).to_owned();
+        let url = often.iter().max_by_key(|(_, often)| **often).map_or("", |(origin, _)| *origin).to_owned();
         let kept: Vec<bool> = self.asked.iter().map(|asked| asked.origin == url || asked.origin.is_empty()).collect();
         for (asked, kept) in self.asked.iter().zip(&kept) {
             let what = match kept {
@@ -244,7 +269,9 @@ impl<'e> Reader<'e> {
                     request.weight = all.map(|(_, weight)| weight).sum();
                 }
                 let least = requests.iter().map(|request| request.weight).fold(f64::INFINITY, f64::min);
-                requests.iter_mut().for_each(|request| request.weight /= least);
+                for request in &mut requests {
+                    request.weight /= least;
+                }
                 Vec::new()
             }
             None => chain.flows(&name, &names),

@@ -141,5 +141,6 @@ pub(crate) fn unlike(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
     if !taken(wanted) {
         return wanted.to_owned();
     }
-    (2u64..).map(|n| format!("{wanted} ({n})")).find(|name| !taken(name)).expect("some number is free")
+    let mut numbered = (2..u32::MAX).map(|n| format!("{wanted} ({n})"));
+    numbered.find(|name| !taken(name)).expect("some number is free")
 }

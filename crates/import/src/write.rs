@@ -1,6 +1,6 @@
 //! The workload text of a plan: what was translated as TOML, what was not as comments above it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use offered_model::{Law, Rate};
@@ -36,32 +36,31 @@ impl Plan {
         for (what, time) in timeouts.into_iter().filter_map(|(what, time)| Some((what, time?))) {
             let _ = writeln!(text, "{what}_timeout = \"{time}\"");
         }
-        self.requests.iter().for_each(|request| text.push_str(&self::request(request, self.flows.is_empty())));
-        self.flows.iter().for_each(|flow| text.push_str(&self::flow(flow)));
+        text.extend(self.requests.iter().map(|request| self::request(request, self.flows.is_empty())));
+        text.extend(self.flows.iter().map(flow));
         text
     }
 
     /// What was not translated, one line for each kind of thing with all its places.
     pub fn notes(&self) -> Vec<String> {
-        let mut kinds: Vec<(&str, BTreeMap<(&str, usize), usize>)> = Vec::new();
+        let mut kinds: Vec<(&str, BTreeSet<(usize, &str)>)> = Vec::new();
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
         for Note { line, element, what } in &self.notes {
-            let place = (element.as_str(), *line);
-            match kinds.iter_mut().find(|(kind, _)| *kind == what) {
-                Some((_, places)) => *places.entry(place).or_default() += 1,
-                None => kinds.push((what, BTreeMap::from([(place, 1)]))),
-            }
+            let number = *numbers.entry(what).or_insert_with(|| {
+                kinds.push((what, BTreeSet::new()));
+                kinds.len() - 1
+            });
+            kinds[number].1.insert((*line, element));
         }
-        let told = |(what, places): (&str, BTreeMap<(&str, usize), usize>)| {
-            let mut places: Vec<(&str, usize)> = places.into_keys().collect();
-            places.sort_by_key(|(_, line)| *line);
-            let place = |(element, line): &(&str, usize)| match (*line, element.is_empty()) {
+        let told = |(what, places): (&str, BTreeSet<(usize, &str)>)| {
+            let place = |(line, element): &(usize, &str)| match (*line, element.is_empty()) {
                 (0, _) => (*element).to_owned(),
                 (line, true) => format!("line {line}"),
                 (line, false) => format!("line {line} {element}"),
             };
             let mut named: Vec<String> = places.iter().take(PLACES).map(place).collect();
             if places.len() > PLACES {
-                let lines: Vec<String> = places[PLACES..].iter().map(|(_, line)| line.to_string()).collect();
+                let lines: Vec<String> = places.iter().skip(PLACES).map(|(line, _)| line.to_string()).collect();
                 named.push(format!("lines {}", lines.join(" ")));
             }
             plain(&format!("{}: {what}", named.join(", ")))

@@ -47,15 +47,22 @@ impl<'e> Reader<'e> {
         let class = node.class();
         match class {
             "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
+                if self.asked.len() > MOST_STEPS {
+                    return None; // the group is refused
+                }
                 let inner = self.scope(&node.children, scope);
                 let asked = self.sampler(node, &inner.defaults);
-                node.children.iter().for_each(|child| self.leftover(child));
+                for child in &node.children {
+                    self.leftover(child);
+                }
                 self.asked.push(asked);
                 Some(Walk::Ask(self.asked.len() - 1, inner.before))
             }
             "TestAction" => {
                 let before = self.scope(&node.children, scope).before;
-                node.children.iter().for_each(|child| self.leftover(child));
+                for child in &node.children {
+                    self.leftover(child);
+                }
                 let pause = match node.element.text_of("ActionProcessor.action") {
                     "1" => Delay::fixed(self.number(node, "ActionProcessor.duration", 0.0) / 1e3),
                     _ => {
@@ -72,7 +79,9 @@ impl<'e> Reader<'e> {
             _ if is_sampler(class) => {
                 let before = self.scope(&node.children, scope).before;
                 self.note(node, unknown::of(node));
-                node.children.iter().for_each(|child| self.leftover(child));
+                for child in &node.children {
+                    self.leftover(child);
+                }
                 Some(Walk::Pause(before))
             }
             _ => {
@@ -186,19 +195,21 @@ impl<'e> Reader<'e> {
 
     /// Notes what is neither sampler nor controller, with all under it.
     pub(super) fn leftover(&mut self, node: &Node<'e>) {
-        let known = ["ConfigTestElement", "HeaderManager", "Arguments", "ConstantTimer", "UniformRandomTimer"];
-        let known =
-            known.contains(&node.class()) || ["GaussianRandomTimer", "PoissonRandomTimer"].contains(&node.class());
-        let defaults =
-            node.class() != "ConfigTestElement" || node.element.attribute("guiclass").ends_with("HttpDefaultsGui");
-        if !(known && defaults) && !self.is_own_timer(node) && !self.ruling.contains(&node.element.line) {
+        let translated = match node.class() {
+            "ConfigTestElement" => node.element.attribute("guiclass").ends_with("HttpDefaultsGui"),
+            "HeaderManager" | "Arguments" | "ConstantTimer" | "UniformRandomTimer" => true,
+            "GaussianRandomTimer" | "PoissonRandomTimer" => true,
+            "JSR223Timer" => self.timer(node).is_some(),
+            // These are told of where it is known whether they rule their group.
+            "ConstantThroughputTimer" | "PreciseThroughputTimer" => self.throttles.contains(&node.element.line),
+            _ => false,
+        };
+        if !translated {
             self.note(node, unknown::of(node));
         }
-        node.children.iter().for_each(|child| self.leftover(child));
-    }
-
-    fn is_own_timer(&mut self, node: &Node<'e>) -> bool {
-        node.class() == "JSR223Timer" && self.timer(node).is_some()
+        for child in &node.children {
+            self.leftover(child);
+        }
     }
 }
 

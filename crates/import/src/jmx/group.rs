@@ -76,7 +76,7 @@ impl Reader<'_> {
     fn users(&mut self, node: &Node, thought: f64) -> (u64, Nanos, Nanos) {
         let (users, ramp, length) = match node.class() {
             "ConcurrencyThreadGroup" => {
-                let unit = self.unit(node);
+                let unit = unit(node);
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
                 if self.number(node, "Steps", 0.0) > 1.0 {
                     self.note(node, "its users start in steps; here one after another over the same time");
@@ -173,7 +173,7 @@ impl Reader<'_> {
     fn rates(&mut self, node: &Node) -> (Profile, &'static str, Nanos) {
         match node.class() {
             "ArrivalsThreadGroup" => {
-                let unit = self.unit(node);
+                let unit = unit(node);
                 let target = self.number(node, "TargetLevel", 1.0) / unit;
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
                 let steps = self.number(node, "Steps", 0.0).clamp(0.0, 1000.0) as u32;
@@ -194,7 +194,7 @@ impl Reader<'_> {
                 (rate, "constant", time(ramp + hold))
             }
             "FreeFormArrivalsThreadGroup" => {
-                let unit = self.unit(node);
+                let unit = unit(node);
                 let rows: Vec<[f64; 3]> = node
                     .element
                     .entries("Schedule")
@@ -284,11 +284,6 @@ impl Reader<'_> {
         (profile, process, length)
     }
 
-    /// The seconds of the unit of time that the plugins' groups use.
-    fn unit(&mut self, node: &Node) -> f64 {
-        if node.element.text_of("Unit") == "S" { 1.0 } else { 60.0 }
-    }
-
     /// A constant or precise throughput timer over all of a group.
     pub(super) fn throttle(&mut self, node: &Node) -> Option<Throttle> {
         let throughput = self.number(node, "throughput", 0.0);
@@ -326,4 +321,9 @@ fn span(text: &str) -> Option<f64> {
         _ => return None,
     };
     Some(number.parse::<f64>().ok()? * unit)
+}
+
+/// The seconds of the unit of time that the plugins' groups use.
+fn unit(node: &Node) -> f64 {
+    if node.element.text_of("Unit") == "S" { 1.0 } else { 60.0 }
 }

@@ -6,6 +6,11 @@ use super::Reader;
 use super::node::Node;
 use crate::jmx::tree::Element;
 
+/// Headers of a request at most.
+const MOST_HEADERS: usize = 200;
+/// Arguments of a request at most.
+const MOST_ARGUMENTS: usize = 1000;
+
 /// What samplers of a scope have in common, the nearest scope first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Defaults<'e> {
@@ -100,10 +105,14 @@ impl<'e> Reader<'e> {
     ) -> Option<String> {
         let raw = node.element.text_of("HTTPSampler.postBodyRaw") == "true";
         let all = defaults.requests.iter().copied().chain([node.element]);
-        let arguments: Vec<&Element> = all
+        let mut arguments: Vec<&Element> = all
             .filter_map(|element| element.property("HTTPsampler.Arguments"))
             .flat_map(|arguments| arguments.entries("Arguments.arguments"))
             .collect();
+        if arguments.len() > MOST_ARGUMENTS {
+            self.note(node, format!("more than {MOST_ARGUMENTS} arguments; the others are left out"));
+            arguments.truncate(MOST_ARGUMENTS);
+        }
         if raw {
             let values: Vec<String> =
                 arguments.iter().map(|argument| self.resolve(node, argument.text_of("Argument.value"))).collect();
@@ -170,6 +179,10 @@ impl<'e> Reader<'e> {
             if own || !fit {
                 self.note(manager, format!("the header `{name}` is offered's own or cannot be sent; left out"));
                 continue;
+            }
+            if headers.len() == MOST_HEADERS {
+                self.note(manager, format!("more than {MOST_HEADERS} headers; the others are left out"));
+                return;
             }
             headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
             headers.push((name, value));

@@ -150,7 +150,7 @@ impl Lines<'_> {
     fn at(&mut self, to: usize) -> usize {
         let to = to.min(self.text.len());
         let passed = &self.text.as_bytes()[self.at.min(to)..to];
-        self.line += passed.iter().filter(|b| **b == b'\n').count();
+        self.line += memchr::memchr_iter(b'\n', passed).count();
         self.at = to;
         self.line
     }
