@@ -10,6 +10,9 @@ use crate::plan::{Flow, Step, unlike};
 /// Steps written out at most; loops are as well.
 pub(crate) const MOST_STEPS: usize = 2000;
 
+/// Requests of all flows at most, repeats included: the places that a workload can tell apart.
+const MOST_REQUESTS: u64 = 65_535;
+
 /// What one user does in one round.
 #[derive(Clone, Debug)]
 pub(crate) enum Walk {
@@ -88,7 +91,7 @@ pub(crate) struct Chain {
     pub(crate) mixed: bool,
 }
 
-/// More than [`MOST_STEPS`].
+/// More than [`MOST_STEPS`] or [`MOST_REQUESTS`].
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
@@ -117,7 +120,12 @@ impl Chain {
             }
         }
         let begun = entry.iter().map(|(_, weight)| weight).sum();
-        Ok(Self { places: builder.0, entry, begun, first, mixed })
+        let chain = Self { places: builder.0, entry, begun, first, mixed };
+        // Each way in is a flow, which has all that can be reached; rounds of one request are no flows.
+        let simple = chain.places.iter().all(|place| place.next.iter().all(|(to, _)| to.is_none()));
+        let flows = if simple { 1 } else { chain.entry.len() as u64 };
+        let requests: u64 = chain.places.iter().map(|place| u64::from(place.repeat)).sum();
+        if requests * flows > MOST_REQUESTS { Err(TooLong) } else { Ok(chain) }
     }
 
     /// The weight of each request, where every round is one request: then there is no need of flows.

@@ -152,7 +152,7 @@ impl<'e> Reader<'e> {
         let walk = Walk::All(self.walks(&group.children, &outer));
         let too_long = || {
             format!(
-                "thread group `{name}` takes more than {MOST_STEPS} steps to write out; repeat less, or simplify its controllers"
+                "thread group `{name}` takes more steps to write out than a workload can have; repeat less, or simplify its controllers"
             )
         };
         if self.asked.len() > MOST_STEPS {
