@@ -4,9 +4,11 @@
 //! something took, only what became of it.
 
 mod accounting;
+mod chromium;
 mod inputs;
 mod misbehaviour;
 mod nginx;
+mod page;
 mod process;
 mod run;
 mod signals;

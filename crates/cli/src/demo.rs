@@ -7,7 +7,7 @@ use offered_model::{Event, Law, Nanos, Recording, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
-use offered_report::{Portrait, Report, Run};
+use offered_report::{Report, Run};
 use offered_run::{Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Policy, Setting};
@@ -168,14 +168,7 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
     let ask = Ask { path: case.name.to_owned(), ..Ask::of(&workload, 1.0) };
     let verdict = verify(&recording, &ask);
     let run = Summary::new(&workload, Share::ALL, &recording, &done, &verdict);
-    let portrait = Portrait::of(&recording, &ask, &verdict.window);
-    let mut seen = Run {
-        judgement: run.judgement,
-        warnings: run.warnings.clone(),
-        ..Run::new(case.name.to_owned(), verdict, portrait)
-    };
-    report::theory::add(&mut seen, &workload, false)?;
-    report::theory::web_users(&mut seen)?;
+    let seen = report::of_run(&recording, &ask, verdict, &run, &workload)?;
     let mean = mean_response(&workload, &recording.events);
     let Case { name, arrivals, theory_ms, source } = case;
     Ok(Row { seen, model: name, arrivals, theory_ms, source, low_ms: mean.low, high_ms: mean.high, run })

@@ -1,6 +1,6 @@
 //! `offered report`: what a run, or several, looked like, as one page.
 
-pub(crate) mod theory;
+mod theory;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,10 +12,11 @@ use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::{Portrait, Report, Run, Site, Sweep, document, summary};
-use offered_verify::{Checked, Judgement, Measured, Warning, verify};
+use offered_verify::{Ask, Checked, Judgement, Measured, Verdict, Warning, verify};
 
 use crate::exit::{Exit, Failure};
 use crate::file;
+use crate::run::Summary;
 use crate::say::say;
 use crate::verify::{Window, intent::Intent, source, source::Hints};
 
@@ -166,6 +167,26 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
         drop(recording);
         theory::add(&mut run, &workload, kept.simulated)?;
     }
+    theory::web_users(&mut run)?;
+    Ok(run)
+}
+
+/// What is known of a run of `workload` that has just been made and judged.
+pub(crate) fn of_run(
+    recording: &Recording,
+    ask: &Ask,
+    verdict: Verdict,
+    summary: &Summary,
+    workload: &Workload,
+) -> Result<Run, Failure> {
+    let portrait = Portrait::of(recording, ask, &verdict.window);
+    let mut run = Run {
+        judgement: summary.judgement,
+        warnings: summary.warnings.clone(),
+        thresholds: summary.thresholds.clone(),
+        ..Run::new(ask.path.clone(), verdict, portrait)
+    };
+    theory::add(&mut run, workload, false)?;
     theory::web_users(&mut run)?;
     Ok(run)
 }

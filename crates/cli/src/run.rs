@@ -2,9 +2,11 @@
 
 mod block;
 mod collect;
+mod page;
 mod quick;
 mod summary;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use offered_model::{Event, Law, Nanos, Recording, Share, Workload};
@@ -29,6 +31,7 @@ Examples:
   offered run http://127.0.0.1:8080/ --partly-open 50/s --stay 0.8 --think exponential:2s
   offered run workload.toml --out runs/1 --json
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
+  offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept.";
@@ -54,6 +57,9 @@ pub(crate) struct Args {
     /// Send nothing: play the workload on a virtual clock against response times of this law
     #[arg(long, value_name = "LAW", num_args = 0..=1, default_missing_value = "constant:10ms")]
     dry_run: Option<Law>,
+    /// Show the run on a live page while it goes on; its link is printed on stderr [default address: a free port of 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", conflicts_with = "dry_run", value_parser = page::address)]
+    ui: Option<SocketAddr>,
     /// Show nothing on stderr while the run goes on
     #[arg(short, long)]
     quiet: bool,
@@ -78,12 +84,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         out: args.out.as_deref(),
         name: name(args),
         views: views(args),
+        ui: args.ui,
     };
-    let Made { summary, verdict, .. } = plan.make()?;
+    let Made { summary, verdict, page, .. } = plan.make()?;
     if args.json {
         say!("{}", serde_json::to_string_pretty(&summary).map_err(Failure::stopped)?);
     } else {
         say!(no newline: "{}", summary::Page { summary: &summary, verdict: &verdict, workload: &workload });
+    }
+    if let Some(ending) = page {
+        ending.report(verdict, &summary, &workload);
     }
     Ok(summary.exit())
 }
@@ -101,6 +111,8 @@ pub(crate) struct Plan<'a> {
     /// What the verdict calls it.
     pub(crate) name: String,
     pub(crate) views: Vec<Box<dyn View>>,
+    /// Where a live page is served, if one is wanted.
+    pub(crate) ui: Option<SocketAddr>,
 }
 
 /// A run that was made.
@@ -109,18 +121,22 @@ pub(crate) struct Made {
     pub(crate) verdict: Verdict,
     /// Whether it was stopped before its time.
     pub(crate) stopped: bool,
+    /// The live page, which has still to become the report.
+    page: Option<page::Ending>,
 }
 
 impl Plan<'_> {
     /// Launches everything, keeps what happened, and judges what was kept.
     pub(crate) fn make(self) -> Result<Made, Failure> {
-        let Plan { text, workload, share, load, start_at, out, name, views } = self;
+        let Plan { text, workload, share, load, start_at, out, name, mut views, ui } = self;
         let generator = Generator::new(workload.clone(), share, load).map_err(of_run)?;
         if start_at.is_none() {
             generator.knock().map_err(Failure::stopped)?;
         }
         signals::stop(&generator.stop())?;
         let store = out.map(|out| Store::create(out, text, workload)).transpose()?;
+        let page = ui.map(|address| page::serve(address, workload, share, &generator)).transpose()?;
+        views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
         let watch = Watch {
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
@@ -129,14 +145,16 @@ impl Plan<'_> {
         };
         let (done, events) = launch(&generator, start_at, store.as_ref(), watch)?;
         let recording = recording(workload, events, store.as_ref())?;
-        let verdict = verify(&recording, &Ask { path: name, ..Ask::of(workload, share.fraction()) });
+        let ask = Ask { path: name, ..Ask::of(workload, share.fraction()) };
+        let verdict = verify(&recording, &ask);
         let mut summary = Summary::new(workload, share, &recording, &done, &verdict);
         summary.warnings.extend(calibrate::too_much(workload, share, generator.threads()));
         summary.out = out.map(|out| out.display().to_string());
         if let Some(store) = store {
             store.finish(&summary, &verdict, &done, share, generator.threads())?;
         }
-        Ok(Made { summary, verdict, stopped: done.stopped })
+        let page = page.map(|page| page::Ending { page, recording, ask });
+        Ok(Made { summary, verdict, stopped: done.stopped, page })
     }
 }
 

@@ -173,6 +173,7 @@ fn make(cell: &Cell, simulated: bool, left: usize) -> Result<(), Failure> {
         out: Some(&cell.path),
         name: point.name(),
         views: Vec::new(),
+        ui: None,
     };
     if plan.make().map_err(of_cell)?.stopped {
         // Half a cell is none.

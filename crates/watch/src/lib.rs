@@ -2,7 +2,7 @@
 //!
 //! A [`Tally`] takes the events of a run as they come, batch by batch and in any order, on whatever thread collects them; the
 //! launching threads know nothing of it. Now and then it makes a [`Pulse`]: every figure a person watches, of the last ten
-//! seconds and of all that counts so far, with the verdict as it stands.
+//! seconds and of all that counts so far, with the verdict as it stands. A [`Page`] shows pulses in a browser.
 //!
 //! # Accuracy
 //! Counts, rates and CoV are exact. Percentiles are those of a histogram to three digits (a value is at most 0.1 % too large).
@@ -12,9 +12,11 @@
 //! [`Pulse::in_flight`] and in the rates.
 
 mod gaps;
+mod page;
 mod pulse;
 mod tally;
 mod times;
 
+pub use page::{Feed, Page};
 pub use pulse::{Figures, Lateness, Phase, Pulse, Response};
 pub use tally::Tally;

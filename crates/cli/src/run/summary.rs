@@ -2,7 +2,7 @@
 
 mod page;
 
-pub(crate) use page::{Page, short};
+pub(crate) use page::{Page, model, short};
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(crate) struct Summary {
     seed: u64,
     pub(crate) judgement: Judgement,
     /// The workload's `[thresholds]`; of a run not to be believed none is checked.
-    thresholds: Vec<Checked>,
+    pub(crate) thresholds: Vec<Checked>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) out: Option<String>,
 }

@@ -56,12 +56,7 @@ impl fmt::Display for Page<'_> {
 impl Page<'_> {
     fn arrivals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
-        let model = match &self.workload.sessions {
-            Sessions::Open(_) => "open",
-            Sessions::PartlyOpen { .. } => "partly-open",
-            Sessions::Closed(_) => "closed",
-            Sessions::Replay(_) => "replay",
-        };
+        let model = model(self.workload);
         let asked =
             s.asked_rate_per_s.map_or_else(|| "as the server allows".to_owned(), |rate| format!("{}/s", short(rate)));
         let offered = s.offered_rate_per_s.map_or_else(|| "nothing".to_owned(), |rate| format!("{}/s", short(rate)));
@@ -121,6 +116,16 @@ impl Page<'_> {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+/// The system model in a word.
+pub(crate) const fn model(workload: &Workload) -> &'static str {
+    match &workload.sessions {
+        Sessions::Open(_) => "open",
+        Sessions::PartlyOpen { .. } => "partly-open",
+        Sessions::Closed(_) => "closed",
+        Sessions::Replay(_) => "replay",
     }
 }
 

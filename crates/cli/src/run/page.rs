@@ -1,0 +1,104 @@
+//! `--ui`: the live page of a run.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use offered_model::workload::Sessions;
+use offered_model::{Recording, Share, Workload};
+use offered_report::Report;
+use offered_run::Generator;
+use offered_verify::{Ask, Verdict};
+use offered_watch::{Feed, Page, Pulse};
+
+use super::collect::View;
+use super::summary::{Summary, model, short};
+use crate::exit::Failure;
+use crate::report;
+
+impl View for Feed {
+    fn show(&mut self, pulse: &Pulse) {
+        Self::show(self, pulse);
+    }
+}
+
+/// The address that `--ui` means: `127.0.0.1:8090`, `[::1]:8090`, or a port of 127.0.0.1 as `8090` or `localhost:8090`.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text).parse::<u16>();
+    let address = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).or_else(|_| text.parse());
+    address.map_err(|_| {
+        "write --ui 127.0.0.1:8090, --ui 8090, or only --ui at the end of the line for a free port; to be seen from other \
+         machines, the address to listen on: --ui 192.0.2.7:8090"
+            .to_owned()
+    })
+}
+
+/// Serves the page and prints its link.
+pub(crate) fn serve(
+    address: SocketAddr,
+    workload: &Workload,
+    share: Share,
+    generator: &Generator,
+) -> Result<Page, Failure> {
+    let about = about(workload, share);
+    let page = Page::serve(address, about, generator.stop()).map_err(|why| {
+        Failure::input(format!("cannot serve the live page at {address}: {why}; choose another --ui"))
+    })?;
+    if !address.ip().is_loopback() {
+        eprintln!(
+            "warning: other machines can reach the live page; whoever has its link can watch this run and stop it"
+        );
+    }
+    eprintln!("live page: {}", page.url());
+    Ok(page)
+}
+
+/// A page whose run is over, and what its report is made of.
+pub(crate) struct Ending {
+    pub(crate) page: Page,
+    pub(crate) recording: Recording,
+    pub(crate) ask: Ask,
+}
+
+impl Ending {
+    /// The page becomes the report of the run. The result was told already: a report that cannot be made is only a warning.
+    pub(crate) fn report(self, verdict: Verdict, summary: &Summary, workload: &Workload) {
+        let Self { page, recording, ask } = self;
+        let report = report::of_run(&recording, &ask, verdict, summary, workload);
+        match report.and_then(|seen| report::page(&Report::new(vec![seen]))) {
+            Ok(report) => page.end(report),
+            Err(Failure::Input(why) | Failure::Stopped(why)) => {
+                eprintln!("warning: the live page ends without its report: {why}");
+            }
+        }
+    }
+}
+
+/// The run in a line.
+fn about(workload: &Workload, share: Share) -> String {
+    let load = match (&workload.sessions, workload.asked_rate()) {
+        (Sessions::Closed(closed), _) => format!(", {} users", closed.users),
+        (_, Some(rate)) => format!(", asked {}/s", short(rate * share.fraction())),
+        _ => String::new(),
+    };
+    let url = workload.target.as_ref().map(|target| format!(" at {}", target.url)).unwrap_or_default();
+    format!("{}{load}{url}", model(workload))
+}
+
+#[cfg(test)]
+mod tests {
+
+    #[test]
+    fn an_address_is_loopback_unless_it_says_otherwise() {
+        for (text, address) in [
+            ("8090", "127.0.0.1:8090"),
+            ("localhost:8090", "127.0.0.1:8090"),
+            ("127.0.0.1:0", "127.0.0.1:0"),
+            ("[::1]:8090", "[::1]:8090"),
+            ("0.0.0.0:8090", "0.0.0.0:8090"),
+        ] {
+            assert_eq!(super::address(text), Ok(address.parse().unwrap()), "{text}");
+        }
+        for text in ["http://127.0.0.1/", "example.org:80", "70000", ""] {
+            assert!(super::address(text).unwrap_err().contains("--ui 127.0.0.1:8090"), "{text}");
+        }
+    }
+}

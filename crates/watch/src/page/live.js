@@ -1,0 +1,136 @@
+// The live page: shows each pulse of the run as it comes. Texts go in as text, never as markup.
+"use strict";
+
+const KEPT = 900;
+const pulses = [];
+const element = (id) => document.getElementById(id);
+const put = (id, text) => { element(id).textContent = text; };
+
+// A number to four digits, as the terminal shows it.
+function short(number) {
+  if (number == null) return "-";
+  const size = Math.abs(number);
+  const text = number.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+const three = (number) => number == null ? "-" : number.toFixed(3);
+
+const errors = (pulse) => Object.entries(pulse.outcomes).filter(([name]) => !["ok", "unsent", "cut"].includes(name));
+const sum = (counts) => counts.reduce((all, [, count]) => all + count, 0);
+
+// Each line of a chart: its name, what it shows of a pulse, and its colour.
+const CHARTS = [
+  ["Rate, launches/s", [["asked", (p) => p.recent.asked_per_s, "b"], ["sent", (p) => p.recent.sent_per_s, "a"]]],
+  ["Response R, ms", [["p50", (p) => p.recent.response_ms?.p50, "a"], ["p95", (p) => p.recent.response_ms?.p95, "b"],
+    ["p99", (p) => p.recent.response_ms?.p99, "c"]]],
+  ["In flight", [["requests", (p) => p.in_flight, "a"]]],
+  ["Lateness, us", [["p50", (p) => p.recent.lateness_us?.p50, "a"], ["p99", (p) => p.recent.lateness_us?.p99, "c"]]],
+  ["CoV of the gaps so far", [["meant", (p) => p.meant_cov, "b"], ["sent", (p) => p.cov, "a"]]],
+  ["Errors and unsent, in all", [["errors", (p) => sum(errors(p)), "c"], ["unsent", (p) => p.unsent, "b"]]],
+];
+const WIDE = 480, HIGH = 150, LEFT = 44, TOP = 8, BOTTOM = 18;
+
+function make(parent, name, attributes = {}, text = "") {
+  const child = document.createElementNS(parent.namespaceURI, name);
+  for (const [key, value] of Object.entries(attributes)) child.setAttribute(key, value);
+  child.textContent = text;
+  return parent.appendChild(child);
+}
+
+// The figures of a chart, made once; drawn anew with every pulse.
+const figures = CHARTS.map(([title, lines]) => {
+  const figure = make(element("charts"), "figure");
+  const caption = make(figure, "figcaption", {}, title);
+  const legend = lines.map(([, , colour]) => make(caption, "span", { class: colour }));
+  const svg = figure.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
+  svg.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", title);
+  return { svg, legend, lines };
+});
+
+// The end of an axis for values up to `most`: a small number times a power of ten.
+function round(most) {
+  const power = 10 ** Math.floor(Math.log10(most || 1));
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * power).find((end) => end >= most * 0.999);
+}
+
+function draw({ svg, legend, lines }) {
+  const from = pulses[0].time_s, to = Math.max(pulses.at(-1).time_s, from + 10);
+  const values = lines.flatMap(([, of]) => pulses.map(of)).filter((value) => value != null);
+  const top = round(Math.max(...values, 0));
+  const x = (time) => LEFT + (time - from) / (to - from) * (WIDE - LEFT - 6);
+  const y = (value) => HIGH - BOTTOM - value / top * (HIGH - TOP - BOTTOM);
+  svg.replaceChildren();
+  for (const part of [0, 0.5, 1]) {
+    const at = y(part * top);
+    make(svg, "line", { class: "grid", x1: LEFT, x2: WIDE - 6, y1: at, y2: at });
+    if (values.length) make(svg, "text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, short(part * top));
+  }
+  make(svg, "text", { x: LEFT, y: HIGH - 4 }, `${from.toFixed(0)} s`);
+  make(svg, "text", { x: WIDE - 6, y: HIGH - 4, "text-anchor": "end" }, `${to.toFixed(0)} s`);
+  lines.forEach(([name, of, colour], at) => {
+    legend[at].textContent = `${name} ${short(of(pulses.at(-1)))}`;
+    const points = pulses.filter((pulse) => of(pulse) != null).map((pulse) => `${x(pulse.time_s)},${y(of(pulse))}`);
+    make(svg, "polyline", { class: colour, points: points.join(" ") });
+  });
+}
+
+const PHASES = {
+  "starting": "waiting for the start", "warming-up": "warming up, not counted yet", "running": "running",
+  "draining": "all launched, waiting for the last answers", "stopping": "stopping, waiting for answers under way", "ended": "ended",
+};
+
+function row(id, { asked_per_s, sent_per_s, response_ms: r, lateness_us: late }) {
+  const line = element(id);
+  line.replaceChildren(line.firstElementChild);
+  for (const number of [asked_per_s, sent_per_s, r?.p50, r?.p95, r?.p99, late?.p50, late?.p99]) make(line, "td", {}, short(number));
+}
+
+function show(pulse) {
+  put("time", `${pulse.time_s.toFixed(0)} s of ${short(pulse.duration_s)} s, `);
+  put("phase", PHASES[pulse.phase]);
+  element("progress").value = Math.min(pulse.time_s / pulse.duration_s, 1);
+  element("verdict").className = `verdict ${{ holds: "holds", fails: "fails" }[pulse.judgement] ?? "open"}`;
+  put("judgement", pulse.judgement.toUpperCase());
+  put("because", pulse.because);
+  row("recent", pulse.recent);
+  row("so_far", pulse.so_far);
+  for (const count of ["launched", "in_flight", "unsent", "pattern"]) put(count, pulse[count]);
+  put("errors", errors(pulse).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
+  put("cov", `${three(pulse.cov)} (95 % ${three(pulse.cov_low)} to ${three(pulse.cov_high)}), meant ${three(pulse.meant_cov)}`);
+  element("stop").disabled = pulse.phase === "stopping" || pulse.phase === "ended";
+  figures.forEach(draw);
+}
+
+// A burst of past pulses is drawn once.
+let drawing = false;
+function soon() {
+  if (drawing) return;
+  drawing = true;
+  setTimeout(() => { drawing = false; show(pulses.at(-1)); }, 30);
+}
+
+const source = new EventSource("events");
+source.addEventListener("about", (event) => {
+  const about = JSON.parse(event.data);
+  pulses.length = 0; // all of them come again
+  put("about", about);
+  document.title = `offered: ${about}`;
+});
+source.addEventListener("pulse", (event) => {
+  pulses.push(JSON.parse(event.data));
+  if (pulses.length > KEPT) pulses.shift();
+  soon();
+});
+source.addEventListener("ended", () => {
+  source.close();
+  location.reload(); // the same address is now the report
+});
+source.onerror = () => put("phase", "no word from the run: it is over, or out of reach");
+
+element("stop").addEventListener("click", () => element("ask").showModal());
+element("ask").addEventListener("close", (event) => {
+  if (event.target.returnValue === "yes") fetch("stop", { method: "POST" }).then(() => { element("stop").disabled = true; });
+  event.target.returnValue = "";
+});

@@ -1,0 +1,127 @@
+//! The page's server as a browser meets it, on loopback.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering::Relaxed;
+
+use offered_model::{Nanos, Workload};
+use offered_run::Counts;
+
+use super::*;
+use crate::Tally;
+
+fn page() -> (Page, Arc<AtomicBool>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let page = Page::serve("127.0.0.1:0".parse().unwrap(), "a <b>run</b>".into(), stop.clone()).unwrap();
+    (page, stop)
+}
+
+fn pulse(secs: u64) -> Pulse {
+    let text = "duration = \"9s\"\narrivals.open.rate = \"1/s\"\n";
+    let workload = Workload::parse(text, "test", &|_| Err(String::new())).unwrap();
+    let counts = Counts { launched: 100 + secs, ..Counts::default() };
+    Tally::new(&workload, 1.0).pulse(Nanos::from_secs(secs), counts, false)
+}
+
+/// A request for `path` under the page's own, under way.
+fn ask(url: &str, method: &str, path: &str) -> TcpStream {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (host, own) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let path = path.strip_prefix('/').map_or_else(|| format!("{own}{path}"), str::to_owned);
+    let length = "Content-Length: 0\r\nConnection: close";
+    write!(stream, "{method} /{path} HTTP/1.1\r\nHost: {host}\r\n{length}\r\n\r\n").unwrap();
+    stream
+}
+
+/// The whole answer.
+fn answer(url: &str, method: &str, path: &str) -> String {
+    let mut text = String::new();
+    ask(url, method, path).read_to_string(&mut text).unwrap();
+    text
+}
+
+/// Reads server-sent events on until a line that starts with `line`; the line.
+fn until(events: &mut impl BufRead, line: &str) -> String {
+    events.lines().map(Result::unwrap).find(|read| read.starts_with(line)).unwrap_or_else(|| panic!("no {line}"))
+}
+
+#[test]
+fn the_page_and_what_belongs_to_it_are_there_under_the_token_only() {
+    let (page, _) = page();
+    for (path, kind, part) in [
+        ("", "text/html", "<title>offered"),
+        ("live.css", "text/css", ".verdict"),
+        ("live.js", "text/javascript", "EventSource"),
+    ] {
+        let answer = answer(page.url(), "GET", path);
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(kind) && answer.contains(part), "{answer}");
+        assert!(answer.contains("no-store") && answer.contains("no-referrer"), "{answer}");
+    }
+    assert!(answer(page.url(), "GET", "").contains("script-src 'self'"));
+    let wrong = "/00000000000000000000000000000000/";
+    for path in ["/", "/live.js", wrong, &format!("{wrong}events"), "nothing"] {
+        let answer = answer(page.url(), "GET", path);
+        assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+    }
+}
+
+#[test]
+fn every_page_has_a_token_of_its_own() {
+    let (one, two) = (page().0, page().0);
+    let token = |page: &Page| page.url().rsplit('/').nth(1).unwrap().to_owned();
+    assert_ne!(token(&one), token(&two));
+    assert!(token(&one).len() == 32 && token(&one).bytes().all(|byte| byte.is_ascii_hexdigit()));
+}
+
+#[test]
+fn only_a_post_under_the_token_stops_the_run() {
+    let (page, stop) = page();
+    assert!(answer(page.url(), "GET", "stop").starts_with("HTTP/1.1 405"));
+    assert!(answer(page.url(), "POST", "/0/stop").starts_with("HTTP/1.1 404"));
+    assert!(!stop.load(Relaxed));
+    assert!(answer(page.url(), "POST", "stop").starts_with("HTTP/1.1 204"));
+    assert!(stop.load(Relaxed));
+}
+
+#[test]
+fn events_begin_with_what_is_past_and_end_with_the_report() {
+    let (page, _) = page();
+    let feed = page.feed();
+    feed.show(&pulse(1));
+    let mut events = BufReader::new(ask(page.url(), "GET", "events"));
+    assert_eq!(until(&mut events, "data:"), "data: \"a <b>run</b>\"");
+    assert!(until(&mut events, "data:").contains("\"launched\":101"));
+    feed.show(&pulse(2));
+    assert!(until(&mut events, "data:").contains("\"launched\":102"));
+    std::thread::scope(|scope| {
+        let url = page.url().to_owned();
+        scope.spawn(move || page.end("<p>the report".to_owned()));
+        until(&mut events, "event: ended");
+        assert_eq!(until(&mut events, "data:"), "data: the page is now the report");
+        let mut rest = String::new();
+        // The stream is over, and the server waits for this page to fetch the report.
+        events.read_to_string(&mut rest).unwrap();
+        assert!(answer(&url, "GET", "").ends_with("<p>the report"));
+    });
+}
+
+#[test]
+fn without_an_open_page_the_end_does_not_wait() {
+    let (page, _) = page();
+    let url = page.url().to_owned();
+    page.end("<p>nobody reads this".to_owned());
+    let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    assert!(TcpStream::connect(host).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn a_page_opened_late_sees_the_last_quarter_of_an_hour() {
+    let (page, _) = page();
+    let feed = page.feed();
+    (1..=KEPT as u64 + 5).for_each(|secs| feed.show(&pulse(secs)));
+    let mut events = BufReader::new(ask(page.url(), "GET", "events"));
+    until(&mut events, "event: pulse");
+    assert!(until(&mut events, "data:").contains("\"launched\":106"));
+}

@@ -1,0 +1,99 @@
+//! A headless Chromium, driven by its own `DevTools` protocol over a WebSocket.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tungstenite::{Message, WebSocket};
+
+/// A browser with one page; ended when dropped.
+pub(crate) struct Chromium {
+    child: Child,
+    socket: WebSocket<TcpStream>,
+    /// Which page commands are for; none of the browser's own.
+    session: Option<String>,
+    commands: u64,
+    _profile: tempfile::TempDir,
+}
+
+impl Chromium {
+    /// Starts one; `None`, saying so, where there is none.
+    pub(crate) fn start() -> Option<Self> {
+        let profile = tempfile::tempdir().unwrap();
+        let names = ["chromium", "chromium-browser", "google-chrome"];
+        let Some(mut child) = names.into_iter().find_map(|name| launch(name, &profile)) else {
+            eprintln!("skipped: no Chromium is there (apt-get install chromium)");
+            return None;
+        };
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let url =
+            lines.map_while(Result::ok).find_map(|line| Some(line.split_once("listening on ws://")?.1.to_owned()));
+        let url = url.expect("Chromium says where it listens");
+        let stream = TcpStream::connect(url.split('/').next().unwrap()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(50))).unwrap();
+        let (socket, _) = tungstenite::client(format!("ws://{url}"), stream).unwrap();
+        let mut browser = Self { child, socket, session: None, commands: 0, _profile: profile };
+        let target = browser.command("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
+        let attached = browser.command("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
+        browser.session = attached["sessionId"].as_str().map(str::to_owned);
+        Some(browser)
+    }
+
+    /// Opens `url`.
+    pub(crate) fn open(&mut self, url: &str) {
+        let opened = self.command("Page.navigate", json!({ "url": url }));
+        assert!(opened["errorText"].is_null(), "{url}: {opened}");
+    }
+
+    /// The value of a JavaScript expression in the page; `null` for one that throws, as all do while a page is being loaded.
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
+        let wanted = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        self.command("Runtime.evaluate", wanted)["result"]["value"].clone()
+    }
+
+    /// The text of the element of that id; empty where there is none.
+    pub(crate) fn text(&mut self, id: &str) -> String {
+        let value = self.value(&format!("document.getElementById('{id}').textContent"));
+        value.as_str().unwrap_or_default().to_owned()
+    }
+
+    fn command(&mut self, method: &str, params: Value) -> Value {
+        self.commands += 1;
+        let mut command = json!({ "id": self.commands, "method": method, "params": params });
+        if let Some(session) = &self.session {
+            command["sessionId"] = json!(session);
+        }
+        self.socket.send(Message::text(command.to_string())).unwrap();
+        loop {
+            let Message::Text(text) = self.socket.read().unwrap() else { continue };
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            // What else it tells are events nobody asked for.
+            if answer["id"] == self.commands {
+                return answer["result"].clone();
+            }
+        }
+    }
+}
+
+fn launch(name: &str, profile: &tempfile::TempDir) -> Option<Child> {
+    let profile = format!("--user-data-dir={}", profile.path().display());
+    // Without a sandbox: tests run as root in containers, and open only pages of our own.
+    let flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0"];
+    let mut command = Command::new(name);
+    command.args(flags).args([&profile, "about:blank"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().ok()
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        // Its helper processes go with it when it is asked to.
+        self.session = None;
+        let close = json!({ "id": 0, "method": "Browser.close" });
+        if self.socket.send(Message::text(close.to_string())).is_err() {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
