@@ -101,6 +101,12 @@ const COMMANDS: &[(&str, &[&str])] = &[
         "sweep-json",
         &["sweep", "@/closed.toml", "--vary", "users=5", "--simulate", "--json", "--quiet", "--out", "@/out"],
     ),
+    ("help-capacity", &["capacity", "--help"]),
+    (
+        "capacity",
+        &["capacity", "@/closed.toml", "--vary", "users=20", "--slo", "p90 < 31ms", "--simulate", "--precision", "20%"],
+    ),
+    ("error-capacity-start", &["capacity", "@/closed.toml", "--vary", "rate", "--slo", "p90 < 31ms"]),
     ("error-sweep-load", &["sweep", "@/closed.toml", "--vary", "load=0.5", "--out", "@/out"]),
     ("error-sweep-value", &["sweep", "@/closed.toml", "--vary", "users=0", "--out", "@/out"]),
     ("error-sweep-slo", &["sweep", "@/closed.toml", "--vary", "users=1", "--slo", "p90 < 31", "--out", "@/out"]),

@@ -6,6 +6,7 @@
 #![deny(clippy::print_stdout)] // say! survives a closed pipe
 
 mod calibrate;
+mod capacity;
 mod cores;
 mod csv;
 mod demo;
@@ -49,6 +50,7 @@ enum Verb {
     Simulate(simulate::Args),
     Run(Box<run::Args>),
     Sweep(sweep::Args),
+    Capacity(capacity::Args),
     Verify(verify::Args),
     Export(export::Args),
     Import(import::Args),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Plan(question) => plan::run(question),
         Verb::Simulate(args) => simulate::run(&args),
         Verb::Run(args) => run::run(&args),
+        Verb::Capacity(args) => capacity::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),

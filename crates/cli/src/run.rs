@@ -86,14 +86,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         views: views(args),
         ui: args.ui,
     };
-    let Made { summary, verdict, page, .. } = plan.make()?;
+    let Made { summary, verdict, recording, page, .. } = plan.make()?;
     if args.json {
         say!("{}", serde_json::to_string_pretty(&summary).map_err(Failure::stopped)?);
     } else {
         say!(no newline: "{}", summary::Page { summary: &summary, verdict: &verdict, workload: &workload });
     }
     if let Some(ending) = page {
-        ending.report(verdict, &summary, &workload);
+        ending.report(&recording, verdict, &summary, &workload);
     }
     Ok(summary.exit())
 }
@@ -119,6 +119,7 @@ pub(crate) struct Plan<'a> {
 pub(crate) struct Made {
     pub(crate) summary: Summary,
     pub(crate) verdict: Verdict,
+    pub(crate) recording: Recording,
     /// Whether it was stopped before its time.
     pub(crate) stopped: bool,
     /// The live page, which has still to become the report.
@@ -153,8 +154,8 @@ impl Plan<'_> {
         if let Some(store) = store {
             store.finish(&summary, &verdict, &done, share, generator.threads())?;
         }
-        let page = page.map(|page| page::Ending { page, recording, ask });
-        Ok(Made { summary, verdict, stopped: done.stopped, page })
+        let page = page.map(|page| page::Ending { page, ask });
+        Ok(Made { summary, verdict, recording, stopped: done.stopped, page })
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn jobs(text: &str) -> Result<u64, String> {
 }
 
 /// `1%` as 0.01.
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
         _ => Err(format!("`{text}` is not a precision; write for example 1%")),

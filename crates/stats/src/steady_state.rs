@@ -80,6 +80,14 @@ pub fn from_batches(value: f64, batches: &[f64]) -> Estimate {
     around(value, batches)
 }
 
+/// The mean of values that do not depend on one another (trials, each with a seed of its own), with its 95 % interval; Student's
+/// t is turned by their skewness as in [`from_batches`]. With fewer than three values it is infinite.
+pub fn from_trials(values: &[f64]) -> Estimate {
+    let k = values.len() as f64;
+    let independent = if values.len() < 3 { 1.0 } else { k };
+    turned(values.iter().sum::<f64>() / k, values, independent)
+}
+
 /// The correlation of each value with the next; `None` with fewer than three values, or when all are equal up to rounding.
 pub fn lag_1(values: &[f64]) -> Option<f64> {
     let n = values.len();
@@ -193,6 +201,21 @@ mod tests {
             quantiles += usize::from(q.low < 0.5 && 0.5 < q.high);
         }
         assert!((1860..1940).contains(&ratios) && ratios == quantiles, "{ratios} and {quantiles} of 2000");
+    }
+
+    #[test]
+    fn trials_miss_one_time_in_twenty() {
+        let mut noise = noise();
+        for k in [3, 10] {
+            let missed = (0..4000).filter(|_| {
+                let trials: Vec<f64> = (0..k).map(|_| noise()).collect();
+                let mean = from_trials(&trials);
+                mean.low > 0.5 || mean.high < 0.5
+            });
+            let missed = missed.count();
+            assert!((140..300).contains(&missed), "{missed} of 4000 with {k}");
+        }
+        assert_eq!(from_trials(&[1.0, 2.0]).half_width(), f64::INFINITY);
     }
 
     #[test]

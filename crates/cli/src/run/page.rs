@@ -54,15 +54,14 @@ pub(crate) fn serve(
 /// A page whose run is over, and what its report is made of.
 pub(crate) struct Ending {
     pub(crate) page: Page,
-    pub(crate) recording: Recording,
     pub(crate) ask: Ask,
 }
 
 impl Ending {
     /// The page becomes the report of the run. The result was told already: a report that cannot be made is only a warning.
-    pub(crate) fn report(self, verdict: Verdict, summary: &Summary, workload: &Workload) {
-        let Self { page, recording, ask } = self;
-        let report = report::of_run(&recording, &ask, verdict, summary, workload);
+    pub(crate) fn report(self, recording: &Recording, verdict: Verdict, summary: &Summary, workload: &Workload) {
+        let Self { page, ask } = self;
+        let report = report::of_run(recording, &ask, verdict, summary, workload);
         match report.and_then(|seen| report::page(&Report::new(vec![seen]))) {
             Ok(report) => page.end(report),
             Err(Failure::Input(why) | Failure::Stopped(why)) => {

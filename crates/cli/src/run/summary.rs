@@ -159,6 +159,14 @@ impl Summary {
         self.judgement != Judgement::Fails
     }
 
+    /// Why, in one sentence: of a saturated generator that it was, else what the verdict says.
+    pub(crate) fn because<'a>(&'a self, verdict: &'a Verdict) -> &'a str {
+        match self.warnings.first().filter(|_| self.judgement != verdict.judgement) {
+            Some(saturated) => &saturated.doubt,
+            None => &verdict.because,
+        }
+    }
+
     /// How a verb ends that has this result. A threshold with nothing to be held against is not kept.
     pub(crate) fn exit(&self) -> Exit {
         if !self.believable() {

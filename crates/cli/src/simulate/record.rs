@@ -85,6 +85,27 @@ fn event(launch: Launch, class: u16, done: Nanos, outcome: Outcome) -> Event {
     }
 }
 
+/// Every launch of a simulation, in memory.
+#[derive(Default)]
+pub(crate) struct Memory(pub(crate) Vec<Event>);
+
+impl Sink for Memory {
+    fn arrived(&mut self, _: Nanos) {}
+
+    fn refused(&mut self, launch: Launch, class: u16, _: After) {
+        self.0.push(event(launch, class, launch.intended, Outcome::Refused));
+    }
+
+    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
+        self.0.push(event(launch, job.class, now, Outcome::Ok));
+        ControlFlow::Continue(())
+    }
+
+    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+        self.0.push(event(launch, class, now, Outcome::Cut));
+    }
+}
+
 impl Sink for Tape {
     fn arrived(&mut self, _: Nanos) {}
 

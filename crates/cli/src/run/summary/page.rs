@@ -19,10 +19,7 @@ pub(crate) struct Page<'a> {
 impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
-        let because = match s.warnings.first().filter(|_| s.judgement != self.verdict.judgement) {
-            Some(saturated) => &saturated.doubt,
-            None => &self.verdict.because,
-        };
+        let because = s.because(self.verdict);
         match s.judgement {
             Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
             Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,

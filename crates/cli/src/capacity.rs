@@ -1,0 +1,221 @@
+//! `offered capacity`: up to which rate, or how many users, an objective is kept.
+
+mod page;
+mod search;
+mod trial;
+
+use std::path::PathBuf;
+
+use offered_model::workload::Sessions;
+use offered_model::{Objective, Workload};
+
+use crate::exit::{Exit, Failure};
+use crate::input::Input;
+use crate::say::say;
+use crate::vary;
+use page::{Answer, Point};
+use search::{Range, Said};
+use trial::Trial;
+
+/// So many trials are made at a value before anything is said of it, and so many at most.
+const TRIALS: (usize, usize) = (3, 10);
+
+const AFTER: &str = "\
+Every trial is a run (or a simulation) of the workload with a seed of its own. From the workload's own rate or number of users the search
+doubles or halves until the objective is kept at one value and broken at another, then goes on between them. At each value
+three to ten trials are made, until the 95 % interval of every figure lies on one side of its bound. What is printed is an
+interval: at its low end the objective was seen to be kept, at its high end to be broken.
+
+Examples:
+  offered capacity w.toml --vary rate --slo 'p99 < 250ms, errors < 0.1%'
+  offered capacity w.toml --vary users --slo 'p90 < 31ms' --simulate
+  offered capacity w.toml --vary rate=500 --slo 'p99 < 1s' --precision 2% --trials 100
+
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 the generator, not the server, was the limit.";
+
+/// Search for the largest rate or number of users that keeps an objective
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Workload file; its duration and warm-up are those of one trial
+    workload: PathBuf,
+    /// The field to search along, and where to begin [default: the workload's own value]
+    #[arg(long, value_name = "FIELD[=START]")]
+    vary: String,
+    /// What must be kept, for example 'p99 < 250ms, errors < 0.1%'
+    #[arg(long, value_name = "OBJECTIVE")]
+    slo: Objective,
+    /// Simulate on the workload's [server] instead of running
+    #[arg(long)]
+    simulate: bool,
+    /// Go on until neither end can be moved by more than this
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::simulate::percent)]
+    precision: f64,
+    /// At most so many trials in all, which bounds the time
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    trials: usize,
+    /// Print one JSON document (schema offered.capacity/1) instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Show nothing on stderr while the search goes on
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let input = Input::read(&args.workload)?;
+    let workload = input.parse(&input.text)?;
+    let (field, start) = start(&args.vary, &workload)?;
+    let search =
+        Search { args, input, field, seed: workload.seed.0, left: args.trials, points: Vec::new(), warning: None };
+    let most = workload.duration * args.trials as u64;
+    let time = if args.simulate { String::new() } else { format!(", {most} in all, usually far fewer") };
+    search.tell(&format!("at most {} trials of {}{time}", args.trials, workload.duration));
+    let answer = search.run(start)?;
+    if args.json {
+        say!("{}", serde_json::to_string_pretty(&answer).map_err(Failure::stopped)?);
+    } else {
+        say!(no newline: "{answer}");
+    }
+    Ok(if answer.limited.is_some() { Exit::Doubtful } else { Exit::Done })
+}
+
+/// The field, and where the search along it begins.
+fn start(vary: &str, workload: &Workload) -> Result<(String, f64), Failure> {
+    let (field, given) = vary.split_once('=').map_or((vary, None), |(field, value)| (field, Some(value)));
+    let own = || match &workload.sessions {
+        Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } if field == "rate" => {
+            Some(schedule.rate.as_constant()?.per_sec())
+        }
+        Sessions::Closed(closed) if field == "users" => Some(closed.users as f64),
+        _ => None,
+    };
+    let start = match given {
+        Some(value) => value.trim_end_matches("/s").parse().ok(),
+        None => own(),
+    };
+    let start = start.filter(|start: &f64| *start > 0.0 && start.is_finite()).ok_or_else(|| {
+        Failure::input(format!("where does the search along `{vary}` begin? write for example --vary {field}=100"))
+    })?;
+    Ok((field.to_owned(), start))
+}
+
+/// A search under way.
+struct Search<'a> {
+    args: &'a Args,
+    input: Input,
+    field: String,
+    /// Of the next trial.
+    seed: u64,
+    /// Trials.
+    left: usize,
+    points: Vec<Point>,
+    warning: Option<String>,
+}
+
+/// What came of asking one value.
+enum Asked {
+    Said(Said),
+    /// The trials are used up.
+    Ended,
+    /// The generator could not do it, twice; why.
+    Limited(String),
+}
+
+impl Search<'_> {
+    fn run(mut self, start: f64) -> Result<Answer, Failure> {
+        let mut range = Range::new(self.args.precision, self.field == "users");
+        let (mut limited, mut complete) = (None, true);
+        while let Some(value) = range.next(start) {
+            match self.ask(value)? {
+                Asked::Said(said) => range.learn(value, said),
+                Asked::Ended => {
+                    complete = false;
+                    break;
+                }
+                Asked::Limited(why) => {
+                    limited = Some((value, why));
+                    break;
+                }
+            }
+        }
+        self.points.sort_by(|a, b| a.value.total_cmp(&b.value));
+        Ok(Answer {
+            workload: self.args.workload.display().to_string(),
+            simulated: self.args.simulate,
+            objective: self.args.slo.clone(),
+            field: self.field,
+            low: range.low,
+            high: range.high,
+            complete,
+            limited,
+            warning: self.warning,
+            trials: self.args.trials - self.left,
+            points: self.points,
+        })
+    }
+
+    /// Makes trials at `value` until they agree, or are too many.
+    fn ask(&mut self, value: f64) -> Result<Asked, Failure> {
+        let (least, most) = TRIALS;
+        let mut trials: Vec<Vec<f64>> = Vec::new();
+        let mut said = Said::Unsure;
+        let mut doubted = false;
+        while trials.len() < most && (trials.len() < least || said == Said::Unsure) {
+            if self.left == 0 {
+                return Ok(Asked::Ended);
+            }
+            self.left -= 1;
+            self.seed += 1;
+            let values = vec![(self.field.clone(), value.to_string()), ("seed".to_owned(), self.seed.to_string())];
+            let point = vary::point(&self.input, values)?;
+            match Trial::make(&point, &self.args.slo, self.args.simulate)? {
+                Trial::Overloaded => {
+                    self.points.push(Point { value, trials: trials.len(), figures: Vec::new(), said: Said::Breaks });
+                    return Ok(Asked::Said(Said::Breaks));
+                }
+                // Once in a thousand runs a verdict is wrong.
+                Trial::Doubtful(why) if doubted => return Ok(Asked::Limited(why)),
+                Trial::Doubtful(_) => doubted = true,
+                Trial::Figures { figures, warning } => {
+                    self.warning = warning.or(self.warning.take());
+                    trials.push(figures);
+                    if trials.len() >= least {
+                        said = search::judge(&self.args.slo, &search::means(&trials));
+                    }
+                }
+            }
+        }
+        self.tell(&format!("{}={value}: {} trials, {}", self.field, trials.len(), said.name()));
+        self.points.push(Point { value, trials: trials.len(), figures: search::means(&trials), said });
+        Ok(Asked::Said(said))
+    }
+
+    fn tell(&self, line: &str) {
+        if !self.args.quiet {
+            eprintln!("{line}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_begins_at_the_workloads_own_value_or_where_told() {
+        let workload = |arrivals: &str| {
+            Workload::parse(&format!("duration = \"1s\"\narrivals.{arrivals}"), "w", &|_| Err(String::new())).unwrap()
+        };
+        let (open, closed) = (workload("open.rate = \"6000/m\""), workload("closed.users = 7"));
+        assert_eq!(start("rate", &open).unwrap(), ("rate".to_owned(), 100.0));
+        assert_eq!(start("users", &closed).unwrap(), ("users".to_owned(), 7.0));
+        assert_eq!(start("rate=50/s", &open).unwrap().1, 50.0);
+        for (vary, workload) in
+            [("users", &open), ("rate", &closed), ("rate=x", &open), ("rate=-1", &open), ("", &open)]
+        {
+            assert!(matches!(start(vary, workload), Err(Failure::Input(why)) if why.contains("where does the search")));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! One trial: a run or a simulation of the workload at one value, with a seed of its own.
+
+use offered_model::threshold::{Quantity, Statistic};
+use offered_model::{Event, Nanos, Objective, Recording, Share};
+use offered_run::Load;
+use offered_simulate::load::overloaded;
+use offered_simulate::{Stop, simulate};
+use offered_verify::{Ask, Measured, verify};
+
+use crate::exit::Failure;
+use crate::run::{Made, Plan};
+use crate::simulate::record::Memory;
+use crate::vary::Point;
+
+/// With fewer values beyond it a percentile of a trial is mostly luck.
+const BEYOND: f64 = 5.0;
+
+/// What came of a trial.
+pub(super) enum Trial {
+    /// The figures of the objective, in its order.
+    Figures { figures: Vec<f64>, warning: Option<String> },
+    /// The run must not be believed, and why.
+    Doubtful(String),
+    /// A simulation whose queue would grow without end.
+    Overloaded,
+}
+
+impl Trial {
+    /// Makes one.
+    pub(super) fn make(point: &Point, objective: &Objective, simulated: bool) -> Result<Self, Failure> {
+        let workload = &point.workload;
+        let wrong = |wrong: offered_model::Wrong| Failure::input(format!("{}: {wrong}", point.name()));
+        let ask = || Ask { path: point.name(), ..Ask::of(workload, 1.0) };
+        let (recording, verdict) = if simulated {
+            if overloaded(workload).map_err(wrong)? {
+                return Ok(Self::Overloaded);
+            }
+            let mut events = Memory::default();
+            simulate(workload, Stop::Duration, &mut events).map_err(wrong)?;
+            let recording = Recording::of_run(events.0, workload.labels());
+            let verdict = verify(&recording, &ask());
+            (recording, verdict)
+        } else {
+            let Made { summary, verdict, recording, stopped, .. } = plan(point).make()?;
+            if stopped {
+                return Err(Failure::stopped(
+                    "stopped; a search is not kept, begin it anew nearer to where it was (--vary FIELD=START)",
+                ));
+            }
+            if !summary.believable() {
+                return Ok(Self::Doubtful(summary.because(&verdict).to_owned()));
+            }
+            (recording, verdict)
+        };
+        let measured = Measured::new(&recording, &verdict, workload.skip_first, workload.duration - workload.skip_last);
+        let figures = objective.thresholds().iter().map(|threshold| {
+            let figure = measured.estimate(&threshold.metric).map(|figure| figure.value);
+            figure.ok_or_else(|| {
+                Failure::stopped(format!("{}: there is nothing to measure {} on", point.name(), threshold.metric))
+            })
+        });
+        Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, warning: too_short(objective, &measured) })
+    }
+}
+
+fn plan(point: &Point) -> Plan<'_> {
+    Plan {
+        text: &point.text,
+        workload: &point.workload,
+        share: Share::ALL,
+        load: Load::Target,
+        start_at: None,
+        out: None,
+        name: point.name(),
+        views: Vec::new(),
+        ui: None,
+    }
+}
+
+/// The warning of a trial too short for the percentiles asked of it.
+fn too_short(objective: &Objective, measured: &Measured) -> Option<String> {
+    let time = |quantity| match quantity {
+        Quantity::Response(Statistic::Percentile(p)) => Some((Event::response as fn(&Event) -> Option<Nanos>, p)),
+        Quantity::Service(Statistic::Percentile(p)) => Some((Event::service as _, p)),
+        Quantity::Lateness(Statistic::Percentile(p)) => Some((Event::lateness as _, p)),
+        _ => None,
+    };
+    objective.thresholds().iter().find_map(|threshold| {
+        let (time, p) = time(threshold.metric.quantity)?;
+        let n = measured.times(time, None).all.len();
+        let beyond = n as f64 * (1.0 - p / 100.0);
+        (beyond < BEYOND).then(|| {
+            format!(
+                "a trial has only {n} answers, so that {} rests on {beyond:.0} of them; make the trials longer (duration)",
+                threshold.metric
+            )
+        })
+    })
+}

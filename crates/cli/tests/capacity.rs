@@ -1,0 +1,71 @@
+//! `offered capacity` against theory.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn capacity(text: &str, args: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("w.toml");
+    fs::write(&file, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_offered"));
+    let output =
+        command.arg("capacity").arg(&file).args(["--simulate", "--json", "--quiet"]).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_capacity_of_an_m_m_1_is_where_its_99_percent_point_meets_the_bound() {
+    // ln(100) / (mu - lambda) = 250 ms
+    let truth = 100.0 - 100f64.ln() / 0.25;
+    let text = "seed = 1\nduration = \"5m\"\nskip_first = \"10s\"\narrivals.open.rate = \"50/s\"\nserver.service = { exponential = \"10ms\" }\n";
+    let found = capacity(text, &["--vary", "rate", "--slo", "p99 < 250ms, errors < 0.1%", "--precision", "10%"]);
+    let (low, high) = (found["low"].as_f64().unwrap(), found["high"].as_f64().unwrap());
+    assert!(low <= truth && truth <= high, "{low} to {high}, truth {truth}");
+    assert!(high / low < 1.3, "{low} to {high}");
+    assert!(found["complete"] == true && found["generator_limit"] == Value::Null);
+    assert!(found["trials"].as_u64().unwrap() <= 100);
+}
+
+/// The number that the guide states.
+#[test]
+#[ignore = "takes minutes: cargo test --release -p offered --test capacity -- --ignored --nocapture"]
+fn the_interval_holds_the_truth_for_most_seeds() {
+    let truth = 100.0 - 100f64.ln() / 0.25;
+    let (seeds, mut held, mut widths, mut trials) = (100, 0, Vec::new(), 0);
+    for seed in 1..=seeds {
+        let text = format!(
+            "seed = {}\nduration = \"10m\"\nskip_first = \"10s\"\narrivals.open.rate = \"50/s\"\nserver.service = {{ exponential = \"10ms\" }}\n",
+            seed * 1000
+        );
+        let found = capacity(&text, &["--vary", "rate", "--slo", "p99 < 250ms"]);
+        let (low, high) = (found["low"].as_f64().unwrap(), found["high"].as_f64().unwrap());
+        held += usize::from(low <= truth && truth <= high);
+        widths.push(high / low);
+        trials += found["trials"].as_u64().unwrap();
+        println!("seed {seed}: {low:.2} to {high:.2}, held by {held}");
+    }
+    widths.sort_by(f64::total_cmp);
+    println!("held by {held} of {seeds}; median width {:.3}; {} trials each", widths[widths.len() / 2], trials / seeds);
+    assert!(held * 100 >= seeds as usize * 90, "{held} of {seeds}");
+}
+
+#[test]
+fn users_who_fit_under_a_mean_are_those_of_the_machine_repair_model() {
+    use offered_plan::closed::machine_repair::MachineRepair;
+    let text = "seed = 1\nduration = \"1m\"\nskip_first = \"2s\"\narrivals.closed = { users = 5, think = { exponential = \"100ms\" } }\nserver.service = { exponential = \"5ms\" }\n";
+    let found = capacity(text, &["--vary", "users", "--slo", "mean < 50ms"]);
+    let (low, high) = (found["low"].as_f64().unwrap(), found["high"].as_f64().unwrap());
+    let mean = |users: f64| MachineRepair::new(1, 0.005, users as u64, 0.1).unwrap().solve().response;
+    assert!(mean(low) < 0.05 && mean(high) > 0.05, "{low} to {high}: {} to {}", mean(low), mean(high));
+}
+
+#[test]
+fn trials_are_bounded() {
+    let text = "seed = 1\nduration = \"1m\"\nskip_first = \"2s\"\narrivals.open.rate = \"10/s\"\nserver.service = { exponential = \"5ms\" }\n";
+    let text = text.replace("10/s", "50/s");
+    let found = capacity(&text, &["--vary", "rate", "--slo", "p99 < 250ms", "--trials", "4"]);
+    assert_eq!((&found["complete"], &found["trials"], &found["high"]), (&Value::Bool(false), &4.into(), &Value::Null));
+}
