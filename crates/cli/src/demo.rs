@@ -201,7 +201,7 @@ fn print(rows: &[Row]) {
             number(run.offered_rate_per_s),
             run.arrivals.sent_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.2}")),
             number(run.response_ms.as_ref().map(|response| response.mean)),
-            if low_ms.is_finite() { format!("{low_ms:.0} to {high_ms:.0}") } else { "run too short".to_owned() },
+            if *low_ms > 0.0 { format!("{low_ms:.0} to {high_ms:.0}") } else { "run too short".to_owned() },
             short(*theory_ms),
             number(run.response_ms.as_ref().map(|response| response.p95)),
             run.judgement.name().to_owned(),
