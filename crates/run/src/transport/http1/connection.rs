@@ -75,7 +75,8 @@ impl Connection {
 
     /// Writes `bytes`, or as much as the socket takes; the rest is kept for [`Self::write_on`].
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+        // A broken connection is an error here: the standard library has SIGPIPE ignored from the start.
+        let written = match send(&self.socket, bytes, SendFlags::empty()) {
             Ok(written) if written == bytes.len() => return Ok(()),
             Ok(written) => written,
             Err(Errno::AGAIN | Errno::INTR) => 0,
@@ -91,7 +92,7 @@ impl Connection {
     /// Writes more of what is left, until the socket takes no more.
     pub(super) fn write_on(&mut self) -> io::Result<()> {
         while self.unwritten.1 < self.unwritten.0.len() {
-            match send(&self.socket, &self.unwritten.0[self.unwritten.1..], SendFlags::NOSIGNAL) {
+            match send(&self.socket, &self.unwritten.0[self.unwritten.1..], SendFlags::empty()) {
                 Ok(written) => self.unwritten.1 += written,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
