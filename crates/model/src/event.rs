@@ -17,6 +17,8 @@ pub struct Event {
     /// When the generator acted: it wrote the request's first byte or, where it had to open a connection for it, called
     /// `connect`. `None`: never sent, see `error`.
     pub sent: Option<Nanos>,
+    /// How long the TLS handshake took on the connection opened for this launch; `None` where none was made.
+    pub handshake: Option<Nanos>,
     /// When the first byte of the answer was read.
     pub first_byte: Option<Nanos>,
     /// When the last byte of the answer was read, or the attempt was given up. `None`: never sent.
@@ -51,6 +53,7 @@ impl Event {
         Self {
             intended,
             sent: None,
+            handshake: None,
             first_byte: None,
             done: None,
             session: 0,
@@ -105,11 +108,15 @@ pub enum Outcome {
     Unsent = 7,
     /// Sent, but the run was stopped before the answer was complete.
     Cut = 8,
+    /// The TLS handshake failed: a certificate that does not hold, no protocol in common.
+    Tls = 9,
+    /// A complete answer of gRPC with a status other than OK, which `error` names.
+    GrpcError = 10,
 }
 
 impl Outcome {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Ok,
         Self::HttpError,
         Self::Timeout,
@@ -119,6 +126,8 @@ impl Outcome {
         Self::Dns,
         Self::Unsent,
         Self::Cut,
+        Self::Tls,
+        Self::GrpcError,
     ];
 
     /// Its name in tables, JSON and Parquet.
@@ -133,6 +142,8 @@ impl Outcome {
             Self::Dns => "dns",
             Self::Unsent => "unsent",
             Self::Cut => "cut",
+            Self::Tls => "tls",
+            Self::GrpcError => "grpc_error",
         }
     }
 

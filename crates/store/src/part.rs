@@ -41,11 +41,25 @@ const SCHEMA: &str = "message event {
     required int32 connection (integer(32, false));
     required boolean reused;
     optional binary error (string);
+    optional int64 handshake_ns;
 }";
 
+/// The first so many columns are in every part; those after them came later and are missing from older ones.
+const ALWAYS: usize = 15;
+
 /// Columns whose neighbours differ little; the others repeat few values and are dictionaries.
-const DELTA_PACKED: [&str; 9] =
-    ["intended_ns", "sent_ns", "first_byte_ns", "done_ns", "session", "step", "status", "worker", "connection"];
+const DELTA_PACKED: [&str; 10] = [
+    "intended_ns",
+    "sent_ns",
+    "first_byte_ns",
+    "done_ns",
+    "session",
+    "step",
+    "status",
+    "worker",
+    "connection",
+    "handshake_ns",
+];
 
 /// Events in a row group: few enough to stay in the processor's cache while they are taken apart column by column.
 const ROW_GROUP: usize = 8192;
@@ -80,7 +94,18 @@ pub(crate) fn write<W: Write + Send>(out: W, events: &mut [Event], labels: &[Str
     Ok(())
 }
 
-fn write_columns<W: Write + Send>(mut columns: Columns<'_, W>, names: &[ByteArray]) -> Result<()> {
+fn write_columns<W: Write + Send>(columns: Columns<'_, W>, names: &[ByteArray]) -> Result<()> {
+    let mut columns = write_first_columns(columns, names)?;
+    columns.put_some::<Int64Type>(|e| e.handshake.map(|t| t.0 as i64))?;
+    columns.rows.close()?;
+    Ok(())
+}
+
+/// Writes the columns that every part has.
+fn write_first_columns<'a, W: Write + Send>(
+    mut columns: Columns<'a, W>,
+    names: &[ByteArray],
+) -> Result<Columns<'a, W>> {
     let outcomes = Outcome::ALL.map(|outcome| ByteArray::from(Bytes::from_static(outcome.name().as_bytes())));
     columns.put::<Int64Type>(|e| e.intended.0 as i64)?;
     columns.put_some::<Int64Type>(|e| e.sent.map(|t| t.0 as i64))?;
@@ -100,8 +125,7 @@ fn write_columns<W: Write + Send>(mut columns: Columns<'_, W>, names: &[ByteArra
     columns.put::<Int32Type>(|e| e.connection as i32)?;
     columns.put::<BoolType>(|e| e.reused)?;
     columns.put_some::<ByteArrayType>(|e| e.error.as_deref().map(ByteArray::from))?;
-    columns.rows.close()?;
-    Ok(())
+    Ok(columns)
 }
 
 /// A row group being written, column by column in the order of the schema.
@@ -155,7 +179,8 @@ fn read_whole<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels
         let fields = schema.get_fields().iter().filter(|field| field.is_primitive());
         fields.map(|field| (field.name().to_owned(), field.get_physical_type())).collect()
     };
-    if names(found) != names(&ours) {
+    let (found, ours) = (names(found), names(&ours));
+    if found.len() < ALWAYS || !ours.starts_with(&found) {
         return Err(ParquetError::General(
             "its columns are not those of offered's events (intended_ns sent_ns ... error); give a run directory, or its \
              events/part-*.parquet"
@@ -163,12 +188,13 @@ fn read_whole<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels
         ));
     }
     for group in 0..file.num_row_groups() {
-        read_group(&*file.get_row_group(group)?, events, labels)?;
+        read_group(&*file.get_row_group(group)?, found.len(), events, labels)?;
     }
     Ok(())
 }
 
-fn read_group(group: &dyn RowGroupReader, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
+/// Reads a group that has the first so many `columns` of the schema.
+fn read_group(group: &dyn RowGroupReader, columns: usize, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
     let nanos = |at: Option<&i64>| at.map(|&ns| Nanos(ns as u64));
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let intended = Column::<Int64Type>::read(group, 0, rows)?;
@@ -209,6 +235,9 @@ fn read_group(group: &dyn RowGroupReader, events: &mut Vec<Event>, labels: &mut 
     rows.fill::<ByteArrayType>(14, |e, why| {
         e.error = why.map(|why| String::from_utf8_lossy(why.data()).into());
     })?;
+    if columns > ALWAYS {
+        rows.fill::<Int64Type>(15, |e, took| e.handshake = nanos(took))?;
+    }
     match unknown {
         Some(name) => {
             Err(ParquetError::General(format!("`{name}` is no outcome this version knows; use a newer offered")))

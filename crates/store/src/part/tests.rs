@@ -56,13 +56,34 @@ fn a_part_of_another_shape_is_refused_in_words() {
     assert!(error.to_string().contains("columns"), "{error}");
 }
 
+#[test]
+fn a_part_of_an_older_version_is_read() {
+    let fields = schema().get_fields()[..ALWAYS].to_vec();
+    let older =
+        Arc::new(parquet::schema::types::Type::group_type_builder("event").with_fields(fields).build().unwrap());
+    let (mut whole, names) = (realistic(), ["a", "b", "c", "d"].map(|name| ByteArray::from(name)));
+    let mut file = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut file, older, properties()).unwrap();
+    let columns = Columns { rows: writer.next_row_group().unwrap(), events: &whole };
+    write_first_columns(columns, &names).unwrap().rows.close().unwrap();
+    writer.close().unwrap();
+    let (mut read_back, mut labels) = (Vec::new(), Labels::default());
+    for name in &names {
+        labels.number(name.data());
+    }
+    read(bytes::Bytes::from(file), &mut read_back, &mut labels).unwrap();
+    whole.sort_by_key(|event| event.intended);
+    assert_eq!(read_back, whole);
+}
+
 fn any_event() -> impl Strategy<Value = Event> {
     let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
-    let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..9usize, any::<u16>(), any::<u64>(), any::<u64>());
-    let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>());
+    let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
+    let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>());
     (times, whole, rest).prop_map(|(t, w, r)| Event {
         intended: Nanos(t.0),
         sent: t.1.map(Nanos),
+        handshake: r.4.map(Nanos),
         first_byte: t.2.map(Nanos),
         done: t.3.map(Nanos),
         session: w.0,
