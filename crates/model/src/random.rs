@@ -29,6 +29,8 @@ pub enum Purpose {
     Burst = 6,
     /// Where a closed user stands in its cycle when the run starts.
     Start = 7,
+    /// What variables say.
+    Data = 8,
     /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
     Judge = 20,
     /// In which order the cells of a sweep are visited.

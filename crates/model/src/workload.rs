@@ -1,6 +1,7 @@
 //! The workload: what is meant, as one small TOML text, parsed once and then trusted.
 
 mod read;
+pub mod script;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -18,9 +19,11 @@ use crate::arrivals::Schedule;
 use crate::flow::Flows;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
+use crate::template::Template;
 use crate::threshold::Threshold;
 use crate::time::Nanos;
 use crate::trace::{Replay, Way};
+use script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure, Variable};
 
 /// A test as it was meant.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +48,8 @@ pub struct Workload {
     pub stations: Vec<Station>,
     /// How the generator itself works.
     pub generator: Generator,
+    /// What templates may ask for, besides what is extracted from answers.
+    pub variables: Vec<Variable>,
     /// What is asked; never empty.
     pub requests: Vec<Request>,
     /// What the run must keep to pass.
@@ -183,8 +188,14 @@ pub struct Target {
     pub sources: Vec<std::net::IpAddr>,
     /// Resolve the name again so often; `None`: once per run.
     pub resolve_every: Option<Nanos>,
-    /// Sent with every request.
-    pub headers: Vec<(String, String)>,
+    /// Sent with every request that has none of that name itself.
+    pub headers: Vec<(String, Template)>,
+    /// Who asks, where the request does not say.
+    pub auth: Option<Auth>,
+    /// Whether each session keeps its cookies.
+    pub cookies: bool,
+    /// How many redirects in a row are followed.
+    pub redirects: u32,
 }
 
 /// How launches find a connection.
@@ -251,14 +262,24 @@ pub struct Request {
     pub name: String,
     /// `GET`, `POST`, ...
     pub method: String,
-    /// Path and query; `{session}` and `{sequence}` are replaced.
-    pub path: String,
+    /// Path and query; where it begins with a place, that may bring a whole URL of the target.
+    pub path: Template,
     /// How often it is chosen, against the others.
     pub weight: f64,
     /// Sent besides the target's headers.
-    pub headers: Vec<(String, String)>,
-    /// The body; `{session}` and `{sequence}` are replaced.
-    pub body: Option<String>,
+    pub headers: Vec<(String, Template)>,
+    /// What it carries.
+    pub body: Body,
+    /// Who asks; `None`: as the target says.
+    pub auth: Option<Auth>,
+    /// What is taken out of the answer.
+    pub extract: Vec<Extraction>,
+    /// What the answer must be.
+    pub checks: Vec<Check>,
+    /// What becomes of the session when it does not go well.
+    pub on_failure: OnFailure,
+    /// What is fetched with it, as a browser does.
+    pub objects: Option<Objects>,
     /// The law of its service demand on the modelled server, where it has its own.
     pub service: Option<Law>,
 }
@@ -333,9 +354,34 @@ impl Workload {
         }
     }
 
+    /// Whether sessions remember, listen or fetch: all that a transport cannot do that only sends and times.
+    pub fn is_scripted(&self) -> bool {
+        let target = self.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0);
+        target || self.requests.iter().any(|request| request.is_scripted(self.target.as_ref()))
+    }
+
     /// The labels of events, in the order of the requests.
     pub fn labels(&self) -> Vec<String> {
         self.requests.iter().map(|request| request.name.clone()).collect()
+    }
+}
+
+impl Request {
+    fn is_scripted(&self, target: Option<&Target>) -> bool {
+        let plain_body = match &self.body {
+            Body::None => true,
+            Body::Text(text) => text.is_plain(),
+            Body::File { content: Ok(Content::Text(text)), .. } => text.is_plain(),
+            _ => false,
+        };
+        let plain_auth = match self.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref())) {
+            Some(Auth::Basic(text) | Auth::Bearer(text)) => text.text().is_some(),
+            Some(Auth::Nobody) | None => true,
+        };
+        let mut headers = target.into_iter().flat_map(|target| &target.headers).chain(&self.headers);
+        let says = !self.path.is_plain() || !plain_body || headers.any(|(_, value)| !value.is_plain()) || !plain_auth;
+        let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
+        says || hears || self.on_failure != OnFailure::Continue
     }
 }
 

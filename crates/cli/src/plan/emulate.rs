@@ -280,12 +280,19 @@ impl Answer<'_> {
                     path.display()
                 )));
             }
+            let scripted = workload.is_scripted();
             let target = workload.target.ok_or_else(|| {
                 Failure::input(format!(
                     "{} has no [target]; add [target] url = \"http://127.0.0.1:8080/\"",
                     path.display()
                 ))
             })?;
+            if scripted {
+                return Err(Failure::input(format!(
+                    "{} has cookies, variables, checks or the like, which a script for another tool would lose; take them out",
+                    path.display()
+                )));
+            }
             return Ok((target.url, workload.requests));
         }
         let url = self.args.url.clone().ok_or_else(|| {

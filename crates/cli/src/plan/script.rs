@@ -7,8 +7,8 @@ mod locust;
 mod wrk2;
 
 use clap::ValueEnum;
-use offered_model::Nanos;
 use offered_model::workload::{Address, Request, Url};
+use offered_model::{Nanos, Template};
 
 use super::emulate::Think;
 use super::figures::figure;
@@ -80,14 +80,15 @@ impl Plan {
             quoted(&self.url.to_string()),
         );
         for request in &self.requests {
-            let (name, method, path) = (quoted(&request.name), request.method.to_lowercase(), quoted(&request.path));
+            let (name, method, path) =
+                (quoted(&request.name), request.method.to_lowercase(), quoted(request.path.as_str()));
             let _ = write!(text, "\n[[request]]\nname = {name}\n{method} = {path}\nweight = {}\n", request.weight);
-            if let Some(body) = &request.body {
-                let _ = writeln!(text, "body = {}", quoted(body));
+            if let Some(body) = request.body.text() {
+                let _ = writeln!(text, "body = {}", quoted(body.as_str()));
             }
             if !request.headers.is_empty() {
                 let headers: Vec<String> =
-                    request.headers.iter().map(|(k, v)| format!("{} = {}", quoted(k), quoted(v))).collect();
+                    request.headers.iter().map(|(k, v)| format!("{} = {}", quoted(k), quoted(v.as_str()))).collect();
                 let _ = writeln!(text, "headers = {{ {} }}", headers.join(", "));
             }
         }
@@ -124,8 +125,8 @@ impl Plan {
     fn requests_json(&self) -> String {
         let request = |(r, upto): (&Request, f64)| {
             serde_json::json!({
-                "upto": upto, "name": r.name, "method": r.method, "path": r.path, "body": r.body,
-                "headers": r.headers.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "upto": upto, "name": r.name, "method": r.method, "path": r.path.as_str(), "body": r.body.text().map(Template::as_str),
+                "headers": r.headers.iter().map(|(k, v)| (k, v.as_str())).collect::<std::collections::BTreeMap<_, _>>(),
             })
         };
         let all: Vec<_> = self.requests.iter().zip(self.running_shares()).map(request).collect();

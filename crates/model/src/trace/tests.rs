@@ -6,8 +6,8 @@ const TRACE: &str = "offered.trace/1\n# two sessions\nGET /a\nGET /b\n0 0 0\n10 
 fn workload(replay: &str) -> Result<Workload, crate::workload::Mistake> {
     let text = format!("duration = \"1h\"\n[arrivals]\nreplay = {{ {replay} }}\n");
     Workload::parse(&text, "w.toml", &|name| match name {
-        "day.trace" => Ok(TRACE.to_owned()),
-        "bad.trace" => Ok("offered.trace/1\nGET /a\n0 0 1\n".to_owned()),
+        "day.trace" => Ok(TRACE.as_bytes().to_vec()),
+        "bad.trace" => Ok("offered.trace/1\nGET /a\n0 0 1\n".into()),
         _ => Err("no such file".to_owned()),
     })
 }
@@ -24,7 +24,7 @@ fn play(workload: &Workload, share: Share) -> Vec<(u64, u64, u32, String)> {
             (Some(due), done) if done.is_none_or(|done| due < done) => {
                 let launch = agenda.due(due).unwrap();
                 let request = &workload.requests[usize::from(mix.choose(launch))];
-                played.push((launch.intended.0 / 1_000_000, launch.session, launch.step, request.path.clone()));
+                played.push((launch.intended.0 / 1_000_000, launch.session, launch.step, request.path.to_string()));
                 under_way.push((due + Nanos::from_secs(1), launch));
             }
             (_, Some(done)) => {
@@ -100,7 +100,7 @@ fn what_is_wrong_is_said_with_its_place() {
         assert!(why.contains(part), "{replay}: {why}");
     }
     let both = "duration = \"1h\"\narrivals.replay.trace = \"day.trace\"\n[[request]]\nget = \"/\"";
-    let why = Workload::parse(both, "w.toml", &|_| Ok(TRACE.to_owned())).unwrap_err().to_string();
+    let why = Workload::parse(both, "w.toml", &|_| Ok(TRACE.as_bytes().to_vec())).unwrap_err().to_string();
     assert!(why.contains("the trace says what is asked"), "{why}");
     for (text, part) in [
         ("", "not a trace"),

@@ -2,21 +2,27 @@
 
 mod flow;
 mod law;
+mod names;
+mod script;
 mod sessions;
 mod target;
+mod variables;
 
 use super::source::{Mistake, Source, Table, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Generator, Late, Precision, Request, Workload};
+use super::script::{Auth, Body, Content, Source as From, Variable};
+use super::{Generator, Late, Length, Precision, Request, Sessions, Target, Workload};
 use crate::nearest;
 use crate::random::Seed;
+use crate::template::{Name, Template, in_url};
 use crate::threshold::Threshold;
 use crate::time::Nanos;
 
-/// What reads the files a workload names (samples of an empirical law, counts of a profile): from the name in the workload to
-/// the text, or why not.
-pub type Files<'f> = &'f dyn Fn(&str) -> Result<String, String>;
+/// What reads the files a workload names (samples of an empirical law, counts of a profile, data, bodies): from the name in the
+/// workload to what is in it, or why not.
+pub type Files<'f> = &'f dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 impl Workload {
     /// Parses `text`, the content of `file`; `files` reads the files it names.
@@ -37,6 +43,7 @@ impl Workload {
             "target",
             "server",
             "station",
+            "variables",
             "generator",
             "request",
             "flow",
@@ -52,6 +59,11 @@ struct Reader<'f> {
 }
 
 impl Reader<'_> {
+    /// The text of a file.
+    fn text(&self, file: &str) -> Result<String, String> {
+        String::from_utf8((self.files)(file)?).map_err(|_| "it is not a text (UTF-8)".to_owned())
+    }
+
     fn workload(&self, root: &Table<'_>) -> Result<Workload, Mistake> {
         let duration: Nanos = root.need("duration", "\"10s\"")?.parsed()?;
         if duration == Nanos::ZERO {
@@ -64,13 +76,16 @@ impl Reader<'_> {
                 "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
             )));
         }
-        let target = root.get("target").map(|value| target::target(&value)).transpose()?;
+        let mut target = root.get("target").map(|value| target::target(&value)).transpose()?;
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
         let given = root.get("request").map(|value| self.requests(&value)).transpose()?;
-        let requests = given.unwrap_or_else(|| vec![Request::get(target.as_ref().map_or("/", |t| &t.url.path))]);
+        let requests = given.unwrap_or_else(|| {
+            let path = target.as_ref().map_or("/", |target| &target.url.path);
+            vec![Request { path: Template::new(path), ..Request::get(path) }]
+        });
         let flows = root.get("flow").map(|value| self.flows(&value, &requests)).transpose()?;
         let (sessions, traced) = self.sessions(&arrivals, flows.map(Arc::new))?;
-        let requests = match (root.get("request"), traced) {
+        let mut requests = match (root.get("request"), traced) {
             (Some(value), Some(_)) => {
                 return Err(
                     value.mistake("the trace says what is asked; take [[request]] out, or replay out of arrivals")
@@ -79,6 +94,20 @@ impl Reader<'_> {
             (None, Some(traced)) => traced,
             (_, None) => requests,
         };
+        let variables = root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?;
+        let walked = match &sessions {
+            Sessions::Closed(closed) => closed.flows.as_deref(),
+            Sessions::PartlyOpen { length: Length::Flows(flows), .. } => Some(&**flows),
+            _ => None,
+        };
+        names::check(&requests, target.as_ref(), &variables, walked).map_err(|(request, why)| {
+            let why = format!("request `{}`: {why}", requests[request].name);
+            let tables = root.get("request").and_then(|value| value.list().ok());
+            tables
+                .and_then(|tables| tables.get(request).map(|table| table.mistake(&why)))
+                .unwrap_or_else(|| root.mistake(&why))
+        })?;
+        fill(&mut requests, target.as_mut(), &variables);
         let thresholds = root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value, &requests))?;
         Ok(Workload {
             seed: Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1)),
@@ -90,10 +119,39 @@ impl Reader<'_> {
             target,
             server: root.get("server").map(|value| self.server(&value)).transpose()?,
             stations: self.stations(root)?,
+            variables,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             requests,
             thresholds,
         })
+    }
+}
+
+/// Puts the values in that are the same for all sessions, so that a workload with nothing but those is as plain as one without.
+fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Variable]) {
+    // What is extracted under the same name takes its place.
+    let extracted: HashSet<String> =
+        requests.iter().flat_map(|request| &request.extract).map(|extraction| extraction.name.clone()).collect();
+    let constant = |name: &Name| match &variables.iter().find(|variable| *variable.name == *name.variable)?.source {
+        From::Constant(Ok(value)) if !extracted.contains(&*name.variable) => Some(value.clone()),
+        _ => None,
+    };
+    let put = |text: &mut Template| *text = text.filled(constant, |_, value| value);
+    let identify = |auth: Option<&mut Auth>| match auth {
+        Some(Auth::Basic(text) | Auth::Bearer(text)) => put(text),
+        Some(Auth::Nobody) | None => {}
+    };
+    for request in requests {
+        request.path = request.path.filled(constant, |before, value| in_url(before, &value));
+        request.headers.iter_mut().for_each(|(_, value)| put(value));
+        identify(request.auth.as_mut());
+        if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = &mut request.body {
+            put(text);
+        }
+    }
+    if let Some(target) = target {
+        target.headers.iter_mut().for_each(|(_, value)| put(value));
+        identify(target.auth.as_mut());
     }
 }
 

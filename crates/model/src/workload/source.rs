@@ -137,6 +137,31 @@ impl<'a> Value<'a> {
         self.content.is_str()
     }
 
+    pub(super) fn is_list(&self) -> bool {
+        self.content.is_array()
+    }
+
+    pub(super) fn truth(&self) -> Result<bool, Mistake> {
+        self.content.as_bool().ok_or_else(|| self.expected("true or false"))
+    }
+
+    /// A text, number or truth as a text; of lists their items.
+    pub(super) fn shown(&self) -> String {
+        match self.content {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.as_str().to_owned(),
+            DeValue::Float(number) => number.as_str().to_owned(),
+            DeValue::Boolean(truth) => truth.to_string(),
+            DeValue::Datetime(instant) => instant.to_string(),
+            DeValue::Array(items) => {
+                let items: Vec<String> =
+                    items.iter().map(|item| Self { content: item.get_ref(), ..self.clone() }.shown()).collect();
+                items.join(", ")
+            }
+            DeValue::Table(_) => String::new(),
+        }
+    }
+
     pub(super) fn is_table(&self) -> bool {
         self.content.is_table()
     }

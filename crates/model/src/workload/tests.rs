@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 fn parse(text: &str) -> Result<Workload, Mistake> {
     Workload::parse(text, "w.toml", &|name| match name {
-        "counts.txt" => Ok("# per minute\n60\n\n120 # busier\n0\n".to_owned()),
-        "bad.txt" => Ok("1\ntwo\n".to_owned()),
+        "counts.txt" => Ok("# per minute\n60\n\n120 # busier\n0\n".into()),
+        "bad.txt" => Ok("1\ntwo\n".into()),
         _ => Err("no such file".to_owned()),
     })
 }
@@ -59,7 +59,7 @@ fn a_whole_workload_is_read_to_the_last_key() {
     assert_eq!(target.url.address, Address::Tcp { host: "::1".to_owned(), port: 8080 });
     assert_eq!((target.url.host().as_str(), target.url.path.as_str()), ("[::1]:8080", "/start?x=1"));
     assert_eq!((target.reuse, target.connections, target.headers.len()), (Reuse::PerSession, Some(10), 2));
-    assert_eq!(target.headers[0], ("Accept".to_owned(), "text/html".to_owned()));
+    assert_eq!(target.headers[0], ("Accept".to_owned(), Template::new("text/html")));
     assert_eq!(workload.server.as_ref().unwrap().service, Law::hyperexponential(0.01, 8.0).unwrap());
     assert_eq!(workload.generator, Generator { threads: Some(2), precision: Precision::Sleep });
     assert_eq!(workload.labels(), ["010_Home", "020_Order"]);

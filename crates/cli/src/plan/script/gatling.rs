@@ -1,5 +1,7 @@
 //! A Gatling simulation.
 
+use offered_model::Template;
+
 use super::super::emulate::Think;
 use super::Plan;
 
@@ -18,16 +20,16 @@ pub(super) fn script(plan: &Plan) -> String {
         .iter()
         .filter(|r| r.weight > 0.0)
         .map(|r| {
-            let header = |(k, v): &(String, String)| format!(".header({}, {})", quoted(k), quoted(v));
+            let header = |(k, v): &(String, Template)| format!(".header({}, {})", quoted(k), quoted(v.as_str()));
             let headers = r.headers.iter().map(header).collect::<Vec<_>>().concat();
-            let body = r.body.as_ref().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b)));
+            let body = r.body.text().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b.as_str())));
             format!(
                 "      percent({}).then(exec(http({}).httpRequest({}, {}){headers}{body}))",
                 // Rounded down: a sum above 100 would be refused.
                 (r.weight / total * 1e8).floor() / 1e6,
                 quoted(&r.name),
                 quoted(&r.method),
-                el(&r.path)
+                el(r.path.as_str())
             )
         })
         .collect();

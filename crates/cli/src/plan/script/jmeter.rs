@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use offered_model::Template;
 use offered_model::workload::{Address, Request};
 
 use super::super::emulate::Think;
@@ -112,7 +113,7 @@ fn choice(plan: &Plan) -> String {
 }
 
 fn sampler(request: &Request) -> String {
-    let arguments = request.body.as_ref().map_or_else(
+    let arguments = request.body.text().map_or_else(
         || "            <elementProp name=\"HTTPsampler.Arguments\" elementType=\"Arguments\"/>\n".to_owned(),
         |body| {
             format!(
@@ -127,11 +128,11 @@ fn sampler(request: &Request) -> String {
               </collectionProp>
             </elementProp>
 "#,
-                escape(&placeholders(body))
+                escape(&placeholders(body.as_str()))
             )
         },
     );
-    let header = |(name, value): &(String, String)| {
+    let header = |(name, value): &(String, Template)| {
         format!(
             r#"                <elementProp name="" elementType="Header">
                   <stringProp name="Header.name">{}</stringProp>
@@ -139,7 +140,7 @@ fn sampler(request: &Request) -> String {
                 </elementProp>
 "#,
             escape(name),
-            escape(value)
+            escape(value.as_str())
         )
     };
     let headers = request.headers.iter().map(header).collect::<Vec<_>>().concat();
@@ -166,7 +167,7 @@ fn sampler(request: &Request) -> String {
 {arguments}          </HTTPSamplerProxy>
 {tree}"#,
         name = escape(&request.name),
-        path = escape(&placeholders(&request.path)),
+        path = escape(&placeholders(request.path.as_str())),
         method = request.method,
     )
 }

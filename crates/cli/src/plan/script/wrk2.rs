@@ -5,12 +5,13 @@ use super::Plan;
 /// The plan as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
 pub(super) fn script(plan: &Plan) -> String {
     let request = |(r, upto): (&offered_model::workload::Request, f64)| {
-        let headers: Vec<String> = r.headers.iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v))).collect();
+        let headers: Vec<String> =
+            r.headers.iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v.as_str()))).collect();
         format!(
             "  {{ upto = {upto}, method = {}, path = {}, body = {}, headers = {{ {} }} }},\n",
             quoted(&r.method),
-            quoted(&r.path),
-            r.body.as_ref().map_or("nil".to_owned(), |b| quoted(b)),
+            quoted(r.path.as_str()),
+            r.body.text().map_or("nil".to_owned(), |b| quoted(b.as_str())),
             headers.join(", ")
         )
     };

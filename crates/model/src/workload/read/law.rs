@@ -69,7 +69,7 @@ impl Reader<'_> {
             return value.list()?.iter().map(Value::number).collect();
         }
         let name = value.text()?;
-        let text = (self.files)(name).map_err(|why| value.mistake(format!("cannot read `{name}`: {why}")))?;
+        let text = self.text(name).map_err(|why| value.mistake(format!("cannot read `{name}`: {why}")))?;
         let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.split('#').next().unwrap_or("").trim()));
         lines
             .filter(|(_, line)| !line.is_empty())

@@ -56,7 +56,7 @@ impl Reader<'_> {
         let table = value.table(&["trace", "speed", "as", "think", "users", "ramp", "start"])?;
         let name = table.need("trace", "\"day.trace\"")?;
         let file = name.text()?;
-        let text = (self.files)(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
+        let text = self.text(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
         let (trace, requests) = name.checked(Trace::parse(&text, file))?;
         let speed =
             table.get("speed").map_or(Ok(1.0), |value| match value.number()? {

@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::{Reader, choice, small};
+use super::{Reader, choice, script, small};
+use crate::template::{Piece, Template};
 use crate::time::Nanos;
+use crate::workload::script::{Body, OnFailure};
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Request, Reuse, Server, Station, Target, Url};
 use crate::{Law, Wrong};
@@ -21,6 +23,9 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
         "resolve_every",
         "sources",
         "headers",
+        "auth",
+        "cookies",
+        "redirects",
     ];
     let table = value.table(&known)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
@@ -51,6 +56,12 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
         resolve_every: time("resolve_every")?,
         sources: sources(&table)?,
         headers: headers(&table)?,
+        auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
+        cookies: table.get("cookies").map_or(Ok(false), |value| value.truth())?,
+        redirects: table.get("redirects").map_or(Ok(0), |value| match value.whole()? {
+            most @ 0..=100 => Ok(most as u32),
+            most => Err(value.mistake(format!("{most} redirects in a row lead nowhere; write a number up to 100"))),
+        })?,
     })
 }
 
@@ -122,24 +133,25 @@ impl Reader<'_> {
     }
 
     pub(super) fn request(&self, value: &Value<'_>) -> Result<Request, Mistake> {
-        let known: Vec<&str> = ["name", "weight", "headers", "body", "service"].into_iter().chain(METHODS).collect();
+        let own = ["name", "method", "path", "weight", "headers", "service"];
+        let known: Vec<&str> = own.into_iter().chain(script::KEYS).chain(METHODS).collect();
         let table = value.table(&known)?;
-        let (method, path) = table.one_of(&METHODS, "get = \"/\"")?;
-        let target = path.text()?;
-        if !target.starts_with('/') || target.bytes().any(|b| b <= b' ' || b == 0x7f) {
-            return Err(path.mistake(format!(
-                "`{target}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
-            )));
-        }
-        let name = table.get("name").map_or(Ok(target), |v| v.text())?.to_owned();
+        let (method, given) = method_and_path(&table)?;
+        let path = path(&given)?;
+        let name = table.get("name").map_or(Ok(path.as_str()), |v| v.text())?.to_owned();
         let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
         Ok(Request {
             name,
-            method: method.to_uppercase(),
-            path: target.to_owned(),
+            method,
+            path,
             weight,
             headers: headers(&table)?,
-            body: table.get("body").map(|v| v.text().map(str::to_owned)).transpose()?,
+            body: self.body(&table)?,
+            auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
+            extract: script::extractions(&table)?,
+            checks: script::checks(&table)?,
+            on_failure: script::on_failure(&table)?,
+            objects: script::objects(&table)?,
             service: table.get("service").map(|v| self.law(&v)).transpose()?,
         })
     }
@@ -151,20 +163,57 @@ impl Request {
         Self {
             name: path.to_owned(),
             method: "GET".to_owned(),
-            path: path.to_owned(),
+            path: Template::literal(path),
             weight: 1.0,
             headers: Vec::new(),
-            body: None,
+            body: Body::None,
+            auth: None,
+            extract: Vec::new(),
+            checks: Vec::new(),
+            on_failure: OnFailure::Continue,
+            objects: None,
             service: None,
         }
     }
 }
 
-fn headers(table: &Table<'_>) -> Result<Vec<(String, String)>, Mistake> {
+/// `get = "/"`, or `method = "GET"` and `path = "/"`.
+fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake> {
+    let Some(method) = table.get("method") else {
+        if let Some(path) = table.get("path") {
+            return Err(path.mistake("goes with a method; write method = \"GET\", or get = \"/\" instead of both"));
+        }
+        let (method, path) = table.one_of(&METHODS, "get = \"/\"")?;
+        return Ok((method.to_uppercase(), path));
+    };
+    if let Some(path) = METHODS.iter().find_map(|short| table.get(short)) {
+        return Err(path.mistake("stands beside method; write one of them"));
+    }
+    let name = method.text()?;
+    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_uppercase() || b == b'-') {
+        return Err(method.mistake(format!("`{name}` is not a method; write capital letters, for example \"GET\"")));
+    }
+    Ok((name.to_owned(), table.need("path", "\"/\"")?))
+}
+
+/// A path: it begins with `/`, or with a place that brings one.
+pub(super) fn path(value: &Value<'_>) -> Result<Template, Mistake> {
+    let text = value.text()?;
+    let path = Template::new(text);
+    let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
+    if !begins || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
+        return Err(value.mistake(format!(
+            "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
+        )));
+    }
+    Ok(path)
+}
+
+fn headers(table: &Table<'_>) -> Result<Vec<(String, Template)>, Mistake> {
     let Some(value) = table.get("headers") else { return Ok(Vec::new()) };
-    let headers = value.texts()?;
+    let headers = script::templates(&value)?;
     for (name, content) in &headers {
-        value.checked(check_header(name, content))?;
+        value.checked(check_header(name, content.as_str()))?;
     }
     Ok(headers)
 }

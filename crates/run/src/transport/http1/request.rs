@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use base64::Engine as _;
+use offered_model::template::{self, Template};
+use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Request, Reuse, Target};
 
 use crate::Error;
@@ -23,15 +26,31 @@ enum Piece {
     Sequence,
 }
 
+impl Piece {
+    /// The parts of a template that asks for no variable: one that does is not sent this way.
+    fn all(template: &Template) -> impl Iterator<Item = Self> + '_ {
+        template.pieces().iter().map(|piece| match piece {
+            template::Piece::Text(text) => Self::Text(text.as_bytes().to_vec()),
+            template::Piece::Session => Self::Session,
+            template::Piece::Sequence => Self::Sequence,
+            template::Piece::Value(name) => Self::Text(name.to_string().into_bytes()),
+        })
+    }
+
+    fn text(text: impl Into<Vec<u8>>) -> Self {
+        Self::Text(text.into())
+    }
+}
+
 impl Compiled {
     /// The bytes of `request` to `target`.
     ///
     /// # Errors
-    /// A placeholder that does not exist.
+    /// A body whose file cannot be read, or a value that is not there.
     pub(crate) fn new(request: &Request, target: &Target) -> Result<Self, Error> {
         let wrong = |why: String| Error::Request { name: request.name.clone(), why };
-        let mut head = vec![Piece::Text(format!("{} ", request.method).into_bytes())];
-        head.extend(pieces(&request.path).map_err(wrong)?);
+        let mut head = vec![Piece::text(format!("{} ", request.method))];
+        head.extend(Piece::all(&request.path));
         let headers = || target.headers.iter().chain(&request.headers);
         let given = |name: &str| headers().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut text = " HTTP/1.1\r\n".to_owned();
@@ -47,19 +66,33 @@ impl Compiled {
         if target.reuse == Reuse::Fresh {
             text += "Connection: close\r\n";
         }
-        for (name, value) in &target.headers {
-            // A request's own header stands in for the target's of the same name.
-            if !request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
-                text += &format!("{name}: {value}\r\n");
+        head.push(Piece::text(text));
+        let auth = request.auth.as_ref().or(target.auth.as_ref()).filter(|_| !given("authorization"));
+        match auth {
+            Some(Auth::Basic(pair)) => {
+                let pair = base64::engine::general_purpose::STANDARD.encode(pair.text().unwrap_or_default());
+                head.push(Piece::text(format!("Authorization: Basic {pair}\r\n")));
             }
+            Some(Auth::Bearer(token)) => {
+                let token = token.text().unwrap_or_default();
+                head.push(Piece::text(format!("Authorization: Bearer {token}\r\n")));
+            }
+            Some(Auth::Nobody) | None => {}
         }
-        for (name, value) in &request.headers {
-            text += &format!("{name}: {value}\r\n");
+        // A request's own header stands in for the target's of the same name.
+        let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        for (name, value) in target.headers.iter().filter(|(name, _)| !own(name)).chain(&request.headers) {
+            head.push(Piece::text(format!("{name}: ")));
+            head.extend(Piece::all(value));
+            head.push(Piece::text("\r\n"));
         }
-        head.push(Piece::Text(text.into_bytes()));
-        let body = request.body.as_deref().map_or(Ok(Vec::new()), pieces).map_err(wrong)?;
+        let body = match &request.body {
+            Body::File { file, content: Err(why) } => return Err(wrong(format!("cannot read {file}: {why}"))),
+            Body::File { content: Ok(Content::Raw(bytes)), .. } => vec![Piece::text(bytes.to_vec())],
+            body => body.text().into_iter().flat_map(Piece::all).collect(),
+        };
         let mut compiled = Self { head, body, head_only: request.method == "HEAD" };
-        compiled.finish(request.body.is_some() || ["POST", "PUT", "PATCH"].contains(&request.method.as_str()));
+        compiled.finish(request.body != Body::None || ["POST", "PUT", "PATCH"].contains(&request.method.as_str()));
         Ok(compiled)
     }
 
@@ -113,38 +146,6 @@ fn fill(pieces: &[Piece], session: u64, sequence: u64, out: &mut Vec<u8>) {
             Piece::Sequence => write!(out, "{sequence}").expect("memory takes bytes"),
         }
     }
-}
-
-/// Cuts a text at its placeholders. Other braces stay as they are, so that a JSON body needs no escaping, but a lone word in
-/// braces is taken for a misspelled placeholder.
-fn pieces(text: &str) -> Result<Vec<Piece>, String> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    let mut plain = String::new();
-    while let Some(at) = rest.find('{') {
-        plain.push_str(&rest[..at]);
-        let inside = &rest[at + 1..];
-        let word = inside.split_once('}').map(|(word, _)| word);
-        let piece = match word {
-            Some("session") => Some(Piece::Session),
-            Some("sequence") => Some(Piece::Sequence),
-            Some(word) if !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') => {
-                return Err(format!("unknown placeholder {{{word}}}; known are {{session}} and {{sequence}}"));
-            }
-            _ => None,
-        };
-        if let Some(piece) = piece {
-            pieces.push(Piece::Text(std::mem::take(&mut plain).into_bytes()));
-            pieces.push(piece);
-            rest = &inside[word.map_or(0, str::len) + 1..];
-        } else {
-            plain.push('{');
-            rest = inside;
-        }
-    }
-    plain.push_str(rest);
-    pieces.push(Piece::Text(plain.into_bytes()));
-    Ok(pieces)
 }
 
 #[cfg(test)]
@@ -203,8 +204,41 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelled_placeholder_is_an_error_before_launch() {
-        let error = compiled("[[request]]\nget = \"/{sesion}\"", "").remove(0).unwrap_err().to_string();
-        assert!(error.contains("{sesion}") && error.contains("{session} and {sequence}"), "{error}");
+    fn who_asks_is_told_in_one_header() {
+        for (auth, header) in [
+            (
+                "{ basic = \"me:pass\" }",
+                "Authorization: Basic bWU6cGFzcw==
+",
+            ),
+            (
+                "{ bearer = \"t0ken\" }",
+                "Authorization: Bearer t0ken
+",
+            ),
+        ] {
+            let text = bytes("", &format!("auth = {auth}"));
+            assert!(text.contains(header), "{text}");
+        }
+        let nobody = bytes(
+            "[[request]]
+get = \"/\"
+auth = false",
+            "auth = { bearer = \"t\" }",
+        );
+        assert!(!nobody.contains("Authorization"), "{nobody}");
+        let own = bytes(
+            "[[request]]
+get = \"/\"
+headers = { Authorization = \"Odd {session}\" }",
+            "auth = { bearer = \"t\" }",
+        );
+        assert!(
+            own.contains(
+                "Authorization: Odd 17
+"
+            ) && !own.contains("Bearer"),
+            "{own}"
+        );
     }
 }

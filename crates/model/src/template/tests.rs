@@ -1,0 +1,73 @@
+use super::*;
+use proptest::prelude::*;
+
+fn text(text: &str) -> Piece {
+    Piece::Text(text.into())
+}
+
+fn value(variable: &str, column: Option<&str>) -> Piece {
+    Piece::Value(Name { variable: variable.into(), column: column.map(Into::into) })
+}
+
+#[test]
+fn places_are_words_in_braces_and_other_braces_stay() {
+    for (written, pieces) in [
+        ("", vec![]),
+        ("/plain", vec![text("/plain")]),
+        ("/u/{session}?n={sequence}", vec![text("/u/"), Piece::Session, text("?n="), Piece::Sequence]),
+        ("{a}{b_2.c-d}", vec![value("a", None), value("b_2", Some("c-d"))]),
+        (
+            r#"{"user": {id}, "deep": {"a": {}}}"#,
+            vec![text(r#"{"user": "#), value("id", None), text(r#", "deep": {"a": {}}}"#)],
+        ),
+        ("x{5}y{1,3}{ a }{a.}{.a}{a.b.c}{", vec![text("x{5}y{1,3}{ a }{a.}{.a}{a.b.c}{")]),
+        ("{{name}} and {{a.b}}", vec![text("{name} and {a.b}")]),
+        ("{{{a}}}", vec![text("{{a}}")]),
+        ("{{a}", vec![text("{"), value("a", None)]),
+        ("{{a} }", vec![text("{"), value("a", None), text(" }")]),
+    ] {
+        assert_eq!(Template::new(written).pieces(), pieces, "{written}");
+    }
+}
+
+#[test]
+fn values_for_all_sessions_are_put_in_once() {
+    let template = Template::new("/{shop}/{user.name}/{shop}");
+    let filled = template.filled(|name| (&*name.variable == "shop").then(|| "north".to_owned()), |_, value| value);
+    assert_eq!(filled.pieces(), [text("/north/"), value("user", Some("name")), text("/north")]);
+    assert_eq!(filled.as_str(), "/north/{user.name}/north");
+    let text = Template::new("{shop}{{shop}}{session}").filled(|_| Some("{".to_owned()), |_, value| value);
+    assert_eq!(text.as_str(), "{{{shop}}{session}");
+    assert_eq!(Template::new(text.as_str()), text);
+}
+
+#[test]
+fn values_in_urls_are_encoded_where_they_must_be() {
+    for (before, value, written) in [
+        ("/find?q=", "a b&c=ü/", "a%20b%26c%3D%C3%BC%2F"),
+        ("/find?q=", "100%", "100%25"),
+        ("/item/", "7/large?x=a%20b", "7/large?x=a%20b"),
+        ("", "/next page?a=1&b=2#top", "/next%20page?a=1&b=2%23top"),
+        ("/", "a\r\nHost: x", "a%0D%0AHost:%20x"),
+    ] {
+        assert_eq!(in_url(before, value), written, "{value} behind {before}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_printed_template_is_read_as_itself(written in r"([a-c{}.\-_0-9]|session|\PC){0,40}") {
+        let template = Template::new(&written);
+        prop_assert_eq!(&Template::new(&template.to_string()), &template);
+        // Texts are never empty and never beside each other.
+        let is_text = |piece: &Piece| matches!(piece, Piece::Text(_));
+        prop_assert!(template.pieces().windows(2).all(|pair| !(is_text(&pair[0]) && is_text(&pair[1]))));
+        prop_assert!(!template.pieces().contains(&text("")));
+    }
+
+    #[test]
+    fn doubled_braces_make_any_place_a_text(name in "[a-z_][a-z0-9_]{0,8}(\\.[a-z0-9_-]{1,5})?") {
+        let doubled = Template::new(&format!("<{{{{{name}}}}}>"));
+        prop_assert_eq!(doubled.pieces(), [text(&format!("<{{{name}}}>"))]);
+    }
+}

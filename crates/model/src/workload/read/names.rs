@@ -1,0 +1,178 @@
+//! Whether every name a template asks for has a value when it is asked: an error before the launch, not an empty text on the
+//! wire.
+
+use std::collections::HashMap;
+
+use crate::flow::Flows;
+use crate::nearest;
+use crate::template::{Name, Template};
+use crate::workload::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
+use crate::workload::{Request, Target};
+
+/// The first request that asks for what it cannot have: its index, and why.
+pub(super) fn check(
+    requests: &[Request],
+    target: Option<&Target>,
+    variables: &[Variable],
+    flows: Option<&Flows>,
+) -> Result<(), (usize, String)> {
+    let mut extracting: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (number, request) in requests.iter().enumerate() {
+        for extraction in &request.extract {
+            extracting.entry(&extraction.name).or_default().push(number);
+        }
+    }
+    let known = Known { requests, variables, extracting, flows };
+    for (number, request) in requests.iter().enumerate() {
+        let wrong = |why| (number, why);
+        for name in said(request, target) {
+            known.defined(name).map_err(wrong)?;
+            known.in_time(number, name).map_err(wrong)?;
+        }
+        for name in heard(request) {
+            known.defined(name).map_err(wrong)?;
+            if !request.extract.iter().any(|extraction| *extraction.name == *name.variable) {
+                known.in_time(number, name).map_err(wrong)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a request asks for before it is sent.
+fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Name> {
+    let auth = request.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref()));
+    let auth = auth.and_then(|auth| match auth {
+        Auth::Basic(text) | Auth::Bearer(text) => Some(text),
+        Auth::Nobody => None,
+    });
+    let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+    let shared = target.into_iter().flat_map(|target| &target.headers).filter(move |(name, _)| !own(name));
+    let parts: Vec<&Template> = match &request.body {
+        Body::Form(fields) => fields.iter().map(|(_, value)| value).collect(),
+        Body::Multipart(parts) => parts
+            .iter()
+            .filter_map(|part| match &part.content {
+                Ok(Content::Text(text)) => Some(text),
+                _ => None,
+            })
+            .collect(),
+        body => body.text().into_iter().collect(),
+    };
+    let headers = shared.chain(&request.headers).map(|(_, value)| value);
+    std::iter::once(&request.path).chain(headers).chain(auth).chain(parts).flat_map(Template::names)
+}
+
+/// What a request asks for once it is answered.
+fn heard(request: &Request) -> impl Iterator<Item = &Name> {
+    let wanted = request.checks.iter().filter_map(|check| match &check.test {
+        Test::Text(_, Wanted::Is(text) | Wanted::Contains(text)) => Some(text),
+        _ => None,
+    });
+    request.objects.iter().flat_map(|objects| &objects.paths).chain(wanted).flat_map(Template::names)
+}
+
+struct Known<'a> {
+    requests: &'a [Request],
+    variables: &'a [Variable],
+    /// Which requests extract a name.
+    extracting: HashMap<&'a str, Vec<usize>>,
+    flows: Option<&'a Flows>,
+}
+
+impl Known<'_> {
+    /// Whether anybody ever gives `name` a value.
+    fn defined(&self, name: &Name) -> Result<(), String> {
+        let variable = self.variables.iter().find(|variable| *variable.name == *name.variable);
+        if let Some(Variable { source: Source::Feeder(feeder), .. }) = variable {
+            let columns: Vec<&str> = feeder.rows.iter().flat_map(|rows| rows.columns()).map(String::as_str).collect();
+            let example = columns.first().copied().unwrap_or("name");
+            return match &name.column {
+                None => Err(format!(
+                    "{name} is a row of {}; write for example {{{}.{example}}}",
+                    feeder.file, name.variable
+                )),
+                // A file that cannot be read is an error of its own, for whoever launches.
+                Some(column) if feeder.rows.is_ok() && !columns.contains(&&**column) => Err(format!(
+                    "{} has no column `{column}`{}; it has {}",
+                    feeder.file,
+                    nearest(column, &columns),
+                    columns.join(", ")
+                )),
+                Some(_) => Ok(()),
+            };
+        }
+        if variable.is_none() && !self.extracting.contains_key(&*name.variable) {
+            let names = self.variables.iter().map(|variable| &*variable.name).chain(self.extracting.keys().copied());
+            let mut names: Vec<&str> = names.chain(["session", "sequence"]).collect();
+            names.sort_unstable();
+            return Err(format!(
+                "nobody defines {name}{}; define it under [variables], extract it from an answer, or write {{{name}}} for the text itself",
+                nearest(&name.variable, &names)
+            ));
+        }
+        match name.column {
+            None => Ok(()),
+            Some(_) => Err(format!("{name}: `{}` has no columns; write {{{}}}", name.variable, name.variable)),
+        }
+    }
+
+    /// Whether `name` has a value whenever a session comes to send `request`.
+    fn in_time(&self, request: usize, name: &Name) -> Result<(), String> {
+        if self.variables.iter().any(|variable| *variable.name == *name.variable) {
+            return Ok(());
+        }
+        let Some(extracting) = self.extracting.get(&*name.variable) else { return Ok(()) };
+        let by = format!("{name} is extracted from the answer to `{}`", self.requests[extracting[0]].name);
+        let remedy = format!("let that come first on every way, or give `{}` a value under [variables]", name.variable);
+        let Some(flows) = self.flows else {
+            return Err(if extracting.contains(&request) {
+                format!("{by}, which needs it itself; {remedy}")
+            } else {
+                format!(
+                    "{by}, and in a random mix nothing says that it comes first; write a [[flow]] that sends `{}` before `{}`",
+                    self.requests[extracting[0]].name, self.requests[request].name
+                )
+            });
+        };
+        match way(flows, request, extracting) {
+            None => Ok(()),
+            Some(way) => {
+                let names: Vec<&str> = way.iter().map(|step| &*flows.steps()[usize::from(*step)].name).collect();
+                let flow = &flows.flows()[usize::from(flows.steps()[usize::from(way[0])].flow)].name;
+                Err(format!(
+                    "{by}, but in flow `{flow}` a session comes here without it: {}; {remedy}",
+                    names.join(" -> ")
+                ))
+            }
+        }
+    }
+}
+
+/// A shortest way of steps from the beginning of a session to one that sends `request`, past no step that sends one of
+/// `avoided`; `None` where there is none.
+fn way(flows: &Flows, request: usize, avoided: &[usize]) -> Option<Vec<u16>> {
+    let sends = |step: u16| usize::from(flows.steps()[usize::from(step)].request);
+    let mut came_from: HashMap<u16, Option<u16>> = HashMap::new();
+    let begins = flows.flows().iter().filter(|flow| flow.weight > 0.0).map(|flow| flow.start);
+    let mut next: std::collections::VecDeque<(u16, Option<u16>)> = begins.map(|start| (start, None)).collect();
+    while let Some((step, from)) = next.pop_front() {
+        if came_from.contains_key(&step) {
+            continue;
+        }
+        came_from.insert(step, from);
+        if sends(step) == request {
+            let mut way = vec![step];
+            while let Some(before) = came_from[&way[way.len() - 1]] {
+                way.push(before);
+            }
+            way.reverse();
+            return Some(way);
+        }
+        if !avoided.contains(&sends(step)) {
+            let ways = flows.steps()[usize::from(step)].next.ways();
+            next.extend(ways.filter_map(|(to, _)| Some((to?, Some(step)))));
+        }
+    }
+    None
+}

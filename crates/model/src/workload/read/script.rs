@@ -1,0 +1,325 @@
+//! Reading what a request says beyond method and path, and what it wants of the answer.
+
+use super::{Reader, choice, small};
+use crate::template::{Template, is_name};
+use crate::workload::script::{
+    Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Part, Sizes, Test, Wanted, When,
+};
+use crate::workload::source::{Mistake, Table, Value};
+
+/// The keys of a `[[request]]` that are read here.
+pub(super) const KEYS: [&str; 12] = [
+    "body",
+    "body_file",
+    "raw",
+    "form",
+    "multipart",
+    "auth",
+    "extract",
+    "check",
+    "on_failure",
+    "objects",
+    "connections",
+    "objects_when",
+];
+/// Where an extraction finds what it takes.
+const PLACES: [&str; 4] = ["json", "regex", "header", "css"];
+/// What a check can look at.
+const TESTS: [&str; 8] = ["status", "header", "body", "json", "regex", "css", "size", "sha256"];
+/// As many connections as browsers open to one server.
+const CONNECTIONS: u8 = 6;
+
+/// `{ basic = "user:password" }`, `{ bearer = "{token}" }`, or `false`.
+pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
+    if let Ok(wanted) = value.truth() {
+        return match wanted {
+            false => Ok(Auth::Nobody),
+            true => Err(value.mistake("write { basic = \"user:password\" } or { bearer = \"token\" }")),
+        };
+    }
+    let (kind, content) =
+        value.table(&["basic", "bearer"])?.one_of(&["basic", "bearer"], "{ basic = \"user:password\" }")?;
+    let text = Template::new(content.text()?);
+    match kind {
+        "basic" if !text.as_str().contains(':') && text.is_plain() => {
+            Err(content.mistake("has no colon; write for example \"user:password\""))
+        }
+        "basic" => Ok(Auth::Basic(text)),
+        _ => Ok(Auth::Bearer(text)),
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn body(&self, table: &Table<'_>) -> Result<Body, Mistake> {
+        const KINDS: [&str; 4] = ["body", "body_file", "form", "multipart"];
+        if table.get("body_file").is_none()
+            && let Some(raw) = table.get("raw")
+        {
+            return Err(raw.mistake("goes with body_file: the file is sent as it is"));
+        }
+        if KINDS.iter().all(|kind| table.get(kind).is_none()) {
+            return Ok(Body::None);
+        }
+        let (kind, value) = table.one_of(&KINDS, "body = \"text\"")?;
+        match kind {
+            "body" => Ok(Body::Text(Template::new(value.text()?))),
+            "form" => Ok(Body::Form(templates(&value)?)),
+            "multipart" => {
+                value.list()?.iter().map(|part| self.part(part)).collect::<Result<_, _>>().map(Body::Multipart)
+            }
+            _ => {
+                let file = value.text()?.to_owned();
+                let raw = table.get("raw").map_or(Ok(false), |raw| raw.truth())?;
+                Ok(Body::File { content: self.content(&file, raw), file })
+            }
+        }
+    }
+
+    fn part(&self, value: &Value<'_>) -> Result<Part, Mistake> {
+        let table = value.table(&["name", "value", "file", "type", "raw"])?;
+        let name = table.need("name", "\"picture\"")?;
+        let (kind, given) = table.one_of(&["value", "file"], "value = \"text\"")?;
+        let content = match kind {
+            "value" => Ok(Content::Text(Template::new(given.text()?))),
+            // Pictures and archives are the rule: a file is text only where the workload says so.
+            _ => self.content(given.text()?, table.get("raw").map_or(Ok(true), |raw| raw.truth())?),
+        };
+        let base = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
+        let part = Part {
+            name: name.text()?.to_owned(),
+            file_name: if kind == "file" { Some(base(given.text()?)) } else { None },
+            media_type: table.get("type").map(|kind| kind.text().map(str::to_owned)).transpose()?,
+            content,
+        };
+        for text in [Some(&part.name), part.file_name.as_ref(), part.media_type.as_ref()].into_iter().flatten() {
+            if text.chars().any(|c| c.is_control() || c == '"') {
+                return Err(value.mistake(format!("`{text}` has a quote or a control character")));
+            }
+        }
+        Ok(part)
+    }
+
+    fn content(&self, file: &str, raw: bool) -> Result<Content, String> {
+        if raw {
+            return Ok(Content::Raw((self.files)(file)?.into()));
+        }
+        Ok(Content::Text(Template::new(&self.text(file)?)))
+    }
+}
+
+/// A table of texts with places for values.
+pub(super) fn templates(value: &Value<'_>) -> Result<Vec<(String, Template)>, Mistake> {
+    Ok(value.texts()?.into_iter().map(|(name, text)| (name, Template::new(&text))).collect())
+}
+
+pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake> {
+    let Some(value) = table.get("extract") else { return Ok(Vec::new()) };
+    let mut all: Vec<Extraction> = Vec::new();
+    for item in value.list()? {
+        let table = item.table(&["name", "json", "regex", "group", "header", "css", "attribute", "nth", "default"])?;
+        let (_, place) = table.one_of(&PLACES, "json = \"$.token\"")?;
+        let extraction = Extraction {
+            name: table.need("name", "\"token\"").and_then(|name| new_name(&name, name.text()?))?,
+            find: find(&table)?.ok_or_else(|| place.mistake("is no place"))?,
+            nth: table.get("nth").map_or(Ok(1), |nth| small(&nth, nth.count()?))?,
+            default: table.get("default").map(|text| text.text().map(str::to_owned)).transpose()?,
+        };
+        if all.iter().any(|earlier| earlier.name == extraction.name) {
+            return Err(item.mistake(format!("a second `{}`; give each a name of its own", extraction.name)));
+        }
+        all.push(extraction);
+    }
+    Ok(all)
+}
+
+/// A name that templates can ask for.
+pub(super) fn new_name(value: &Value<'_>, name: &str) -> Result<String, Mistake> {
+    if ["session", "sequence"].contains(&name) {
+        return Err(
+            value.mistake(format!("{{{name}}} is always there and means the {name}'s number; choose another name"))
+        );
+    }
+    if !is_name(name) {
+        return Err(value.mistake(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));
+    }
+    Ok(name.to_owned())
+}
+
+/// The place in the answer that a table names.
+fn find(table: &Table<'_>) -> Result<Option<Find>, Mistake> {
+    let text = |key: &str| table.get(key).map(|value| value.text().map(str::to_owned)).transpose();
+    let lone = |key: &str, with: &str| match table.get(key) {
+        Some(value) if table.get(with).is_none() => Err(value.mistake(format!("goes with {with}"))),
+        _ => Ok(()),
+    };
+    lone("group", "regex")?;
+    lone("attribute", "css")?;
+    Ok(if let Some(path) = text("json")? {
+        Some(Find::Json(path))
+    } else if let Some(pattern) = text("regex")? {
+        // Without a group it is the first, or all of an expression that has none.
+        let groups = u32::from(has_group(&pattern));
+        Some(Find::Regex {
+            pattern,
+            group: table.get("group").map_or(Ok(groups), |group| small(&group, group.whole()?))?,
+        })
+    } else if let Some(header) = text("header")? {
+        Some(Find::Header(header))
+    } else if let Some(selector) = text("css")? {
+        Some(Find::Css { selector, attribute: text("attribute")? })
+    } else {
+        None
+    })
+}
+
+/// Whether a regular expression has a capturing group.
+fn has_group(pattern: &str) -> bool {
+    let (mut escaped, mut class) = (false, false);
+    pattern.char_indices().any(|(at, c)| {
+        let capturing = || {
+            let rest = &pattern[at + 1..];
+            !rest.starts_with('?')
+                || rest.starts_with("?P<")
+                || (rest.starts_with("?<") && !rest.starts_with("?<=") && !rest.starts_with("?<!"))
+        };
+        let found = !escaped && !class && c == '(' && capturing();
+        match c {
+            '[' if !escaped => class = true,
+            ']' if !escaped => class = false,
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        found
+    })
+}
+
+pub(super) fn checks(table: &Table<'_>) -> Result<Vec<Check>, Mistake> {
+    let Some(value) = table.get("check") else { return Ok(Vec::new()) };
+    value.list()?.iter().map(check).collect()
+}
+
+fn check(item: &Value<'_>) -> Result<Check, Mistake> {
+    let known = ["name", "group", "attribute", "is", "contains", "matches"];
+    let known: Vec<&str> = known.into_iter().chain(TESTS).collect();
+    let table = item.table(&known)?;
+    let (kind, value) = table.one_of(&TESTS, "status = 200")?;
+    let wanted = wanted(&table)?;
+    if let (Some((key, _)), "status" | "size" | "sha256") = (&wanted, kind) {
+        return Err(item.mistake(format!("`{key}` does not go with {kind}, which says itself what is wanted")));
+    }
+    let (said, test) = match kind {
+        "status" => {
+            let ranges = if value.is_list() { value.list()? } else { vec![value.clone()] };
+            let ranges = ranges.iter().map(statuses).collect::<Result<Vec<_>, _>>()?;
+            if ranges.is_empty() {
+                return Err(value.mistake("expected at least one status"));
+            }
+            (value.shown(), Test::Status(ranges.into_iter().map(|(range, _)| range).collect()))
+        }
+        "size" => {
+            let sizes: Sizes = value.checked(value.shown().parse())?;
+            (value.shown(), Test::Size(sizes))
+        }
+        "sha256" => {
+            let digest = value.text()?.to_ascii_lowercase();
+            if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_hexdigit()) {
+                return Err(value.mistake("a SHA-256 digest is 64 hexadecimal digits, as `sha256sum FILE` prints them"));
+            }
+            (digest[..8].to_owned() + "...", Test::Sha256(digest))
+        }
+        "body" => {
+            if !value.truth()? {
+                return Err(value.mistake("write body = true, and what it must be (is, contains or matches)"));
+            }
+            let (said, wanted) = wanted.ok_or_else(|| value.mistake("what must it be? add is, contains or matches"))?;
+            (said, Test::Text(Find::Body, wanted))
+        }
+        _ => {
+            let place = find(&table)?.ok_or_else(|| value.mistake("is no place"))?;
+            let (said, wanted) = wanted.unwrap_or((String::new(), Wanted::There));
+            (format!("{} {said}", value.text()?).trim_end().to_owned(), Test::Text(place, wanted))
+        }
+    };
+    let join =
+        if ["status", "size", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']) { " = " } else { " " };
+    let name = match table.get("name") {
+        Some(name) => name.text()?.to_owned(),
+        None => format!("{kind}{join}{said}"),
+    };
+    Ok(Check { name, test })
+}
+
+/// What a text must be, and how that is said.
+fn wanted(table: &Table<'_>) -> Result<Option<(String, Wanted)>, Mistake> {
+    const KINDS: [&str; 3] = ["is", "contains", "matches"];
+    if KINDS.iter().all(|kind| table.get(kind).is_none()) {
+        return Ok(None);
+    }
+    let (kind, value) = table.one_of(&KINDS, "contains = \"Welcome\"")?;
+    let text = value.text()?;
+    let (sign, wanted) = match kind {
+        "is" => ("=", Wanted::Is(Template::new(text))),
+        "contains" => ("contains", Wanted::Contains(Template::new(text))),
+        _ => ("matches", Wanted::Matches(text.to_owned())),
+    };
+    Ok(Some((format!("{sign} {text}"), wanted)))
+}
+
+/// `200`, `"2xx"` or `"200..299"`, and how that is said.
+fn statuses(value: &Value<'_>) -> Result<((u16, u16), String), Mistake> {
+    let text = value.shown();
+    let wrong = || value.mistake(format!("`{text}` is no status; write for example 200, \"2xx\" or [200, 302]"));
+    let range = match text.strip_suffix("xx") {
+        Some(hundreds) => {
+            let hundreds: u16 = hundreds.parse().map_err(|_| wrong())?;
+            (hundreds * 100, hundreds * 100 + 99)
+        }
+        None => {
+            let (low, high) = text.split_once("..").unwrap_or((&text, &text));
+            (low.parse().map_err(|_| wrong())?, high.parse().map_err(|_| wrong())?)
+        }
+    };
+    if !(100..=999).contains(&range.0) || !(range.0..=999).contains(&range.1) {
+        return Err(wrong());
+    }
+    Ok((range, text))
+}
+
+pub(super) fn on_failure(table: &Table<'_>) -> Result<OnFailure, Mistake> {
+    let Some(value) = table.get("on_failure") else { return Ok(OnFailure::Continue) };
+    match value.text()? {
+        "continue" => Ok(OnFailure::Continue),
+        "end-session" => Ok(OnFailure::EndSession),
+        "stop" => Ok(OnFailure::Stop),
+        other => Err(choice(&value, other, &["continue", "end-session", "stop"])),
+    }
+}
+
+pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
+    let Some(value) = table.get("objects") else {
+        let lone = ["connections", "objects_when"].into_iter().find_map(|key| table.get(key));
+        return lone.map_or(Ok(None), |value| Err(value.mistake("goes with objects = [\"/a.css\", ...]")));
+    };
+    let mut paths = Vec::new();
+    for item in value.list()? {
+        paths.push(super::target::path(&item)?);
+    }
+    if paths.is_empty() || paths.len() > 1000 {
+        return Err(value.mistake("expected between 1 and 1000 paths, such as [\"/a.css\", \"/b.js\"]"));
+    }
+    let connections =
+        table.get("connections").map_or(Ok(CONNECTIONS), |value| match value.count()? {
+            connections @ 1..=64 => Ok(connections as u8),
+            many => Err(value
+                .mistake(format!("{many} connections for one page are more than any browser opens; write up to 64"))),
+        })?;
+    let when = match table.get("objects_when") {
+        None => When::After,
+        Some(value) => match value.text()? {
+            "after" => When::After,
+            "while" => When::While,
+            other => return Err(choice(&value, other, &["after", "while"])),
+        },
+    };
+    Ok(Some(Objects { paths, connections, when }))
+}

@@ -1,0 +1,180 @@
+//! Reading `[variables]`: what templates may ask for.
+
+use std::sync::Arc;
+
+use super::script::new_name;
+use super::{Reader, choice};
+use crate::Wrong;
+use crate::law::Law;
+use crate::nearest;
+use crate::workload::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
+use crate::workload::source::{Mistake, Table, Value};
+
+/// Where values come from.
+const KINDS: [&str; 5] = ["env", "file", "uuid", "sequence", "random"];
+
+impl Reader<'_> {
+    pub(super) fn variables(&self, value: &Value<'_>) -> Result<Vec<Variable>, Mistake> {
+        let entries = value.entries("variables such as shop = \"north\" or user = { file = \"users.csv\" }")?;
+        entries.iter().map(|(name, value)| self.variable(name, value)).collect()
+    }
+
+    fn variable(&self, name: &str, value: &Value<'_>) -> Result<Variable, Mistake> {
+        let name = new_name(value, name)?;
+        if !value.is_table() {
+            return Ok(Variable { name, source: Source::Constant(Ok(value.shown())), per: Per::Session });
+        }
+        let known: Vec<&str> = KINDS.into_iter().chain(["per", "order", "at_end", "columns", "decimals"]).collect();
+        let table = value.table(&known)?;
+        let (kind, from) = table.one_of(&KINDS, "{ file = \"users.csv\" }")?;
+        for (key, with) in [("order", "file"), ("at_end", "file"), ("columns", "file"), ("decimals", "random")] {
+            if let (Some(lone), true) = (table.get(key), kind != with) {
+                return Err(lone.mistake(format!("goes with {with}")));
+            }
+        }
+        let source = match kind {
+            "env" => {
+                let key = from.text()?;
+                let why = |_| format!("the environment variable {key} is not set; set it: {key}=... offered run ...");
+                Source::Constant(std::env::var(key).map_err(why))
+            }
+            "file" => Source::Feeder(self.feeder(&table, from.text()?)?),
+            "uuid" => match from.truth()? {
+                true => Source::Uuid,
+                false => return Err(from.mistake("write uuid = true")),
+            },
+            "sequence" => Source::Sequence(from.whole()?),
+            _ => Source::Random(draw(&table, &from)?),
+        };
+        let per = match table.get("per") {
+            // Numbers that count something count requests; who somebody is stays the same for a whole session.
+            None if kind == "sequence" => Per::Request,
+            None => Per::Session,
+            Some(value) => match value.text()? {
+                "session" => Per::Session,
+                "request" => Per::Request,
+                other => return Err(choice(&value, other, &["session", "request"])),
+            },
+        };
+        Ok(Variable { name, source, per })
+    }
+
+    fn feeder(&self, table: &Table<'_>, file: &str) -> Result<Feeder, Mistake> {
+        let order = match table.get("order") {
+            None => Order::Sequential,
+            Some(value) => match value.text()? {
+                "sequential" => Order::Sequential,
+                "random" => Order::Random,
+                other => return Err(choice(&value, other, &["sequential", "random"])),
+            },
+        };
+        let at_end = match table.get("at_end") {
+            None => AtEnd::Repeat,
+            Some(value) if order == Order::Random => return Err(value.mistake("random rows have no end; take it out")),
+            Some(value) => match value.text()? {
+                "repeat" => AtEnd::Repeat,
+                "stop" => AtEnd::Stop,
+                "error" => AtEnd::Error,
+                other => return Err(choice(&value, other, &["repeat", "stop", "error"])),
+            },
+        };
+        let columns = table.get("columns").map(|value| {
+            let names =
+                value.list()?.iter().map(|name| name.text().map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+            if names.is_empty() { Err(value.mistake("expected at least one name")) } else { Ok(names) }
+        });
+        let columns = columns.transpose()?;
+        let kind = file.strip_suffix(".gz").unwrap_or(file);
+        if !kind.ends_with(".csv") && !kind.ends_with(".jsonl") {
+            let file = table.need("file", "\"users.csv\"")?;
+            return Err(file.mistake("expected a name that ends in .csv or .jsonl"));
+        }
+        let rows = self.text(file).and_then(|text| {
+            let rows = if kind.ends_with(".csv") { csv(&text, columns) } else { json_lines(&text, columns) };
+            match rows {
+                Ok(rows) if rows.is_empty() => Err("it has no rows".to_owned()),
+                rows => rows.map(Arc::new),
+            }
+        });
+        Ok(Feeder { file: file.to_owned(), order, at_end, rows })
+    }
+}
+
+/// Comma-separated values (RFC 4180); without `columns` the first row names them.
+fn csv(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> {
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::None).from_reader(text.as_bytes());
+    let mut rows = Vec::new();
+    let mut columns = columns;
+    for record in reader.records() {
+        let record = record.map_err(|why| why.to_string())?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let cells: Vec<String> = record.iter().map(str::to_owned).collect();
+        let Some(columns) = &columns else {
+            // What spreadsheets put before the first name.
+            let names = cells.iter().map(|name| name.trim().trim_start_matches('\u{feff}').to_owned());
+            columns = Some(names.collect());
+            continue;
+        };
+        if cells.len() != columns.len() {
+            return Err(format!("line {line} has {} values for {} columns", cells.len(), columns.len()));
+        }
+        rows.push(cells);
+    }
+    Ok(Rows::new(columns.ok_or("it is empty")?, rows))
+}
+
+/// One JSON object a line; without `columns` the first names them. What is no text is taken as JSON writes it.
+fn json_lines(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> {
+    let mut rows = Vec::new();
+    let mut columns = columns;
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let at = |why: String| format!("line {}: {why}", number + 1);
+        let object: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(line).map_err(|why| at(why.to_string()))?;
+        let names = columns.get_or_insert_with(|| object.keys().cloned().collect());
+        let cell = |name: &String| match object.get(name) {
+            Some(serde_json::Value::String(text)) => Ok(text.clone()),
+            Some(value) => Ok(value.to_string()),
+            None => Err(at(format!("there is no `{name}`"))),
+        };
+        rows.push(names.iter().map(cell).collect::<Result<Vec<_>, _>>()?);
+    }
+    let columns = columns.filter(|columns| !columns.is_empty()).ok_or("it is empty")?;
+    Ok(Rows::new(columns, rows))
+}
+
+/// `random = "uniform:1..100", decimals = 2`.
+fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
+    let decimals = table.get("decimals").map_or(Ok(0), |value| match value.whole()? {
+        decimals @ 0..=9 => Ok(decimals as u8),
+        many => Err(value.mistake(format!("{many} digits after the point are too many; write up to 9"))),
+    })?;
+    Ok(Draw { law: value.checked(numbers(value.text()?))?, decimals })
+}
+
+/// A law of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`.
+fn numbers(text: &str) -> Result<Law, Wrong> {
+    let laws = ["uniform", "constant", "exponential", "gamma", "lognormal", "weibull", "pareto", "hyperexponential"];
+    let wrong = |why: &str| {
+        Wrong::new(format!("`{text}` is not a law of numbers{why}; write for example uniform:1..100 or exponential:5"))
+    };
+    let (name, rest) = text.split_once(':').ok_or_else(|| wrong(""))?;
+    let given: Vec<f64> = rest
+        .split(',')
+        .flat_map(|part| part.split(".."))
+        .map(|number| number.trim().parse().map_err(|_| wrong(&format!(" (`{number}` is not a number)"))))
+        .collect::<Result<_, _>>()?;
+    match (name.trim(), &given[..]) {
+        ("uniform", [low, high]) => Law::uniform(*low, *high),
+        ("constant", [value]) => Law::constant(*value),
+        ("exponential", [mean]) => Law::exponential(*mean),
+        ("gamma", [mean, scv]) => Law::gamma(*mean, *scv),
+        ("lognormal", [mean, scv]) => Law::lognormal(*mean, *scv),
+        ("hyperexponential", [mean, scv]) => Law::hyperexponential(*mean, *scv),
+        ("weibull", [mean, shape]) => Law::weibull(*mean, *shape),
+        ("pareto", [min, shape]) => Law::pareto(*min, *shape),
+        (known, _) if laws.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
+        (unknown, _) => Err(wrong(&nearest(unknown, &laws))),
+    }
+}

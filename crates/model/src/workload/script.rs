@@ -1,0 +1,363 @@
+//! What a session does beyond asking and thinking: it knows things, says them, listens to the answer, and holds it to account.
+
+use std::sync::Arc;
+
+use crate::Wrong;
+use crate::law::{Law, Shape};
+use crate::random::{Purpose, Seed};
+use crate::template::Template;
+
+/// Something that templates may ask for by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name, unlike the others'.
+    pub name: String,
+    /// Where its values come from.
+    pub source: Source,
+    /// How often it takes a new one.
+    pub per: Per,
+}
+
+/// Where the values of a variable come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// One value for all; or why there is none (an environment variable that is not set).
+    Constant(Result<String, String>),
+    /// The rows of a file.
+    Feeder(Feeder),
+    /// A random UUID (version 4).
+    Uuid,
+    /// This number, the next, and so on over the whole run.
+    Sequence(u64),
+    /// Numbers drawn from a law.
+    Random(Draw),
+}
+
+/// How often a variable takes a new value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// Once for each session.
+    Session,
+    /// Once for each request.
+    Request,
+}
+
+/// A file of data, a row at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Feeder {
+    /// Its name as it was written.
+    pub file: String,
+    /// In which order rows are taken.
+    pub order: Order,
+    /// What happens when they are used up.
+    pub at_end: AtEnd,
+    /// What is in it, or why it cannot be read.
+    pub rows: Result<Arc<Rows>, String>,
+}
+
+/// In which order the rows of a file are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As they stand. Session n (or request n of the whole run) takes row n: no two take the same, on any number of machines.
+    Sequential,
+    /// Each as likely every time, by the seed.
+    Random,
+}
+
+/// What happens when a file's rows are used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtEnd {
+    /// They are taken from the start again.
+    Repeat,
+    /// The run stops, and is judged as far as it came.
+    Stop,
+    /// The run stops, and has failed.
+    Error,
+}
+
+/// Texts in rows and columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    columns: Vec<String>,
+    /// All cells one after another, and where each ends.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Rows {
+    /// These rows, each with as many cells as there are columns.
+    pub fn new(columns: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        let (mut text, mut ends) = (String::new(), Vec::new());
+        for row in rows {
+            debug_assert_eq!(row.len(), columns.len(), "a row has one cell a column");
+            for cell in row {
+                text.push_str(&cell);
+                ends.push(text.len());
+            }
+        }
+        Self { columns, text, ends }
+    }
+
+    /// The names of the columns; at least one.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// How many rows there are; at least one.
+    pub fn len(&self) -> u64 {
+        (self.ends.len() / self.columns.len()) as u64
+    }
+
+    /// Never: a file without rows is not read.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The text in this row and column, both from 0.
+    pub fn cell(&self, row: u64, column: usize) -> &str {
+        let at = row as usize * self.columns.len() + column;
+        let begin = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.text[begin..self.ends[at]]
+    }
+}
+
+/// Numbers drawn from a law, as texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draw {
+    /// The law, of plain numbers.
+    pub law: Law,
+    /// How many digits stand after the point, at most 9.
+    pub decimals: u8,
+}
+
+impl Draw {
+    /// The text drawn for variable number `variable`. Of a uniform law every number that can be written with the decimals, both
+    /// ends included, is as likely.
+    pub fn text(&self, seed: Seed, variable: u16, session: u64, step: u32) -> String {
+        let mut stream = data(seed, variable, session, step);
+        let decimals = usize::from(self.decimals);
+        let number = match *self.law.shape() {
+            Shape::Uniform(low, high) => {
+                let unit = 1.0 / 10u64.pow(u32::from(self.decimals)) as f64;
+                let numbers = ((high - low) / unit).round() as u64 + 1;
+                low + unit * stream.below(numbers) as f64
+            }
+            _ => self.law.sample(&mut stream),
+        };
+        format!("{number:.decimals$}")
+    }
+}
+
+/// The stream of random numbers that data variable number `variable` has for a request.
+pub fn data(seed: Seed, variable: u16, session: u64, step: u32) -> crate::random::Stream {
+    // A seed of its own for each: else two UUIDs of one request would be one.
+    let own = Seed(seed.0.wrapping_add((u64::from(variable) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    own.at(Purpose::Data, session, step)
+}
+
+/// Who is asking, in the `Authorization` header.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Auth {
+    /// Name and password, joined by a colon.
+    Basic(Template),
+    /// A token.
+    Bearer(Template),
+    /// Nobody in particular, whatever the target says.
+    Nobody,
+}
+
+/// What a request carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Nothing.
+    None,
+    /// A text.
+    Text(Template),
+    /// A file.
+    File {
+        /// Its name as it was written.
+        file: String,
+        /// What is in it, or why it cannot be read.
+        content: Result<Content, String>,
+    },
+    /// Names and values, URL-encoded.
+    Form(Vec<(String, Template)>),
+    /// Parts, each with a head of its own (RFC 7578).
+    Multipart(Vec<Part>),
+}
+
+impl Body {
+    /// The template of a body that is one text.
+    pub fn text(&self) -> Option<&Template> {
+        match self {
+            Self::Text(text) | Self::File { content: Ok(Content::Text(text)), .. } => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// What is in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// A text with places for values.
+    Text(Template),
+    /// Bytes that are sent as they are.
+    Raw(Arc<[u8]>),
+}
+
+/// One part of a multipart body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The field's name.
+    pub name: String,
+    /// The name the file is sent under.
+    pub file_name: Option<String>,
+    /// Its `Content-Type`.
+    pub media_type: Option<String>,
+    /// What is in it, or why the file cannot be read.
+    pub content: Result<Content, String>,
+}
+
+/// A value taken out of an answer, for the requests of the session that follow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extraction {
+    /// The variable it becomes.
+    pub name: String,
+    /// Where it stands.
+    pub find: Find,
+    /// Which of those found, from 1.
+    pub nth: u32,
+    /// The value where none is found; without it that is a failed check.
+    pub default: Option<String>,
+}
+
+/// A place in an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Find {
+    /// The whole body.
+    Body,
+    /// A header, by name in any case.
+    Header(String),
+    /// A `JSONPath` (RFC 9535).
+    Json(String),
+    /// A regular expression in the body, and which of its groups (0: all of it).
+    Regex {
+        /// The expression.
+        pattern: String,
+        /// The group.
+        group: u32,
+    },
+    /// A CSS selector in the body, and of what it selects an attribute (`None`: the text).
+    Css {
+        /// The selector.
+        selector: String,
+        /// The attribute.
+        attribute: Option<String>,
+    },
+}
+
+/// What an answer must be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// What it is called when it fails.
+    pub name: String,
+    /// What is looked at.
+    pub test: Test,
+}
+
+/// What a check looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// The status is in one of these ranges, both ends included.
+    Status(Vec<(u16, u16)>),
+    /// A text of the answer.
+    Text(Find, Wanted),
+    /// The bytes of the body, as it came.
+    Size(Sizes),
+    /// The SHA-256 digest of the (decoded) body, 64 lower-case hexadecimal digits.
+    Sha256(String),
+}
+
+/// What a text must be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    /// There at all.
+    There,
+    /// This.
+    Is(Template),
+    /// Something with this in it.
+    Contains(Template),
+    /// Something this regular expression finds itself in.
+    Matches(String),
+}
+
+/// A range of sizes in bytes, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The smallest.
+    pub least: u64,
+    /// The largest.
+    pub most: u64,
+}
+
+/// `< 100000`, `>= 1`, `= 512`, `512` or `100..2000`.
+impl std::str::FromStr for Sizes {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong =
+            || Wrong::new(format!("`{text}` is not a size in bytes; write for example \"< 100000\" or \"100..2000\""));
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+        let text = text.trim();
+        let (least, most) = if let Some((least, most)) = text.split_once("..") {
+            (number(least)?, number(most)?)
+        } else if let Some(most) = text.strip_prefix("<=") {
+            (0, number(most)?)
+        } else if let Some(least) = text.strip_prefix(">=") {
+            (number(least)?, u64::MAX)
+        } else if let Some(most) = text.strip_prefix('<') {
+            (0, number(most)?.checked_sub(1).ok_or_else(wrong)?)
+        } else if let Some(least) = text.strip_prefix('>') {
+            (number(least)?.checked_add(1).ok_or_else(wrong)?, u64::MAX)
+        } else {
+            let exactly = number(text.strip_prefix('=').unwrap_or(text))?;
+            (exactly, exactly)
+        };
+        if least > most { Err(wrong()) } else { Ok(Self { least, most }) }
+    }
+}
+
+/// What becomes of a session whose request did not go well: anything but outcome `ok`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It goes on.
+    #[default]
+    Continue,
+    /// It leaves; a closed user begins another visit, and knows nothing of this one.
+    EndSession,
+    /// The run stops.
+    Stop,
+}
+
+/// What a page needs besides itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objects {
+    /// Their paths; at least one.
+    pub paths: Vec<Template>,
+    /// Over at most so many connections at a time.
+    pub connections: u8,
+    /// From when.
+    pub when: When,
+}
+
+/// When a page's objects are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Once the page is there.
+    After,
+    /// As soon as its first bytes are.
+    While,
+}
+
+#[cfg(test)]
+mod tests;
