@@ -36,16 +36,11 @@ fn main() {
 fn server(policy: &str, service: &Law) -> Running {
     let class_means = vec![Nanos::from_secs_f64(service.mean())];
     let policy: offered_simulate::Policy = policy.parse().expect("a policy");
+    let discipline = policy.boxed(&Setting { servers: 1, class_means, seed: Seed(1) }).expect("a discipline");
     Server::start(Options {
-        listen: "127.0.0.1:0".parse().expect("an address"),
-        discipline: policy.boxed(&Setting { servers: 1, class_means, seed: Seed(1) }).expect("a discipline"),
-        room: None,
-        service: service.clone(),
-        seed: Seed(1),
         spin: Nanos::MAX, // a server that sleeps would show its own waking up, some 40 us, in place of the arrivals
-        clock: Clock::start(),
-        record: None,
         keep_arrivals: true,
+        ..Options::new(discipline, service.clone(), Seed(1))
     })
     .expect("a free port")
 }

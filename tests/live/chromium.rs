@@ -15,6 +15,8 @@ pub(crate) struct Chromium {
     /// Which page commands are for; none of the browser's own.
     session: Option<String>,
     commands: u64,
+    /// What pages wrote to the console, errors and refused scripts among it.
+    console: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
@@ -32,12 +34,15 @@ impl Chromium {
             lines.map_while(Result::ok).find_map(|line| Some(line.split_once("listening on ws://")?.1.to_owned()));
         let url = url.expect("Chromium says where it listens");
         let stream = TcpStream::connect(url.split('/').next().unwrap()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(50))).unwrap();
+        // So long that only a browser that is stuck is given up, not a machine that is busy.
+        stream.set_read_timeout(Some(Duration::from_secs(240))).unwrap();
         let (socket, _) = tungstenite::client(format!("ws://{url}"), stream).unwrap();
-        let mut browser = Self { child, socket, session: None, commands: 0, _profile: profile };
+        let mut browser = Self { child, socket, session: None, commands: 0, console: Vec::new(), _profile: profile };
         let target = browser.command("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
         let attached = browser.command("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
+        browser.command("Runtime.enable", json!({}));
+        browser.command("Log.enable", json!({}));
         Some(browser)
     }
 
@@ -47,7 +52,13 @@ impl Chromium {
         assert!(opened["errorText"].is_null(), "{url}: {opened}");
     }
 
-    /// The value of a JavaScript expression in the page; `null` for one that throws, as all do while a page is being loaded.
+    /// What has been written to the console so far.
+    pub(crate) fn console(&self) -> &[String] {
+        &self.console
+    }
+
+    /// The value of a JavaScript expression in the page, awaited; `null` for one that throws, as all do while a page is being
+    /// loaded.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let wanted = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         self.command("Runtime.evaluate", wanted)["result"]["value"].clone()
@@ -69,9 +80,13 @@ impl Chromium {
         loop {
             let Message::Text(text) = self.socket.read().unwrap() else { continue };
             let answer: Value = serde_json::from_str(&text).unwrap();
-            // What else it tells are events nobody asked for.
             if answer["id"] == self.commands {
                 return answer["result"].clone();
+            }
+            // Of the events it tells, those of the console.
+            let method = answer["method"].as_str().unwrap_or_default();
+            if ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"].contains(&method) {
+                self.console.push(answer["params"].to_string());
             }
         }
     }

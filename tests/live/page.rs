@@ -96,6 +96,7 @@ fn figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_th
         let text = browser.text(id);
         assert!(text.contains(part), "{id}: {text}");
     }
+    assert!(browser.console().is_empty(), "{:?}", browser.console());
     let status = |link: &str| format!("fetch('{link}').then(answer => answer.status)");
     assert_eq!(browser.value(&status(&run.link)), 200);
     let wrong: String = run.link.split_at(run.link.len() - 2).0.to_owned() + "/";

@@ -1,4 +1,4 @@
-//! A sweep of real runs: killed in the middle it goes on where it was.
+//! Sweeps and searches of real runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::process::{Process, Serve, offered, until_exists};
+use crate::process::{Process, Serve, ended, offered, until_exists};
 
 /// Every file of the finished cells.
 fn finished(out: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -62,5 +62,33 @@ fn a_killed_sweep_goes_on_where_it_was() {
     let refused = sweep().end();
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("was begun with another workload"), "{refused:?}");
+    server.stop();
+}
+
+#[test]
+fn a_search_whose_generator_is_the_limit_says_so_and_blames_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let file = folder.path().join("w.toml");
+    // One request under way at a time, each of 100 ms: nine of ten launches stay unsent, on any machine. The server would keep
+    // an objective as lax as this at any rate.
+    let text = format!(
+        "seed = 5\nduration = \"2s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"100/s\"\n[target]\nurl = \"{}/delay/100ms\"\nin_flight = 1\n",
+        server.url
+    );
+    fs::write(&file, text).unwrap();
+    let search = |rest: &[&str]| {
+        let args = ["capacity", file.to_str().unwrap(), "--vary", "rate", "--slo", "p99 < 40s", "--quiet"];
+        ended(&[&args, rest].concat())
+    };
+    let told = search(&["--json"]);
+    assert_eq!(told.code, Some(3), "{told:?}");
+    let found: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(found["generator_limit"]["value"], 100.0);
+    assert_eq!((&found["low"], &found["high"], &found["trials"]), (&Value::Null, &Value::Null, &2.into()));
+    let because = found["generator_limit"]["because"].as_str().unwrap();
+    assert!(because.contains("unsent") || because.contains("never sent"), "{because}");
+    let page = search(&[]).stdout;
+    assert!(page.starts_with("THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at rate=100: "), "{page}");
     server.stop();
 }

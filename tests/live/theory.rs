@@ -3,7 +3,6 @@
 //! What generator and server add of their own (they know it: lateness on both sides) is allowed on the slow side only. The long
 //! versions are `cargo bench --bench arrivals -- theory`.
 
-use offered_clock::Clock;
 use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
@@ -22,18 +21,8 @@ fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) {
     let (seed, service) = (Seed(5), Law::exponential(SERVICE).unwrap());
     let class_means = vec![Nanos::from_secs_f64(SERVICE)];
     let policy: offered_simulate::Policy = policy.parse().unwrap();
-    let server = Server::start(Options {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        discipline: policy.boxed(&Setting { servers: 1, class_means, seed }).unwrap(),
-        room: None,
-        service,
-        seed,
-        spin: Nanos::ZERO,
-        clock: Clock::start(),
-        record: None,
-        keep_arrivals: true,
-    })
-    .unwrap();
+    let discipline = policy.boxed(&Setting { servers: 1, class_means, seed }).unwrap();
+    let server = Server::start(Options { keep_arrivals: true, ..Options::new(discipline, service, seed) }).unwrap();
     let text = format!(
         "seed = 7\nduration = \"25s\"\nskip_first = \"1s\"\ntarget.url = \"{}/\"\ngenerator.precision = \"sleep\"\n[arrivals]\n{arrivals}\n",
         server.address()

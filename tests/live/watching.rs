@@ -97,6 +97,33 @@ fn the_block_shows_figures_that_change_and_is_gone_at_the_end() {
 }
 
 #[test]
+fn a_sweep_shows_the_block_of_the_cell_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path());
+    let (file, out) = (folder.path().join("w.toml"), folder.path().join("sweep"));
+    let text = format!(
+        "seed = 5\nduration = \"3s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"50/s\"\ntarget.url = \"{}/\"\n",
+        server.url
+    );
+    std::fs::write(&file, text).unwrap();
+    let sweep = |rest: &str| {
+        let (offered, file, out) = (env!("CARGO_BIN_EXE_offered"), file.display(), out.display());
+        format!("{offered} sweep {file} --vary rate=100,200 --out {out}{rest} --json > /dev/null")
+    };
+    let Some(terminal) = Terminal::start(&sweep("")) else { return };
+    for (cell, rate) in [("cell 1 of 2: rate=100", "so far 100 "), ("cell 2 of 2: rate=200", "so far 200 ")] {
+        let seen = terminal.until(|seen| seen.contains(cell) && is_shown(seen));
+        assert!(seen.contains("s of 3 s"), "{seen}");
+        terminal.until(|seen| seen.split_whitespace().collect::<Vec<_>>().join(" ").contains(rate));
+    }
+    let ended = terminal.until(|seen| seen.contains("ended with"));
+    assert!(!is_shown(&ended) && ended.contains("cell 2 of 2"), "{ended}");
+    let Some(quiet) = Terminal::start(&sweep("-quiet --quiet")) else { return };
+    let ended = quiet.until(|seen| !seen.trim().is_empty());
+    assert!(ended.trim_start().starts_with("ended with"), "{ended}");
+}
+
+#[test]
 fn ctrl_c_takes_the_block_away_and_prints_the_summary() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());

@@ -1,7 +1,8 @@
 //! The page as its reader has it: its words to the letter, its numbers those of the JSON document, and nothing in it that runs
 //! but our own scripts.
 
-mod browser;
+#[path = "../live/chromium.rs"]
+mod chromium;
 
 use std::collections::HashSet;
 use std::fs;
@@ -199,22 +200,46 @@ fn what_comes_from_outside_is_text_everywhere() {
 
 #[test]
 fn a_browser_draws_every_chart_and_runs_nothing_from_outside() {
-    let Some(browser) = browser::Browser::find() else {
-        println!("skipped: there is no chromium here; apt-get install chromium");
-        return;
-    };
+    let Some(mut browser) = chromium::Chromium::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = hostile(folder.path());
     let file = file.file_name().unwrap().to_str().unwrap();
     offered(folder.path(), &["report", file, file, "-o", "page.html"]);
-    let seen = browser.open(&folder.path().join("page.html"));
-    assert_eq!(seen.console, Vec::<String>::new(), "the console is silent");
-    assert!(seen.dom.contains("<title>2 runs - offered</title>"), "no script of a label set the title");
-    let shown = words(&seen.dom);
-    assert!(!shown.contains("<img") && !shown.contains("<a href=\"javascript"), "no label became an element");
-    let charts = seen.dom.matches("class=\"plot js-plotly-plot").count();
-    let meant = attributes(&seen.dom, "data-from").len();
-    assert!(charts == meant && charts > 20, "{charts} of {meant} charts are drawn");
+    browser.open(&format!("file://{}", folder.path().join("page.html").display()));
+    // However long it takes: a chart is drawn when it has a frame and axes.
+    let drawn = "new Promise(done => { const look = () => { \
+         const [all, drawn] = ['.plot[data-from]', '.js-plotly-plot .xy .gridlayer'].map(s => document.querySelectorAll(s).length); \
+         all > 0 && all === drawn && document.readyState === 'complete' ? done(drawn) : setTimeout(look, 50); }; look(); })";
+    let drawn = browser.value(drawn);
+    assert!(drawn.as_u64() > Some(20), "{drawn} charts are drawn");
+    assert_eq!(browser.console(), &[] as &[String], "the console is silent");
+    assert_eq!(browser.value("document.title"), "2 runs - offered", "no script of a label set the title");
+    let elements = "document.querySelectorAll('body img, a[href^=\"javascript\"], [onmouseover], [onerror]').length";
+    assert_eq!(browser.value(elements), 0, "no label became an element");
+    assert!(browser.text("responses-1").contains("<img src=x onerror"), "labels are to be seen as text");
+}
+
+#[test]
+fn every_chart_can_be_had_as_a_file_without_a_browser() {
+    let folder = simulated();
+    let file = hostile(folder.path());
+    let file = file.file_name().unwrap().to_str().unwrap();
+    offered(folder.path(), &["report", "run", file, "-o", "page.html", "--svg", "charts"]);
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let figures: HashSet<String> =
+        attributes(&words(&page), "data-from").iter().map(|id| id.replace("-data", ".svg")).collect();
+    let files: HashSet<String> = fs::read_dir(folder.path().join("charts"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(files == figures && files.len() > 20, "{files:?} {figures:?}");
+    for file in files {
+        let text = fs::read_to_string(folder.path().join("charts").join(&file)).unwrap();
+        assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{file}");
+        assert!(!text.contains("<img") && !text.contains("<script"), "{file}");
+    }
+    // Alone, and over what is there.
+    offered(folder.path(), &["report", "run", "--svg", "charts"]);
 }
 
 /// Visits of three pages each, half a minute between pages, as a web server logs them.
@@ -286,6 +311,9 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     let broken =
         offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], "{\"schema\":\"offered.sweep/1\"}");
     assert!(broken.contains("broken.json") && broken.contains("workload"), "{broken}");
+    let other = "{\n  \"schema\": \"offered.capacity/1\",\n  \"workload\": \"w.toml\"}";
+    let other = offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], other);
+    assert!(other.contains("is a document offered.capacity/1") && other.contains("run directories"), "{other}");
 }
 
 /// What the program says of a file `broken.json` with this content.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use offered_clock::{Clock, unix_now};
+use offered_clock::unix_now;
 use offered_model::workload::{Closed, Sessions};
 use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_run::{Done, Generator, Load};
@@ -195,18 +195,8 @@ impl Launches {
 fn against_ourselves(long: Nanos, precision: &str, arrivals: &str) -> Result<(Vec<Event>, Done), Failure> {
     let (service, seed) = (Law::constant(0.0)?, Seed(1));
     let policy: Policy = "infinite".parse()?;
-    let server = Server::start(Options {
-        listen: "127.0.0.1:0".parse().map_err(Failure::stopped)?,
-        discipline: policy.boxed(&Setting { servers: 1, class_means: vec![Nanos::ZERO], seed })?,
-        room: None,
-        service,
-        seed,
-        spin: Nanos::ZERO,
-        clock: Clock::start(),
-        record: None,
-        keep_arrivals: false,
-    })
-    .map_err(Failure::stopped)?;
+    let discipline = policy.boxed(&Setting { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
+    let server = Server::start(Options::new(discipline, service, seed)).map_err(Failure::stopped)?;
     let text = format!(
         "seed = 1\nduration = \"{long}\"\ntarget.url = \"{}/\"\ngenerator = {{ threads = 1, precision = \"{precision}\" }}\n\
          [arrivals]\n{arrivals}\n",

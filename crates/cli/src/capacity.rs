@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::simulate::percent)]
     precision: f64,
     /// At most so many trials in all, which bounds the time
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one_value)]
     trials: usize,
     /// Print one JSON document (schema offered.capacity/1) instead of the table
     #[arg(long)]
@@ -67,8 +67,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let input = Input::read(&args.workload)?;
     let workload = input.parse(&input.text)?;
     let (field, start) = start(&args.vary, &workload)?;
-    let search =
-        Search { args, input, field, seed: workload.seed.0, left: args.trials, points: Vec::new(), warning: None };
+    let search = Search {
+        args,
+        input,
+        field,
+        trial: Box::new(|point| Trial::make(point, args)),
+        seed: workload.seed.0,
+        left: args.trials,
+        points: Vec::new(),
+        warning: None,
+    };
     let most = workload.duration * args.trials as u64;
     let time = if args.simulate { String::new() } else { format!(", {most} in all, usually far fewer") };
     search.tell(&format!("at most {} trials of {}{time}", args.trials, workload.duration));
@@ -79,6 +87,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         say!(no newline: "{answer}");
     }
     Ok(if answer.limited.is_some() { Exit::Doubtful } else { Exit::Done })
+}
+
+/// A number of trials with which one value at least can be judged.
+fn at_least_one_value(text: &str) -> Result<usize, String> {
+    let enough = text.parse().ok().filter(|trials| *trials >= TRIALS.0);
+    enough.ok_or_else(|| format!("`{text}` is no number of trials; it takes {} to judge one value", TRIALS.0))
 }
 
 /// The field, and where the search along it begins.
@@ -95,7 +109,7 @@ fn start(vary: &str, workload: &Workload) -> Result<(String, f64), Failure> {
         Some(value) => value.trim_end_matches("/s").parse().ok(),
         None => own(),
     };
-    let start = start.filter(|start: &f64| *start > 0.0 && start.is_finite()).ok_or_else(|| {
+    let start = start.filter(|start| (1e-9..=1e9).contains(start)).ok_or_else(|| {
         Failure::input(format!("where does the search along `{vary}` begin? write for example --vary {field}=100"))
     })?;
     Ok((field.to_owned(), start))
@@ -106,6 +120,8 @@ struct Search<'a> {
     args: &'a Args,
     input: Input,
     field: String,
+    /// Makes a trial at a point.
+    trial: Box<dyn Fn(&vary::Point) -> Result<Trial, Failure> + 'a>,
     /// Of the next trial.
     seed: u64,
     /// Trials.
@@ -170,7 +186,7 @@ impl Search<'_> {
             self.seed += 1;
             let values = vec![(self.field.clone(), value.to_string()), ("seed".to_owned(), self.seed.to_string())];
             let point = vary::point(&self.input, values)?;
-            match Trial::make(&point, &self.args.slo, self.args.simulate)? {
+            match (self.trial)(&point)? {
                 Trial::Overloaded => {
                     self.points.push(Point { value, trials: trials.len(), figures: Vec::new(), said: Said::Breaks });
                     return Ok(Asked::Said(Said::Breaks));
@@ -202,6 +218,67 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+    use std::path::Path;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// What a search along the rate from 100/s finds, whose trials are `trial` at that rate.
+    fn found(trial: impl Fn(f64) -> Trial) -> Answer {
+        let line = ["capacity", "w.toml", "--vary", "rate=100", "--slo", "p99 < 250ms", "--quiet"];
+        let args = &Line::parse_from(line).args;
+        let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://127.0.0.1:1/\"\n".to_owned();
+        let search = Search {
+            args,
+            input: Input { path: Path::new("w.toml").to_owned(), text },
+            field: "rate".to_owned(),
+            trial: Box::new(|point| Ok(trial(point.workload.asked_rate().unwrap()))),
+            seed: 1,
+            left: 100,
+            points: Vec::new(),
+            warning: None,
+        };
+        search.run(100.0).unwrap()
+    }
+
+    fn figures(p99: f64) -> Trial {
+        Trial::Figures { figures: vec![p99], warning: None }
+    }
+
+    #[test]
+    fn a_generator_that_cannot_do_more_ends_the_search_and_is_named() {
+        // The server would keep the objective at any rate; launches beyond 500/s are not what was meant.
+        let found =
+            found(|rate| if rate > 500.0 { Trial::Doubtful("launches were late".into()) } else { figures(0.01) });
+        assert_eq!((found.low, found.high), (Some(400.0), None));
+        assert_eq!(found.limited, Some((800.0, "launches were late".to_owned())));
+        // Three at 100, 200 and 400 each; at 800 one that is made again once.
+        assert_eq!((found.trials, found.points.len()), (11, 3));
+        let page = found.to_string();
+        assert!(
+            page.starts_with("THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at rate=800: launches were late\n"),
+            "{page}"
+        );
+        assert!(page.contains("is kept at rate=400; where it breaks was not seen"), "{page}");
+    }
+
+    #[test]
+    fn one_doubtful_trial_of_a_value_is_made_again() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let found = found(|rate| {
+            let again = asked.borrow().contains(&rate);
+            asked.borrow_mut().push(rate);
+            if again { figures(rate / 1000.0) } else { Trial::Doubtful("once".into()) }
+        });
+        // 250 ms at 250/s, with trials that all say the same.
+        assert!(found.limited.is_none() && found.complete);
+        assert!(found.low.unwrap() <= 250.0 && found.high.unwrap() >= 250.0, "{:?} {:?}", found.low, found.high);
+        assert!(found.points.iter().all(|point| point.trials == 3));
+    }
 
     #[test]
     fn a_search_begins_at_the_workloads_own_value_or_where_told() {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use offered_clock::Clock;
 use offered_model::{Event, Law, Nanos, Recording, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
@@ -135,22 +134,9 @@ fn cases() -> Result<[Case; 3], offered_plan::Error> {
 
 fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
     let seed = Seed(args.seed);
-    let server = Server::start(Options {
-        listen: "127.0.0.1:0".parse().map_err(Failure::stopped)?,
-        discipline: Policy::Ps(None).boxed(&Setting {
-            servers: 1,
-            class_means: vec![Nanos::from_secs_f64(SERVICE)],
-            seed,
-        })?,
-        room: None,
-        service: Law::exponential(SERVICE)?,
-        seed,
-        spin: Nanos::ZERO,
-        clock: Clock::start(),
-        record: None,
-        keep_arrivals: false,
-    })
-    .map_err(Failure::stopped)?;
+    let setting = Setting { servers: 1, class_means: vec![Nanos::from_secs_f64(SERVICE)], seed };
+    let options = Options::new(Policy::Ps(None).boxed(&setting)?, Law::exponential(SERVICE)?, seed);
+    let server = Server::start(options).map_err(Failure::stopped)?;
     let text = format!(
         "seed = {}\nduration = \"{}s\"\nskip_first = \"2s\"\ntarget.url = \"{}/\"\n[arrivals]\n{}\n\
          [server]\ndiscipline = \"ps\"\nservice = {}\n",

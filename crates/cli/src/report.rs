@@ -11,6 +11,7 @@ use offered_model::{Recording, Workload};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
+use offered_report::svg::svg;
 use offered_report::{Portrait, Report, Run, Site, Sweep, document, summary};
 use offered_verify::{Ask, Checked, Judgement, Measured, Verdict, Warning, verify};
 
@@ -27,6 +28,7 @@ Examples:
   offered report runs/25 runs/50 runs/75 -o all.html   side by side, then each by itself
   offered report sweeps/1 -o curves.html               the curves through a sweep
   offered logs access.log --json > site.json && offered report site.json -o site.html
+  offered report runs/1 --svg charts                   every chart as a file of its own
   offered report runs/1 --json                         the numbers of the page
   offered report runs/1 --format md                    a summary for a pull request
   offered report runs/1 --format junit -o report.xml   checks and thresholds for a CI
@@ -58,6 +60,9 @@ pub(crate) struct Args {
     /// What is written
     #[arg(long, value_enum, default_value = "html")]
     format: Format,
+    /// Write every chart of the page as a file of its own too, without a browser, into this directory
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
     /// Print one JSON document (schema offered.report/1) with every number of the page
     #[arg(long)]
     json: bool,
@@ -75,7 +80,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    if args.out.is_none() && args.format == Format::Html && !args.json {
+    if args.out.is_none() && args.format == Format::Html && !args.json && args.svg.is_none() {
         return Err(Failure::input("where shall the page be written? Name it, for example -o report.html"));
     }
     let (mut runs, mut sweeps, mut sites) = (Vec::new(), Vec::new(), Vec::new());
@@ -83,12 +88,22 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         match Known::of(path)? {
             Some(Known::Sweep(sweep)) => sweeps.push(sweep),
             Some(Known::Site(site)) => sites.push(*site),
+            Some(Known::Other(schema)) => {
+                return Err(Failure::input(format!(
+                    "{}: is a document {schema}, of which there is no page; give run directories, sweeps, the document of \
+                     `logs --json`, or result files",
+                    path.display()
+                )));
+            }
             None => runs.push(of_file(args, path)?),
         }
     }
     let report = Report { sweeps, sites, ..Report::new(runs) };
     if args.json {
         say!("{}", serde_json::to_string_pretty(&report).map_err(Failure::stopped)?);
+    }
+    if let Some(folder) = &args.svg {
+        charts(folder, &report)?;
     }
     let text = match args.format {
         Format::Html if args.out.is_none() => return Ok(Exit::Done),
@@ -110,6 +125,17 @@ pub(crate) fn page(report: &Report) -> Result<String, Failure> {
     html(&document(report), &subtitle).map_err(Failure::stopped)
 }
 
+/// Writes the charts of `report` into `folder`, over those of the same names.
+fn charts(folder: &Path, report: &Report) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|why| Failure::stopped(format!("cannot create {}: {why}", folder.display())))?;
+    let document = document(report);
+    document.charts().try_for_each(|(name, chart)| {
+        let text = svg(chart).map_err(|why| Failure::stopped(format!("the chart {name}: {why}")))?;
+        write(&folder.join(format!("{name}.svg")), &text)
+    })
+}
+
 /// Writes a file whole, over what was there.
 pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(out, text).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", out.display())))
@@ -119,6 +145,8 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
 enum Known {
     Sweep(Sweep),
     Site(Box<Site>),
+    /// Of this schema.
+    Other(String),
 }
 
 impl Known {
@@ -140,7 +168,8 @@ impl Known {
         } else if head.contains("\"offered.logs/1\"") {
             Some(Self::Site(serde_json::from_str(&file::text(&file)?).map_err(wrong)?))
         } else {
-            None
+            let schema = head.split('"').find(|word| word.starts_with("offered."));
+            schema.filter(|_| head.contains("\"schema\"")).map(|schema| Self::Other(schema.to_owned()))
         })
     }
 }

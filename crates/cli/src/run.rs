@@ -20,6 +20,7 @@ use crate::calibrate;
 use crate::exit::{Exit, Failure};
 use crate::say::say;
 use crate::signals;
+use crate::vary::Point;
 use collect::{Collector, View, Watch};
 pub(crate) use summary::{Summary, short};
 
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         start_at,
         out: args.out.as_deref(),
         name: name(args),
-        views: views(args),
+        views: views(args.quiet || args.dry_run.is_some()),
         ui: args.ui,
     };
     let Made { summary, verdict, recording, page, .. } = plan.make()?;
@@ -126,7 +127,22 @@ pub(crate) struct Made {
     page: Option<page::Ending>,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// The whole of one point of a grid, at its target.
+    pub(crate) fn of(point: &'a Point, out: Option<&'a Path>, quiet: bool) -> Self {
+        Self {
+            text: &point.text,
+            workload: &point.workload,
+            share: Share::ALL,
+            load: Load::Target,
+            start_at: None,
+            out,
+            name: point.name(),
+            views: views(quiet),
+            ui: None,
+        }
+    }
+
     /// Launches everything, keeps what happened, and judges what was kept.
     pub(crate) fn make(self) -> Result<Made, Failure> {
         let Plan { text, workload, share, load, start_at, out, name, mut views, ui } = self;
@@ -164,8 +180,8 @@ fn name(args: &Args) -> String {
 }
 
 /// Where the run is shown while it goes on.
-fn views(args: &Args) -> Vec<Box<dyn View>> {
-    if args.quiet || args.dry_run.is_some() {
+fn views(quiet: bool) -> Vec<Box<dyn View>> {
+    if quiet {
         return Vec::new();
     }
     vec![block::Block::on_stderr().map_or_else(|| Box::<block::Lines>::default() as Box<dyn View>, |b| Box::new(b))]

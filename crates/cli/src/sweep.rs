@@ -7,11 +7,11 @@ mod json;
 mod order;
 mod table;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use offered_model::{Nanos, Objective, Seed, Share};
-use offered_run::Load;
+use offered_model::{Nanos, Objective, Seed};
 use offered_simulate::Stop;
 
 use crate::csv;
@@ -78,6 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let mut cells: Vec<Cell> =
         vary::points(&input, &args.vary)?.into_iter().map(|point| Cell::new(point, &args.out)).collect();
+    apart(&cells)?;
     let steps = args.slo.as_ref().map(|_| curve::steps(&args.vary[0])).transpose()?;
     let seed = input.parse(&input.text)?.seed;
     begin(&args.out, &input)?;
@@ -109,6 +110,14 @@ fn begin(out: &Path, input: &Input) -> Result<(), Failure> {
     }
     match fs::read_to_string(&own) {
         Ok(text) if text == input.text => Ok(()),
+        // Whoever mends a workload that could not even begin means this sweep.
+        Ok(_) if !has_finished_cells(out) => {
+            let cells = out.join("cells");
+            if cells.exists() {
+                fs::remove_dir_all(&cells).map_err(cannot("remove", &cells))?;
+            }
+            fs::write(&own, &input.text).map_err(cannot("write", &own))
+        }
         Ok(_) => Err(Failure::input(format!(
             "{} was begun with another workload: {} differs from {}; go on with that one, or choose another --out",
             out.display(),
@@ -120,6 +129,27 @@ fn begin(out: &Path, input: &Input) -> Result<(), Failure> {
             out.display()
         ))),
     }
+}
+
+/// Whether a cell of the sweep in `out` has ended.
+fn has_finished_cells(out: &Path) -> bool {
+    let cells = fs::read_dir(out.join("cells")).into_iter().flatten();
+    cells.flatten().any(|cell| cell.path().join("run.json").exists())
+}
+
+/// Values that differ in what no file name may hold would share a directory.
+fn apart(cells: &[Cell]) -> Result<(), Failure> {
+    let mut seen = HashMap::new();
+    for cell in cells {
+        if let Some(other) = seen.insert(&cell.path, cell) {
+            let (one, two) = (other.point.name(), cell.point.name());
+            return Err(Failure::input(format!(
+                "{one} and {two} would both be {}; name one of them otherwise",
+                cell.path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Runs what is not finished yet.
@@ -140,7 +170,8 @@ fn visit(args: &Args, cells: &mut [Cell], seed: Seed) -> Result<(), Failure> {
     let left =
         |todo: &[usize]| todo.iter().map(|place| cells[*place].point.workload.duration).fold(Nanos::ZERO, |a, b| a + b);
     let time = if args.simulate { String::new() } else { format!(", at least {}", left(&todo)) };
-    tell(format!("{} cells, {} of them finished; {} to do{time}", cells.len(), cells.len() - todo.len(), todo.len()));
+    let s = if cells.len() == 1 { "" } else { "s" };
+    tell(format!("{} cell{s}, {} of them finished; {} to do{time}", cells.len(), cells.len() - todo.len(), todo.len()));
     if cells.iter().any(|cell| cell.point.workload.skip_first == Nanos::ZERO) {
         tell("warning: without skip_first the beginning of every cell counts; give it a warm-up, for example skip_first = \"5s\"".to_owned());
     }
@@ -148,34 +179,23 @@ fn visit(args: &Args, cells: &mut [Cell], seed: Seed) -> Result<(), Failure> {
         let (cell, rest) = (&cells[*place], &todo[done..]);
         let time = if args.simulate { String::new() } else { format!(", {} left", left(rest)) };
         tell(format!("cell {} of {}: {}{time}", done + 1, todo.len(), cell.point.name()));
-        make(cell, args.simulate, todo.len() - done)?;
+        make(cell, args, todo.len() - done)?;
     }
     Ok(())
 }
 
 /// One cell, into its directory.
-fn make(cell: &Cell, simulated: bool, left: usize) -> Result<(), Failure> {
+fn make(cell: &Cell, args: &Args, left: usize) -> Result<(), Failure> {
     let point = &cell.point;
     let of_cell = |failure: Failure| match failure {
         Failure::Input(why) => Failure::Input(format!("{}: {why}", point.name())),
         Failure::Stopped(why) => Failure::Stopped(format!("{}: {why}", point.name())),
     };
-    if simulated {
+    if args.simulate {
         let made = record::record(&point.text, &point.workload, None, Stop::Duration, &cell.path);
         return made.map(drop).map_err(of_cell);
     }
-    let plan = Plan {
-        text: &point.text,
-        workload: &point.workload,
-        share: Share::ALL,
-        load: Load::Target,
-        start_at: None,
-        out: Some(&cell.path),
-        name: point.name(),
-        views: Vec::new(),
-        ui: None,
-    };
-    if plan.make().map_err(of_cell)?.stopped {
+    if Plan::of(point, Some(&cell.path), args.quiet).make().map_err(of_cell)?.stopped {
         // Half a cell is none.
         fs::remove_dir_all(&cell.path).map_err(cannot("remove", &cell.path))?;
         return Err(Failure::stopped(format!("stopped with {left} cells to do; the same command goes on with them")));
@@ -203,4 +223,39 @@ fn write(args: &Args, cells: &[cell::Measured], kept: &[Kept]) -> Result<(), Fai
 fn cannot(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
     let path = path.display().to_string();
     move |why| Failure::stopped(format!("cannot {what} {path}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_of_which_nothing_has_ended_may_begin_with_a_mended_workload() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("sweep");
+        let input = |text: &str| Input { path: "w.toml".into(), text: text.to_owned() };
+        begin(&out, &input("first")).unwrap();
+        let cell = out.join("cells/rate=1");
+        fs::create_dir(&cell).unwrap();
+        begin(&out, &input("mended")).unwrap();
+        assert!(!cell.exists() && fs::read_to_string(out.join("workload.toml")).unwrap() == "mended");
+        fs::create_dir_all(&cell).unwrap();
+        fs::write(cell.join("run.json"), "{}").unwrap();
+        begin(&out, &input("mended")).unwrap();
+        let Err(Failure::Input(why)) = begin(&out, &input("third")) else { panic!("another sweep was taken over") };
+        assert!(why.contains("was begun with another workload") && cell.exists(), "{why}");
+    }
+
+    #[test]
+    fn cells_do_not_share_a_directory() {
+        let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\n";
+        let input = Input { path: "w.toml".into(), text: text.to_owned() };
+        let cells = |values: &str| -> Vec<Cell> {
+            let points = vary::points(&input, &[values.parse().unwrap()]).map_err(|_| "a point").unwrap();
+            points.into_iter().map(|point| Cell::new(point, Path::new("out"))).collect()
+        };
+        assert!(apart(&cells("request.0.get=/a,/b")).is_ok());
+        let Err(Failure::Input(why)) = apart(&cells("request.0.get=/a/b,/a_b")) else { panic!("they do") };
+        assert!(why.contains("would both be out/cells/request.0.get=_a_b"), "{why}");
+    }
 }

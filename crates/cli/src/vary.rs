@@ -22,7 +22,7 @@ impl FromStr for Vary {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
             format!(
-                "`{text}` is not a field with its values{why}; write for example load=0.1..0.9:0.1 or discipline=fcfs,ps"
+                "`{text}` is not a field with its values{why}; write for example rate=10..90:10 or discipline=fcfs,ps"
             )
         };
         let (field, values) = text.split_once('=').ok_or_else(|| wrong(""))?;
@@ -71,6 +71,7 @@ impl Point {
 
 /// All combinations, the last field changing fastest.
 pub(crate) fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Failure> {
+    once_each(varied)?;
     let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for Vary { field, values } in varied {
         let longer = |one: &Vec<(String, String)>, value: &String| {
@@ -81,6 +82,19 @@ pub(crate) fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Failu
         combinations = combinations.iter().flat_map(|one| values.iter().map(move |value| longer(one, value))).collect();
     }
     combinations.into_iter().map(|values| point(input, values)).collect()
+}
+
+/// Nothing is asked twice: two cells alike would be one.
+fn once_each(varied: &[Vary]) -> Result<(), Failure> {
+    for (i, Vary { field, values }) in varied.iter().enumerate() {
+        if varied[..i].iter().any(|before| before.field == *field) {
+            return Err(Failure::input(format!("{field} varies twice; give all its values to one of them")));
+        }
+        if let Some((_, value)) = values.iter().enumerate().find(|(j, value)| values[..*j].contains(value)) {
+            return Err(Failure::input(format!("{field}={value} is there twice; give each value once")));
+        }
+    }
+    Ok(())
 }
 
 /// The file with these values.
@@ -226,6 +240,17 @@ mod tests {
         assert_eq!(values("think=1ms, 10ms"), ["1ms", "10ms"]);
         for text in ["load", "=1", "load=", "load=1..0:0.1", "load=0..1:0", "load=a..b:c", "load=1,,2"] {
             assert!(text.parse::<Vary>().unwrap_err().contains("is not a field with its values"), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_varies_twice() {
+        let vary = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<Vary>>();
+        assert!(once_each(&vary(&["rate=1,2", "seed=1,2"])).is_ok());
+        for (texts, why) in
+            [(&["rate=1,2,1"][..], "rate=1 is there twice"), (&["rate=1", "rate=2"], "rate varies twice")]
+        {
+            assert!(matches!(once_each(&vary(texts)), Err(Failure::Input(told)) if told.contains(why)), "{texts:?}");
         }
     }
 

@@ -25,6 +25,9 @@ pub struct Difference {
     pub beyond_chance: bool,
 }
 
+/// The measure that is told first.
+pub(crate) const MEAN: &str = "mean response";
+
 /// A figure with its interval.
 type Known = (f64, Ends);
 
@@ -43,7 +46,7 @@ pub(crate) fn differences(runs: &[Run]) -> Vec<Difference> {
 fn figures(run: &Run) -> Option<[(&'static str, Option<Known>); 2]> {
     let spread: &Spread = run.portrait.as_ref()?.response.as_ref()?;
     Some([
-        ("mean response", spread.mean_interval_ms.map(|ends| (spread.mean_ms, ends))),
+        (MEAN, spread.mean_interval_ms.map(|ends| (spread.mean_ms, ends))),
         ("95 % point of the responses", spread.p95_interval_ms.map(|ends| (spread.p95_ms, ends))),
     ])
 }

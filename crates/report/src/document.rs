@@ -13,6 +13,25 @@ pub struct Document {
     pub sections: Vec<Section>,
 }
 
+impl Document {
+    /// Its charts, each with a name of its own that is fit for a file.
+    pub fn charts(&self) -> impl Iterator<Item = (String, &Chart)> {
+        self.sections.iter().flat_map(|section| {
+            section.blocks.iter().filter_map(|block| match block {
+                Block::Chart(chart) => Some((section.name_of(chart), chart)),
+                _ => None,
+            })
+        })
+    }
+}
+
+impl Section {
+    /// The name of a chart of it, which no other section has.
+    pub(crate) fn name_of(&self, chart: &Chart) -> String {
+        format!("{}-{}", self.id, chart.id)
+    }
+}
+
 /// A part with a heading.
 #[derive(Clone, Debug)]
 pub struct Section {

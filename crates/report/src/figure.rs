@@ -119,7 +119,7 @@ pub fn log_ticks((low, high): (f64, f64)) -> Vec<f64> {
 }
 
 /// The first of a long name.
-fn clipped(name: &str) -> String {
+pub(crate) fn clipped(name: &str) -> String {
     if name.chars().count() <= 28 { name.to_owned() } else { name.chars().take(27).chain(['…']).collect() }
 }
 

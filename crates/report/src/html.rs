@@ -82,7 +82,7 @@ impl<'a> View<'a> {
                 Block::Doubts(doubts) => Part::Doubts(doubts),
                 Block::Table(table) => Part::Table(table),
                 Block::Chart(chart) => {
-                    let drawn = Drawn::of(chart, &section.id);
+                    let drawn = Drawn::of(chart, section);
                     if let Some(Part::Charts(charts)) = parts.last_mut() {
                         charts.push(drawn);
                         continue;
@@ -97,9 +97,9 @@ impl<'a> View<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    fn of(chart: &'a Chart, section: &str) -> Self {
+    fn of(chart: &'a Chart, section: &Section) -> Self {
         let json = in_script(&figure(chart).to_string());
-        Self { chart, id: format!("{section}-{}", chart.id), json, csv: data_uri(&csv(chart)) }
+        Self { chart, id: section.name_of(chart), json, csv: data_uri(&csv(chart)) }
     }
 }
 

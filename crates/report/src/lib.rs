@@ -5,7 +5,7 @@
 //! [`html`](html::html) or, shorter, as [`markdown`](markdown::markdown). Each step is a pure function of the one before, so the page and the JSON cannot disagree.
 //!
 //! # Limitations
-//! Charts as files without a browser are not made: on the page each has a button that saves it as PNG.
+//! Charts as files are [`svg`]; PNG is what the button of each chart on the page saves.
 //! Percentile curves end where fewer than two values are left. Intervals take ten parts of the judged time for independent,
 //! which they are not when the run is shorter than a few hundred service times.
 
@@ -21,6 +21,7 @@ mod portrait;
 mod report;
 mod sections;
 mod site;
+pub mod svg;
 mod sweep;
 #[cfg(test)]
 mod tests;

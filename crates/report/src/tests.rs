@@ -5,7 +5,7 @@ use offered_verify::{Ask, verify};
 
 use crate::chart::{Chart, Shape};
 use crate::document::Block;
-use crate::{Portrait, Report, Run, document};
+use crate::{Portrait, Report, Run, Server, document};
 
 /// 4000 Poisson launches at 100/s, each answered after an exponential time of this mean; every tenth fails.
 fn run(name: &str, mean_ms: f64) -> Run {
@@ -114,6 +114,44 @@ fn a_difference_is_told_from_chance() {
     let c = of("c");
     assert!(c.beyond_chance && c.low_ms > 10.0 && c.high_ms < 30.0, "{c:?}");
     assert!(c.words().contains("longer than that of a"), "{}", c.words());
+}
+
+#[test]
+fn runs_of_unlike_users_have_a_bound_each() {
+    let closed = |users: u64, think_ms: f64| {
+        let mut run = run(&users.to_string(), 20.0);
+        run.verdict.meant.arrivals = format!("closed, {users} users, think");
+        run.verdict.queue.users_seen = Some(users);
+        run.verdict.queue.think_ms = Some(think_ms);
+        run.server = Some(Server { capacity_per_s: 20.0, service_ms: 50.0 });
+        run
+    };
+    let bound = |runs: Vec<Run>| {
+        let stick = chart(&charts(&Report::new(runs)), "hockey-sticks");
+        points(&stick.series.iter().find(|series| series.name == "asymptote").unwrap().shape).to_vec()
+    };
+    // Who think alike meet one knee, at (50 + 4950) ms * 20/s = 100 users, and 20 s less 5 s at 400.
+    let alike = bound(vec![closed(10, 4950.0), closed(400, 4950.0)]);
+    assert_eq!(alike, [[0.0, 50.0], [100.0, 50.0], [400.0, 15_050.0]]);
+    // Along Principle A (N / Z = 20/s) nobody need wait for more than the service.
+    let unlike = bound(vec![closed(400, 20_000.0), closed(10, 500.0)]);
+    assert_eq!(unlike, [[10.0, 50.0], [400.0, 50.0]]);
+}
+
+#[test]
+fn a_run_too_short_for_an_interval_is_shown_without_one() {
+    let mut short = run("short", 20.0);
+    for interval in short.portrait.as_mut().unwrap().response.iter_mut() {
+        (interval.mean_interval_ms, interval.p95_interval_ms) = (None, None);
+    }
+    let report = Report::new(vec![run("long", 20.0), short]);
+    let all = charts(&report);
+    let stick = chart(&all, "hockey-sticks");
+    let names: Vec<&str> = stick.series.iter().map(|series| series.name.as_str()).collect();
+    let unsure = ["R mean, too short for an interval", "R p95, too short for an interval"];
+    assert_eq!(names, ["R mean, 95 %", unsure[0], "R p95, 95 %", unsure[1]]);
+    let page = crate::html::html(&document(&report), "").unwrap();
+    assert!(page.contains("short: the mean response cannot be held against that of long"));
 }
 
 #[test]

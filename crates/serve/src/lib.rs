@@ -99,6 +99,23 @@ pub struct Options {
     pub keep_arrivals: bool,
 }
 
+impl Options {
+    /// A free port of 127.0.0.1, room for any number of jobs, a thread that sleeps; nothing is kept of what is seen.
+    pub fn new(discipline: Box<dyn Discipline + Send>, service: Law, seed: Seed) -> Self {
+        Self {
+            listen: "127.0.0.1:0".parse().expect("an address"),
+            discipline,
+            room: None,
+            service,
+            seed,
+            spin: Nanos::ZERO,
+            clock: Clock::start(),
+            record: None,
+            keep_arrivals: false,
+        }
+    }
+}
+
 /// What a server has seen, from start to end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {

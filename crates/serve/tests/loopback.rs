@@ -14,17 +14,7 @@ use offered_simulate::discipline::{Fcfs, Infinite, RoundRobin};
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {
-    Options {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        discipline: Box::new(discipline),
-        room: None,
-        service: Law::constant(0.0).unwrap(),
-        seed: Seed(1),
-        spin: Nanos::ZERO,
-        clock: Clock::start(),
-        record: None,
-        keep_arrivals: true,
-    }
+    Options { keep_arrivals: true, ..Options::new(Box::new(discipline), Law::constant(0.0).unwrap(), Seed(1)) }
 }
 
 fn start() -> Running {

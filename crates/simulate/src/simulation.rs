@@ -155,7 +155,7 @@ impl<S: Sink> Use for Run<'_, S> {
             drive(&mut agenda, &mut served, demands, &mut (&mut statistics, &mut *also));
             let summary = statistics.summary(warm_up).ok_or_else(|| {
                 Wrong::new(format!(
-                    "only {} requests were answered in the time that counts, too few for an interval; simulate longer (duration, or --jobs 1e6)",
+                    "only {} requests were answered in the time that counts, too few for an interval; simulate longer (duration; `offered simulate` also --jobs 1e6)",
                     statistics.completed()
                 ))
             })?;

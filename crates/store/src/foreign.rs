@@ -196,7 +196,7 @@ fn sniff(name: &str, head: &Head, options: &ReadOptions) -> Result<&'static Read
 
 fn unknown() -> String {
     let known: Vec<_> = Format::names().collect();
-    format!("is of no kind that is known here; --format says what it is: {}", known.join(" "))
+    format!("is of no kind that is known here; say what it is with --format (of `report`: --from): {}", known.join(" "))
 }
 
 #[cfg(test)]

@@ -63,7 +63,15 @@ impl fmt::Display for Answer {
         }
         match (self.low, self.high) {
             (Some(low), Some(high)) => {
-                writeln!(f, "{objective} is kept up to a {field} between {} and {} (95 %)", short(low), short(high))?;
+                let (low, high) = (short(low), short(high));
+                // Of other fields nobody knows what they count.
+                match field.as_str() {
+                    "rate" => writeln!(f, "{objective} is kept up to a rate between {low}/s and {high}/s (95 %)")?,
+                    "users" => {
+                        writeln!(f, "{objective} is kept up to a number of users between {low} and {high} (95 %)")?
+                    }
+                    _ => writeln!(f, "{objective} is kept up to {field} between {low} and {high} (95 %)")?,
+                }
             }
             (Some(low), None) => {
                 writeln!(f, "{objective} is kept at {field}={}; where it breaks was not seen", short(low))?;

@@ -1,12 +1,12 @@
 //! One trial: a run or a simulation of the workload at one value, with a seed of its own.
 
 use offered_model::threshold::{Quantity, Statistic};
-use offered_model::{Event, Nanos, Objective, Recording, Share};
-use offered_run::Load;
+use offered_model::{Event, Nanos, Objective, Recording};
 use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
 use offered_verify::{Ask, Measured, verify};
 
+use super::Args;
 use crate::exit::Failure;
 use crate::run::{Made, Plan};
 use crate::simulate::record::Memory;
@@ -27,11 +27,12 @@ pub(super) enum Trial {
 
 impl Trial {
     /// Makes one.
-    pub(super) fn make(point: &Point, objective: &Objective, simulated: bool) -> Result<Self, Failure> {
+    pub(super) fn make(point: &Point, args: &Args) -> Result<Self, Failure> {
+        let objective = &args.slo;
         let workload = &point.workload;
         let wrong = |wrong: offered_model::Wrong| Failure::input(format!("{}: {wrong}", point.name()));
         let ask = || Ask { path: point.name(), ..Ask::of(workload, 1.0) };
-        let (recording, verdict) = if simulated {
+        let (recording, verdict) = if args.simulate {
             if overloaded(workload).map_err(wrong)? {
                 return Ok(Self::Overloaded);
             }
@@ -41,7 +42,7 @@ impl Trial {
             let verdict = verify(&recording, &ask());
             (recording, verdict)
         } else {
-            let Made { summary, verdict, recording, stopped, .. } = plan(point).make()?;
+            let Made { summary, verdict, recording, stopped, .. } = Plan::of(point, None, args.quiet).make()?;
             if stopped {
                 return Err(Failure::stopped(
                     "stopped; a search is not kept, begin it anew nearer to where it was (--vary FIELD=START)",
@@ -60,20 +61,6 @@ impl Trial {
             })
         });
         Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, warning: too_short(objective, &measured) })
-    }
-}
-
-fn plan(point: &Point) -> Plan<'_> {
-    Plan {
-        text: &point.text,
-        workload: &point.workload,
-        share: Share::ALL,
-        load: Load::Target,
-        start_at: None,
-        out: None,
-        name: point.name(),
-        views: Vec::new(),
-        ui: None,
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Spread {
     pub n: u64,
     /// The mean.
     pub mean_ms: f64,
-    /// The 95 % interval of the mean, from ten parts of the judged time; `None` where a part is empty.
+    /// The 95 % interval of the mean, from ten parts of the judged time; `None` where the run is too short to tell.
     pub mean_interval_ms: Option<Ends>,
     /// The sample standard deviation.
     pub sdev_ms: f64,
@@ -59,9 +59,10 @@ pub struct Ends {
     pub high: f64,
 }
 
-impl From<Estimate> for Ends {
-    fn from(estimate: Estimate) -> Self {
-        Self { low: estimate.low, high: estimate.high }
+impl Ends {
+    /// Of a time; `None` where the interval reaches below zero or has no end, and so tells nothing.
+    fn of(Estimate { low, high, .. }: Estimate) -> Option<Self> {
+        (low >= 0.0 && high.is_finite()).then_some(Self { low, high })
     }
 }
 
@@ -80,7 +81,7 @@ impl Spread {
         for part in &mut parts {
             part.sort_unstable();
         }
-        let mean = full.then(|| Ends::from(ratio(&sums)));
+        let mean = full.then(|| ratio(&sums)).and_then(Ends::of);
         let p95s: Vec<f64> =
             parts.iter().filter(|part| !part.is_empty()).map(|part| quantile(part, 0.95) as f64 / 1e6).collect();
         let mut values = parts.concat();
@@ -96,7 +97,7 @@ impl Spread {
             p50_ms: row.median,
             p90_ms: row.p90,
             p95_ms: row.p95,
-            p95_interval_ms: full.then(|| from_batches(row.p95, &p95s).into()),
+            p95_interval_ms: full.then(|| from_batches(row.p95, &p95s)).and_then(Ends::of),
             p99_ms: row.p99,
             p999_ms: row.p999,
             max_ms: row.max,
@@ -145,6 +146,15 @@ mod tests {
         }
         assert!(curve.last().unwrap()[0] <= 0.99999, "a single value decides nothing");
         assert!(curve.windows(2).all(|pair| pair[0][0] < pair[1][0] && pair[0][1] <= pair[1][1]));
+    }
+
+    #[test]
+    fn an_interval_that_tells_nothing_is_none() {
+        let of = |low, high| Ends::of(Estimate { value: 40.0, low, high });
+        assert_eq!(of(30.0, 57.0), Some(Ends { low: 30.0, high: 57.0 }));
+        // Parts that resemble each other so much that they count as hardly more than one.
+        assert_eq!((of(-53_028.0, 53_433.0), of(f64::NEG_INFINITY, f64::INFINITY)), (None, None));
+        assert_eq!((of(30.0, f64::INFINITY), of(f64::NAN, f64::NAN)), (None, None));
     }
 
     #[test]

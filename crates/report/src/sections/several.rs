@@ -1,9 +1,10 @@
 //! Section 5: several runs side by side. Figures 10, 12, 16 and 17 of Brady and Gunther.
 
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
+use crate::compare::MEAN;
 use crate::document::{Block, Cell, Section, Table};
-use crate::portrait::Spread;
-use crate::report::{Report, Run};
+use crate::portrait::{Ends, Spread};
+use crate::report::{Report, Run, Server};
 
 /// More percentile curves than this in one chart cannot be told apart.
 const CURVES: usize = 8;
@@ -11,7 +12,9 @@ const CURVES: usize = 8;
 /// The section, where there are several runs.
 pub(super) fn section(report: &Report) -> Section {
     let mut blocks = vec![Block::Table(table(&report.runs))];
+    blocks.extend(models(&report.runs).map(|words| Block::Words(words.to_owned())));
     blocks.extend(report.differences.iter().map(|difference| Block::Words(difference.words())));
+    blocks.extend(unknown(report).map(Block::Words));
     let charts = [
         percentiles(&report.runs).some(),
         sticks(&report.runs).some(),
@@ -35,12 +38,41 @@ fn response(run: &Run) -> Option<&Spread> {
     run.portrait.as_ref()?.response.as_ref()
 }
 
+/// The system model of a run: `closed`, `partly-open`, or the arrival process of an open one.
+fn model(run: &Run) -> &str {
+    run.verdict.meant.arrivals.split(',').next().unwrap_or_default()
+}
+
+/// What to expect of runs of different system models.
+fn models(runs: &[Run]) -> Option<&'static str> {
+    let of = |name: &str| runs.iter().any(|run| model(run) == name);
+    (of("closed") && (of("poisson") || of("partly-open"))).then_some(
+        "The runs are of different system models, and a load that is the same on average is not the same load. Open arrivals come \
+         whatever the server does. Visitors of a partly-open system come so too, ask some times and leave. Closed users wait for \
+         their answer before they ask again: where the server is slow they hold its load back, and its responses look shorter.",
+    )
+}
+
+/// The runs whose mean response cannot be held against that of the first.
+fn unknown(report: &Report) -> impl Iterator<Item = String> {
+    let told = |run: &Run| report.differences.iter().any(|d| d.run == run.name && d.measure == MEAN);
+    let first = report.runs.first().map_or("", |run| run.name.as_str());
+    report.runs.iter().skip(1).filter(move |run| response(run).is_some() && !told(run)).map(move |run| {
+        format!("{}: the mean response cannot be held against that of {first}; one of the two runs is too short to tell how sure its mean is.", run.name)
+    })
+}
+
+/// What the formula says of the mean response, where there is one.
+fn formula(run: &Run) -> Option<f64> {
+    run.predictions.iter().find(|prediction| prediction.by == "formula")?.mean_ms
+}
+
 fn table(runs: &[Run]) -> Table {
     let row = |run: &Run| {
         let (v, spread) = (&run.verdict, response(run));
         let total = v.launches.last();
         let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
-        let ends = |ends: Option<crate::portrait::Ends>| ends.map_or(Cell::Nothing, |e| Cell::Interval(e.low, e.high));
+        let ends = |ends: Option<Ends>| ends.map_or(Cell::Nothing, |e| Cell::Interval(e.low, e.high));
         vec![
             Cell::from(&run.name),
             run.judgement.into(),
@@ -50,6 +82,7 @@ fn table(runs: &[Run]) -> Table {
             cov.unwrap_or(Cell::Nothing),
             spread.map(|s| s.mean_ms).into(),
             ends(spread.and_then(|s| s.mean_interval_ms)),
+            formula(run).into(),
             spread.map(|s| s.p95_ms).into(),
             ends(spread.and_then(|s| s.p95_interval_ms)),
             spread.map(|s| s.p99_ms).into(),
@@ -68,6 +101,7 @@ fn table(runs: &[Run]) -> Table {
             "95 %",
             "R mean",
             "95 %",
+            "formula",
             "R p95",
             "95 %",
             "R p99",
@@ -123,12 +157,29 @@ impl Load {
     fn line(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> Shape {
         let points = self.points(runs, |run| Some([figure(run)?])).into_iter().map(|(x, [y])| [x, y]).collect();
         // A line through runs of different models would join what does not follow from each other.
-        let model = |run: &Run| run.verdict.meant.arrivals.split(',').next().map(str::to_owned);
         if runs.windows(2).all(|pair| model(&pair[0]) == model(&pair[1])) {
             Shape::Line(points)
         } else {
             Shape::Points(points)
         }
+    }
+
+    /// Figures with their intervals, and apart from them those of runs too short for one.
+    fn sure_or_not(
+        &self,
+        name: &str,
+        ink: Ink,
+        runs: &[Run],
+        figure: impl Fn(&Run) -> Option<(f64, Option<Ends>)>,
+    ) -> Vec<Series> {
+        let sure = self.intervals(runs, |run| figure(run).and_then(|(y, ends)| Some([y, ends?.low, ends?.high])));
+        let unsure = self.points(runs, |run| figure(run).filter(|(_, ends)| ends.is_none()).map(|(y, _)| [y]));
+        let unsure = Shape::Points(unsure.into_iter().map(|(x, [y])| [x, y]).collect());
+        let all = [(format!("{name}, 95 %"), sure), (format!("{name}, too short for an interval"), unsure)];
+        all.into_iter()
+            .filter(|(_, shape)| !shape.is_empty())
+            .map(|(name, shape)| Series::new(name, ink, shape))
+            .collect()
     }
 
     fn intervals(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<[f64; 3]>) -> Shape {
@@ -140,20 +191,10 @@ impl Load {
 /// Hockey sticks: mean and 95 % point against load, and what no load can make better.
 fn sticks(runs: &[Run]) -> Chart {
     let load = Load::of(runs);
-    let mean = |run: &Run| {
-        let spread = response(run)?;
-        let ends = spread.mean_interval_ms?;
-        Some([spread.mean_ms, ends.low, ends.high])
-    };
-    let p95 = |run: &Run| {
-        let spread = response(run)?;
-        let ends = spread.p95_interval_ms?;
-        Some([spread.p95_ms, ends.low, ends.high])
-    };
-    let mut series = vec![
-        Series::new("R mean, 95 %", Ink::Measured, load.intervals(runs, mean)),
-        Series::new("R p95, 95 %", Ink::Second, load.intervals(runs, p95)),
-    ];
+    let mean = |run: &Run| response(run).map(|spread| (spread.mean_ms, spread.mean_interval_ms));
+    let p95 = |run: &Run| response(run).map(|spread| (spread.p95_ms, spread.p95_interval_ms));
+    let mut series = load.sure_or_not("R mean", Ink::Measured, runs, mean);
+    series.extend(load.sure_or_not("R p95", Ink::Second, runs, p95));
     series.extend(asymptote(runs, &load).map(|shape| Series::new("asymptote", Ink::Theory, shape)));
     Chart {
         id: "hockey-sticks".into(),
@@ -173,16 +214,8 @@ fn asymptote(runs: &[Run], load: &Load) -> Option<Shape> {
     if runs.iter().any(|run| run.server != Some(server)) {
         return None;
     }
-    let loads: Vec<f64> = runs.iter().filter_map(load.of).collect();
-    let most = loads.iter().copied().fold(0.0, f64::max);
-    let think = runs.iter().filter_map(|run| run.verdict.queue.think_ms).fold(f64::INFINITY, f64::min);
-    let flat = [[0.0, server.service_ms], [most, server.service_ms]];
-    if load.axis.title.starts_with("users") && think.is_finite() {
-        let bound = |n: f64| (n / server.capacity_per_s * 1e3 - think).max(server.service_ms);
-        let knee = (server.service_ms + think) * server.capacity_per_s / 1e3;
-        let mut points = vec![flat[0], [knee.min(most), server.service_ms], [most, bound(most)]];
-        points.dedup();
-        return Some(Shape::Line(points));
+    if load.axis.title.starts_with("users") {
+        return Some(Shape::Line(of_users(runs, load, server)));
     }
     let top = runs.iter().filter_map(|run| Some(response(run)?.p95_ms)).fold(server.service_ms, f64::max);
     Some(Shape::Line(vec![
@@ -190,6 +223,25 @@ fn asymptote(runs: &[Run], load: &Load) -> Option<Shape> {
         [server.capacity_per_s, server.service_ms],
         [server.capacity_per_s, top],
     ]))
+}
+
+/// Runs whose mean think times differ by no more than this share think alike.
+const ALIKE: f64 = 0.05;
+
+/// R >= N / capacity - Z and R >= S: one bent line where all users think alike, else the bound of each run.
+fn of_users(runs: &[Run], load: &Load, server: Server) -> Vec<[f64; 2]> {
+    let bound = |n: f64, think: f64| (n / server.capacity_per_s * 1e3 - think).max(server.service_ms);
+    let bounds = load.points(runs, |run| Some([run.verdict.queue.think_ms.unwrap_or(0.0)]));
+    let thinks = || bounds.iter().map(|(_, [think])| *think);
+    let (least, most) = (thinks().fold(f64::INFINITY, f64::min), thinks().fold(0.0, f64::max));
+    if most > least * (1.0 + ALIKE) {
+        return bounds.into_iter().map(|(n, [think])| [n, bound(n, think)]).collect();
+    }
+    let last = bounds.last().map_or(0.0, |(n, _)| *n);
+    let knee = (server.service_ms + least) * server.capacity_per_s / 1e3;
+    let mut points = vec![[0.0, server.service_ms], [knee.min(last), server.service_ms], [last, bound(last, least)]];
+    points.dedup();
+    points
 }
 
 fn throughput(runs: &[Run]) -> Chart {

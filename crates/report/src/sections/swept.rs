@@ -61,14 +61,18 @@ impl Across {
         Some(Self { axis, at: first.values.iter().cloned().zip(places).collect(), field: first.field.clone() })
     }
 
-    /// A line for each combination of the other fields.
+    /// A line for each combination of the other fields, in the order of the grid.
     fn lines(&self, sweep: &Sweep, figure: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
-        let mut lines: BTreeMap<String, Vec<[f64; 2]>> = BTreeMap::new();
+        let mut lines: Vec<(String, Vec<[f64; 2]>)> = Vec::new();
         for cell in &sweep.cells {
             let mut others = cell.values.clone();
             let x = others.remove(&self.field).and_then(|value| self.at.get(&value).copied());
             if let (Some(x), Some(y)) = (x, figure(cell)) {
-                lines.entry(names(&others)).or_default().push([x, y]);
+                let name = names(&others);
+                match lines.iter_mut().find(|line| line.0 == name) {
+                    Some((_, points)) => points.push([x, y]),
+                    None => lines.push((name, vec![[x, y]])),
+                }
             }
         }
         let line = |(i, (name, mut points)): (usize, (String, Vec<[f64; 2]>))| {
@@ -211,8 +215,11 @@ fn kept(sweep: &Sweep, objective: &str) -> Table {
         ]
     });
     Table {
-        caption: format!("The most {field} that keep {objective}"),
-        heads: vec!["with", "most", "95 %", "note"],
+        caption: match field {
+            "users" => format!("Up to how many users {objective} is kept"),
+            _ => format!("Up to which {field} {objective} is kept"),
+        },
+        heads: vec!["with", "up to", "95 %", "note"],
         rows: rows.collect(),
     }
 }

@@ -1,0 +1,349 @@
+//! A chart as an SVG file of its own, drawn without a browser: for a document, or where no page can be opened.
+//!
+//! The same chart as on the page in the same inks; what the page tells when pointed at is left out, and of a heat map only the
+//! largest value is written.
+
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+
+use crate::chart::{Axis, Chart, Heat, Ink, NINES, Scale, Series, Shape, nines};
+use crate::document::short;
+use crate::figure::{clipped, log_ticks};
+
+/// Width and height in pixels.
+const SIZE: (u32, u32) = (800, 480);
+/// Of a curve through so few points the points are shown.
+const FEW: usize = 40;
+
+/// Why a chart could not be drawn.
+pub type Error = DrawingAreaErrorKind<std::io::Error>;
+type Context<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Span, Span>>;
+
+/// The chart as an SVG document.
+///
+/// # Errors
+/// None that a chart can cause: its sink is a string.
+pub fn svg(chart: &Chart) -> Result<String, Error> {
+    let mut text = String::new();
+    {
+        let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        draw(chart, &area)?;
+        area.present()?;
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Error> {
+    area.fill(&WHITE)?;
+    let (x, y) = (Span::of(&chart.x, chart.x_range()), Span::of(&chart.y, chart.y_range()));
+    let mut context = ChartBuilder::on(area)
+        .caption(plain(&title(chart)), ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(48)
+        .y_label_area_size(72)
+        .build_cartesian_2d(x, y)?;
+    context
+        .configure_mesh()
+        .bold_line_style(BLACK.mix(0.12))
+        .x_desc(plain(&chart.x.title))
+        .y_desc(plain(&chart.y.title))
+        .draw()?;
+    for series in &chart.series {
+        add(&mut context, chart, series)?;
+    }
+    if chart.series.len() > 1 {
+        context.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.2)).draw()?;
+    }
+    Ok(())
+}
+
+fn title(chart: &Chart) -> String {
+    let most = |heat: &Heat| heat.cells.iter().flatten().copied().fold(0.0, f64::max);
+    let heats = chart.series.iter().filter_map(|series| match &series.shape {
+        Shape::Heat(heat) => Some(format!("; the brightest cell: {} {}", short(most(heat)), heat.title)),
+        _ => None,
+    });
+    heats.fold(chart.title.clone(), |title, heat| title + &heat)
+}
+
+/// What an axis shows: from where to where, and its marks, in coordinates of the drawing.
+struct Span {
+    from: f64,
+    to: f64,
+    marks: Vec<(f64, String)>,
+}
+
+/// Where a value of this axis is drawn; `None` for one that it cannot show.
+fn at(axis: &Axis, value: f64) -> Option<f64> {
+    let at = match axis.scale {
+        Scale::Linear | Scale::Names(_) => value,
+        Scale::Log => value.log10(),
+        Scale::Nines => nines(value),
+    };
+    at.is_finite().then_some(at)
+}
+
+impl Span {
+    fn of(axis: &Axis, (low, high): (f64, f64)) -> Self {
+        let (low, high) = if low <= high { (low, high) } else { (1.0, 1.0) };
+        let (from, to, marks): (f64, f64, Vec<(f64, String)>) = match &axis.scale {
+            Scale::Linear => {
+                let (from, to) = (low.min(0.0), high.max(0.0));
+                let to = if to > from { to + (to - from) / 50.0 } else { 1.0 };
+                (from, to, linear_marks(from, to).map(|at| (at, short(at))).collect())
+            }
+            Scale::Log => {
+                let marks = log_ticks((low, high));
+                let from = marks.iter().copied().filter(|mark| *mark <= low).fold(low / 2.0, f64::max);
+                let to = marks.iter().copied().filter(|mark| *mark >= high).fold(high * 2.0, f64::min);
+                (from.log10(), to.log10(), marks.into_iter().map(|mark| (mark.log10(), short(mark))).collect())
+            }
+            Scale::Nines => {
+                let marks = NINES.map(|(p, text)| (nines(p), text.to_owned())).to_vec();
+                (nines(low.min(0.5)), nines(high.clamp(0.9, 0.999_999)), marks)
+            }
+            Scale::Names(names) => {
+                let marks = names.iter().enumerate().map(|(i, name)| (i as f64, plain(&clipped(name))));
+                (-0.5, names.len() as f64 - 0.5, marks.collect())
+            }
+        };
+        let inside = |mark: &(f64, String)| (from..=to).contains(&mark.0);
+        Self { from, to, marks: marks.into_iter().filter(inside).collect() }
+    }
+}
+
+impl Ranged for Span {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, at: &f64, (first, last): (i32, i32)) -> i32 {
+        let share = (at - self.from) / (self.to - self.from);
+        first + (share * f64::from(last - first)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // No lines between the marks.
+        if hint.weight().allow_light_points() { Vec::new() } else { self.marks.iter().map(|mark| mark.0).collect() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.from..self.to
+    }
+}
+
+impl ValueFormatter<f64> for Span {
+    fn format_ext(&self, at: &f64) -> String {
+        self.marks.iter().find(|mark| mark.0 == *at).map_or_else(String::new, |mark| mark.1.clone())
+    }
+}
+
+/// Five marks or so, at 1, 2 or 5 times a power of ten.
+fn linear_marks(from: f64, to: f64) -> impl Iterator<Item = f64> {
+    let rough = (to - from) / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough * 0.999);
+    let step = step.unwrap_or(power * 10.0);
+    ((from / step).ceil() as i64..=(to / step).floor() as i64).map(move |i| i as f64 * step)
+}
+
+/// A text that XML can hold.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+impl Ink {
+    fn rgb(self) -> RGBColor {
+        let part = |at: usize| u8::from_str_radix(&self.colour()[at..at + 2], 16).expect("#rrggbb");
+        RGBColor(part(1), part(3), part(5))
+    }
+
+    /// The length of its dashes and of the spaces between; none for a line that is whole.
+    fn dashes(self) -> Option<(u32, u32)> {
+        match self {
+            Self::Measured | Self::Failed => None,
+            Self::Second => Some((12, 3)),
+            Self::Meant => Some((8, 4)),
+            Self::Theory => Some((2, 3)),
+            Self::Nth(n) => [None, Some((8, 4)), Some((2, 3)), Some((12, 3)), Some((16, 6))][n % 5],
+        }
+    }
+}
+
+fn add<'b: 'a, 'a>(context: &mut Context<'a, 'b>, chart: &Chart, series: &Series) -> Result<(), Error> {
+    let ink = series.ink;
+    let (colour, line) = (ink.rgb(), ink.rgb().stroke_width(2));
+    let place = |x: f64, y: f64| Some((at(&chart.x, x)?, at(&chart.y, y)?));
+    let places = |all: &[[f64; 2]]| all.iter().filter_map(|[x, y]| place(*x, *y)).collect::<Vec<_>>();
+    let dot = move |at: (f64, f64)| Circle::new(at, 4, colour.filled());
+    let joined = |context: &mut Context, points: Vec<(f64, f64)>| -> Result<(), Error> {
+        match ink.dashes() {
+            None => context.draw_series([PathElement::new(points, line)])?,
+            Some((dash, space)) => context.draw_series(DashedLineSeries::new(points, dash, space, line))?,
+        };
+        Ok(())
+    };
+    match &series.shape {
+        Shape::Line(all) => {
+            joined(context, places(all))?;
+            if all.len() <= FEW && ink != Ink::Theory {
+                context.draw_series(places(all).into_iter().map(dot))?;
+            }
+        }
+        Shape::Steps(all) => {
+            let corners =
+                all.windows(2).flat_map(|pair| [pair[0], [pair[1][0], pair[0][1]]]).chain(all.last().copied());
+            joined(context, places(&corners.collect::<Vec<_>>()))?;
+        }
+        Shape::Points(all) => {
+            context.draw_series(places(all).into_iter().map(dot))?;
+        }
+        Shape::Bars(all) => {
+            let apart = all.windows(2).map(|pair| pair[1][0] - pair[0][0]).fold(f64::INFINITY, f64::min);
+            let half = if apart.is_finite() { apart * 0.47 } else { 0.4 };
+            let bar = |[x, y]: &[f64; 2]| {
+                Some(Rectangle::new([place(x - half, 0.0)?, place(x + half, *y)?], colour.mix(0.75).filled()))
+            };
+            context.draw_series(all.iter().filter_map(bar))?;
+        }
+        Shape::Band(all) => {
+            let edge = |i: usize| all.iter().filter_map(move |point| place(point[0], point[i]));
+            let around: Vec<_> = edge(1).chain(edge(2).collect::<Vec<_>>().into_iter().rev()).collect();
+            context.draw_series([Polygon::new(around, colour.mix(0.25))])?;
+        }
+        Shape::Intervals(all) => {
+            let ends = |[x, _, low, high]: &[f64; 4]| {
+                Some(PathElement::new(vec![place(*x, *low)?, place(*x, *high)?], colour.stroke_width(1)))
+            };
+            context.draw_series(all.iter().filter_map(ends))?;
+            context.draw_series(all.iter().filter_map(|[x, y, ..]| place(*x, *y)).map(dot))?;
+        }
+        Shape::Heat(heat) => return heat_map(context, heat, place),
+    }
+    // The legend's mark is as long as that of the page.
+    let mark = move |(x, y)| match ink.dashes() {
+        None => PathElement::new(vec![(x, y), (x + 20, y)], line).into_dyn(),
+        Some((dash, space)) => DashedPathElement::new(vec![(x, y), (x + 20, y)], dash, space, line).into_dyn(),
+    };
+    context.draw_series(std::iter::empty::<Circle<(f64, f64), i32>>())?.label(plain(&series.name)).legend(mark);
+    Ok(())
+}
+
+fn heat_map(context: &mut Context, heat: &Heat, place: impl Fn(f64, f64) -> Option<(f64, f64)>) -> Result<(), Error> {
+    let most = heat.cells.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
+    for (cells, y) in heat.cells.iter().zip(heat.y.windows(2)) {
+        let cell = |(value, x): (&f64, &[f64])| {
+            let colour = ViridisRGB.get_color((value / most) as f32);
+            Some(Rectangle::new([place(x[0], y[0])?, place(x[1], y[1])?], colour.filled()))
+        };
+        context.draw_series(cells.iter().zip(heat.x.windows(2)).filter(|(value, _)| **value > 0.0).filter_map(cell))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use quick_xml::Reader;
+    use quick_xml::events::Event;
+
+    use super::*;
+
+    fn chart(x: Axis, y: Axis, series: Vec<Series>) -> Chart {
+        Chart { id: "c".into(), title: "A & <b>title</b>".into(), reading: String::new(), x, y, series }
+    }
+
+    /// The names of the elements and every text, in order; fails where the document is not well-formed.
+    fn parsed(svg: &str) -> (Vec<String>, Vec<String>) {
+        let mut reader = Reader::from_str(svg);
+        reader.config_mut().check_end_names = true;
+        let (mut elements, mut texts) = (Vec::new(), vec![String::new()]);
+        loop {
+            match reader.read_event().unwrap() {
+                Event::Eof => return (elements, texts),
+                Event::Start(start) | Event::Empty(start) => {
+                    for attribute in start.attributes() {
+                        attribute.unwrap();
+                    }
+                    elements.push(start.name().as_ref().to_owned());
+                    texts.push(String::new());
+                }
+                Event::Text(text) => *texts.last_mut().unwrap() += &text,
+                Event::GeneralRef(name) => {
+                    let one = format!("&{};", &*name);
+                    *texts.last_mut().unwrap() += &quick_xml::escape::unescape(&one).unwrap();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_shape_is_drawn_with_its_words() {
+        let points = vec![[1.0, 10.0], [2.0, 20.0], [3.0, 15.0]];
+        let series = vec![
+            Series::new("<script>line", Ink::Measured, Shape::Line(points.clone())),
+            Series::new("steps \u{0}", Ink::Meant, Shape::Steps(points.clone())),
+            Series::new("points", Ink::Nth(4), Shape::Points(points.clone())),
+            Series::new("bars", Ink::Failed, Shape::Bars(points)),
+            Series::new("band", Ink::Theory, Shape::Band(vec![[1.0, 5.0, 6.0], [2.0, 6.0, 9.0]])),
+            Series::new("ends", Ink::Second, Shape::Intervals(vec![[1.0, 5.0, 4.0, 6.0]])),
+        ];
+        let text = svg(&chart(Axis::linear("users N"), Axis::log("R (ms)"), series[..3].to_vec())).unwrap();
+        let (elements, texts) = parsed(&text);
+        for word in ["A & <b>title</b>", "users N", "R (ms)", "<script>line", "steps \u{fffd}", "points", "20"] {
+            assert!(texts.iter().any(|text| text.trim() == word), "{word} is missing: {texts:?}");
+        }
+        assert_eq!(elements.iter().filter(|name| *name == "circle").count(), 6, "the points of two series");
+        assert!(!text.contains("<script"));
+        let (elements, texts) =
+            parsed(&svg(&chart(Axis::linear("x"), Axis::linear("y"), series[3..].to_vec())).unwrap());
+        assert_eq!(elements.iter().filter(|name| *name == "polygon").count(), 1);
+        // Three bars beside paper and legend.
+        assert!(elements.iter().filter(|name| *name == "rect").count() >= 3 + 2, "{elements:?}");
+        assert!(["bars", "band", "ends"].iter().all(|word| texts.iter().any(|text| text.trim() == *word)));
+    }
+
+    #[test]
+    fn a_heat_map_has_a_cell_for_each_that_is_not_zero() {
+        let heat = Heat {
+            title: "% of the launches".into(),
+            x: vec![0.0, 1.0, 2.0, 3.0],
+            y: vec![1.0, 10.0, 100.0],
+            cells: vec![vec![0.0, 4.0, 0.0], vec![2.0, 0.0, 8.0]],
+        };
+        let series = |cells| vec![Series::new("h", Ink::Measured, Shape::Heat(Heat { cells, ..heat.clone() }))];
+        let count = |series| {
+            let (elements, texts) = parsed(&svg(&chart(Axis::linear("t (s)"), Axis::log("R (ms)"), series)).unwrap());
+            (elements.iter().filter(|name| *name == "rect").count(), texts.concat())
+        };
+        let (cells, words) = count(series(heat.cells.clone()));
+        let (paper, _) = count(series(vec![vec![0.0; 3]; 2]));
+        assert_eq!(cells - paper, 3);
+        assert!(words.contains("the brightest cell: 8 % of the launches"), "{words}");
+    }
+
+    #[test]
+    fn charts_of_nothing_and_of_one_point_are_drawn_too() {
+        let axes =
+            [Axis::linear("l"), Axis::log("g"), Axis::nines("n"), Axis::names("w", vec!["a".into(), "b&".into()])];
+        for axis in axes {
+            for points in [vec![], vec![[0.5, 0.5]], vec![[f64::NAN, 1.0], [0.5, f64::INFINITY], [0.0, 0.0]]] {
+                let drawn =
+                    chart(axis.clone(), axis.clone(), vec![Series::new("s", Ink::Second, Shape::Points(points))]);
+                parsed(&svg(&drawn).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn marks_are_round() {
+        let marks = |from, to| linear_marks(from, to).collect::<Vec<_>>();
+        assert_eq!(marks(0.0, 1.02), [0.0, 0.5, 1.0]);
+        assert_eq!(marks(0.0, 47.0), [0.0, 10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(marks(-3.0, 5.0), [-2.0, 0.0, 2.0, 4.0]);
+    }
+}
