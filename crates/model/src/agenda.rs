@@ -217,12 +217,31 @@ impl Agenda {
     pub fn completed(&mut self, launch: Launch, done: Nanos) -> After {
         let Some(turn) = &self.sessions else { return After::Leaves };
         let Some((think, place)) = turn.after(self.seed, launch) else { return After::Leaves };
-        let intended = done + think;
+        self.come_back(launch, done + think, place)
+    }
+
+    /// The session of `launch` launches again at `intended`, unless the run is over by then.
+    #[inline]
+    fn come_back(&mut self, launch: Launch, intended: Nanos, place: u16) -> After {
         if intended >= self.end {
             return After::TooLate;
         }
         self.returning.push(intended.0, launch.session, (launch.step + 1, place));
         After::Returns
+    }
+
+    /// Tells that the visit of `launch` is over before its time, at `done`; a closed user begins another after a think time.
+    pub fn broken_off(&mut self, launch: Launch, done: Nanos) -> After {
+        let (seed, Launch { session, step, place, .. }) = (self.seed, launch);
+        match &self.sessions {
+            Some(Turn::Drawn { length: None, .. }) => self.completed(launch, done),
+            Some(Turn::Flowing { think, flows, again: true }) => {
+                let think = flows.think(think, seed, session, step + 1, place);
+                let next = flows.enter(seed, session, step + 1);
+                self.come_back(launch, done + think, next)
+            }
+            _ => After::Leaves,
+        }
     }
 
     /// How many sessions are thinking.

@@ -27,6 +27,8 @@ pub struct Event {
     pub session: u64,
     /// Which request of its session, from 0.
     pub step: u32,
+    /// Which of the objects that its request brings with it, from 1; 0: the request itself. Objects are no launches.
+    pub object: u16,
     /// Which request of the workload, an index into its `[[request]]` list (or a foreign file's list of labels).
     pub label: u16,
     /// How it ended.
@@ -58,6 +60,7 @@ impl Event {
             done: None,
             session: 0,
             step: 0,
+            object: 0,
             label: 0,
             outcome: Outcome::Unsent,
             status: 0,
@@ -112,11 +115,13 @@ pub enum Outcome {
     Tls = 9,
     /// A complete answer of gRPC with a status other than OK, which `error` names.
     GrpcError = 10,
+    /// A complete answer that was not what the workload says it must be; `error` is the name of the check.
+    CheckFailed = 11,
 }
 
 impl Outcome {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Ok,
         Self::HttpError,
         Self::Timeout,
@@ -128,6 +133,7 @@ impl Outcome {
         Self::Cut,
         Self::Tls,
         Self::GrpcError,
+        Self::CheckFailed,
     ];
 
     /// Its name in tables, JSON and Parquet.
@@ -144,6 +150,7 @@ impl Outcome {
             Self::Cut => "cut",
             Self::Tls => "tls",
             Self::GrpcError => "grpc_error",
+            Self::CheckFailed => "check_failed",
         }
     }
 

@@ -11,6 +11,8 @@ use crate::time::Nanos;
 pub struct Recording {
     /// One per launch.
     pub events: Vec<Event>,
+    /// What launches brought with them ([`Event::object`] above 0): answers of the server, but no launches.
+    pub objects: Vec<Event>,
     /// The names that [`Event::label`] points into.
     pub labels: Vec<String>,
     /// What kind of file it was: `run`, `jtl-csv`, `k6-json`, ...
@@ -36,8 +38,10 @@ pub struct Recording {
 impl Recording {
     /// Of a run of ours, just made.
     pub fn of_run(events: Vec<Event>, labels: Vec<String>) -> Self {
+        let (events, objects) = apart(events);
         Self {
             events,
+            objects,
             labels,
             format: "run".to_owned(),
             resolution: Nanos(1),
@@ -46,4 +50,10 @@ impl Recording {
             ..Self::default()
         }
     }
+}
+
+/// Launches and their objects, each in the order they came.
+pub fn apart(mut events: Vec<Event>) -> (Vec<Event>, Vec<Event>) {
+    let objects = events.extract_if(.., |event| event.object > 0).collect();
+    (events, objects)
 }

@@ -48,6 +48,8 @@ struct Books {
     since: Nanos,
     /// Events that have come and are not yet booked.
     fresh: Vec<Event>,
+    /// When the last object of the page was done whose launch comes next.
+    page: Nanos,
 }
 
 impl<T: Transport> Driver<'_, T> {
@@ -59,6 +61,7 @@ impl<T: Transport> Driver<'_, T> {
             batch: Vec::with_capacity(BATCH),
             since: Nanos::ZERO,
             fresh: Vec::new(),
+            page: Nanos::ZERO,
         };
         let mut stopped: Option<Nanos> = None;
         loop {
@@ -125,15 +128,30 @@ impl<T: Transport> Driver<'_, T> {
     /// Books the events that have come: their sessions go on or leave, the counters move, the batch grows.
     fn book(&mut self, now: Nanos, books: &mut Books) {
         for event in books.fresh.drain(..) {
+            if T::PAGES && event.object > 0 {
+                books.page = books.page.max(event.done.unwrap_or_default());
+                books.batch.push(event);
+                continue;
+            }
             let Event { intended, session, step, .. } = event;
             let place = self.places.as_mut().and_then(|places| places.remove(&session)).unwrap_or_default();
             let launch = Launch { intended, session, step, place };
-            let done = event.done.unwrap_or(now);
+            let mut done = event.done.unwrap_or(now);
+            if T::PAGES {
+                done = done.max(std::mem::take(&mut books.page));
+            }
             let pause = match event.outcome {
                 Outcome::Unsent | Outcome::Refused | Outcome::Dns => PAUSE,
                 _ => Nanos::ZERO,
             };
-            if self.agenda.completed(launch, done + pause) != After::Returns {
+            let after = if self.transport.ends(&event) {
+                // Who comes back knows nothing of the time before.
+                self.transport.leave(event.session);
+                self.agenda.broken_off(launch, done + pause)
+            } else {
+                self.agenda.completed(launch, done + pause)
+            };
+            if after != After::Returns {
                 self.transport.leave(event.session);
             }
             books.counts.in_flight -= 1;

@@ -2,6 +2,7 @@
 
 mod http1;
 mod mock;
+mod wire;
 
 pub(crate) use http1::{Http1, SPIN, Setup};
 pub use mock::Mock;
@@ -10,19 +11,29 @@ use offered_model::{Event, Launch, Nanos};
 
 /// Carries launches of one thread and tells when they are answered. It also keeps the time, real or virtual.
 pub trait Transport {
+    /// Whether launches bring objects with them. Events of objects come before that of their launch, which is over with the
+    /// last of them.
+    const PAGES: bool = false;
+
     /// The time since the run's start.
     fn now(&self) -> Nanos;
 
     /// Sends request `label` for `launch`, number `sequence` of the whole run, without waiting; the time when that was done.
     ///
-    /// Exactly one event follows for each call: in `events` at once if the launch could not be sent, else from a later
+    /// Exactly one event whose object is 0 follows for each call: in `events` at once if the launch could not be sent, else from a later
     /// [`wait`](Self::wait) or [`abandon`](Self::abandon).
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos;
 
     /// Waits until something is answered, or until `deadline`; adds what is answered to `events`.
     fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>);
 
-    /// A session has left and will launch nothing more.
+    /// Whether the session of a launch that ended with `event` is over before its time.
+    #[inline]
+    fn ends(&self, _event: &Event) -> bool {
+        false
+    }
+
+    /// A session has left and will launch nothing more, or begins as one that knows nothing.
     fn leave(&mut self, session: u64);
 
     /// Gives up what is under way; its events say `cut`.

@@ -42,6 +42,7 @@ const SCHEMA: &str = "message event {
     required boolean reused;
     optional binary error (string);
     optional int64 handshake_ns;
+    required int32 object (integer(16, false));
 }";
 
 /// The first so many columns are in every part; those after them came later and are missing from older ones.
@@ -97,6 +98,7 @@ pub(crate) fn write<W: Write + Send>(out: W, events: &mut [Event], labels: &[Str
 fn write_columns<W: Write + Send>(columns: Columns<'_, W>, names: &[ByteArray]) -> Result<()> {
     let mut columns = write_first_columns(columns, names)?;
     columns.put_some::<Int64Type>(|e| e.handshake.map(|t| t.0 as i64))?;
+    columns.put::<Int32Type>(|e| i32::from(e.object))?;
     columns.rows.close()?;
     Ok(())
 }
@@ -237,6 +239,9 @@ fn read_group(group: &dyn RowGroupReader, columns: usize, events: &mut Vec<Event
     })?;
     if columns > ALWAYS {
         rows.fill::<Int64Type>(15, |e, took| e.handshake = nanos(took))?;
+    }
+    if columns > ALWAYS + 1 {
+        rows.fill::<Int32Type>(16, |e, object| e.object = object.map_or(0, |&n| n as u16))?;
     }
     match unknown {
         Some(name) => {

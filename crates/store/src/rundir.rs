@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use offered_model::recording::apart;
 use offered_model::{Event, Nanos, Recording};
 
 use crate::error::Error;
@@ -119,6 +120,7 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
         return Err(Error::content(recording.complaints.swap_remove(0), "and no other part can be read"));
     }
     recording.labels = labels.into_names(&mut recording.notes);
+    (recording.events, recording.objects) = apart(recording.events);
     if recording.unreadable > 0 {
         recording.notes.push(format!("{} of {} parts cannot be read", recording.unreadable, parts.len()));
     }
@@ -139,6 +141,7 @@ pub(crate) fn read_part<R: parquet::file::reader::ChunkReader + 'static>(
     let mut labels = Labels::default();
     part::read(part, &mut recording.events, &mut labels).map_err(|why| Error::content(name, why.to_string()))?;
     recording.labels = labels.into_names(&mut recording.notes);
+    (recording.events, recording.objects) = apart(recording.events);
     Ok(recording)
 }
 

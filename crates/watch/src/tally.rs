@@ -64,7 +64,7 @@ impl Tally {
     /// Takes events.
     pub fn add(&mut self, events: &[Event]) {
         let sessions_only = matches!(self.workload.sessions, Sessions::PartlyOpen { .. });
-        for event in events {
+        for event in events.iter().filter(|event| event.object == 0) {
             self.outcomes[event.outcome as usize] += 1;
             self.ring.add(event);
             if !self.counted.contains(&event.intended) {

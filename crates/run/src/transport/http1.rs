@@ -19,6 +19,7 @@ use self::addresses::Addresses;
 use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange, dial};
 use self::request::Compiled;
+use super::wire::{Ask, Heard, Wire};
 use super::{Transport, begun};
 use crate::Error;
 
@@ -28,6 +29,8 @@ const BUFFER: usize = 64 * 1024;
 const TURN: usize = 4;
 /// What has ended is swept out of a queue when it is more than half of it, and the queue longer than this.
 const SWEEP: usize = 1024;
+/// A session has at most so many connections beside its first.
+const MOST_LANES: u8 = 63;
 /// How long before a launch a precise wait stops sleeping: above nearly all the wake-up errors of a quiet machine.
 pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 
@@ -36,6 +39,8 @@ pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 pub(crate) struct Setup {
     addresses: Arc<Addresses>,
     requests: Arc<[Compiled]>,
+    /// What the `Host` header says.
+    host: Arc<str>,
     reuse: Reuse,
     connect_timeout: Nanos,
     response_timeout: Nanos,
@@ -48,9 +53,12 @@ impl Setup {
     /// No target, a name that cannot be resolved, or a request that cannot be made.
     pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
         let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
-        let requests: Result<Vec<_>, _> = workload.requests.iter().map(|r| Compiled::new(r, target)).collect();
+        // Those of a script are made one by one.
+        let plain = if workload.is_scripted() { &[][..] } else { &workload.requests };
+        let requests: Result<Vec<_>, _> = plain.iter().map(|r| Compiled::new(r, target)).collect();
         Ok(Self {
             requests: requests?.into(),
+            host: target.url.host().into(),
             addresses: Arc::new(Addresses::resolve(&target.url.address, &target.sources)?),
             reuse: target.reuse,
             connect_timeout: target.connect_timeout,
@@ -84,8 +92,9 @@ pub(crate) struct Http1 {
     connections: Slab<Connection>,
     /// Connections without an exchange, the last used on top: (key, number). Closed ones are passed over.
     free: Vec<(usize, u32)>,
-    /// Sessions' own connections.
+    /// Sessions' own connections: the first of each, and those beside it.
     owned: HashMap<u64, (usize, u32)>,
+    beside: HashMap<(u64, u8), (usize, u32)>,
     /// When exchanges must be connected and answered: (instant, key, serial), each queue in order of time.
     connecting: VecDeque<(Nanos, usize, u64)>,
     answering: VecDeque<(Nanos, usize, u64)>,
@@ -101,6 +110,66 @@ pub(crate) struct Http1 {
 
 /// An attempt that failed: how, and in words.
 type Failure = (Outcome, String);
+
+/// Where exchanges go when they are over. Who only wants events pays for nothing else: which it is, is known when this is
+/// compiled.
+trait Ear {
+    /// Whether it wants to know what answers say.
+    const LISTENS: bool;
+
+    /// Takes the event of an exchange that is over, and its answer as far as it came.
+    fn ended(&mut self, event: Event, answer: Answer);
+
+    /// Is told of the first byte of an answer.
+    fn begins(&mut self, _event: &Event) {}
+}
+
+impl Ear for Vec<Event> {
+    const LISTENS: bool = false;
+
+    #[inline]
+    fn ended(&mut self, event: Event, _answer: Answer) {
+        self.push(event);
+    }
+}
+
+impl Ear for Vec<Heard> {
+    const LISTENS: bool = true;
+
+    fn ended(&mut self, event: Event, answer: Answer) {
+        let reply = matches!(event.outcome, Outcome::Ok | Outcome::HttpError).then(|| answer.into_reply()).flatten();
+        self.push(Heard::Ended(event, reply));
+    }
+
+    fn begins(&mut self, event: &Event) {
+        self.push(Heard::FirstByte { session: event.session, step: event.step, object: event.object });
+    }
+}
+
+/// What an exchange says.
+trait Say {
+    /// The bytes of the request of `event`, made in `scratch` where they must be made.
+    fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8];
+}
+
+/// The workload's request as it was compiled, with this number in the run.
+struct Prepared(u64);
+
+impl Say for Prepared {
+    #[inline]
+    fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        requests[usize::from(event.label)].bytes(event.session, self.0, scratch)
+    }
+}
+
+/// These bytes.
+struct Given(Vec<u8>);
+
+impl Say for Given {
+    fn bytes<'a>(&'a self, _: &'a [Compiled], _: &Event, _: &'a mut Vec<u8>) -> &'a [u8] {
+        &self.0
+    }
+}
 
 impl Http1 {
     /// The connections of `worker`, at most `limit` of them, watched by `poller`, waiting without sleep for the last `spin`
@@ -123,6 +192,7 @@ impl Http1 {
             connections: Slab::new(),
             free: Vec::new(),
             owned: HashMap::new(),
+            beside: HashMap::new(),
             connecting: VecDeque::new(),
             answering: VecDeque::new(),
             opened: 0,
@@ -135,14 +205,18 @@ impl Http1 {
         }
     }
 
-    /// The connection that `session` may use now; `None` when a new one must be opened.
-    fn reusable(&mut self, session: u64) -> Option<usize> {
+    /// The connection that `session` may use now, in this of its lanes; `None` when a new one must be opened.
+    #[inline]
+    fn reusable(&mut self, session: u64, lane: u8) -> Option<usize> {
         let live = |connections: &Slab<Connection>, (key, number): (usize, u32)| {
             connections.get(key).is_some_and(|c| c.number == number && c.exchange.is_none()).then_some(key)
         };
         match self.setup.reuse {
             Reuse::Fresh => None,
-            Reuse::PerSession => self.owned.get(&session).and_then(|mine| live(&self.connections, *mine)),
+            Reuse::PerSession => {
+                let mine = if lane == 0 { self.owned.get(&session) } else { self.beside.get(&(session, lane)) };
+                mine.and_then(|mine| live(&self.connections, *mine))
+            }
             Reuse::Pool => {
                 while let Some(candidate) = self.free.pop() {
                     if let Some(key) = live(&self.connections, candidate) {
@@ -155,18 +229,17 @@ impl Http1 {
     }
 
     /// Writes the exchange's request on an open connection.
-    fn transmit(&mut self, key: usize, sequence: u64) -> Result<(), Failure> {
+    fn transmit(&mut self, key: usize, say: &impl Say) -> Result<(), Failure> {
         let connection = &mut self.connections[key];
         let Some(exchange) = &mut connection.exchange else { return Ok(()) };
-        let request = &self.setup.requests[usize::from(exchange.event.label)];
-        let bytes = request.bytes(exchange.event.session, sequence, &mut self.scratch);
+        let bytes = say.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
         exchange.event.bytes_out = bytes.len() as u64;
         connection.write(bytes).map_err(broken)
     }
 
     /// Opens a connection for the exchange; the request is written when it is open.
-    fn open(&mut self, exchange: Exchange, sequence: u64) -> Result<(), (Box<Event>, Failure)> {
-        let failed = |exchange: Exchange, failure| Err((Box::new(exchange.event), failure));
+    fn open(&mut self, exchange: Exchange, lane: u8, say: &impl Say) -> Result<(), (Box<Exchange>, Failure)> {
+        let failed = |exchange: Exchange, failure| Err((Box::new(exchange), failure));
         let (place, source) = match self.setup.addresses.next() {
             Ok(place) => place,
             Err(why) => return failed(exchange, (Outcome::Dns, why)),
@@ -183,8 +256,7 @@ impl Http1 {
         if let Some(exchange) = &mut connection.exchange {
             exchange.event.connection = number;
             if !open {
-                let request = &self.setup.requests[usize::from(exchange.event.label)];
-                let bytes = request.bytes(session, sequence, &mut self.scratch);
+                let bytes = say.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
                 exchange.event.bytes_out = bytes.len() as u64;
                 connection.unwritten = (bytes.to_vec(), 0);
             }
@@ -197,10 +269,13 @@ impl Http1 {
             };
         }
         if self.setup.reuse == Reuse::PerSession {
-            self.owned.insert(session, (key, number));
+            match lane {
+                0 => self.owned.insert(session, (key, number)),
+                _ => self.beside.insert((session, lane), (key, number)),
+            };
         }
         if open {
-            if let Err(failure) = self.transmit(key, sequence) {
+            if let Err(failure) = self.transmit(key, say) {
                 return match self.close(key) {
                     Some(exchange) => failed(exchange, failure),
                     None => Ok(()),
@@ -233,15 +308,16 @@ impl Http1 {
     }
 
     /// Ends the exchange of a connection with a failure, and the connection with it.
-    fn fail(&mut self, key: usize, (outcome, why): Failure, events: &mut Vec<Event>) {
+    fn fail(&mut self, key: usize, (outcome, why): Failure, ear: &mut impl Ear) {
         let now = self.clock.now();
         if let Some(exchange) = self.close(key) {
-            events.push(Event { done: Some(now), outcome, error: Some(why.into()), ..exchange.event });
+            let Exchange { event, answer, .. } = exchange;
+            ear.ended(Event { done: Some(now), outcome, error: Some(why.into()), ..event }, answer);
         }
     }
 
     /// Does what a ready socket asks for.
-    fn serve(&mut self, ready: Ready, events: &mut Vec<Event>) {
+    fn serve(&mut self, ready: Ready, ear: &mut impl Ear) {
         let key = ready.token;
         let Some(connection) = self.connections.get_mut(key) else { return };
         if !connection.open {
@@ -250,7 +326,7 @@ impl Http1 {
             }
             match connection.connected() {
                 Ok(()) => connection.open = true,
-                Err(error) => return self.fail(key, refused(&error), events),
+                Err(error) => return self.fail(key, refused(&error), ear),
             }
         }
         if ready.writable
@@ -259,23 +335,23 @@ impl Http1 {
         {
             // A server may answer (and close) before it has read everything: what it said is read first.
             if !ready.readable {
-                return self.fail(key, broken(error), events);
+                return self.fail(key, broken(error), ear);
             }
         }
         if ready.readable {
-            self.receive(key, ready.closed, events);
+            self.receive(key, ready.closed, ear);
         }
     }
 
     /// Reads what has come, as far as one turn goes; to the very end when the other side may have closed.
-    fn receive(&mut self, key: usize, to_the_end: bool, events: &mut Vec<Event>) {
+    fn receive<E: Ear>(&mut self, key: usize, to_the_end: bool, ear: &mut E) {
         for _ in 0..TURN {
             let connection = &mut self.connections[key];
             let read = match connection.read(&mut self.buffer) {
                 Ok(read) => read,
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => continue,
-                Err(error) => return self.fail(key, broken(error.into()), events),
+                Err(error) => return self.fail(key, broken(error.into()), ear),
             };
             let now = self.clock.now();
             let Some(exchange) = &mut connection.exchange else {
@@ -285,30 +361,37 @@ impl Http1 {
             };
             if read == 0 {
                 return match exchange.answer.end() {
-                    Ok(()) => self.complete(key, false, now, events),
-                    Err(why) => self.fail(key, (Outcome::Reset, why), events),
+                    Ok(()) => self.complete(key, false, now, ear),
+                    Err(why) => self.fail(key, (Outcome::Reset, why), ear),
                 };
             }
+            if E::LISTENS && exchange.event.first_byte.is_none() {
+                ear.begins(&exchange.event);
+            }
             exchange.received(read, now);
-            match exchange.answer.read(&self.buffer[..read]) {
+            // What `LISTENS` is cannot be said here, only matched: an associated constant is no parameter yet.
+            let bytes = &self.buffer[..read];
+            let progress =
+                if E::LISTENS { exchange.answer.read::<true>(bytes) } else { exchange.answer.read::<false>(bytes) };
+            match progress {
                 Ok(Progress::More) if read < self.buffer.len() && !to_the_end => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {
                     let keep = keep && connection.unwritten.0.is_empty();
-                    self.complete(key, keep, now, events);
+                    self.complete(key, keep, now, ear);
                     if !keep || !to_the_end {
                         return;
                     }
                     // The end of a kept connection may already be there, and will not be told again.
                 }
-                Err(why) => return self.fail(key, (Outcome::Malformed, why.to_owned()), events),
+                Err(why) => return self.fail(key, (Outcome::Malformed, why.to_owned()), ear),
             }
         }
         self.again.push((key, self.connections[key].number));
     }
 
     /// The answer is complete.
-    fn complete(&mut self, key: usize, keep: bool, now: Nanos, events: &mut Vec<Event>) {
+    fn complete(&mut self, key: usize, keep: bool, now: Nanos, ear: &mut impl Ear) {
         let keep = keep && self.setup.reuse != Reuse::Fresh;
         let exchange = if keep {
             let connection = &mut self.connections[key];
@@ -324,7 +407,8 @@ impl Http1 {
         if let Some(exchange) = exchange {
             let status = exchange.answer.status();
             let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
-            events.push(Event { done: Some(now), status, outcome, ..exchange.event });
+            let Exchange { event, answer, .. } = exchange;
+            ear.ended(Event { done: Some(now), status, outcome, ..event }, answer);
         }
     }
 
@@ -337,20 +421,20 @@ impl Http1 {
     }
 
     /// Gives up the exchanges whose time is over.
-    fn expire(&mut self, events: &mut Vec<Event>) {
+    fn expire(&mut self, ear: &mut impl Ear) {
         let now = self.clock.now();
         while let Some((_, key, serial)) = self.connecting.front().copied().filter(|(at, ..)| *at <= now) {
             self.connecting.pop_front();
             if self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.open) {
                 let why = format!("no connection within {}", self.setup.connect_timeout);
-                self.fail(key, (Outcome::Timeout, why), events);
+                self.fail(key, (Outcome::Timeout, why), ear);
             }
         }
         while let Some((_, key, serial)) = self.answering.front().copied().filter(|(at, ..)| *at <= now) {
             self.answering.pop_front();
             if self.connections.get(key).is_some_and(|c| c.is_at(serial)) {
                 let why = format!("no complete answer within {}", self.setup.response_timeout);
-                self.fail(key, (Outcome::Timeout, why), events);
+                self.fail(key, (Outcome::Timeout, why), ear);
             }
         }
     }
@@ -368,24 +452,17 @@ impl Http1 {
         }
         first
     }
-}
 
-impl Transport for Http1 {
+    /// Begins an exchange; the time when it was sent.
     #[inline]
-    fn now(&self) -> Nanos {
-        self.clock.now()
-    }
-
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
-        let event = begun(launch, label, self.worker);
-        let reusable = self.reusable(launch.session);
+    fn begin_with(&mut self, event: Event, answer: Answer, lane: u8, say: &impl Say, ear: &mut impl Ear) -> Nanos {
+        let reusable = self.reusable(event.session, lane);
         if reusable.is_none() && self.connections.len() >= self.limit {
             let why = format!("{} connections busy (connections limit)", self.limit);
-            events.push(Event { error: Some(why.into()), ..event });
+            ear.ended(Event { error: Some(why.into()), ..event }, answer);
             return self.clock.now();
         }
         self.serial += 1;
-        let answer = Answer::new(self.setup.requests[usize::from(label)].head_only);
         let sent = self.clock.now();
         let event = Event { sent: Some(sent), ..event };
         let mut exchange = Exchange { event, answer, serial: self.serial };
@@ -395,21 +472,23 @@ impl Transport for Http1 {
             exchange.event.reused = connection.carried > 0;
             connection.carried += 1;
             connection.exchange = Some(exchange);
-            match self.transmit(key, sequence) {
+            match self.transmit(key, say) {
                 Ok(()) => self.expect_answer(sent, key, self.serial),
-                Err(failure) => self.fail(key, failure, events),
+                Err(failure) => self.fail(key, failure, ear),
             }
-        } else if let Err((event, (outcome, why))) = self.open(exchange, sequence) {
+        } else if let Err((exchange, (outcome, why))) = self.open(exchange, lane, say) {
             let error = Some(why.into());
-            events.push(match outcome {
-                Outcome::Unsent => Event { sent: None, error, ..*event },
-                _ => Event { done: Some(self.clock.now()), outcome, error, ..*event },
-            });
+            let Exchange { event, answer, .. } = *exchange;
+            let event = match outcome {
+                Outcome::Unsent => Event { sent: None, error, ..event },
+                _ => Event { done: Some(self.clock.now()), outcome, error, ..event },
+            };
+            ear.ended(event, answer);
         }
         sent
     }
 
-    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+    fn wait_for(&mut self, deadline: Nanos, ear: &mut impl Ear) {
         let expiry = self.next_expiry();
         let before = self.clock.now();
         let until = if self.again.is_empty() { deadline.min(expiry) } else { before };
@@ -423,34 +502,99 @@ impl Transport for Http1 {
         for (key, number) in std::mem::take(&mut self.again) {
             if self.connections.get(key).is_some_and(|c| c.number == number) {
                 // Its end may have been told in an earlier turn.
-                self.receive(key, true, events);
+                self.receive(key, true, ear);
             }
         }
         for ready in ready.drain(..) {
-            self.serve(ready, events);
+            self.serve(ready, ear);
         }
         self.ready = ready;
         if now >= expiry {
-            self.expire(events);
+            self.expire(ear);
         }
     }
 
-    fn leave(&mut self, session: u64) {
-        if let Some((key, number)) = self.owned.remove(&session)
+    /// Closes what was a session's own.
+    fn let_go(&mut self, session: u64) {
+        let first = self.owned.remove(&session);
+        self.close_if_same(first);
+        if !self.beside.is_empty() {
+            for lane in 1..=MOST_LANES {
+                let beside = self.beside.remove(&(session, lane));
+                self.close_if_same(beside);
+            }
+        }
+    }
+
+    fn close_if_same(&mut self, connection: Option<(usize, u32)>) {
+        if let Some((key, number)) = connection
             && self.connections.get(key).is_some_and(|c| c.number == number)
         {
             self.close(key);
         }
     }
 
-    fn abandon(&mut self, events: &mut Vec<Event>) {
+    fn give_up(&mut self, ear: &mut impl Ear) {
         for connection in self.connections.drain() {
             let _ = self.poller.remove(&connection.socket);
-            if let Some(exchange) = connection.into_exchange() {
+            if let Some(Exchange { event, answer, .. }) = connection.into_exchange() {
                 let error = Some("the run was stopped".into());
-                events.push(Event { outcome: Outcome::Cut, error, ..exchange.event });
+                ear.ended(Event { outcome: Outcome::Cut, error, ..event }, answer);
             }
         }
+    }
+}
+
+impl Transport for Http1 {
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+        let answer = Answer::new(self.setup.requests[usize::from(label)].head_only);
+        self.begin_with(begun(launch, label, self.worker), answer, 0, &Prepared(sequence), events)
+    }
+
+    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+        self.wait_for(deadline, events);
+    }
+
+    fn leave(&mut self, session: u64) {
+        self.let_go(session);
+    }
+
+    fn abandon(&mut self, events: &mut Vec<Event>) {
+        self.give_up(events);
+    }
+
+    fn idle(&self) -> Nanos {
+        self.idle
+    }
+}
+
+/// Under a script: the bytes of each request are made when it is sent, and answers are listened to.
+impl Wire for Http1 {
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+        let say = Given(request::bytes(ask, &self.setup.host, self.setup.reuse == Reuse::Fresh));
+        let answer = Answer::kept(ask.method == "HEAD", ask.wants_body);
+        self.begin_with(Event { worker: self.worker, ..event }, answer, ask.lane, &say, heard)
+    }
+
+    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+        self.wait_for(deadline, heard);
+    }
+
+    fn leave(&mut self, session: u64) {
+        self.let_go(session);
+    }
+
+    fn abandon(&mut self, heard: &mut Vec<Heard>) {
+        self.give_up(heard);
     }
 
     fn idle(&self) -> Nanos {

@@ -79,7 +79,7 @@ fn a_part_of_an_older_version_is_read() {
 fn any_event() -> impl Strategy<Value = Event> {
     let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
-    let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>());
+    let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
     (times, whole, rest).prop_map(|(t, w, r)| Event {
         intended: Nanos(t.0),
         sent: t.1.map(Nanos),
@@ -88,6 +88,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         done: t.3.map(Nanos),
         session: w.0,
         step: w.1,
+        object: r.5,
         label: w.2,
         outcome: Outcome::ALL[w.3],
         status: w.4,

@@ -7,6 +7,8 @@ use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
 
+use super::super::wire::Reply;
+
 /// The longest head (status line and headers) that is read before an answer counts as malformed.
 const LONGEST_HEAD: usize = 64 * 1024;
 /// The most headers an answer may have.
@@ -22,6 +24,8 @@ pub(crate) struct Answer {
     partial: Vec<u8>,
     status: u16,
     keep: bool,
+    /// What it says, for who wants to know.
+    reply: Option<Box<Reply>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +77,17 @@ pub(crate) type Malformed = &'static str;
 impl Answer {
     /// The answer to a request; `head_only` if that was HEAD.
     pub(crate) fn new(head_only: bool) -> Self {
-        Self { state: State::Head, head_only, partial: Vec::new(), status: 0, keep: false }
+        Self { state: State::Head, head_only, partial: Vec::new(), status: 0, keep: false, reply: None }
+    }
+
+    /// The same, with what it says kept, and the body too if that is wanted. It must be read with `KEEP`.
+    pub(crate) fn kept(head_only: bool, wanted: bool) -> Self {
+        Self { reply: Some(Box::new(Reply { wanted, ..Reply::default() })), ..Self::new(head_only) }
+    }
+
+    /// What it said, if that was kept.
+    pub(crate) fn into_reply(self) -> Option<Box<Reply>> {
+        self.reply
     }
 
     /// Its status; 0 until the head is complete.
@@ -81,19 +95,20 @@ impl Answer {
         self.status
     }
 
-    /// Takes the next bytes.
+    /// Takes the next bytes. (What is not kept costs nothing: `KEEP` is decided when this is compiled.)
     ///
     /// # Errors
     /// They are not HTTP, contradict themselves, or go on after the answer's end.
-    pub(crate) fn read(&mut self, mut input: &[u8]) -> Result<Progress, Malformed> {
+    pub(crate) fn read<const KEEP: bool>(&mut self, mut input: &[u8]) -> Result<Progress, Malformed> {
         loop {
             match self.state {
-                State::Head => match self.head(input)? {
+                State::Head => match self.head::<KEEP>(input)? {
                     Some(used) => input = &input[used..],
                     None => return Ok(Progress::More),
                 },
                 State::Length(left) => {
                     let used = left.min(input.len() as u64);
+                    self.listen::<KEEP>(&input[..used as usize]);
                     input = &input[used as usize..];
                     self.state = if used == left { State::Done } else { State::Length(left - used) };
                     if used < left {
@@ -107,6 +122,7 @@ impl Answer {
                             let used = left.min(input.len() as u64);
                             let at = if used == left { Chunk::DataEnd } else { Chunk::Data(left - used) };
                             self.state = State::Chunked(at);
+                            self.listen::<KEEP>(&input[..used as usize]);
                             &input[used as usize..]
                         }
                         _ => {
@@ -115,7 +131,10 @@ impl Answer {
                         }
                     };
                 }
-                State::ToTheEnd => return Ok(Progress::More),
+                State::ToTheEnd => {
+                    self.listen::<KEEP>(input);
+                    return Ok(Progress::More);
+                }
                 State::Done if input.is_empty() => return Ok(Progress::Done { keep: self.keep }),
                 State::Done => return Err("bytes after the end of the answer"),
             }
@@ -136,10 +155,17 @@ impl Answer {
         }
     }
 
+    /// Keeps bytes of the body.
+    fn listen<const KEEP: bool>(&mut self, bytes: &[u8]) {
+        if KEEP && let Some(reply) = &mut self.reply {
+            reply.add(bytes);
+        }
+    }
+
     /// Takes a head from `input`; how many bytes of it were used, or `None` when the head goes on.
-    fn head(&mut self, input: &[u8]) -> Result<Option<usize>, Malformed> {
+    fn head<const KEEP: bool>(&mut self, input: &[u8]) -> Result<Option<usize>, Malformed> {
         if self.partial.is_empty() {
-            return match self.parse(input)? {
+            return match self.parse::<KEEP>(input)? {
                 Some(used) => Ok(Some(used)),
                 None if input.len() > LONGEST_HEAD => Err("a head of more than 64 KiB"),
                 None => {
@@ -151,7 +177,7 @@ impl Answer {
         let before = self.partial.len();
         let mut whole = std::mem::take(&mut self.partial);
         whole.extend_from_slice(input);
-        match self.parse(&whole)? {
+        match self.parse::<KEEP>(&whole)? {
             Some(used) => Ok(Some(used - before)),
             None if whole.len() > LONGEST_HEAD => Err("a head of more than 64 KiB"),
             None => {
@@ -162,7 +188,7 @@ impl Answer {
     }
 
     /// Parses one head at the start of `bytes` and decides what follows it.
-    fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+    fn parse<const KEEP: bool>(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         // Not filled beforehand: writing 128 empty headers would cost more than reading the usual five.
         let mut headers = [MaybeUninit::uninit(); MOST_HEADERS];
         let mut response = Response::new(&mut []);
@@ -181,6 +207,10 @@ impl Answer {
             _ => return Err("a status below 100"),
         }
         self.status = status;
+        if KEEP && let Some(reply) = &mut self.reply {
+            let header = |header: &Header<'_>| (header.name.to_owned(), header.value.to_vec());
+            reply.headers = response.headers.iter().map(header).collect();
+        }
         let framing = Framing::of(response.headers)?;
         let http11 = response.version == Some(1);
         self.keep = !framing.close && (http11 || framing.keep_alive);
@@ -293,7 +323,7 @@ mod tests {
         let mut answer = Answer::new(head_only);
         let mut progress = Progress::More;
         for piece in bytes.chunks(size) {
-            progress = answer.read(piece)?;
+            progress = answer.read::<false>(piece)?;
         }
         Ok((progress, answer.status()))
     }
@@ -375,7 +405,7 @@ mod tests {
     fn a_connection_that_ends_early_says_how_early() {
         let ended = |bytes: &str| {
             let mut answer = Answer::new(false);
-            answer.read(bytes.as_bytes()).unwrap();
+            answer.read::<false>(bytes.as_bytes()).unwrap();
             answer.end().err().unwrap_or_default()
         };
         assert_eq!(ended(""), "closed before an answer");

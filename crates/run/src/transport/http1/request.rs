@@ -7,6 +7,7 @@ use offered_model::template::{self, Template};
 use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Request, Reuse, Target};
 
+use super::super::wire::Ask;
 use crate::Error;
 
 /// One request of the workload, ready to be written.
@@ -148,6 +149,28 @@ fn fill(pieces: &[Piece], session: u64, sequence: u64, out: &mut Vec<u8>) {
     }
 }
 
+/// The bytes of `ask` to `host`.
+pub(crate) fn bytes(ask: &Ask, host: &str, close: bool) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256 + ask.body.as_ref().map_or(0, Vec::len));
+    let mut put = |text: &str| bytes.extend_from_slice(text.as_bytes());
+    [&ask.method, " ", &ask.path, " HTTP/1.1\r\n"].into_iter().for_each(&mut put);
+    if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        ["Host: ", host, "\r\n"].into_iter().for_each(&mut put);
+    }
+    if close {
+        put("Connection: close\r\n");
+    }
+    for (name, value) in &ask.headers {
+        [name, ": ", value, "\r\n"].into_iter().for_each(&mut put);
+    }
+    if let Some(body) = &ask.body {
+        put(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    put("\r\n");
+    bytes.extend(ask.body.iter().flatten());
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,39 +229,16 @@ mod tests {
     #[test]
     fn who_asks_is_told_in_one_header() {
         for (auth, header) in [
-            (
-                "{ basic = \"me:pass\" }",
-                "Authorization: Basic bWU6cGFzcw==
-",
-            ),
-            (
-                "{ bearer = \"t0ken\" }",
-                "Authorization: Bearer t0ken
-",
-            ),
+            ("{ basic = \"me:pass\" }", "Authorization: Basic bWU6cGFzcw==\r\n"),
+            ("{ bearer = \"t0ken\" }", "Authorization: Bearer t0ken\r\n"),
         ] {
             let text = bytes("", &format!("auth = {auth}"));
             assert!(text.contains(header), "{text}");
         }
-        let nobody = bytes(
-            "[[request]]
-get = \"/\"
-auth = false",
-            "auth = { bearer = \"t\" }",
-        );
+        let nobody = bytes("[[request]]\nget = \"/\"\nauth = false", "auth = { bearer = \"t\" }");
         assert!(!nobody.contains("Authorization"), "{nobody}");
-        let own = bytes(
-            "[[request]]
-get = \"/\"
-headers = { Authorization = \"Odd {session}\" }",
-            "auth = { bearer = \"t\" }",
-        );
-        assert!(
-            own.contains(
-                "Authorization: Odd 17
-"
-            ) && !own.contains("Bearer"),
-            "{own}"
-        );
+        let request = "[[request]]\nget = \"/\"\nheaders = { Authorization = \"Odd {session}\" }";
+        let own = bytes(request, "auth = { bearer = \"t\" }");
+        assert!(own.contains("Authorization: Odd 17\r\n") && !own.contains("Bearer"), "{own}");
     }
 }
