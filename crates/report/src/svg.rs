@@ -15,7 +15,9 @@ use crate::document::short;
 use crate::figure::{clipped, log_ticks};
 
 /// Width and height in pixels.
-const SIZE: (u32, u32) = (800, 480);
+const SIZE: (u32, u32) = (960, 480);
+/// What the legend takes of the width, where there is one.
+const LEGEND: u32 = 210;
 /// Of a curve through so few points the points are shown.
 const FEW: usize = 40;
 
@@ -41,9 +43,11 @@ pub fn svg(chart: &Chart) -> Result<String, Error> {
 fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Error> {
     area.fill(&WHITE)?;
     let (x, y) = (Span::of(&chart.x, chart.x_range()), Span::of(&chart.y, chart.y_range()));
+    let several = chart.series.len() > 1;
     let mut context = ChartBuilder::on(area)
         .caption(plain(&title(chart)), ("sans-serif", 18))
         .margin(12)
+        .margin_right(if several { LEGEND } else { 24 })
         .x_label_area_size(48)
         .y_label_area_size(72)
         .build_cartesian_2d(x, y)?;
@@ -56,8 +60,10 @@ fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Erro
     for series in &chart.series {
         add(&mut context, chart, series)?;
     }
-    if chart.series.len() > 1 {
-        context.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.2)).draw()?;
+    if several {
+        // Beside the curves, not over them.
+        let right = context.plotting_area().dim_in_pixel().0 as i32 + 8;
+        context.configure_series_labels().position(SeriesLabelPosition::Coordinate(right, 0)).draw()?;
     }
     Ok(())
 }
@@ -162,6 +168,17 @@ impl Ink {
         RGBColor(part(1), part(3), part(5))
     }
 
+    /// A point, told apart by form as well as colour.
+    fn dot<'e, B: DrawingBackend, C: Clone + 'static>(self, at: C) -> DynElement<'e, B, C> {
+        let ink = self.rgb().filled();
+        let form = if let Self::Nth(n) = self { n } else { usize::from(self != Self::Measured) };
+        match form % 3 {
+            0 => Circle::new(at, 4, ink).into_dyn(),
+            1 => TriangleMarker::new(at, 6, ink).into_dyn(),
+            _ => Cross::new(at, 4, self.rgb().stroke_width(2)).into_dyn(),
+        }
+    }
+
     /// The length of its dashes and of the spaces between; none for a line that is whole.
     fn dashes(self) -> Option<(u32, u32)> {
         match self {
@@ -179,7 +196,7 @@ fn add<'b: 'a, 'a>(context: &mut Context<'a, 'b>, chart: &Chart, series: &Series
     let (colour, line) = (ink.rgb(), ink.rgb().stroke_width(2));
     let place = |x: f64, y: f64| Some((at(&chart.x, x)?, at(&chart.y, y)?));
     let places = |all: &[[f64; 2]]| all.iter().filter_map(|[x, y]| place(*x, *y)).collect::<Vec<_>>();
-    let dot = move |at: (f64, f64)| Circle::new(at, 4, colour.filled());
+    let dot = move |at: (f64, f64)| ink.dot(at);
     let joined = |context: &mut Context, points: Vec<(f64, f64)>| -> Result<(), Error> {
         match ink.dashes() {
             None => context.draw_series([PathElement::new(points, line)])?,
@@ -224,12 +241,14 @@ fn add<'b: 'a, 'a>(context: &mut Context<'a, 'b>, chart: &Chart, series: &Series
         }
         Shape::Heat(heat) => return heat_map(context, heat, place),
     }
-    // The legend's mark is as long as that of the page.
-    let mark = move |(x, y)| match ink.dashes() {
+    let lined = matches!(series.shape, Shape::Line(_) | Shape::Steps(_));
+    let mark = move |(x, y): (i32, i32)| match ink.dashes() {
+        _ if !lined => ink.dot((x + 10, y)),
         None => PathElement::new(vec![(x, y), (x + 20, y)], line).into_dyn(),
         Some((dash, space)) => DashedPathElement::new(vec![(x, y), (x + 20, y)], dash, space, line).into_dyn(),
     };
-    context.draw_series(std::iter::empty::<Circle<(f64, f64), i32>>())?.label(plain(&series.name)).legend(mark);
+    let name = plain(&clipped(&series.name));
+    context.draw_series(std::iter::empty::<Circle<(f64, f64), i32>>())?.label(name).legend(mark);
     Ok(())
 }
 
@@ -297,13 +316,14 @@ mod tests {
         for word in ["A & <b>title</b>", "users N", "R (ms)", "<script>line", "steps \u{fffd}", "points", "20"] {
             assert!(texts.iter().any(|text| text.trim() == word), "{word} is missing: {texts:?}");
         }
-        assert_eq!(elements.iter().filter(|name| *name == "circle").count(), 6, "the points of two series");
+        let count = |elements: &[String], name: &str| elements.iter().filter(|element| *element == name).count();
+        assert_eq!(count(&elements, "circle"), 3, "the line's points");
+        assert_eq!(count(&elements, "polygon"), 3 + 1, "the points by themselves, and their mark in the legend");
         assert!(!text.contains("<script"));
         let (elements, texts) =
             parsed(&svg(&chart(Axis::linear("x"), Axis::linear("y"), series[3..].to_vec())).unwrap());
-        assert_eq!(elements.iter().filter(|name| *name == "polygon").count(), 1);
-        // Three bars beside paper and legend.
-        assert!(elements.iter().filter(|name| *name == "rect").count() >= 3 + 2, "{elements:?}");
+        assert_eq!(count(&elements, "polygon"), 1 + 1 + 3, "the band, the point, three marks");
+        assert!(count(&elements, "rect") > 3, "bars and paper");
         assert!(["bars", "band", "ends"].iter().all(|word| texts.iter().any(|text| text.trim() == *word)));
     }
 

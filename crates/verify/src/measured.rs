@@ -28,7 +28,8 @@ impl<'a> Measured<'a> {
     /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.
     ///
     /// Intervals are by batch means: Student's t over [`PARTS`] parts of the time. Where a part holds too few values for the
-    /// percentile asked for, or the figure is a maximum, the interval is infinite. Of the CoV it is the verdict's own.
+    /// percentile asked for, or the figure is a maximum, the interval is infinite, and so it is where it would reach below
+    /// zero though the figure cannot. Of the CoV it is the verdict's own.
     pub fn estimate(&self, metric: &Metric) -> Option<Estimate> {
         let label = match &metric.label {
             None => None,
@@ -59,7 +60,7 @@ impl<'a> Measured<'a> {
                         pairs[part].0 += 1.0;
                     }
                 }
-                known(ratio(&pairs))
+                known(telling(ratio(&pairs)))
             }
             Quantity::ArrivalsRate => {
                 let rate = 1e3 / self.gaps(metric)?.mean_ms;
@@ -124,7 +125,7 @@ impl Parts {
         let largest = *self.all.last()?;
         let sum = |part: &Vec<u64>| (part.iter().map(|t| *t as f64 / 1e9).sum::<f64>(), part.len() as f64);
         Some(match statistic {
-            Statistic::Mean => ratio(&self.each.iter().map(sum).collect::<Vec<_>>()),
+            Statistic::Mean => telling(ratio(&self.each.iter().map(sum).collect::<Vec<_>>())),
             Statistic::Max => unsure(largest as f64 / 1e9),
             Statistic::Percentile(percent) => {
                 let p = percent / 100.0;
@@ -135,7 +136,7 @@ impl Parts {
                     return Some(unsure(value));
                 }
                 let each: Vec<f64> = self.each.iter().map(|part| quantile(part, p) as f64 / 1e9).collect();
-                from_batches(value, &each)
+                telling(from_batches(value, &each))
             }
         })
     }
@@ -146,6 +147,25 @@ fn unsure(value: f64) -> Estimate {
     Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
 }
 
+/// A figure above zero whose interval reaches below it tells nothing: parts resembled each other so much that they count as
+/// hardly more than one.
+fn telling(estimate: Estimate) -> Estimate {
+    if estimate.low < 0.0 { unsure(estimate.value) } else { estimate }
+}
+
 fn known(estimate: Estimate) -> Option<Estimate> {
     estimate.value.is_finite().then_some(estimate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_reaches_below_zero_is_none() {
+        let of = |low, high| telling(Estimate { value: 962.0, low, high });
+        assert_eq!(of(950.0, 980.0).high, 980.0);
+        // A measured throughput of 962.2/s had this one.
+        assert_eq!((of(-8658.0, 6824.0).value, of(-8658.0, 6824.0).half_width()), (962.0, f64::INFINITY));
+    }
 }
