@@ -22,7 +22,7 @@ const offered = (() => {
   const draw = (plot, figure) => {
     plot.figure = figure;
     const layout = dressed(figure.layout);
-    if (printing) Object.assign(layout, { autosize: false, width: 680, height: 300 });
+    if (printing) Object.assign(layout, { autosize: false, width: 680, height: 230 });
     Plotly.react(plot, figure.data, layout, still);
   };
   const read = (plot) => plot.figure ?? JSON.parse(document.getElementById(plot.dataset.from).textContent);
