@@ -94,7 +94,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         say!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
     } else {
         print(&rows);
-        say!("\nAll of it in charts, and under \"The queue\" what 10,000 real users would need: {}", args.out.display());
+        say!(
+            "\nAll of it in charts, and under \"The queue\" what 10,000 real users would need: {}",
+            args.out.display()
+        );
     }
     Ok(if rows.iter().all(|row| row.run.believable()) { Exit::Done } else { Exit::Doubtful })
 }
