@@ -9,7 +9,7 @@ const URL: &str = "http://127.0.0.1:9/";
 /// What is given, and words of the complaint.
 const WRONG: &[(&[&str], &str)] = &[
     (&["ftp://127.0.0.1/", "--open", "1/s"], "unknown scheme `ftp`"),
-    (&["https://127.0.0.1/", "--open", "1/s"], "plain http"),
+    (&["wss://127.0.0.1/", "--open", "1/s"], "write https://"),
     (&["http://", "--open", "1/s"], "no host"),
     (&["http://127.0.0.1:0/", "--open", "1/s"], "not a port"),
     (&["http://127.0.0.1:99999/", "--open", "1/s"], "not a port"),

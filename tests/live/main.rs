@@ -14,4 +14,5 @@ mod run;
 mod signals;
 mod sweep;
 mod theory;
+mod tls;
 mod watching;

@@ -9,15 +9,20 @@ use rustix::process::Signal;
 use crate::process::{Process, soon, until_exists};
 use crate::run::{Run, run, start};
 
-struct Nginx {
+pub(crate) struct Nginx {
     process: Process,
     log: PathBuf,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Nginx {
     /// In one process, on a free port; `None` when this machine has no nginx.
     fn start(folder: &Path) -> Option<Self> {
+        Self::listening(folder, "listen 127.0.0.1:PORT; access_log FOLDER/access.log counted;")
+    }
+
+    /// The same, listening as these directives say, in which PORT and FOLDER are filled in.
+    pub(crate) fn listening(folder: &Path, directives: &str) -> Option<Self> {
         let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|p| Command::new(p).arg("-v").output().is_ok())?;
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = folder.to_str().unwrap();
@@ -25,15 +30,16 @@ impl Nginx {
         std::fs::write(format!("{folder}/files/large"), vec![b'x'; 1 << 20]).unwrap();
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary: String = temporary.iter().map(|t| format!("{t}_temp_path {folder}/{t};")).collect();
+        let listen = directives.replace("PORT", &port.to_string()).replace("FOLDER", folder);
         let conf = format!(
             "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
             events {{ worker_connections 1000; }}
             http {{
                 {temporary} keepalive_requests 20;
                 log_format counted '$status $request_method $uri';
-                access_log {folder}/access.log counted;
+                log_format told '$status $server_protocol $ssl_session_reused $ssl_server_name $ssl_client_s_dn';
                 server {{
-                    listen 127.0.0.1:{port};
+                    {listen}
                     root {folder}/files;
                     location /ok {{ return 200 'ok'; }}
                     location /error {{ return 503; }}
@@ -42,17 +48,18 @@ impl Nginx {
                 }}
             }}"
         );
+        let scheme = if directives.contains("ssl") { "https" } else { "http" };
         let path = format!("{folder}/nginx.conf");
         std::fs::write(&path, conf).unwrap();
         let mut command = Command::new(program);
         command.args(["-c", &path, "-p", folder, "-e", &format!("{folder}/error.log")]);
         let process = Process::start(command);
         assert!(soon(|| std::net::TcpStream::connect(("127.0.0.1", port)).ok()).is_some(), "nginx does not listen");
-        Some(Self { process, log: format!("{folder}/access.log").into(), url: format!("http://127.0.0.1:{port}") })
+        Some(Self { process, log: format!("{folder}/access.log").into(), url: format!("{scheme}://127.0.0.1:{port}") })
     }
 
     /// Ends it; what it logged.
-    fn stop(self) -> Vec<String> {
+    pub(crate) fn stop(self) -> Vec<String> {
         self.process.signal(Signal::TERM);
         self.process.end();
         std::fs::read_to_string(self.log).unwrap().lines().map(str::to_owned).collect()

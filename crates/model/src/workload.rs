@@ -7,6 +7,8 @@ mod source;
 mod tests;
 mod url;
 
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use read::Files;
@@ -196,6 +198,66 @@ pub struct Target {
     pub cookies: bool,
     /// How many redirects in a row are followed.
     pub redirects: u32,
+    /// How it proves who it is, and who we are, where TLS is spoken.
+    pub tls: Tls,
+    /// Through whom connections go.
+    pub proxy: Option<Proxy>,
+    /// Which HTTP is spoken.
+    pub protocol: Protocol,
+}
+
+/// How a TLS connection is made. Files stand beside the workload and are read before launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Take any certificate.
+    pub insecure: bool,
+    /// A PEM file of the certificates that are trusted, in place of the system's.
+    pub roots: Option<PathBuf>,
+    /// PEM files of our own certificate and its key.
+    pub identity: Option<Identity>,
+    /// The name asked for and held against the certificate; `None`: the URL's host.
+    pub server_name: Option<String>,
+    /// Resume earlier handshakes, of other sessions too; else every connection makes a whole one.
+    pub resume: bool,
+}
+
+/// Who we are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// A PEM file of the certificate and those between it and its root.
+    pub certificate: PathBuf,
+    /// A PEM file of its private key.
+    pub key: PathBuf,
+}
+
+/// A proxy: plain requests are given to it whole, for TLS it makes a tunnel.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// Its host name or IP address (IPv6 without brackets).
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// `user:password`, where it wants them.
+    pub user: Option<String>,
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let user = self.user.as_ref().map(|_| "...");
+        f.debug_struct("Proxy").field("host", &self.host).field("port", &self.port).field("user", &user).finish()
+    }
+}
+
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: over TLS by ALPN, else by prior knowledge.
+    Http2,
+    /// What the server takes of the two; it is asked once, before the run.
+    Auto,
 }
 
 /// How launches find a connection.

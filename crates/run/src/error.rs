@@ -24,6 +24,9 @@ pub enum Error {
         /// What the system said.
         why: String,
     },
+    /// TLS cannot be spoken as asked, or the target does not agree to it.
+    #[error("{0}")]
+    Tls(String),
     /// A path, header or body that cannot be sent.
     #[error("request `{name}`: {why}")]
     Request {

@@ -1,13 +1,18 @@
 //! What carries launches: five functions, so that another protocol is another file and a test needs no network.
 
+mod addresses;
 mod http1;
 mod mock;
+mod route;
+mod stream;
+mod tls;
+mod tunnel;
 mod wire;
 
 pub(crate) use http1::{Http1, SPIN, Setup};
 pub use mock::Mock;
 
-use offered_model::{Event, Launch, Nanos};
+use offered_model::{Event, Launch, Nanos, Outcome};
 
 /// Carries launches of one thread and tells when they are answered. It also keeps the time, real or virtual.
 pub trait Transport {
@@ -42,6 +47,9 @@ pub trait Transport {
     /// How long it has waited so far with nothing to do: the rest of the time it was busy.
     fn idle(&self) -> Nanos;
 }
+
+/// An attempt that failed: how, and in words.
+type Failure = (Outcome, String);
 
 /// The event of a launch of request `label` that has just begun.
 fn begun(launch: Launch, label: u16, worker: u16) -> Event {

@@ -30,6 +30,8 @@ pub struct Ask {
     pub tolerance: f64,
     /// How late the latest hundredth of the launches may be.
     pub late_tolerance: Nanos,
+    /// Whether the run took any certificate for its target's.
+    pub insecure: bool,
     /// From which the spreading of ticks and the bootstrap draw.
     pub seed: Seed,
 }
@@ -49,6 +51,7 @@ impl Default for Ask {
             by_threads: false,
             tolerance: 0.05,
             late_tolerance: Nanos::from_millis(10),
+            insecure: false,
             seed: Seed(1),
         }
     }
@@ -69,7 +72,8 @@ impl Ask {
         });
         let rate_over = schedule.filter(|schedule| schedule.rate.as_constant().is_none()).map(|_| (from, to));
         let (skip_first, skip_last) = (workload.skip_first, workload.skip_last);
-        Self { meant, rate_per_s, rate_over, skip_first, skip_last, seed, ..Self::default() }
+        let insecure = workload.target.as_ref().is_some_and(|target| target.tls.insecure);
+        Self { meant, rate_per_s, rate_over, skip_first, skip_last, insecure, seed, ..Self::default() }
     }
 }
 

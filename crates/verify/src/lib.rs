@@ -79,7 +79,7 @@ pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
     let any = |judgement| parts.iter().any(|part| part.judgement == judgement);
     let because = format!("the file holds {} runs, each judged by itself", parts.len());
     let mut verdict = of_run(recording, &whole, ask);
-    verdict.warnings = warnings::of_source(recording);
+    verdict.warnings = warnings::of_source(ask, recording);
     verdict.warnings.extend(split.doubts);
     for finding in &mut verdict.tests {
         finding.judgement = Judgement::NotChecked;
@@ -132,7 +132,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let far = !matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew);
     let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
 
-    let mut warnings = warnings::of_source(recording);
+    let mut warnings = warnings::of_source(ask, recording);
     warnings.extend(stalled.map(warnings::of_stalls));
     warnings.extend(warnings::of_launches(ask, &stream, &look, recording.sessions_known));
     // What the machine did is no pattern of the workload, and has its own remedy.

@@ -21,8 +21,8 @@ fn warning(doubt: impl Into<String>, remedy: impl Into<String>) -> Warning {
     Warning { doubt: doubt.into(), remedy: remedy.into() }
 }
 
-/// Doubts about the file itself.
-pub(crate) fn of_source(recording: &Recording) -> Vec<Warning> {
+/// Doubts about the file itself, and about who answered.
+pub(crate) fn of_source(ask: &Ask, recording: &Recording) -> Vec<Warning> {
     let mut all: Vec<Warning> = recording
         .notes
         .iter()
@@ -33,6 +33,12 @@ pub(crate) fn of_source(recording: &Recording) -> Vec<Warning> {
         all.push(warning(
             format!("{} rows could not be read{first}", recording.unreadable),
             "look at those rows: launches that are missing make gaps that never were",
+        ));
+    }
+    if ask.insecure {
+        all.push(warning(
+            "insecure: any certificate was taken, so nothing proves that the answers are the target's",
+            "give the root that signed its certificate (target.tls.roots) and run without insecure",
         ));
     }
     all

@@ -14,7 +14,7 @@ use crate::file;
 /// The flags that say a workload.
 #[derive(clap::Args)]
 pub(crate) struct Quick {
-    /// A URL, as `http://host:port/path` or `unix:/run/app.sock:/path`, or a workload file
+    /// A URL, as `http://host:port/path`, `https://...` or `unix:/run/app.sock:/path`, or a workload file
     pub(crate) target: String,
 
     /// Open: so many requests a second arrive whatever the server does
@@ -77,6 +77,15 @@ pub(crate) struct Quick {
     /// How launches find a connection
     #[arg(long, value_parser = ["pool", "per-session", "fresh"], help_heading = "Generator")]
     reuse: Option<String>,
+    /// Take any certificate for the target's; every output will say so
+    #[arg(long, help_heading = "Target")]
+    insecure: bool,
+    /// Through whom connections go: http://host:port, or http://user:password@host:port
+    #[arg(long, value_name = "URL", help_heading = "Target")]
+    proxy: Option<String>,
+    /// Which HTTP is spoken; auto leaves it to the server (https only) [default: http1]
+    #[arg(long, value_parser = ["http1", "h2", "auto"], help_heading = "Target")]
+    protocol: Option<String>,
     /// How threads wait: spin is exact to microseconds, sleep costs almost nothing
     #[arg(long, value_parser = ["spin", "sleep"], help_heading = "Generator")]
     precision: Option<String>,
@@ -94,7 +103,7 @@ impl Quick {
         let file = (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target));
         let given = file.map(file::text).transpose().map_err(|failure| match failure {
             Failure::Input(why) if self.target.contains(':') => {
-                Failure::input(format!("{why}; a URL begins with http:// or unix:"))
+                Failure::input(format!("{why}; a URL begins with http://, https:// or unix:"))
             }
             other => other,
         })?;
@@ -156,6 +165,8 @@ impl Quick {
             ("target", "in_flight", number(self.in_flight)),
             ("target", "connect_timeout", text(&self.connect_timeout)),
             ("target", "response_timeout", text(&self.timeout)),
+            ("target", "proxy", text(&self.proxy)),
+            ("target", "protocol", text(&self.protocol)),
             ("target", "headers", self.headers()?),
             ("generator", "threads", number(self.threads.map(u32::from))),
             ("generator", "precision", text(&self.precision)),
@@ -163,6 +174,13 @@ impl Quick {
             if let Some(content) = content {
                 table(document, section)?[key] = value(content);
             }
+        }
+        if self.insecure {
+            let target = table(document, "target")?;
+            let tls = target.entry("tls").or_insert_with(|| value(InlineTable::new()));
+            let tls =
+                tls.as_table_like_mut().ok_or_else(|| Failure::input("`target.tls` is not a table in the workload"))?;
+            tls.insert("insecure", value(true));
         }
         if self.method.is_some() || self.body.is_some() {
             self.request(document, file)?;

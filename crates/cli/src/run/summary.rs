@@ -33,6 +33,9 @@ pub(crate) struct Summary {
     pub(crate) response_ms: Option<Millis>,
     /// done - sent.
     service_ms: Option<Millis>,
+    /// How long TLS handshakes took, where any were made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handshake_ms: Option<Millis>,
     /// sent - intended.
     lateness_us: Option<Micros>,
     pub(crate) arrivals: Arrivals,
@@ -127,6 +130,7 @@ impl Summary {
             outcomes,
             response_ms: times(Event::response).map(Millis::from_nanos),
             service_ms: times(Event::service).map(Millis::from_nanos),
+            handshake_ms: times(|event| event.handshake).map(Millis::from_nanos),
             lateness_us: times(Event::lateness).map(|n| Micros {
                 p50: n.median / 1e3,
                 p99: n.p99 / 1e3,

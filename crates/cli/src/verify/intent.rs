@@ -51,6 +51,7 @@ impl Intent {
             take: window.take,
             tolerance: self.tolerance,
             late_tolerance: self.late,
+            insecure: given.insecure || paths.iter().any(|path| is_insecure(path)),
             seed: self.seed.map_or(given.seed, Seed),
             ..given
         })
@@ -64,6 +65,14 @@ fn own(paths: &[PathBuf]) -> Option<(PathBuf, f64)> {
     let same = texts.windows(2).all(|pair| pair[0] == pair[1]);
     let fraction: f64 = workloads.iter().map(|workload| fraction(workload)).sum();
     same.then(|| workloads.into_iter().next()).flatten().map(|workload| (workload, fraction.min(1.0)))
+}
+
+/// Whether a run of ours took any certificate, whatever it is held to.
+fn is_insecure(run: &Path) -> bool {
+    let text = std::fs::read_to_string(run.join("workload.toml")).unwrap_or_default();
+    let workload = text.parse::<toml_edit::DocumentMut>().unwrap_or_default();
+    let flag = workload.get("target").and_then(|target| target.get("tls")?.get("insecure")?.as_bool());
+    flag.unwrap_or(false)
 }
 
 /// What the workload meant, in its own window or in the one asked for: of a changing rate the mean depends on it.

@@ -3,6 +3,7 @@
 mod flow;
 mod law;
 mod names;
+mod reach;
 mod script;
 mod sessions;
 mod target;
@@ -10,6 +11,7 @@ mod variables;
 
 use super::source::{Mistake, Source, Table, Value};
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::script::{Auth, Body, Content, Source as From, Variable};
@@ -50,12 +52,15 @@ impl Workload {
             "thresholds",
         ];
         let root = Table::new(source, "", 0..0, root.get_ref(), &known)?;
-        Reader { files }.workload(&root)
+        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+        Reader { files, folder }.workload(&root)
     }
 }
 
 struct Reader<'f> {
     files: Files<'f>,
+    /// Where the workload stands.
+    folder: &'f Path,
 }
 
 impl Reader<'_> {
@@ -76,7 +81,7 @@ impl Reader<'_> {
                 "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
             )));
         }
-        let mut target = root.get("target").map(|value| target::target(&value)).transpose()?;
+        let mut target = root.get("target").map(|value| target::target(&value, self.folder)).transpose()?;
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
         let given = root.get("request").map(|value| self.requests(&value)).transpose()?;
         let requests = given.unwrap_or_else(|| {

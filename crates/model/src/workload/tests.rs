@@ -175,7 +175,11 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             &["bad.txt:2: `two` is not a number"],
         ),
         ("late_after = \"1s\"\nduration = \"10s\"\narrivals.open.rate = \"1/s\"", 1, &["goes with late = \"skip\""]),
-        ("duration = \"10s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"https://x/\"", 3, &["plain http only"]),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"wss://x/\"",
+            3,
+            &["write https:// and a [[request]] with `websocket`"],
+        ),
         ("duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"Home\"", 4, &["starts with /"]),
         (
             "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\npost = \"/\"",
@@ -252,9 +256,13 @@ fn urls_say_what_can_be_loaded() {
     assert_eq!((url.address, url.path.as_str()), (Address::Unix("/run/app.sock".to_owned()), "/status?x"));
     let url: Url = "http://127.0.0.1:81?q=1#top".parse().unwrap();
     assert_eq!(url.path, "/?q=1");
+    let url: Url = "https://shop.test/".parse().unwrap();
+    assert_eq!((url.to_string().as_str(), url.host().as_str()), ("https://shop.test/", "shop.test"));
+    assert_eq!(url.address, Address::Tcp { host: "shop.test".to_owned(), port: 443 });
+    assert_eq!("https://h:80/".parse::<Url>().unwrap().host(), "h:80");
     for text in [
         "ftp://x/",
-        "https://x/",
+        "ws://x/",
         "x:80",
         "http://",
         "http://h:0/",
@@ -266,6 +274,42 @@ fn urls_say_what_can_be_loaded() {
     ] {
         let error = text.parse::<Url>().unwrap_err().to_string();
         assert!(error.contains("not a URL"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn how_a_target_is_reached_is_read() {
+    let target = |text: &str| {
+        let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\n{text}");
+        Workload::parse(&text, "plans/w.toml", &|_| Err(String::new())).map(|workload| workload.target.unwrap())
+    };
+    let all = target(
+        "url = \"https://h/\"\nprotocol = \"auto\"\nproxy = \"http://me:p%40ss@[::1]:3128\"\n[target.tls]\nroots = \"ca.pem\"\n\
+         certificate = \"/etc/c.pem\"\nkey = \"k.pem\"\nserver_name = \"shop\"\nresume = true",
+    )
+    .unwrap();
+    let identity = Identity { certificate: "/etc/c.pem".into(), key: "plans/k.pem".into() };
+    let roots = Some("plans/ca.pem".into());
+    let tls =
+        Tls { insecure: false, roots, identity: Some(identity), server_name: Some("shop".to_owned()), resume: true };
+    assert_eq!((all.tls, all.protocol), (tls, Protocol::Auto));
+    let proxy = Proxy { host: "::1".to_owned(), port: 3128, user: Some("me:p@ss".to_owned()) };
+    assert!(!format!("{proxy:?}").contains("p@ss"));
+    assert_eq!(all.proxy, Some(proxy));
+    for (text, words) in [
+        ("url = \"http://h/\"\ntls.insecure = true", "https://"),
+        ("url = \"https://h/\"\ntls.key = \"k\"", "go together"),
+        ("url = \"https://h/\"\ntls = { insecure = true, roots = \"r\" }", "not both"),
+        ("url = \"https://h/\"\ntls.insecure = 1", "true or false"),
+        ("url = \"unix:/s\"\nproxy = \"http://h\"", "without a proxy"),
+        ("url = \"http://h/\"\nproxy = \"socks://h\"", "begins with http://"),
+        ("url = \"http://h/\"\nproxy = \"http://h/x\"", "no path"),
+        ("url = \"http://h/\"\nproxy = \"http://h\"\nprotocol = \"h2\"", "inside TLS"),
+        ("url = \"http://h/\"\nprotocol = \"auto\"", "asks by TLS"),
+        ("url = \"http://h/\"\nprotocol = \"h3\"", "one of http1, h2, auto"),
+    ] {
+        let error = target(text).unwrap_err().to_string();
+        assert!(error.contains(words), "{text}: {error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The target's address: `http://host:port/path`, or `unix:/run/app.sock` with an optional `:/path`.
+//! The target's address: `http://host:port/path`, `https://...`, or `unix:/run/app.sock` with an optional `:/path`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,6 +12,8 @@ pub struct Url {
     pub address: Address,
     /// What requests without a path of their own ask for; starts with `/`.
     pub path: String,
+    /// Whether TLS is spoken there.
+    pub secure: bool,
 }
 
 /// How to reach a target.
@@ -29,13 +31,17 @@ pub enum Address {
 }
 
 impl Url {
+    fn default_port(&self) -> u16 {
+        if self.secure { 443 } else { 80 }
+    }
+
     /// The value of the `Host` header.
     pub fn host(&self) -> String {
         match &self.address {
             Address::Unix(_) => "localhost".to_owned(),
             Address::Tcp { host, port } => {
                 let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-                if *port == 80 { host } else { format!("{host}:{port}") }
+                if *port == self.default_port() { host } else { format!("{host}:{port}") }
             }
         }
     }
@@ -56,14 +62,17 @@ impl FromStr for Url {
             if socket.is_empty() {
                 return Err(wrong(" (unix: needs the path of a socket)"));
             }
-            return Ok(Self { address: Address::Unix(socket.to_owned()), path: format!("/{path}") });
+            return Ok(Self { address: Address::Unix(socket.to_owned()), path: format!("/{path}"), secure: false });
         }
-        let Some(rest) = text.strip_prefix("http://") else {
-            return Err(match text.split_once("://") {
-                Some(("https", _)) => wrong(" (this version speaks plain http only)"),
-                Some((scheme, _)) => wrong(&format!(" (unknown scheme `{scheme}`)")),
-                None => wrong(" (it has no scheme)"),
-            });
+        let (secure, rest) = match text.split_once("://") {
+            Some(("http", rest)) => (false, rest),
+            Some(("https", rest)) => (true, rest),
+            Some((scheme @ ("ws" | "wss"), _)) => {
+                let http = scheme.replace("ws", "http");
+                return Err(wrong(&format!(" (write {http}:// and a [[request]] with `websocket`)")));
+            }
+            Some((scheme, _)) => return Err(wrong(&format!(" (unknown scheme `{scheme}`)"))),
+            None => return Err(wrong(" (it has no scheme)")),
         };
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -84,13 +93,14 @@ impl FromStr for Url {
             return Err(wrong(" (it has no host)"));
         }
         let port = match port {
+            None if secure => 443,
             None => 80,
             Some(port) => {
                 port.parse().ok().filter(|p| *p > 0).ok_or_else(|| wrong(&format!(" (`{port}` is not a port)")))?
             }
         };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Self { address: Address::Tcp { host: host.to_owned(), port }, path })
+        Ok(Self { address: Address::Tcp { host: host.to_owned(), port }, path, secure })
     }
 }
 
@@ -98,7 +108,9 @@ impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.address {
             Address::Unix(socket) => write!(f, "unix:{socket}:{}", self.path),
-            Address::Tcp { .. } => write!(f, "http://{}{}", self.host(), self.path),
+            Address::Tcp { .. } => {
+                write!(f, "http{}://{}{}", if self.secure { "s" } else { "" }, self.host(), self.path)
+            }
         }
     }
 }

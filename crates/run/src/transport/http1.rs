@@ -1,26 +1,24 @@
-//! HTTP/1.1 over TCP or a Unix socket: one request at a time per connection, one write and one read per exchange.
+//! HTTP/1.1 over TCP, TLS or a Unix socket: one request at a time per connection, one write and one read per exchange.
 
-mod addresses;
 mod answer;
 mod connection;
 mod request;
 
 use std::collections::{HashMap, VecDeque};
-use std::io;
 use std::sync::Arc;
 
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Reuse, Workload};
 use offered_model::{Event, Launch, Nanos, Outcome};
-use rustix::io::Errno;
 use slab::Slab;
 
-use self::addresses::Addresses;
 use self::answer::{Answer, Progress};
-use self::connection::{Connection, Exchange, dial};
+use self::connection::{Connection, Exchange};
 use self::request::Compiled;
+use super::route::Route;
+use super::stream::{Read, Stream, broken, undialed};
 use super::wire::{Ask, Heard, Wire};
-use super::{Transport, begun};
+use super::{Failure, Transport, begun};
 use crate::Error;
 
 /// How much one read takes at most.
@@ -37,7 +35,7 @@ pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 /// What all threads of a run share: where to connect, what to send, and within which limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    addresses: Arc<Addresses>,
+    route: Arc<Route>,
     requests: Arc<[Compiled]>,
     /// What the `Host` header says.
     host: Arc<str>,
@@ -59,7 +57,7 @@ impl Setup {
         Ok(Self {
             requests: requests?.into(),
             host: target.url.host().into(),
-            addresses: Arc::new(Addresses::resolve(&target.url.address, &target.sources)?),
+            route: Arc::new(Route::new(target)?),
             reuse: target.reuse,
             connect_timeout: target.connect_timeout,
             response_timeout: target.response_timeout,
@@ -69,14 +67,14 @@ impl Setup {
     /// Connects once and hangs up.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// Nobody listens there, or TLS finds no agreement.
     pub(crate) fn knock(&self) -> Result<(), Error> {
-        self.addresses.knock(self.connect_timeout)
+        self.route.knock(self.connect_timeout)
     }
 
     /// Resolves the target's name again.
     pub(crate) fn resolve_again(&self) {
-        self.addresses.again();
+        self.route.addresses.again();
     }
 }
 
@@ -107,9 +105,6 @@ pub(crate) struct Http1 {
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
 }
-
-/// An attempt that failed: how, and in words.
-type Failure = (Outcome, String);
 
 /// Where exchanges go when they are over. Who only wants events pays for nothing else: which it is, is known when this is
 /// compiled.
@@ -240,19 +235,16 @@ impl Http1 {
     /// Opens a connection for the exchange; the request is written when it is open.
     fn open(&mut self, exchange: Exchange, lane: u8, say: &impl Say) -> Result<(), (Box<Exchange>, Failure)> {
         let failed = |exchange: Exchange, failure| Err((Box::new(exchange), failure));
-        let (place, source) = match self.setup.addresses.next() {
-            Ok(place) => place,
-            Err(why) => return failed(exchange, (Outcome::Dns, why)),
+        let stream = match Stream::dial(&self.setup.route, &self.clock) {
+            Ok(stream) => stream,
+            Err(failure) => return failed(exchange, failure),
         };
-        let (socket, open) = match dial(&place, source) {
-            Ok(dialed) => dialed,
-            Err(error) => return failed(exchange, undialed(&error)),
-        };
+        let open = stream.is_open();
         let (number, serial, session) = (self.opened, exchange.serial, exchange.event.session);
         self.opened += 1;
         let sent = exchange.event.sent.unwrap_or_default();
         let mut connection =
-            Connection { socket, number, open, carried: 1, exchange: Some(exchange), unwritten: (Vec::new(), 0) };
+            Connection { stream, number, carried: 1, exchange: Some(exchange), unwritten: (Vec::new(), 0) };
         if let Some(exchange) = &mut connection.exchange {
             exchange.event.connection = number;
             if !open {
@@ -262,7 +254,7 @@ impl Http1 {
             }
         }
         let key = self.connections.insert(connection);
-        if let Err(error) = self.poller.add(&self.connections[key].socket, key) {
+        if let Err(error) = self.poller.add(&self.connections[key].stream, key) {
             return match self.connections.remove(key).into_exchange() {
                 Some(exchange) => failed(exchange, undialed(&error)),
                 None => Ok(()),
@@ -283,7 +275,7 @@ impl Http1 {
             }
         } else {
             sweep(&mut self.connecting, self.connections.len(), |key, serial| {
-                self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.open)
+                self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.stream.is_open())
             });
             self.connecting.push_back((sent + self.setup.connect_timeout, key, serial));
         }
@@ -303,7 +295,7 @@ impl Http1 {
     fn close(&mut self, key: usize) -> Option<Exchange> {
         let connection = self.connections.remove(key);
         // A socket the poller does not know is closed all the same.
-        let _ = self.poller.remove(&connection.socket);
+        let _ = self.poller.remove(&connection.stream);
         connection.into_exchange()
     }
 
@@ -320,17 +312,19 @@ impl Http1 {
     fn serve(&mut self, ready: Ready, ear: &mut impl Ear) {
         let key = ready.token;
         let Some(connection) = self.connections.get_mut(key) else { return };
-        if !connection.open {
-            if !ready.writable && !ready.closed {
-                return;
+        let mut writable = ready.writable;
+        if !connection.stream.is_open() {
+            match connection.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.clock) {
+                Ok(false) => return,
+                Ok(true) => writable = true,
+                Err(failure) => return self.fail(key, failure, ear),
             }
-            match connection.connected() {
-                Ok(()) => connection.open = true,
-                Err(error) => return self.fail(key, refused(&error), ear),
+            if let Some(exchange) = &mut connection.exchange {
+                exchange.event.handshake = connection.stream.handshake;
             }
         }
-        if ready.writable
-            && !connection.unwritten.0.is_empty()
+        if writable
+            && connection.is_unwritten()
             && let Err(error) = connection.write_on()
         {
             // A server may answer (and close) before it has read everything: what it said is read first.
@@ -347,11 +341,11 @@ impl Http1 {
     fn receive<E: Ear>(&mut self, key: usize, to_the_end: bool, ear: &mut E) {
         for _ in 0..TURN {
             let connection = &mut self.connections[key];
-            let read = match connection.read(&mut self.buffer) {
-                Ok(read) => read,
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => continue,
-                Err(error) => return self.fail(key, broken(error.into()), ear),
+            let (read, drained) = match connection.stream.read(&mut self.buffer) {
+                Ok(Read::Some { bytes, drained }) => (bytes, drained),
+                Ok(Read::End) => (0, true),
+                Ok(Read::Nothing) => return,
+                Err(failure) => return self.fail(key, failure, ear),
             };
             let now = self.clock.now();
             let Some(exchange) = &mut connection.exchange else {
@@ -374,12 +368,12 @@ impl Http1 {
             let progress =
                 if E::LISTENS { exchange.answer.read::<true>(bytes) } else { exchange.answer.read::<false>(bytes) };
             match progress {
-                Ok(Progress::More) if read < self.buffer.len() && !to_the_end => return,
+                Ok(Progress::More) if drained && !to_the_end => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {
-                    let keep = keep && connection.unwritten.0.is_empty();
+                    let keep = keep && !connection.is_unwritten();
                     self.complete(key, keep, now, ear);
-                    if !keep || !to_the_end {
+                    if !keep || (drained && !to_the_end) {
                         return;
                     }
                     // The end of a kept connection may already be there, and will not be told again.
@@ -425,7 +419,7 @@ impl Http1 {
         let now = self.clock.now();
         while let Some((_, key, serial)) = self.connecting.front().copied().filter(|(at, ..)| *at <= now) {
             self.connecting.pop_front();
-            if self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.open) {
+            if self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.stream.is_open()) {
                 let why = format!("no connection within {}", self.setup.connect_timeout);
                 self.fail(key, (Outcome::Timeout, why), ear);
             }
@@ -536,7 +530,7 @@ impl Http1 {
 
     fn give_up(&mut self, ear: &mut impl Ear) {
         for connection in self.connections.drain() {
-            let _ = self.poller.remove(&connection.socket);
+            let _ = self.poller.remove(&connection.stream);
             if let Some(Exchange { event, answer, .. }) = connection.into_exchange() {
                 let error = Some("the run was stopped".into());
                 ear.ended(Event { outcome: Outcome::Cut, error, ..event }, answer);
@@ -600,34 +594,6 @@ impl Wire for Http1 {
     fn idle(&self) -> Nanos {
         self.idle
     }
-}
-
-/// An attempt to connect that ended before it began: for want of something of ours nothing was sent.
-fn undialed(error: &io::Error) -> Failure {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::MFILE | Errno::NFILE) => {
-            (Outcome::Unsent, "no file descriptor is left (raise `ulimit -n`)".to_owned())
-        }
-        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, "no local port is left (reuse connections)".to_owned()),
-        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.to_string()),
-        // What a Unix socket says whose server does not accept.
-        Some(Errno::AGAIN) => (Outcome::Refused, "the server's backlog is full".to_owned()),
-        _ => refused(error),
-    }
-}
-
-/// A connection attempt that failed.
-fn refused(error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::TimedOut => (Outcome::Timeout, error.to_string()),
-        _ => (Outcome::Refused, error.to_string()),
-    }
-}
-
-/// A connection that broke under an exchange.
-#[allow(clippy::needless_pass_by_value)] // shaped for map_err
-fn broken(error: io::Error) -> Failure {
-    (Outcome::Reset, error.to_string())
 }
 
 /// Takes out of a queue of deadlines those of exchanges that are over, when they are most of it: behind one that waits long

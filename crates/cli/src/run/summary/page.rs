@@ -83,7 +83,10 @@ impl Page<'_> {
 
     fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(["  ms", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]);
-        for (name, times) in [("  response", &self.summary.response_ms), ("  service", &self.summary.service_ms)] {
+        let s = self.summary;
+        for (name, times) in
+            [("  response", &s.response_ms), ("  service", &s.service_ms), ("  handshake", &s.handshake_ms)]
+        {
             if let Some(Millis { mean, sdev, p50, p90, p95, p99, p999, max, .. }) = times {
                 let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| short(*n));
                 let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers;

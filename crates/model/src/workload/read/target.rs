@@ -1,8 +1,9 @@
 //! Reading `[target]`, `[server]` and `[[request]]`: who is asked, and what.
 
 use std::net::IpAddr;
+use std::path::Path;
 
-use super::{Reader, choice, script, small};
+use super::{Reader, choice, reach, script, small};
 use crate::template::{Piece, Template};
 use crate::time::Nanos;
 use crate::workload::script::{Body, OnFailure};
@@ -12,7 +13,8 @@ use crate::{Law, Wrong};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
-pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
+/// `[target]`, whose files stand in `folder`.
+pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {
     let known = [
         "url",
         "reuse",
@@ -26,6 +28,9 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
         "auth",
         "cookies",
         "redirects",
+        "tls",
+        "proxy",
+        "protocol",
     ];
     let table = value.table(&known)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
@@ -46,8 +51,12 @@ pub(super) fn target(value: &Value<'_>) -> Result<Target, Mistake> {
             other => return Err(choice(&value, other, &["pool", "per-session", "fresh"])),
         },
     };
+    let (tls, proxy, protocol) = reach::reach(&table, &url, folder)?;
     Ok(Target {
         url,
+        tls,
+        proxy,
+        protocol,
         reuse,
         connections: limit("connections")?,
         in_flight: limit("in_flight")?,

@@ -9,6 +9,7 @@ use offered_model::workload::{Request, Reuse, Target};
 
 use super::super::wire::Ask;
 use crate::Error;
+use crate::transport::route::authorization;
 
 /// One request of the workload, ready to be written.
 #[derive(Clone, Debug)]
@@ -50,7 +51,10 @@ impl Compiled {
     /// A body whose file cannot be read, or a value that is not there.
     pub(crate) fn new(request: &Request, target: &Target) -> Result<Self, Error> {
         let wrong = |why: String| Error::Request { name: request.name.clone(), why };
-        let mut head = vec![Piece::text(format!("{} ", request.method))];
+        // A proxy is told the whole URL; through its tunnel the target is spoken to as ever.
+        let proxy = target.proxy.as_ref().filter(|_| !target.url.secure);
+        let origin = proxy.map(|_| format!("http://{}", target.url.host())).unwrap_or_default();
+        let mut head = vec![Piece::text(format!("{} {origin}", request.method))];
         head.extend(Piece::all(&request.path));
         let headers = || target.headers.iter().chain(&request.headers);
         let given = |name: &str| headers().any(|(given, _)| given.eq_ignore_ascii_case(name));
@@ -58,6 +62,7 @@ impl Compiled {
         if !given("host") {
             text += &format!("Host: {}\r\n", target.url.host());
         }
+        text += &proxy.and_then(authorization).unwrap_or_default();
         if !given("user-agent") {
             text += concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "\r\n");
         }
@@ -208,6 +213,13 @@ mod tests {
         let expected =
             format!("POST /u/17?n=3 HTTP/1.1\r\nHost: h:8080\r\n{AGENT}Content-Length: {}\r\n\r\n{body}", body.len());
         assert_eq!(bytes(request, ""), expected);
+    }
+
+    #[test]
+    fn a_proxy_is_told_the_whole_url_and_who_asks() {
+        let whole = bytes("", "proxy = \"http://me:secret@127.0.0.1:3128\"");
+        let first = "GET http://h:8080/start HTTP/1.1\r\nHost: h:8080\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n";
+        assert_eq!(whole, format!("{first}{AGENT}\r\n"));
     }
 
     #[test]

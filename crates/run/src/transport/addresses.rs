@@ -1,5 +1,6 @@
 //! Where connections go: the target's name, resolved once per run or again and again.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
@@ -7,10 +8,11 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use offered_model::Nanos;
+use offered_model::Outcome;
 use offered_model::workload::Address;
 
-use super::connection::dial;
+#[cfg(test)]
+use super::stream::dial;
 use crate::Error;
 
 /// Where one connection goes.
@@ -18,6 +20,15 @@ use crate::Error;
 pub(crate) enum Place {
     Tcp(SocketAddr),
     Unix(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// The places of a target, shared by all threads; connections go to them in turn.
@@ -55,21 +66,15 @@ impl Addresses {
         *self.places.write().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
     }
 
-    /// Connects to one place, within `timeout`, and hangs up.
-    ///
-    /// # Errors
-    /// Nobody listens there.
-    pub(crate) fn knock(&self, timeout: Nanos) -> Result<(), Error> {
-        let (place, _) = self.next().map_err(|why| Error::Nobody { place: "the target".to_owned(), why })?;
-        let (name, knocked) = match place {
-            Place::Tcp(address) => {
-                let timeout = Duration::from_nanos(timeout.0.max(1));
-                (address.to_string(), TcpStream::connect_timeout(&address, timeout).map(drop))
-            }
-            // Not by the standard library, which would wait for ever for a server that does not accept.
-            Place::Unix(ref path) => (path.display().to_string(), dial(&place, None).map(drop)),
-        };
-        knocked.map_err(|why| Error::Nobody { place: name, why: why.to_string() })
+    /// The error of a way there that did not open.
+    pub(crate) fn unreachable(&self, outcome: Outcome, why: String) -> Error {
+        let places = self.places.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let first = places.as_ref().ok().and_then(|places| places.first());
+        let place = first.map_or_else(|| "the target".to_owned(), Place::to_string);
+        match outcome {
+            Outcome::Tls => Error::Tls(format!("no TLS with {place}: {why}")),
+            _ => Error::Nobody { place, why },
+        }
     }
 
     /// The place of the next connection and the address it comes from, or why the name could not be resolved.

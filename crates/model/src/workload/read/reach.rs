@@ -1,0 +1,83 @@
+//! Reading how a target is reached: TLS, a proxy, which HTTP.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+
+use super::choice;
+use crate::Wrong;
+use crate::workload::source::{Mistake, Table, Value};
+use crate::workload::{Address, Identity, Protocol, Proxy, Tls, Url};
+
+/// `tls`, `proxy` and `protocol` of the `[target]` at `url`, with files in `folder`.
+pub(super) fn reach(table: &Table<'_>, url: &Url, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
+    let tls = match table.get("tls") {
+        None => Tls::default(),
+        Some(value) if !url.secure => return Err(value.mistake("TLS needs a url that begins with https://")),
+        Some(value) => tls(&value, folder)?,
+    };
+    let proxy = match table.get("proxy") {
+        None => None,
+        Some(value) if matches!(url.address, Address::Unix(_)) => {
+            return Err(value.mistake("a Unix socket is reached without a proxy"));
+        }
+        Some(value) => Some(value.parsed()?),
+    };
+    let protocol = match table.get("protocol") {
+        None => Protocol::default(),
+        Some(value) => match value.text()? {
+            "http1" => Protocol::Http1,
+            "h2" if proxy.is_some() && !url.secure => {
+                return Err(value.mistake("a proxy carries h2 only inside TLS; use an https:// url"));
+            }
+            "h2" => Protocol::Http2,
+            "auto" if !url.secure => {
+                return Err(value.mistake("\"auto\" asks by TLS; of a plain url say \"http1\" or \"h2\""));
+            }
+            "auto" => Protocol::Auto,
+            other => return Err(choice(&value, other, &["http1", "h2", "auto"])),
+        },
+    };
+    Ok((tls, proxy, protocol))
+}
+
+/// `[target.tls]`, whose files stand in `folder`.
+fn tls(value: &Value<'_>, folder: &Path) -> Result<Tls, Mistake> {
+    let table = value.table(&["insecure", "roots", "certificate", "key", "server_name", "resume"])?;
+    let file = |key| table.get(key).map(|v| v.text().map(|name| folder.join(name))).transpose();
+    let flag = |key| table.get(key).map_or(Ok(false), |v| v.truth());
+    let (insecure, roots) = (flag("insecure")?, file("roots")?);
+    if insecure && let Some(value) = table.get("roots") {
+        return Err(value.mistake("insecure = true takes any certificate; give roots or insecure, not both"));
+    }
+    let identity = match (file("certificate")?, file("key")?) {
+        (Some(certificate), Some(key)) => Some(Identity { certificate, key }),
+        (None, None) => None,
+        _ => return Err(table.mistake("`certificate` and `key` go together")),
+    };
+    let server_name = table.get("server_name").map(|v| v.text().map(str::to_owned)).transpose()?;
+    Ok(Tls { insecure, roots, identity, server_name, resume: flag("resume")? })
+}
+
+impl FromStr for Proxy {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong = |why: &str| {
+            Wrong::new(format!("{why}; write for example http://127.0.0.1:3128 or http://user:password@host:3128"))
+        };
+        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("a proxy's URL begins with http://"))?;
+        // A password may hold any character but those that end it.
+        let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
+        let url: Url = format!("http://{place}").parse().map_err(|_| wrong("this is no proxy's URL"))?;
+        match url {
+            Url { address: Address::Tcp { host, port }, path, .. } if path == "/" => Ok(Self {
+                host,
+                port,
+                user: user.map(|user| percent_decode_str(user).decode_utf8_lossy().into_owned()),
+            }),
+            _ => Err(wrong("a proxy's URL has no path")),
+        }
+    }
+}

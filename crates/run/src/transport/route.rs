@@ -1,0 +1,83 @@
+//! The way to the target: where connections go, through whom, and whether TLS is spoken at its end.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use offered_model::Nanos;
+use offered_model::workload::{Address, Protocol, Proxy, Target};
+
+use super::addresses::Addresses;
+use super::stream::Stream;
+use super::tls::Client;
+use crate::Error;
+
+/// The way to a target, shared by all threads.
+#[derive(Debug)]
+pub(crate) struct Route {
+    /// Of the target, or of its proxy.
+    pub(super) addresses: Addresses,
+    /// What asks the proxy for a tunnel, where there must be one.
+    pub(super) tunnel: Option<Arc<[u8]>>,
+    pub(super) tls: Option<Client>,
+}
+
+impl Route {
+    /// To `target`.
+    ///
+    /// # Errors
+    /// A name that cannot be resolved, or TLS that cannot be spoken as asked.
+    pub(crate) fn new(target: &Target) -> Result<Self, Error> {
+        let by_proxy = target.proxy.as_ref().map(|proxy| Address::Tcp { host: proxy.host.clone(), port: proxy.port });
+        let tunnel = match (&target.proxy, &target.url.address) {
+            (Some(proxy), Address::Tcp { host, port }) if target.url.secure => Some(connect(proxy, host, *port)),
+            _ => None,
+        };
+        Ok(Self {
+            addresses: Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url.address), &target.sources)?,
+            tunnel,
+            tls: target.url.secure.then(|| Client::new(target)).transpose()?,
+        })
+    }
+
+    /// Connects, as far as requests could be written, and hangs up.
+    ///
+    /// # Errors
+    /// Nobody listens there, or TLS finds no agreement.
+    pub(crate) fn knock(&self, timeout: Nanos) -> Result<(), Error> {
+        self.open(timeout).map(drop)
+    }
+
+    /// A stream that is open.
+    ///
+    /// # Errors
+    /// Nobody listens there, or TLS finds no agreement.
+    pub(crate) fn open(&self, timeout: Nanos) -> Result<Stream, Error> {
+        Stream::open(self, timeout).map_err(|(outcome, why)| self.addresses.unreachable(outcome, why))
+    }
+
+    /// Whether the server would speak HTTP/2, where `asked` leaves it to it.
+    ///
+    /// # Errors
+    /// Nobody listens there, or TLS finds no agreement.
+    pub(crate) fn speaks_http2(&self, asked: Protocol, timeout: Nanos) -> Result<bool, Error> {
+        match asked {
+            Protocol::Http1 => Ok(false),
+            Protocol::Http2 => Ok(true),
+            Protocol::Auto => Ok(self.open(timeout)?.agreed_on_http2()),
+        }
+    }
+}
+
+/// The request for a tunnel.
+fn connect(proxy: &Proxy, host: &str, port: u16) -> Arc<[u8]> {
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let authorization = authorization(proxy).unwrap_or_default();
+    format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{authorization}\r\n").into_bytes().into()
+}
+
+/// The header that tells the proxy who asks.
+pub(super) fn authorization(proxy: &Proxy) -> Option<String> {
+    let user = proxy.user.as_ref()?;
+    Some(format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(user)))
+}

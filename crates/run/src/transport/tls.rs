@@ -1,0 +1,223 @@
+//! TLS over a non-blocking socket (rustls), for those connections that speak it.
+//!
+//! Bytes are read from the socket in large pieces, so that an answer that fits in one costs one system call, as it does without
+//! TLS. What is written is encrypted a record at a time: what the socket has not taken stays with whoever writes.
+
+mod config;
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use offered_model::Outcome;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustls::client::ClientConnection;
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError};
+
+use super::Failure;
+use super::stream::Read;
+
+/// The most that is encrypted before the socket is asked to take it: one record.
+const RECORD: usize = 16 * 1024;
+
+/// How TLS connections of a run are begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+/// One end of a TLS connection.
+pub(crate) struct Tls(ClientConnection);
+
+impl Client {
+    /// A connection that has not said anything yet.
+    pub(super) fn begin(&self) -> Result<Box<Tls>, Failure> {
+        let connection = ClientConnection::new(self.config.clone(), self.name.clone()).map_err(failed)?;
+        Ok(Box::new(Tls(connection)))
+    }
+}
+
+impl Tls {
+    /// Goes on with the handshake as far as the socket lets it; whether it is done. What it says last may still wait to be
+    /// written: it goes out with the first request.
+    pub(super) fn handshake(&mut self, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
+        loop {
+            if !self.0.is_handshaking() {
+                return Ok(true);
+            }
+            self.flush(socket).map_err(|error| broken(&error))?;
+            match self.0.read_tls(&mut Socket(socket)) {
+                Ok(0) => return Err((Outcome::Tls, "the server closed in the middle of the TLS handshake".to_owned())),
+                Ok(_) => self.process(socket)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+    }
+
+    /// The protocol both agreed on.
+    pub(super) fn protocol(&self) -> Option<&[u8]> {
+        self.0.alpn_protocol()
+    }
+
+    /// Takes new bytes; on an error the other side is told what is wrong.
+    fn process(&mut self, socket: BorrowedFd<'_>) -> Result<(), Failure> {
+        let processed = self.0.process_new_packets();
+        // Alerts, and answers to a change of keys.
+        let flushed = self.flush(socket);
+        processed.map_err(failed)?;
+        flushed.map_err(|error| broken(&error))
+    }
+
+    /// Reads what has come: from the socket into the end of `buffer`, from there in the clear to its start.
+    pub(super) fn read(&mut self, socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Read, Failure> {
+        let (clear, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
+        loop {
+            let received = match recv(socket, &mut *sealed, RecvFlags::empty()) {
+                Ok((0, _)) => {
+                    // It must be told of the end, to tell a good one from a bad one.
+                    self.0.read_tls(&mut io::empty()).map_err(|error| broken(&error))?;
+                    0
+                }
+                Ok((received, _)) => received,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => 0,
+                Err(error) => return Err(broken(&error.into())),
+            };
+            // What came with the handshake may wait inside.
+            let (mut bytes, mut ended) = self.clear(clear, 0)?;
+            let mut rest = &sealed[..received];
+            while !rest.is_empty() && !ended {
+                self.0.read_tls(&mut rest).map_err(|error| broken(&error))?;
+                self.process(socket)?;
+                let more;
+                (more, ended) = self.clear(clear, bytes)?;
+                bytes += more;
+            }
+            if bytes > 0 {
+                return Ok(Read::Some { bytes, drained: received < sealed.len() && !ended });
+            }
+            if ended {
+                return Ok(Read::End);
+            }
+            if received < sealed.len() {
+                return Ok(Read::Nothing);
+            }
+        }
+    }
+
+    /// Moves what is in the clear to `out` from `at`; how much, and whether the other side has said that it will say no more.
+    fn clear(&mut self, out: &mut [u8], at: usize) -> Result<(usize, bool), Failure> {
+        let mut moved = 0;
+        loop {
+            match self.0.reader().read(&mut out[at + moved..]) {
+                Ok(0) => return Ok((moved, at + moved < out.len())),
+                Ok(more) => moved += more,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok((moved, false)),
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+    }
+
+    /// Encrypts and writes what the socket takes; how much of `bytes` was used up. `WouldBlock`: nothing.
+    pub(super) fn write(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+        let mut used = 0;
+        loop {
+            self.flush(socket)?;
+            if self.0.wants_write() || used == bytes.len() {
+                return if used == 0 && !bytes.is_empty() { Err(ErrorKind::WouldBlock.into()) } else { Ok(used) };
+            }
+            used += self.0.writer().write(&bytes[used..bytes.len().min(used + RECORD)])?;
+        }
+    }
+
+    /// Whether something encrypted waits for the socket.
+    pub(super) fn is_unwritten(&self) -> bool {
+        self.0.wants_write()
+    }
+
+    /// Writes what is encrypted, until the socket takes no more.
+    pub(super) fn flush(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        while self.0.wants_write() {
+            match self.0.write_tls(&mut Socket(socket)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A socket as the standard library's traits want it.
+pub(super) struct Socket<'a>(pub(super) BorrowedFd<'a>);
+
+impl io::Read for Socket<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| recv(self.0, &mut *buffer, RecvFlags::empty()).map(|(read, _)| read))?)
+    }
+}
+
+impl io::Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| send(self.0, bytes, SendFlags::empty()))?)
+    }
+
+    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        // A record is one piece; what is written together (a handshake's last words and a request) is put together here.
+        match pieces {
+            [one] => self.write(one),
+            several => self.write(&several.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The socket broke, or ended without TLS's own goodbye, which may hide that something is missing.
+fn broken(error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => (Outcome::Reset, "closed without a word (TLS close_notify)".to_owned()),
+        _ => (Outcome::Reset, error.to_string()),
+    }
+}
+
+/// What is wrong, in words that say what to do.
+#[allow(clippy::needless_pass_by_value)] // shaped for map_err
+fn failed(error: TlsError) -> Failure {
+    let why = match &error {
+        TlsError::InvalidCertificate(wrong) => {
+            let wrong = match wrong {
+                CertificateError::UnknownIssuer => "it is signed by none of the roots trusted here".to_owned(),
+                CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+                    "it is that of an authority, used as a server's".to_owned()
+                }
+                other => other.to_string(),
+            };
+            format!(
+                "the server's certificate does not hold: {wrong}; give its root (target.tls.roots) or its name \
+                 (target.tls.server_name), or take any (target.tls.insecure = true)"
+            )
+        }
+        TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the server wants a certificate of ours; give target.tls.certificate and target.tls.key".to_owned()
+        }
+        TlsError::AlertReceived(
+            alert @ (AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown),
+        ) => format!("the server does not take our certificate ({alert:?})"),
+        TlsError::AlertReceived(AlertDescription::NoApplicationProtocol) | TlsError::NoApplicationProtocol => {
+            "the server speaks none of the protocols offered (target.protocol)".to_owned()
+        }
+        TlsError::InvalidMessage(_) => "the server does not speak TLS there".to_owned(),
+        other => other.to_string(),
+    };
+    (Outcome::Tls, why)
+}

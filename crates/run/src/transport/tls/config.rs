@@ -1,0 +1,141 @@
+//! How TLS is to be spoken, from the workload: who is trusted, who we are, what may be resumed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use offered_model::workload::{Address, Protocol, Target, Tls};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme};
+
+use super::Client;
+use crate::Error;
+
+/// How many earlier handshakes are remembered, where they may be.
+const REMEMBERED: usize = 1024;
+
+impl Client {
+    /// For `target`, whose URL is secure.
+    ///
+    /// # Errors
+    /// A file that cannot be used, or a name that no certificate can have.
+    pub(crate) fn new(target: &Target) -> Result<Self, Error> {
+        let tls = &target.tls;
+        let host = match (&tls.server_name, &target.url.address) {
+            (Some(name), _) => name.clone(),
+            (None, Address::Tcp { host, .. }) => host.clone(),
+            (None, Address::Unix(_)) => "localhost".to_owned(),
+        };
+        let name = ServerName::try_from(host.clone()).map_err(|_| {
+            Error::Tls(format!("`{host}` is no name that a certificate can have; give target.tls.server_name"))
+        })?;
+        let provider = Arc::new(ring::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match tls.insecure {
+            true => Arc::new(Anybody(provider.clone())),
+            false => WebPkiServerVerifier::builder_with_provider(Arc::new(roots(tls)?), provider.clone())
+                .build()
+                .map_err(|why| Error::Tls(format!("the trusted certificates cannot be used: {why}")))?,
+        };
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|why| Error::Tls(why.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &tls.identity {
+            None => config.with_no_client_auth(),
+            Some(own) => {
+                let key =
+                    PrivateKeyDer::from_pem_file(&own.key).map_err(|why| unusable(&own.key, "a private key", &why))?;
+                config.with_client_auth_cert(certificates(&own.certificate)?, key).map_err(|why| {
+                    let files = format!("{} and {}", own.certificate.display(), own.key.display());
+                    Error::Tls(format!("{files} are no certificate and its key: {why}"))
+                })?
+            }
+        };
+        config.resumption =
+            if tls.resume { Resumption::in_memory_sessions(REMEMBERED) } else { Resumption::disabled() };
+        let protocols: &[&[u8]] = match target.protocol {
+            Protocol::Http1 => &[b"http/1.1"],
+            Protocol::Http2 => &[b"h2"],
+            Protocol::Auto => &[b"h2", b"http/1.1"],
+        };
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        Ok(Self { config: Arc::new(config), name })
+    }
+}
+
+/// The certificates that are trusted: those of the file, else the system's.
+fn roots(tls: &Tls) -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    if let Some(file) = &tls.roots {
+        for certificate in certificates(file)? {
+            roots.add(certificate).map_err(|why| unusable(file, "a trusted certificate", &why))?;
+        }
+        return Ok(roots);
+    }
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        return Err(Error::Tls(format!(
+            "this system has no trusted certificates{why}; install ca-certificates, or give target.tls.roots"
+        )));
+    }
+    Ok(roots)
+}
+
+/// The certificates of a PEM file, at least one.
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = read.map_err(|why| unusable(file, "a certificate", &why))?;
+    match certificates.is_empty() {
+        true => Err(unusable(file, "a certificate", &"it has none")),
+        false => Ok(certificates),
+    }
+}
+
+fn unusable(file: &Path, what: &str, why: &dyn std::fmt::Display) -> Error {
+    Error::Tls(format!("cannot read {what} from {}: {why}; give a PEM file", file.display()))
+}
+
+/// Takes any certificate; that whoever shows it has its key is still checked.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,70 @@
+//! A tunnel through a proxy: `CONNECT host:port`, answered before anything else is said (RFC 9110, section 9.3.6).
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use offered_model::Outcome;
+
+use super::Failure;
+use super::stream::broken;
+use super::tls::Socket;
+
+/// The longest answer that is read.
+const LONGEST: usize = 16 * 1024;
+const MOST_HEADERS: usize = 64;
+
+/// A tunnel being asked for.
+pub(super) struct Tunnel {
+    request: Arc<[u8]>,
+    written: usize,
+    answer: Vec<u8>,
+}
+
+impl Tunnel {
+    pub(super) fn new(request: Arc<[u8]>) -> Self {
+        Self { request, written: 0, answer: Vec::new() }
+    }
+
+    /// Goes on as far as the socket lets it; whether the tunnel is there.
+    pub(super) fn advance(&mut self, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
+        let mut socket = Socket(socket);
+        while self.written < self.request.len() {
+            match socket.write(&self.request[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(broken(error)),
+            }
+        }
+        let mut piece = [0; 1024];
+        loop {
+            match socket.read(&mut piece) {
+                Ok(0) => return Err((Outcome::Refused, "the proxy closed without an answer".to_owned())),
+                Ok(read) => self.answer.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(broken(error)),
+            }
+            if let Some(answered) = self.answered() {
+                return answered.map(|()| true).map_err(|why| (Outcome::Refused, why));
+            }
+        }
+    }
+
+    /// What the proxy said, once it has. The server behind it speaks only when spoken to, so nothing follows the head.
+    fn answered(&self) -> Option<Result<(), String>> {
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        match response.parse(&self.answer) {
+            Ok(httparse::Status::Partial) if self.answer.len() < LONGEST => None,
+            Ok(httparse::Status::Complete(_)) => {
+                Some(match response.code.unwrap_or_default() {
+                    200..=299 => Ok(()),
+                    407 => Err("the proxy wants a user (407); write target.proxy = \"http://user:password@host:port\""
+                        .to_owned()),
+                    code => Err(format!("the proxy makes no tunnel: {code} {}", response.reason.unwrap_or_default())),
+                })
+            }
+            _ => Some(Err("the proxy does not speak HTTP".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! TLS: real handshakes with a real nginx, each refusal in words, each handshake counted once.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+
+use offered_model::Outcome;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
+use serde_json::Value;
+
+use crate::nginx::Nginx;
+use crate::process::ended;
+use crate::run::{Run, run, start};
+
+/// Nginx's words for TLS with the certificates of [`certificates`].
+pub(crate) const SECURE: &str = "listen 127.0.0.1:PORT ssl http2; ssl_certificate FOLDER/server.pem; \
+    ssl_certificate_key FOLDER/server.key; ssl_client_certificate FOLDER/root.pem; ssl_verify_client optional; \
+    ssl_session_cache shared:tests:1m; access_log FOLDER/access.log told;";
+
+/// Writes a root, a server's certificate for 127.0.0.1, localhost and shop.test, and a client's, each with its key.
+pub(crate) fn certificates(folder: &Path) {
+    let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    write("root.pem", root.pem());
+    let names = ["127.0.0.1", "localhost", "shop.test"].map(str::to_owned);
+    for (name, use_, names) in [
+        ("server", ExtendedKeyUsagePurpose::ServerAuth, names.to_vec()),
+        ("client", ExtendedKeyUsagePurpose::ClientAuth, vec!["a.client".to_owned()]),
+    ] {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.extended_key_usages = vec![use_];
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        write(&format!("{name}.pem"), params.signed_by(&key, &root).unwrap().pem());
+        write(&format!("{name}.key"), key.serialize_pem());
+    }
+}
+
+/// A workload of 100 launches a second for half a second, with these lines of `[target]`, beside the certificates.
+fn workload(folder: &Path, name: &str, target: &str) -> String {
+    let file = folder.join(name);
+    let text = format!("duration = \"500ms\"\narrivals.open.rate = \"200/s\"\n[target]\n{target}\n");
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+fn secure(folder: &Path) -> Option<Nginx> {
+    certificates(folder);
+    let nginx = Nginx::listening(folder, SECURE);
+    if nginx.is_none() {
+        println!("skipped: no nginx on this machine");
+    }
+    nginx
+}
+
+#[test]
+fn every_connection_makes_one_handshake_and_only_those_are_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = secure(folder.path()) else { return };
+    let target = |more: &str| format!("url = \"{}/ok\"\ntls.roots = \"root.pem\"\n{more}", nginx.url);
+    let pooled = run(&[&workload(folder.path(), "pool.toml", &target(""))]);
+    let fresh = run(&[&workload(folder.path(), "fresh.toml", &target("reuse = \"fresh\""))]);
+    let large = target("").replace("/ok", "/large");
+    let large = run(&[&workload(folder.path(), "large.toml", &large), "--open", "20/s"]);
+    let post = run(&[&workload(folder.path(), "named.toml", &target("tls.server_name = \"shop.test\""))]);
+    let (http1, named) = ("200 HTTP/1.1 . - -", "200 HTTP/1.1 . shop.test -");
+    let log = nginx.stop();
+    for run in [&pooled, &fresh, &large, &post] {
+        assert_eq!(run.count(Outcome::Ok), run.events.len(), "{}", run.json["outcomes"]);
+        let timed = run.events.iter().filter(|event| event.handshake.is_some());
+        assert!(timed.clone().all(|event| !event.reused && event.handshake < event.service()));
+        assert_eq!(timed.count(), run.connections());
+        assert!(run.json["handshake_ms"]["p50"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!(fresh.connections(), fresh.events.len());
+    assert!(pooled.connections() < pooled.events.len());
+    assert!(large.events.iter().all(|event| event.bytes_in > 1 << 20));
+    assert_eq!(log.iter().filter(|line| **line == named).count(), post.events.len());
+    let others = pooled.events.len() + fresh.events.len() + large.events.len();
+    assert_eq!(log.iter().filter(|line| **line == http1).count(), others, "{:?}", log.first());
+}
+
+#[test]
+fn nothing_is_resumed_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = secure(folder.path()) else { return };
+    let target = format!("url = \"{}/ok\"\nreuse = \"fresh\"\ntls.roots = \"root.pem\"", nginx.url);
+    run(&[&workload(folder.path(), "whole.toml", &target)]);
+    let file = workload(folder.path(), "resumed.toml", &format!("{target}\ntls.resume = true"));
+    let resumed = run(&[&file]);
+    let log = nginx.stop();
+    let (again, whole): (Vec<_>, Vec<_>) = log.iter().partition(|line| line.starts_with("200 HTTP/1.1 r "));
+    assert!(!again.is_empty() && again.len() <= resumed.events.len(), "{} of {}", again.len(), log.len());
+    assert!(whole.len() >= log.len() - resumed.events.len());
+}
+
+#[test]
+fn a_client_certificate_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = secure(folder.path()) else { return };
+    let target = format!(
+        "url = \"{}/ok\"\ntls = {{ roots = \"root.pem\", certificate = \"client.pem\", key = \"client.key\" }}",
+        nginx.url
+    );
+    let shown = run(&[&workload(folder.path(), "client.toml", &target)]);
+    shown.all(Outcome::Ok, "");
+    let log = nginx.stop();
+    assert!(log.iter().all(|line| line.contains("CN=client")), "{:?}", log.first());
+    let swapped = target.replace("client.key", "server.key");
+    let ended = ended(&["run", &workload(folder.path(), "swapped.toml", &swapped)]);
+    assert!(ended.code == Some(1) && ended.stderr.contains("no certificate and its key"), "{ended:?}");
+}
+
+#[test]
+fn a_certificate_that_does_not_hold_is_one_line_before_launch() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = secure(folder.path()) else { return };
+    for (tls, words) in [
+        ("roots = \"client.pem\"", "signed by none of the roots trusted here"),
+        ("resume = true", "signed by none of the roots trusted here"),
+        ("roots = \"root.pem\", server_name = \"other.test\"", "other.test"),
+        ("roots = \"nowhere.pem\"", "nowhere.pem"),
+        ("roots = \"root.pem\", certificate = \"root.pem\", key = \"root.pem\"", "private key"),
+    ] {
+        let target = format!("url = \"{}/ok\"\ntls = {{ {tls} }}", nginx.url);
+        let ended = ended(&["run", &workload(folder.path(), "wrong.toml", &target)]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+    }
+    assert_eq!(nginx.stop(), Vec::<String>::new());
+}
+
+#[test]
+fn insecure_says_so_in_every_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = secure(folder.path()) else { return };
+    let out = folder.path().join("run");
+    let url = format!("{}/ok", nginx.url);
+    let json = Run::of(start(&out, &[&url, "--insecure", "--open", "100/s", "--duration", "500ms"]).end(), &out);
+    json.all(Outcome::Ok, "");
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let out = out.to_str().unwrap();
+    let page = ended(&["run", &url, "--insecure", "--open", "100/s", "--duration", "300ms", "--quiet"]).stdout;
+    let markdown = ended(&["report", out, "--format", "md"]).stdout;
+    let verdict = ended(&["verify", out]).stdout;
+    let held_otherwise = ended(&["verify", out, "--meant", "constant"]).stdout;
+    let (json, kept) = (json.json["warnings"].to_string(), kept.to_string());
+    for output in [&json, &kept, &page, &markdown, &verdict, &held_otherwise] {
+        assert!(output.contains("insecure: any certificate was taken"), "{output}");
+    }
+    nginx.stop();
+}
+
+#[test]
+fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+            // Every other one hangs up in the middle of it.
+            let mut stream: TcpStream = stream;
+            let _ = stream.read(&mut [0; 2048]);
+            if number % 2 == 0 {
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    let told = ended(&["run", &url, "--open", "10/s", "--insecure"]);
+    assert!(told.code == Some(1) && told.stderr.contains("does not speak TLS"), "{told:?}");
+    // A run that begins at an instant does not ask first.
+    let past = "2026-01-01T00:00:00Z";
+    let run =
+        run(&[&url, "--open", "100/s", "--duration", "500ms", "--insecure", "--start-at", past, "--late", "send"]);
+    assert!(!run.events.is_empty());
+    for event in run.events.iter().filter(|event| event.outcome != Outcome::Unsent) {
+        let words = ["does not speak TLS", "closed in the middle"];
+        let error = event.error.as_deref().unwrap();
+        assert!(event.outcome == Outcome::Tls && words.iter().any(|w| error.contains(w)), "{event:?}");
+    }
+}
