@@ -5,14 +5,19 @@
 
 mod accounting;
 mod chromium;
+mod grpc;
+mod http2;
 mod inputs;
 mod misbehaviour;
 mod nginx;
 mod page;
 mod process;
+mod proxies;
 mod run;
+mod servers;
 mod signals;
 mod sweep;
 mod theory;
 mod tls;
 mod watching;
+mod websocket;

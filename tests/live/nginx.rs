@@ -37,6 +37,7 @@ impl Nginx {
             http {{
                 {temporary} keepalive_requests 20;
                 log_format counted '$status $request_method $uri';
+                log_format whole '$request $host $http_proxy_authorization';
                 log_format told '$status $server_protocol $ssl_session_reused $ssl_server_name $ssl_client_s_dn';
                 server {{
                     {listen}

@@ -254,8 +254,11 @@ impl Store {
 }
 
 fn of_run(error: offered_run::Error) -> Failure {
+    use offered_run::Error;
     match error {
-        offered_run::Error::System(_) | offered_run::Error::Resolve { .. } => Failure::stopped(error),
+        Error::System(_) | Error::Resolve { .. } | Error::Nobody { .. } | Error::Handshake { .. } => {
+            Failure::stopped(error)
+        }
         _ => Failure::input(error),
     }
 }

@@ -204,6 +204,17 @@ pub struct Target {
     pub proxy: Option<Proxy>,
     /// Which HTTP is spoken.
     pub protocol: Protocol,
+    /// Where the messages of gRPC are described, if they are.
+    pub descriptors: Option<Descriptors>,
+}
+
+/// Where the messages of gRPC are described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Descriptors {
+    /// In this file, a set of descriptors as `protoc` writes it.
+    File(PathBuf),
+    /// The server says, before the run.
+    Reflection,
 }
 
 /// How a TLS connection is made. Files stand beside the workload and are read before launch.
@@ -322,6 +333,8 @@ pub struct Station {
 pub struct Request {
     /// Its label.
     pub name: String,
+    /// What kind of exchange it is.
+    pub call: Call,
     /// `GET`, `POST`, ...
     pub method: String,
     /// Path and query; where it begins with a place, that may bring a whole URL of the target.
@@ -344,6 +357,21 @@ pub struct Request {
     pub objects: Option<Objects>,
     /// The law of its service demand on the modelled server, where it has its own.
     pub service: Option<Law>,
+}
+
+/// What kind of exchange a request is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Call {
+    /// One of HTTP.
+    #[default]
+    Http,
+    /// A unary call of gRPC: the path names service and method, the body is its message in JSON.
+    Grpc,
+    /// Something said on the session's own WebSocket: the path is where that is opened, the body what is said.
+    WebSocket {
+        /// A regular expression that the answer matches; `None`: the next message is the answer.
+        awaited: Option<String>,
+    },
 }
 
 /// Chooses which request a launch sends.

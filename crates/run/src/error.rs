@@ -24,9 +24,20 @@ pub enum Error {
         /// What the system said.
         why: String,
     },
-    /// TLS cannot be spoken as asked, or the target does not agree to it.
+    /// TLS cannot be spoken as asked.
     #[error("{0}")]
     Tls(String),
+    /// The target does not agree to it.
+    #[error("no TLS with {place}: {why}")]
+    Handshake {
+        /// Where.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The messages of gRPC are not known.
+    #[error("the descriptors of gRPC: {0}")]
+    Descriptors(String),
     /// A path, header or body that cannot be sent.
     #[error("request `{name}`: {why}")]
     Request {

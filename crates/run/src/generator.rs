@@ -11,7 +11,7 @@ use offered_model::{Agenda, Law, Nanos, Share, Workload};
 
 use crate::driver::Driver;
 use crate::live::{Counts, Live};
-use crate::transport::{Http1, SPIN, Setup};
+use crate::transport::{Http1, Http2, Plain, SPIN, Spoken, Way, WebSocket, requests};
 use crate::{Error, Mock, Sink, Transport};
 
 /// How many launches a second one thread is trusted with when the workload does not say how many threads it wants.
@@ -39,7 +39,7 @@ pub enum Load {
 
 /// The same, prepared.
 enum Carrier {
-    Target(Setup),
+    Target(Way),
     Nobody(Law),
 }
 
@@ -88,7 +88,7 @@ impl Generator {
             return Err(Error::Limit { what, limit, threads });
         }
         let carrier = match load {
-            Load::Target => Carrier::Target(Setup::new(&workload)?),
+            Load::Target => Carrier::Target(Way::new(&workload)?),
             Load::Nobody(response) => Carrier::Nobody(response),
         };
         let live = (0..threads).map(|_| Live::default()).collect();
@@ -101,7 +101,7 @@ impl Generator {
     /// Nobody does.
     pub fn knock(&self) -> Result<(), Error> {
         match &self.carrier {
-            Carrier::Target(setup) => setup.knock(),
+            Carrier::Target(way) => way.knock(),
             Carrier::Nobody(_) => Ok(()),
         }
     }
@@ -135,7 +135,7 @@ impl Generator {
     ) -> Result<(Done, Vec<S>), Error> {
         let response = match &self.carrier {
             Carrier::Nobody(response) => response,
-            Carrier::Target(setup) => return self.run_for_real(setup, start_at, sink, begun),
+            Carrier::Target(way) => return self.run_for_real(way, start_at, sink, begun),
         };
         let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
         let workers = sinks.iter_mut().zip(0..self.threads).map(|(sink, thread)| {
@@ -148,7 +148,7 @@ impl Generator {
 
     fn run_for_real<S: Sink>(
         &self,
-        setup: &Setup,
+        way: &Way,
         start_at: Option<Nanos>,
         mut sink: impl FnMut() -> S,
         begun: impl FnOnce(Clock),
@@ -158,13 +158,15 @@ impl Generator {
             Precision::Sleep => Nanos::ZERO,
         };
         allow_sockets();
+        let requests = requests(&self.workload)?;
         let (in_place, waiting) = mpsc::channel();
         let clock = OnceLock::new();
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
             let spawned: io::Result<Vec<_>> = (0..self.threads)
                 .map(|thread| {
-                    let (setup, in_place, clock, mut sink) = (setup.clone(), in_place.clone(), &clock, sink());
+                    let (way, in_place, clock, mut sink) = (way.clone(), in_place.clone(), &clock, sink());
+                    let requests = requests.clone();
                     let launch = move || {
                         let agenda = self.agenda(thread);
                         let poller = Poller::new();
@@ -172,9 +174,23 @@ impl Generator {
                         let _ = in_place.send(poller.as_ref().map(drop).map_err(io::Error::kind));
                         let clock: &Clock = clock.wait();
                         let limit = self.limit(thread, self.workload.target.as_ref().and_then(|t| t.connections));
-                        let transport = Http1::new(setup, *clock, poller?, self.worker(thread) as u16, limit, spin);
+                        let (poller, worker) = (poller?, self.worker(thread) as u16);
                         clock.wait_for_start(&self.stop);
-                        Ok((self.drive_agenda(thread, agenda, transport, &mut sink), sink))
+                        let done = match way.protocol {
+                            Spoken::Http1(setup) => {
+                                let transport = Http1::new(setup, *clock, poller, worker, limit, spin);
+                                self.drive_agenda(thread, agenda, transport, &mut sink)
+                            }
+                            Spoken::Http2(setup) => {
+                                let wire = Http2::new(setup, *clock, poller, limit, spin);
+                                self.drive_agenda(thread, agenda, Plain::new(wire, requests, worker), &mut sink)
+                            }
+                            Spoken::WebSocket(setup) => {
+                                let wire = WebSocket::new(setup, *clock, poller, limit, spin);
+                                self.drive_agenda(thread, agenda, Plain::new(wire, requests, worker), &mut sink)
+                            }
+                        };
+                        Ok((done, sink))
                     };
                     thread::Builder::new().spawn_scoped(scope, launch)
                 })
@@ -191,8 +207,8 @@ impl Generator {
             let threads = ready?;
             begun(clock);
             if let Some(every) = self.workload.target.as_ref().and_then(|target| target.resolve_every) {
-                let (setup, ended) = (setup.clone(), &ended);
-                scope.spawn(move || keep_resolving(&setup, &clock, every, ended));
+                let (way, ended) = (way.clone(), &ended);
+                scope.spawn(move || keep_resolving(&way, &clock, every, ended));
             }
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
@@ -255,12 +271,12 @@ fn suggested(workload: &Workload, share: Share) -> u16 {
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }
 
-fn keep_resolving(setup: &Setup, clock: &Clock, every: Nanos, ended: &AtomicBool) {
+fn keep_resolving(way: &Way, clock: &Clock, every: Nanos, ended: &AtomicBool) {
     let mut next = every;
     while !ended.load(Relaxed) {
         clock.sleep_until(next.min(clock.now() + Nanos::from_millis(50)));
         if clock.now() >= next {
-            setup.resolve_again();
+            way.resolve_again();
             next += every;
         }
     }

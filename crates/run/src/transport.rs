@@ -1,18 +1,30 @@
 //! What carries launches: five functions, so that another protocol is another file and a test needs no network.
 
 mod addresses;
+mod grpc;
 mod http1;
+mod http2;
 mod mock;
+mod plain;
 mod route;
 mod stream;
 mod tls;
 mod tunnel;
+mod way;
+mod websocket;
 mod wire;
 
-pub(crate) use http1::{Http1, SPIN, Setup};
+pub(crate) use http1::Http1;
+pub(crate) use http2::Http2;
 pub use mock::Mock;
+pub(crate) use plain::{Plain, requests};
+pub(crate) use way::{Spoken, Way};
+pub(crate) use websocket::WebSocket;
 
 use offered_model::{Event, Launch, Nanos, Outcome};
+
+/// How long before a launch a precise wait stops sleeping: above nearly all the wake-up errors of a quiet machine.
+pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 
 /// Carries launches of one thread and tells when they are answered. It also keeps the time, real or virtual.
 pub trait Transport {

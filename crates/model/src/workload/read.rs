@@ -83,7 +83,8 @@ impl Reader<'_> {
         }
         let mut target = root.get("target").map(|value| target::target(&value, self.folder)).transpose()?;
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
-        let given = root.get("request").map(|value| self.requests(&value)).transpose()?;
+        let path = target.as_ref().map_or("/", |target| &target.url.path);
+        let given = root.get("request").map(|value| self.requests(&value, path)).transpose()?;
         let requests = given.unwrap_or_else(|| {
             let path = target.as_ref().map_or("/", |target| &target.url.path);
             vec![Request { path: Template::new(path), ..Request::get(path) }]

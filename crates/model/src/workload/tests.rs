@@ -313,6 +313,40 @@ fn how_a_target_is_reached_is_read() {
     }
 }
 
+#[test]
+fn calls_and_websockets_are_requests() {
+    let parse = |requests: &str, target: &str| {
+        let text = format!(
+            "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://h/chat\"\n{target}\n{requests}"
+        );
+        Workload::parse(&text, "plans/w.toml", &|_| Err(String::new()))
+    };
+    let calls = parse(
+        "[[request]]\ngrpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{session}\"}'\n[[request]]\nname = \"hello\"\n\
+         websocket = { send = \"hi {session}\", await = \"^hello\" }\n[[request]]\nget = \"/feed\"\nwebsocket = {}",
+        "reflection = true",
+    )
+    .unwrap();
+    assert_eq!(calls.target.as_ref().unwrap().descriptors, Some(Descriptors::Reflection));
+    assert_eq!(calls.labels(), ["shop.v1.Orders/Place", "hello", "/feed"]);
+    let [call, hello, feed] = &calls.requests[..] else { panic!("three requests") };
+    assert_eq!((&call.call, call.path.as_str(), call.method.as_str()), (&Call::Grpc, "/shop.v1.Orders/Place", "POST"));
+    assert_eq!((hello.path.as_str(), hello.body.text().unwrap().as_str()), ("/chat", "hi {session}"));
+    assert_eq!(hello.call, Call::WebSocket { awaited: Some("^hello".to_owned()) });
+    assert_eq!((feed.path.as_str(), &feed.call), ("/feed", &Call::WebSocket { awaited: None }));
+    for (requests, target, words) in [
+        ("[[request]]\ngrpc = \"Orders\"", "", "no method"),
+        ("[[request]]\ngrpc = \"a.B/C\"\nget = \"/\"", "", "take them out"),
+        ("[[request]]\ngrpc = \"a.B/C\"\nwebsocket = {}", "", "one of them"),
+        ("[[request]]\nwebsocket = { sned = \"x\" }", "", "send"),
+        ("[[request]]\nwebsocket = { send = \"x\" }\nbody = \"y\"", "", "websocket.send"),
+        ("", "descriptors = \"d\"\nreflection = true", "one of them is enough"),
+    ] {
+        let error = parse(requests, target).unwrap_err().to_string();
+        assert!(error.contains(words), "{requests}: {error}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "(\\PC|\n|=|\"|\\[|\\]){0,200}") {

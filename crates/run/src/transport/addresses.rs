@@ -72,7 +72,7 @@ impl Addresses {
         let first = places.as_ref().ok().and_then(|places| places.first());
         let place = first.map_or_else(|| "the target".to_owned(), Place::to_string);
         match outcome {
-            Outcome::Tls => Error::Tls(format!("no TLS with {place}: {why}")),
+            Outcome::Tls => Error::Handshake { place, why },
             _ => Error::Nobody { place, why },
         }
     }

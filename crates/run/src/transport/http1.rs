@@ -14,7 +14,7 @@ use slab::Slab;
 
 use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange};
-use self::request::Compiled;
+use self::request::{Compiled, Host};
 use super::route::Route;
 use super::stream::{Read, Stream, broken, undialed};
 use super::wire::{Ask, Heard, Wire};
@@ -29,52 +29,35 @@ const TURN: usize = 4;
 const SWEEP: usize = 1024;
 /// A session has at most so many connections beside its first.
 const MOST_LANES: u8 = 63;
-/// How long before a launch a precise wait stops sleeping: above nearly all the wake-up errors of a quiet machine.
-pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
-
 /// What all threads of a run share: where to connect, what to send, and within which limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     route: Arc<Route>,
     requests: Arc<[Compiled]>,
-    /// What the `Host` header says.
-    host: Arc<str>,
+    host: Arc<Host>,
     reuse: Reuse,
     connect_timeout: Nanos,
     response_timeout: Nanos,
 }
 
 impl Setup {
-    /// For the target of `workload`.
+    /// For the target of `workload`, which `route` leads to.
     ///
     /// # Errors
-    /// No target, a name that cannot be resolved, or a request that cannot be made.
-    pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
+    /// No target, or a request that cannot be made.
+    pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
         let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
         // Those of a script are made one by one.
         let plain = if workload.is_scripted() { &[][..] } else { &workload.requests };
         let requests: Result<Vec<_>, _> = plain.iter().map(|r| Compiled::new(r, target)).collect();
         Ok(Self {
             requests: requests?.into(),
-            host: target.url.host().into(),
-            route: Arc::new(Route::new(target)?),
+            host: Arc::new(Host::new(target)),
+            route,
             reuse: target.reuse,
             connect_timeout: target.connect_timeout,
             response_timeout: target.response_timeout,
         })
-    }
-
-    /// Connects once and hangs up.
-    ///
-    /// # Errors
-    /// Nobody listens there, or TLS finds no agreement.
-    pub(crate) fn knock(&self) -> Result<(), Error> {
-        self.route.knock(self.connect_timeout)
-    }
-
-    /// Resolves the target's name again.
-    pub(crate) fn resolve_again(&self) {
-        self.route.addresses.again();
     }
 }
 

@@ -7,8 +7,9 @@ use percent_encoding::percent_decode_str;
 
 use super::choice;
 use crate::Wrong;
+use crate::template::Template;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Address, Identity, Protocol, Proxy, Tls, Url};
+use crate::workload::{Address, Call, Descriptors, Identity, Protocol, Proxy, Tls, Url};
 
 /// `tls`, `proxy` and `protocol` of the `[target]` at `url`, with files in `folder`.
 pub(super) fn reach(table: &Table<'_>, url: &Url, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
@@ -40,6 +41,37 @@ pub(super) fn reach(table: &Table<'_>, url: &Url, folder: &Path) -> Result<(Tls,
         },
     };
     Ok((tls, proxy, protocol))
+}
+
+/// `descriptors = "file.binpb"` or `reflection = true`.
+pub(super) fn descriptors(table: &Table<'_>, folder: &Path) -> Result<Option<Descriptors>, Mistake> {
+    let file = table.get("descriptors").map(|v| v.text().map(|name| folder.join(name))).transpose()?;
+    match (file, table.get("reflection").map_or(Ok(false), |v| v.truth())?) {
+        (Some(_), true) => Err(table.mistake("`descriptors` stands beside `reflection`; one of them is enough")),
+        (Some(file), false) => Ok(Some(Descriptors::File(file))),
+        (None, true) => Ok(Some(Descriptors::Reflection)),
+        (None, false) => Ok(None),
+    }
+}
+
+/// What kind of exchange a `[[request]]` is; of a WebSocket's also what is said.
+pub(super) fn call(table: &Table<'_>) -> Result<(Call, Option<Template>), Mistake> {
+    let (grpc, websocket) = (table.get("grpc"), table.get("websocket"));
+    if let (Some(grpc), Some(_)) = (&grpc, &websocket) {
+        return Err(grpc.mistake("stands beside websocket; a request is one of them"));
+    }
+    if let Some(grpc) = grpc {
+        let name = grpc.text()?;
+        let is_name = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        return match name.split_once('/') {
+            Some((service, method)) if service.split('.').all(is_name) && is_name(method) => Ok((Call::Grpc, None)),
+            _ => Err(grpc.mistake(format!("`{name}` is no method; write for example \"shop.Orders/Place\""))),
+        };
+    }
+    let Some(websocket) = websocket else { return Ok((Call::Http, None)) };
+    let own = websocket.table(&["send", "await"])?;
+    let text = |key| own.get(key).map(|value| value.text()).transpose();
+    Ok((Call::WebSocket { awaited: text("await")?.map(str::to_owned) }, text("send")?.map(Template::new)))
 }
 
 /// `[target.tls]`, whose files stand in `folder`.

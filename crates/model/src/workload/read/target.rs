@@ -8,7 +8,7 @@ use crate::template::{Piece, Template};
 use crate::time::Nanos;
 use crate::workload::script::{Body, OnFailure};
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Request, Reuse, Server, Station, Target, Url};
+use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
 use crate::{Law, Wrong};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
@@ -31,6 +31,8 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         "tls",
         "proxy",
         "protocol",
+        "descriptors",
+        "reflection",
     ];
     let table = value.table(&known)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
@@ -57,6 +59,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         tls,
         proxy,
         protocol,
+        descriptors: reach::descriptors(&table, folder)?,
         reuse,
         connections: limit("connections")?,
         in_flight: limit("in_flight")?,
@@ -121,10 +124,11 @@ impl Reader<'_> {
         Ok(stations)
     }
 
-    pub(super) fn requests(&self, value: &Value<'_>) -> Result<Vec<Request>, Mistake> {
+    /// The requests; those of WebSocket that name no path go to `path`.
+    pub(super) fn requests(&self, value: &Value<'_>, path: &str) -> Result<Vec<Request>, Mistake> {
         let mut requests: Vec<Request> = Vec::new();
         for item in value.list()? {
-            let request = self.request(&item)?;
+            let request = self.request(&item, path)?;
             if requests.iter().any(|earlier| earlier.name == request.name) {
                 return Err(
                     item.mistake(format!("a second request named `{}`; give each a name of its own", request.name))
@@ -141,21 +145,38 @@ impl Reader<'_> {
         Ok(requests)
     }
 
-    pub(super) fn request(&self, value: &Value<'_>) -> Result<Request, Mistake> {
-        let own = ["name", "method", "path", "weight", "headers", "service"];
+    fn request(&self, value: &Value<'_>, default_path: &str) -> Result<Request, Mistake> {
+        let own = ["name", "method", "path", "grpc", "websocket", "weight", "headers", "service"];
         let known: Vec<&str> = own.into_iter().chain(script::KEYS).chain(METHODS).collect();
         let table = value.table(&known)?;
-        let (method, given) = method_and_path(&table)?;
-        let path = path(&given)?;
-        let name = table.get("name").map_or(Ok(path.as_str()), |v| v.text())?.to_owned();
+        let (call, said) = reach::call(&table)?;
+        let body = self.body(&table)?;
+        let (method, path) = match &call {
+            Call::Grpc if table.get("method").is_none() && METHODS.iter().all(|key| table.get(key).is_none()) => {
+                let name = table.need("grpc", "")?.text()?;
+                ("POST".to_owned(), Template::literal(&format!("/{name}")))
+            }
+            Call::WebSocket { .. } if table.get("get").is_none() => ("GET".to_owned(), Template::new(default_path)),
+            Call::Http | Call::WebSocket { .. } => {
+                let (method, given) = method_and_path(&table)?;
+                (method, path(&given)?)
+            }
+            Call::Grpc => return Err(value.mistake("a call of gRPC has no method and path of HTTP; take them out")),
+        };
+        if said.is_some() && body != Body::None {
+            return Err(value.mistake("what is said on a WebSocket stands in websocket.send; take the body out"));
+        }
+        let name = path.as_str().trim_start_matches(if call == Call::Grpc { "/" } else { "" });
+        let name = table.get("name").map_or(Ok(name), |v| v.text())?.to_owned();
         let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
         Ok(Request {
             name,
+            call,
             method,
             path,
             weight,
             headers: headers(&table)?,
-            body: self.body(&table)?,
+            body: said.map_or(body, Body::Text),
             auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
             extract: script::extractions(&table)?,
             checks: script::checks(&table)?,
@@ -171,6 +192,7 @@ impl Request {
     pub fn get(path: &str) -> Self {
         Self {
             name: path.to_owned(),
+            call: Call::Http,
             method: "GET".to_owned(),
             path: Template::literal(path),
             weight: 1.0,

@@ -20,6 +20,26 @@ pub(crate) struct Compiled {
     pub(crate) head_only: bool,
 }
 
+/// How a request names the one it is for.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// What the `Host` header says.
+    name: String,
+    /// What stands before the path: a proxy is told the whole URL. (Through its tunnel the target is spoken to as ever.)
+    origin: String,
+    /// What tells a proxy who asks: a header, with its line's end.
+    greeting: String,
+}
+
+impl Host {
+    pub(crate) fn new(target: &Target) -> Self {
+        let name = target.url.host();
+        let proxy = target.proxy.as_ref().filter(|_| !target.url.secure);
+        let origin = proxy.map(|_| format!("http://{name}")).unwrap_or_default();
+        Self { greeting: proxy.and_then(authorization).unwrap_or_default(), origin, name }
+    }
+}
+
 /// A part of a request.
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
@@ -51,18 +71,16 @@ impl Compiled {
     /// A body whose file cannot be read, or a value that is not there.
     pub(crate) fn new(request: &Request, target: &Target) -> Result<Self, Error> {
         let wrong = |why: String| Error::Request { name: request.name.clone(), why };
-        // A proxy is told the whole URL; through its tunnel the target is spoken to as ever.
-        let proxy = target.proxy.as_ref().filter(|_| !target.url.secure);
-        let origin = proxy.map(|_| format!("http://{}", target.url.host())).unwrap_or_default();
+        let Host { name, origin, greeting } = Host::new(target);
         let mut head = vec![Piece::text(format!("{} {origin}", request.method))];
         head.extend(Piece::all(&request.path));
         let headers = || target.headers.iter().chain(&request.headers);
         let given = |name: &str| headers().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut text = " HTTP/1.1\r\n".to_owned();
         if !given("host") {
-            text += &format!("Host: {}\r\n", target.url.host());
+            text += &format!("Host: {name}\r\n");
         }
-        text += &proxy.and_then(authorization).unwrap_or_default();
+        text += &greeting;
         if !given("user-agent") {
             text += concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "\r\n");
         }
@@ -155,13 +173,14 @@ fn fill(pieces: &[Piece], session: u64, sequence: u64, out: &mut Vec<u8>) {
 }
 
 /// The bytes of `ask` to `host`.
-pub(crate) fn bytes(ask: &Ask, host: &str, close: bool) -> Vec<u8> {
+pub(crate) fn bytes(ask: &Ask, host: &Host, close: bool) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(256 + ask.body.as_ref().map_or(0, Vec::len));
     let mut put = |text: &str| bytes.extend_from_slice(text.as_bytes());
-    [&ask.method, " ", &ask.path, " HTTP/1.1\r\n"].into_iter().for_each(&mut put);
+    [&ask.method, " ", &host.origin, &ask.path, " HTTP/1.1\r\n"].into_iter().for_each(&mut put);
     if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-        ["Host: ", host, "\r\n"].into_iter().for_each(&mut put);
+        ["Host: ", &host.name, "\r\n"].into_iter().for_each(&mut put);
     }
+    put(&host.greeting);
     if close {
         put("Connection: close\r\n");
     }

@@ -1,0 +1,260 @@
+//! Calls of gRPC over HTTP/2: JSON to a message and back, so that templates, checks and extraction see JSON on both sides.
+
+mod reflection;
+
+use std::path::Path;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue};
+use offered_model::Outcome;
+use offered_model::workload::{Call, Descriptors, Target, Workload};
+use percent_encoding::percent_decode;
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
+
+use super::Failure;
+use super::http2::Setup;
+use super::wire::Reply;
+use crate::Error;
+
+/// The bytes before a message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// The methods that a workload's requests call, by label.
+#[derive(Default)]
+pub(super) struct Methods(Vec<Option<Method>>);
+
+/// A method that takes one message and gives one back.
+pub(super) struct Method {
+    path: String,
+    method: MethodDescriptor,
+}
+
+impl Methods {
+    /// Of `workload`, by the descriptors of its `target`, which `setup` reaches.
+    ///
+    /// # Errors
+    /// Descriptors that cannot be had, or a method that they do not have or that is none for one message.
+    pub(super) fn new(workload: &Workload, target: &Target, setup: &Setup) -> Result<Self, Error> {
+        let wrong = |name: &str, why: String| Error::Request { name: name.to_owned(), why };
+        let is_call = |call: &Call| matches!(call, Call::Grpc);
+        let Some(first) = workload.requests.iter().find(|request| is_call(&request.call)) else {
+            return Ok(Self::default());
+        };
+        let mut calls = workload.requests.iter().filter(|request| is_call(&request.call));
+        let pool = match &target.descriptors {
+            None => {
+                return Err(wrong(
+                    &first.name,
+                    "a call needs its messages' descriptors; give target.descriptors = \"file.binpb\" (protoc \
+                     --include_imports --descriptor_set_out=file.binpb) or target.reflection = true"
+                        .to_owned(),
+                ));
+            }
+            Some(Descriptors::File(file)) => from_file(file)?,
+            Some(Descriptors::Reflection) => {
+                let services = calls.by_ref().filter_map(|request| Some(named(request.path.as_str())?.0));
+                reflection::pool(setup, services).map_err(Error::Descriptors)?
+            }
+        };
+        let methods = workload.requests.iter().map(|request| match request.call {
+            Call::Grpc => {
+                let method = Method::find(&pool, request.path.as_str()).map_err(|why| wrong(&request.name, why))?;
+                if let Some(body) = request.body.text().and_then(|body| body.text()) {
+                    method.encode(body.as_bytes()).map_err(|why| wrong(&request.name, why))?;
+                }
+                Ok::<_, Error>(Some(method))
+            }
+            _ => Ok(None),
+        });
+        Ok(Self(methods.collect::<Result<_, _>>()?))
+    }
+
+    /// The method that requests with this label call.
+    pub(super) fn of(&self, label: u16) -> Option<&Method> {
+        self.0.get(usize::from(label))?.as_ref()
+    }
+}
+
+/// Service and method of the path of a call.
+fn named(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix('/')?.split_once('/')
+}
+
+fn from_file(file: &Path) -> Result<DescriptorPool, Error> {
+    let wrong = |why: String| Error::Descriptors(format!("{}: {why}", file.display()));
+    let bytes = std::fs::read(file).map_err(|why| wrong(format!("cannot read it: {why}")))?;
+    DescriptorPool::decode(bytes.as_slice()).map_err(|why| {
+        wrong(format!("{why}; make it by protoc --include_imports --descriptor_set_out={}", file.display()))
+    })
+}
+
+impl Method {
+    fn find(pool: &DescriptorPool, path: &str) -> Result<Self, String> {
+        let (service, name) = named(path).unwrap_or_default();
+        let Some(found) = pool.get_service_by_name(service) else {
+            let known: Vec<String> = pool.services().map(|service| service.full_name().to_owned()).collect();
+            return Err(format!("there is no service `{service}` in the descriptors; known: {}", known.join(", ")));
+        };
+        let Some(method) = found.methods().find(|method| method.name() == name) else {
+            let known: Vec<String> = found.methods().map(|method| method.name().to_owned()).collect();
+            return Err(format!("{service} has no method `{name}`; known: {}", known.join(", ")));
+        };
+        if method.is_client_streaming() || method.is_server_streaming() {
+            return Err(format!(
+                "{service}/{name} is a stream of messages; only calls with one message each way are offered"
+            ));
+        }
+        Ok(Self { path: path.to_owned(), method })
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Puts in what makes a request a call.
+    pub(super) fn announce(&self, headers: &mut HeaderMap) {
+        announce(headers);
+    }
+
+    /// The message that JSON `text` says, as it is sent.
+    ///
+    /// # Errors
+    /// It is not JSON, or not that of the method's message.
+    pub(super) fn encode(&self, text: &[u8]) -> Result<Bytes, String> {
+        let input = self.method.input();
+        let mut json = serde_json::Deserializer::from_slice(text);
+        let message =
+            DynamicMessage::deserialize(input.clone(), &mut json).and_then(|message| json.end().map(|()| message));
+        message
+            .map(|message| framed(&message))
+            .map_err(|why| format!("the body is no JSON of {}: {why}", input.full_name()))
+    }
+
+    /// What became of a call whose answer has the HTTP `outcome`; the message in `reply` becomes JSON.
+    ///
+    /// # Errors
+    /// A status other than OK, with its name and what the server said of it, or no answer of gRPC at all.
+    pub(super) fn answered(
+        &self,
+        reply: &mut Reply,
+        trailers: Option<&HeaderMap>,
+        outcome: Outcome,
+    ) -> Result<(), Failure> {
+        if outcome != Outcome::Ok {
+            return Ok(());
+        }
+        status(reply, trailers)?;
+        if !reply.body.is_empty() {
+            let malformed = |why: String| (Outcome::Malformed, why);
+            let message = messages(&reply.body)
+                .next()
+                .and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
+            let message =
+                message.ok_or_else(|| malformed(format!("the answer is no {}", self.method.output().full_name())))?;
+            reply.body = serde_json::to_vec(&message).map_err(|why| malformed(why.to_string()))?;
+            reply.size = reply.body.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+fn announce(headers: &mut HeaderMap) {
+    headers.entry(http::header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/grpc"));
+    headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
+}
+
+/// A message with its prefix.
+fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut bytes = BytesMut::with_capacity(PREFIX + length);
+    bytes.put_u8(0);
+    bytes.put_u32(length as u32);
+    message.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
+/// The messages of a body.
+fn messages(mut body: &[u8]) -> impl Iterator<Item = Result<&[u8], String>> {
+    std::iter::from_fn(move || {
+        if body.is_empty() {
+            return None;
+        }
+        let whole = body.split_at_checked(PREFIX).and_then(|(prefix, rest)| {
+            let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
+            (prefix[0] == 0).then(|| rest.split_at_checked(length)).flatten()
+        });
+        let (message, rest) = whole.unwrap_or_default();
+        body = rest;
+        Some(whole.map(|_| message).ok_or_else(|| "a message that is cut or compressed".to_owned()))
+    })
+}
+
+/// The names of the statuses, by number.
+const STATUSES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+/// Whether the status, behind the body or (where there is none) in the head, is OK.
+fn status(reply: &Reply, trailers: Option<&HeaderMap>) -> Result<(), Failure> {
+    let said = |name: &str| {
+        let behind = trailers.and_then(|trailers| trailers.get(name)).map(HeaderValue::as_bytes);
+        behind.or_else(|| reply.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice()))
+    };
+    let code = said("grpc-status").and_then(|code| std::str::from_utf8(code).ok()?.parse::<usize>().ok());
+    match code {
+        None => Err((Outcome::Malformed, "the answer has no grpc-status".to_owned())),
+        Some(0) => Ok(()),
+        Some(code) => {
+            let name = STATUSES.get(code).map_or_else(|| format!("status {code}"), ToString::to_string);
+            let message = said("grpc-message").map(|text| percent_decode(text).decode_utf8_lossy()).unwrap_or_default();
+            Err((Outcome::GrpcError, if message.is_empty() { name } else { format!("{name}: {message}") }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_cut_where_their_lengths_say() {
+        let body = [&[0, 0, 0, 0, 2][..], b"ab", &[0, 0, 0, 0, 0]].concat();
+        assert_eq!(messages(&body).collect::<Vec<_>>(), [Ok(&b"ab"[..]), Ok(&b""[..])]);
+        for broken in [&body[..4], &body[..6], &[1, 0, 0, 0, 0]] {
+            assert!(messages(broken).any(|message| message.is_err()) && messages(broken).count() == 1);
+        }
+    }
+
+    #[test]
+    fn a_status_has_a_name_and_words() {
+        let told = |status: &'static str, message: &'static str| {
+            let trailers = [("grpc-status", status), ("grpc-message", message)];
+            let trailers =
+                trailers.map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
+            super::status(&Reply::default(), Some(&HeaderMap::from_iter(trailers)))
+        };
+        assert_eq!(told("0", ""), Ok(()));
+        assert_eq!(told("5", "no%20such order"), Err((Outcome::GrpcError, "NOT_FOUND: no such order".to_owned())));
+        assert_eq!(told("99", ""), Err((Outcome::GrpcError, "status 99".to_owned())));
+        let in_head = Reply { headers: vec![("grpc-status".to_owned(), b"14".to_vec())], ..Reply::default() };
+        assert_eq!(super::status(&in_head, None), Err((Outcome::GrpcError, "UNAVAILABLE".to_owned())));
+        assert!(matches!(super::status(&Reply::default(), None), Err((Outcome::Malformed, _))));
+    }
+}

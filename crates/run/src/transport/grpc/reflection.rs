@@ -1,0 +1,101 @@
+//! Asking a server what its messages look like (grpc.reflection.v1 and v1alpha), before the run.
+
+use std::collections::{HashSet, VecDeque};
+
+use prost::Message;
+use prost_reflect::DescriptorPool;
+use prost_reflect::prost_types::FileDescriptorProto;
+
+use super::{framed, messages, status};
+use crate::transport::http2::Setup;
+use crate::transport::wire::Ask;
+
+/// The two names of the one service.
+const SERVICES: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
+/// A server that names ever new files is not followed further.
+const MOST_FILES: usize = 10_000;
+
+#[derive(Clone, PartialEq, Message)]
+struct Question {
+    #[prost(string, optional, tag = "3")]
+    file_by_filename: Option<String>,
+    #[prost(string, optional, tag = "4")]
+    file_containing_symbol: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Answer {
+    #[prost(message, optional, tag = "4")]
+    files: Option<Files>,
+    #[prost(message, optional, tag = "7")]
+    error: Option<Refusal>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Files {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    files: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Refusal {
+    #[prost(string, tag = "2")]
+    message: String,
+}
+
+/// The descriptors of `services`, with all that they need.
+///
+/// # Errors
+/// The server does not say, or what it says does not fit together.
+pub(super) fn pool<'a>(setup: &Setup, services: impl Iterator<Item = &'a str>) -> Result<DescriptorPool, String> {
+    let symbol = |name: &str| Question { file_containing_symbol: Some(name.to_owned()), ..Question::default() };
+    let mut questions: VecDeque<Question> = services.map(symbol).collect();
+    let (mut files, mut known): (Vec<FileDescriptorProto>, HashSet<String>) = Default::default();
+    while let Some(question) = questions.pop_front() {
+        if question.file_by_filename.as_ref().is_some_and(|name| known.contains(name)) {
+            continue;
+        }
+        let found = ask(setup, &question)?;
+        for file in found {
+            let file = FileDescriptorProto::decode(file.as_slice()).map_err(|why| format!("reflection: {why}"))?;
+            if known.insert(file.name().to_owned()) {
+                let needed = file
+                    .dependency
+                    .iter()
+                    .map(|name| Question { file_by_filename: Some(name.clone()), ..Question::default() });
+                questions.extend(needed);
+                files.push(file);
+            }
+        }
+        if files.len() > MOST_FILES {
+            return Err(format!("reflection: the server names more than {MOST_FILES} files"));
+        }
+    }
+    let mut pool = DescriptorPool::new();
+    pool.add_file_descriptor_protos(files).map_err(|why| format!("reflection: {why}"))?;
+    Ok(pool)
+}
+
+/// The files that answer a question.
+fn ask(setup: &Setup, question: &Question) -> Result<Vec<Vec<u8>>, String> {
+    let mut refused = String::new();
+    for service in SERVICES {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let reply = setup.ask(&Ask {
+            method: "POST".to_owned(),
+            path: format!("/{service}/ServerReflectionInfo"),
+            headers: vec![header("content-type", "application/grpc"), header("te", "trailers")],
+            body: Some(framed(question).to_vec()),
+            wants_body: true,
+            ..Ask::default()
+        });
+        let reply = reply.map_err(|why| format!("reflection: {why}"))?;
+        let answer = messages(&reply.body).next().and_then(|message| Answer::decode(message.ok()?).ok());
+        match answer {
+            Some(Answer { files: Some(files), .. }) => return Ok(files.files),
+            Some(Answer { error: Some(error), .. }) => return Err(format!("reflection: {}", error.message)),
+            _ => refused = status(&reply, None).err().map(|(_, why)| format!(" ({why})")).unwrap_or_default(),
+        }
+    }
+    Err(format!("the server offers no reflection{refused}; give target.descriptors = \"file.binpb\""))
+}

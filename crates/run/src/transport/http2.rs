@@ -1,0 +1,573 @@
+//! HTTP/2 over TLS, TCP or a Unix socket: exchanges are streams of few connections (RFC 9113).
+//!
+//! The protocol is the `h2` crate's, its runtime is not there: a connection is asked to go on when its socket is ready or when
+//! something of it was used, an exchange when its waker was woken. So a request is written by the thread that found it due,
+//! before that thread does anything else.
+
+mod exchange;
+mod io;
+mod tasks;
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use h2::client::{self, SendRequest};
+use offered_clock::{Clock, Poller, Ready};
+use offered_model::workload::{Reuse, Workload};
+use offered_model::{Event, Nanos, Outcome};
+use slab::Slab;
+
+use self::exchange::{Exchange, State, failure};
+use self::io::{Io, Link};
+use self::tasks::{Task, Woken};
+use super::Failure;
+use super::grpc::Methods;
+use super::route::Route;
+use super::stream::{Stream, undialed};
+use super::wire::{Ask, Heard, Reply, Wire};
+use crate::Error;
+
+/// How much one read takes at most.
+const BUFFER: usize = 64 * 1024;
+/// How much an exchange, and all of a connection together, may be sent before we say that we have read it. Answers are read at
+/// once, so it is never the reader who holds the server back.
+const WINDOW: u32 = 1 << 20;
+const WINDOWS: u32 = 16 << 20;
+
+/// Reads of one connection while launches, or other answers, may be waiting.
+const TURN: usize = 4;
+/// Streams on a connection whose server has not yet said how many it takes.
+const UNTOLD: usize = 100;
+
+/// What all threads of a run share.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    route: Arc<Route>,
+    /// What stands before a request's path: scheme and authority.
+    origin: Arc<str>,
+    methods: Arc<Methods>,
+    reuse: Reuse,
+    connect_timeout: Nanos,
+    response_timeout: Nanos,
+}
+
+impl Setup {
+    /// For the target of `workload`, which `route` leads to.
+    ///
+    /// # Errors
+    /// No target, or a method of gRPC that cannot be called.
+    pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
+        let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
+        let scheme = if target.url.secure { "https" } else { "http" };
+        let setup = Self {
+            route,
+            origin: format!("{scheme}://{}", target.url.host()).into(),
+            methods: Arc::default(),
+            reuse: target.reuse,
+            connect_timeout: target.connect_timeout,
+            response_timeout: target.response_timeout,
+        };
+        let methods = Methods::new(workload, target, &setup)?;
+        Ok(Self { methods: Arc::new(methods), ..setup })
+    }
+
+    /// Asks one thing on a connection of its own and waits for the answer: before a run, when there is time.
+    ///
+    /// # Errors
+    /// Nothing came back, and why.
+    pub(crate) fn ask(&self, ask: &Ask) -> Result<Box<Reply>, String> {
+        let poller = Poller::new().map_err(|error| error.to_string())?;
+        let mut wire = Http2::new(self.clone(), Clock::start(), poller, None, Nanos::ZERO);
+        let mut heard = Vec::new();
+        wire.begin(ask, Event::at(Nanos::ZERO), &mut heard);
+        loop {
+            for told in heard.drain(..) {
+                match told {
+                    Heard::FirstByte { .. } => {}
+                    Heard::Ended(_, Some(reply)) => return Ok(reply),
+                    Heard::Ended(event, None) => return Err(event.error.unwrap_or_default().into()),
+                }
+            }
+            wire.wait(Nanos::MAX, &mut heard);
+        }
+    }
+}
+
+/// One thread's connections and their streams.
+pub(crate) struct Http2 {
+    setup: Setup,
+    clock: Clock,
+    poller: Poller,
+    spin: Nanos,
+    /// At most so many connections at once; without a limit there are as many as the streams need.
+    limit: Option<usize>,
+    connections: Slab<Connection>,
+    exchanges: Slab<Exchange>,
+    /// Sessions' own connections: (key, number).
+    owned: HashMap<u64, (usize, u32)>,
+    /// What wakes the exchange with each key.
+    wakers: Vec<Waker>,
+    woken: Woken,
+    tasks: Vec<Task>,
+    /// When connections must be open: (instant, key, number).
+    connecting: VecDeque<(Nanos, usize, u32)>,
+    /// When exchanges must be answered: (instant, key, serial).
+    answering: VecDeque<(Nanos, usize, u64)>,
+    opened: u32,
+    serial: u64,
+    idle: Nanos,
+    ready: Vec<Ready>,
+    /// Connections (key, number) that had more to read than one turn takes: no event will announce them.
+    again: Vec<(usize, u32)>,
+    buffer: Rc<RefCell<Box<[u8]>>>,
+}
+
+/// A connection.
+struct Connection {
+    link: Rc<RefCell<Link>>,
+    /// Its serial number within the worker, from 0.
+    number: u32,
+    /// How many requests it has carried.
+    carried: u64,
+    /// How many are under way.
+    under_way: usize,
+    /// What speaks on it, once it is open.
+    speaking: Option<Speaking>,
+    /// Exchanges that wait for it to open.
+    waiting: Vec<usize>,
+    /// It takes no new streams: the server said that it goes away, or it is closed after its one exchange.
+    retired: bool,
+    waker: Waker,
+}
+
+struct Speaking {
+    send: SendRequest<Bytes>,
+    driver: client::Connection<Io, Bytes>,
+}
+
+impl Connection {
+    /// Whether it takes another stream. One that the server has said goodbye on takes none from then on.
+    fn has_room(&mut self) -> bool {
+        let most = match &mut self.speaking {
+            // Before the server has said how many it takes, `h2` sends no more than these.
+            None => UNTOLD,
+            Some(Speaking { send, .. }) => {
+                let ready = send.poll_ready(&mut Context::from_waker(&self.waker));
+                self.retired |= matches!(ready, Poll::Ready(Err(_)));
+                send.current_max_send_streams()
+            }
+        };
+        !self.retired && self.under_way < most
+    }
+}
+
+impl Http2 {
+    /// The connections of one thread, at most `limit` of them, watched by `poller`, waiting without sleep for the last `spin`
+    /// before a launch.
+    pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
+        Self {
+            setup,
+            clock,
+            poller,
+            spin,
+            limit: limit.map(|limit| limit as usize),
+            connections: Slab::new(),
+            exchanges: Slab::new(),
+            owned: HashMap::new(),
+            wakers: Vec::new(),
+            woken: Woken::default(),
+            tasks: Vec::new(),
+            connecting: VecDeque::new(),
+            answering: VecDeque::new(),
+            opened: 0,
+            serial: 0,
+            idle: Nanos::ZERO,
+            ready: Vec::new(),
+            again: Vec::new(),
+            buffer: Rc::new(RefCell::new(vec![0; BUFFER].into())),
+        }
+    }
+
+    /// The connection that `session` may use now; `None`: a new one must be opened.
+    fn usable(&mut self, session: u64) -> Option<usize> {
+        match self.setup.reuse {
+            Reuse::Fresh => None,
+            Reuse::PerSession => {
+                let (key, number) = *self.owned.get(&session)?;
+                let mine = self.connections.get_mut(key).filter(|connection| connection.number == number)?;
+                mine.has_room().then_some(key)
+            }
+            // With a limit that many connections share the streams; without one more are opened only when all are full.
+            Reuse::Pool => match self.limit {
+                None => self.connections.iter_mut().find_map(|(key, connection)| connection.has_room().then_some(key)),
+                Some(limit) if self.connections.len() < limit => None,
+                Some(_) => {
+                    let with_room =
+                        self.connections.iter_mut().filter_map(|(key, c)| c.has_room().then_some((c.under_way, key)));
+                    with_room.min().map(|(_, key)| key)
+                }
+            },
+        }
+    }
+
+    /// Begins to connect; the new connection's key.
+    fn open(&mut self, session: u64, now: Nanos) -> Result<usize, Failure> {
+        let stream = Stream::dial(&self.setup.route, &self.clock)?;
+        let key = self.connections.vacant_key();
+        self.poller.add(&stream, key).map_err(|error| undialed(&error))?;
+        let number = self.opened;
+        self.opened += 1;
+        self.connections.insert(Connection {
+            link: Rc::new(RefCell::new(Link::new(stream, self.buffer.clone()))),
+            number,
+            carried: 0,
+            under_way: 0,
+            speaking: None,
+            waiting: Vec::new(),
+            retired: false,
+            waker: self.woken.waker(Task::Connection(key)),
+        });
+        self.connecting.push_back((now + self.setup.connect_timeout, key, number));
+        if self.setup.reuse == Reuse::PerSession {
+            self.owned.insert(session, (key, number));
+        }
+        self.woken.wake(Task::Connection(key));
+        Ok(key)
+    }
+
+    /// Asks everybody who was woken, until nobody is.
+    fn run(&mut self, heard: &mut Vec<Heard>) {
+        let mut tasks = std::mem::take(&mut self.tasks);
+        loop {
+            self.woken.take(&mut tasks);
+            if tasks.is_empty() {
+                break;
+            }
+            for task in tasks.drain(..) {
+                match task {
+                    Task::Connection(key) => self.go_on(key, heard),
+                    Task::Exchange(key) => self.listen(key, heard),
+                }
+            }
+        }
+        self.tasks = tasks;
+    }
+
+    /// Lets a connection read and write what it can.
+    fn go_on(&mut self, key: usize, heard: &mut Vec<Heard>) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if connection.speaking.is_none() {
+            let open = connection.link.borrow().stream.is_open();
+            if open {
+                self.speak(key, heard);
+            }
+            return;
+        }
+        let Some(speaking) = &mut connection.speaking else { return };
+        let polled = Pin::new(&mut speaking.driver).poll(&mut Context::from_waker(&connection.waker));
+        let more = {
+            let link = connection.link.borrow();
+            link.readable && link.turn == 0
+        };
+        if more && !self.again.contains(&(key, connection.number)) {
+            self.again.push((key, connection.number));
+        }
+        if let Poll::Ready(ended) = polled {
+            let told = connection.link.borrow_mut().failure.take();
+            let failure = told.unwrap_or_else(|| match ended {
+                Ok(()) => (Outcome::Reset, "closed before the answer was complete".to_owned()),
+                Err(error) => failure(&error),
+            });
+            self.end(key, &failure, heard);
+        }
+    }
+
+    /// A connection has just opened: HTTP/2 begins, with everything that waited for it.
+    fn speak(&mut self, key: usize, heard: &mut Vec<Heard>) {
+        let connection = &mut self.connections[key];
+        let handshake = connection.link.borrow().stream.handshake;
+        let mut builder = client::Builder::new();
+        builder.enable_push(false).initial_window_size(WINDOW).initial_connection_window_size(WINDOWS);
+        // It writes the preface and is done: nothing of it waits for the server.
+        let mut begin = Box::pin(builder.handshake::<_, Bytes>(Io(connection.link.clone())));
+        match begin.as_mut().poll(&mut Context::from_waker(&connection.waker)) {
+            Poll::Ready(Ok((send, driver))) => connection.speaking = Some(Speaking { send, driver }),
+            Poll::Ready(Err(error)) => return self.end(key, &failure(&error), heard),
+            Poll::Pending => return self.end(key, &(Outcome::Reset, "the socket took nothing".to_owned()), heard),
+        }
+        for (nth, waiting) in std::mem::take(&mut connection.waiting).into_iter().enumerate() {
+            if let Some(exchange) = self.exchanges.get_mut(waiting) {
+                // The handshake is the first one's: it was made for that.
+                exchange.event.handshake = handshake.filter(|_| nth == 0);
+                self.transmit(waiting, heard);
+            }
+        }
+        self.woken.wake(Task::Connection(key));
+    }
+
+    /// Hands the request of an exchange to its connection, which is open; its frames are written when that is asked to go on.
+    fn transmit(&mut self, key: usize, heard: &mut Vec<Heard>) {
+        let exchange = &mut self.exchanges[key];
+        let Some(speaking) = self.connections.get_mut(exchange.connection).and_then(|c| c.speaking.as_mut()) else {
+            return;
+        };
+        let Some((request, body)) = exchange.request.take() else { return };
+        let sent = speaking.send.send_request(request, body.is_none()).and_then(|(response, mut stream)| {
+            if let Some(body) = body {
+                exchange.event.bytes_out = body.len() as u64;
+                // What flow control does not let through now waits inside, and goes when it may.
+                stream.send_data(body, true)?;
+            }
+            Ok(response)
+        });
+        match sent {
+            Ok(response) => {
+                exchange.state = State::Head(response);
+                self.woken.wake(Task::Exchange(key));
+            }
+            Err(error) => {
+                let failure = failure(&error);
+                self.finish(key, failure, heard);
+            }
+        }
+    }
+
+    /// Takes what has come of an answer.
+    fn listen(&mut self, key: usize, heard: &mut Vec<Heard>) {
+        let Some(exchange) = self.exchanges.get_mut(key) else { return };
+        let mut context = Context::from_waker(&self.wakers[key]);
+        match exchange.listen(&mut context, &self.clock, heard) {
+            Poll::Pending => {}
+            Poll::Ready(Ok(())) => {
+                let Some(mut exchange) = self.release(key) else { return };
+                exchange.complete(self.clock.now(), &self.setup.methods, heard);
+            }
+            Poll::Ready(Err(failure)) => {
+                let connection = self.connections.get(exchange.connection);
+                // TLS knows better than what `h2` has made of it.
+                let told = connection.and_then(|connection| connection.link.borrow().failure.clone());
+                self.finish(key, told.unwrap_or(failure), heard);
+            }
+        }
+    }
+
+    /// Ends an exchange with a failure.
+    fn finish(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
+        if let Some(exchange) = self.release(key) {
+            exchange.fail(self.clock.now(), failure, heard);
+        }
+    }
+
+    /// Takes an exchange out of the books. A stream that had not ended is reset by this.
+    fn release(&mut self, key: usize) -> Option<Exchange> {
+        let mut exchange = self.exchanges.try_remove(key)?;
+        if !exchange.is_over() {
+            exchange.state = State::Waiting;
+        }
+        if let Some(connection) = self.connections.get_mut(exchange.connection) {
+            connection.under_way -= 1;
+            connection.retired |= self.setup.reuse == Reuse::Fresh;
+            if connection.retired && connection.under_way == 0 {
+                self.close(exchange.connection);
+            } else {
+                self.woken.wake(Task::Connection(exchange.connection));
+            }
+        }
+        Some(exchange)
+    }
+
+    /// A connection is over: what it still carries fails.
+    fn end(&mut self, key: usize, failure: &Failure, heard: &mut Vec<Heard>) {
+        self.connections[key].retired = true;
+        let carried: Vec<usize> =
+            self.exchanges.iter().filter(|(_, exchange)| exchange.connection == key).map(|(key, _)| key).collect();
+        for exchange in carried {
+            // What had come in whole before the end is an answer.
+            self.listen(exchange, heard);
+            self.finish(exchange, failure.clone(), heard);
+        }
+        self.close(key);
+    }
+
+    /// Closes a connection that carries nothing; one that is open says goodbye.
+    fn close(&mut self, key: usize) {
+        let Some(connection) = self.connections.try_remove(key) else { return };
+        if let Some(Speaking { send, mut driver }) = connection.speaking {
+            drop(send);
+            let _ = Pin::new(&mut driver).poll(&mut Context::from_waker(&connection.waker));
+        }
+        // A socket the poller does not know is closed all the same.
+        let _ = self.poller.remove(&*connection.link.borrow());
+    }
+
+    /// Does what a ready socket asks for.
+    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) {
+        let key = ready.token;
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let opened = {
+            let link = &mut *connection.link.borrow_mut();
+            link.readable |= ready.readable;
+            link.turn = TURN;
+            link.to_the_end |= ready.closed;
+            if link.stream.is_open() {
+                Ok(true)
+            } else {
+                link.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.clock)
+            }
+        };
+        match opened {
+            Ok(true) => self.go_on(key, heard),
+            Ok(false) => {}
+            Err(failure) => self.end(key, &failure, heard),
+        }
+    }
+
+    /// Gives up the exchanges whose time is over.
+    fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
+        while let Some((_, key, number)) = self.connecting.front().copied().filter(|(at, ..)| *at <= now) {
+            self.connecting.pop_front();
+            if self.is_opening(key, number) {
+                let why = format!("no connection within {}", self.setup.connect_timeout);
+                self.end(key, &(Outcome::Timeout, why), heard);
+            }
+        }
+        while let Some((_, key, serial)) = self.answering.front().copied().filter(|(at, ..)| *at <= now) {
+            self.answering.pop_front();
+            if self.exchanges.get(key).is_some_and(|exchange| exchange.serial == serial) {
+                let why = format!("no complete answer within {}", self.setup.response_timeout);
+                self.finish(key, (Outcome::Timeout, why), heard);
+            }
+        }
+    }
+
+    fn is_opening(&self, key: usize, number: u32) -> bool {
+        self.connections.get(key).is_some_and(|c| c.number == number && c.speaking.is_none())
+    }
+
+    /// The first instant at which somebody's time is over. What has ended is forgotten on the way.
+    fn next_expiry(&mut self) -> Nanos {
+        while self.connecting.front().is_some_and(|(_, key, number)| !self.is_opening(*key, *number)) {
+            self.connecting.pop_front();
+        }
+        let exchanges = &self.exchanges;
+        while let Some((_, key, serial)) = self.answering.front()
+            && exchanges.get(*key).is_none_or(|exchange| exchange.serial != *serial)
+        {
+            self.answering.pop_front();
+        }
+        let first = |at: Option<Nanos>| at.unwrap_or(Nanos::MAX);
+        first(self.connecting.front().map(|(at, ..)| *at)).min(first(self.answering.front().map(|(at, ..)| *at)))
+    }
+}
+
+impl Wire for Http2 {
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+        let unsent = |event: Event, why: String, heard: &mut Vec<Heard>| {
+            heard.push(Heard::Ended(Event { error: Some(why.into()), ..event }, None));
+        };
+        let (label, session) = (event.label, event.session);
+        let request = match exchange::request(ask, &self.setup.origin, self.setup.methods.of(label)) {
+            Ok(request) => request,
+            Err(why) => {
+                unsent(event, why, heard);
+                return self.clock.now();
+            }
+        };
+        let usable = self.usable(session);
+        if usable.is_none() && self.limit.is_some_and(|limit| self.connections.len() >= limit) {
+            let why = format!("all streams of {} connections busy (connections limit)", self.connections.len());
+            unsent(event, why, heard);
+            return self.clock.now();
+        }
+        let sent = self.clock.now();
+        let connection = match usable.map_or_else(|| self.open(session, sent), Ok) {
+            Ok(key) => key,
+            Err((Outcome::Unsent, why)) => {
+                unsent(event, why, heard);
+                return sent;
+            }
+            Err((outcome, why)) => {
+                let event = Event { sent: Some(sent), done: Some(self.clock.now()), outcome, ..event };
+                unsent(event, why, heard);
+                return sent;
+            }
+        };
+        self.serial += 1;
+        let on = &mut self.connections[connection];
+        let event = Event { sent: Some(sent), connection: on.number, reused: on.carried > 0, ..event };
+        on.carried += 1;
+        on.under_way += 1;
+        let key = self.exchanges.insert(Exchange::new(event, connection, self.serial, request, ask));
+        if key == self.wakers.len() {
+            self.wakers.push(self.woken.waker(Task::Exchange(key)));
+        }
+        self.answering.push_back((sent + self.setup.response_timeout, key, self.serial));
+        if self.connections[connection].speaking.is_some() {
+            self.transmit(key, heard);
+        } else {
+            self.connections[connection].waiting.push(key);
+        }
+        self.run(heard);
+        sent
+    }
+
+    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+        let expiry = self.next_expiry();
+        let before = self.clock.now();
+        let until = if self.again.is_empty() { deadline.min(expiry) } else { before };
+        let mut ready = std::mem::take(&mut self.ready);
+        if let Err(error) = self.poller.wait_until(&self.clock, until, self.spin, &mut ready) {
+            // Only a bug makes waiting on one's own poller fail.
+            panic!("waiting for sockets: {error}");
+        }
+        let now = self.clock.now();
+        self.idle += now.since(before);
+        for (key, number) in std::mem::take(&mut self.again) {
+            if let Some(connection) = self.connections.get(key).filter(|connection| connection.number == number) {
+                connection.link.borrow_mut().turn = TURN;
+                self.woken.wake(Task::Connection(key));
+            }
+        }
+        for ready in ready.drain(..) {
+            self.serve(ready, heard);
+        }
+        self.ready = ready;
+        self.run(heard);
+        if now >= expiry {
+            self.expire(now, heard);
+            self.run(heard);
+        }
+    }
+
+    fn leave(&mut self, session: u64) {
+        if let Some((key, number)) = self.owned.remove(&session)
+            && self.connections.get(key).is_some_and(|c| c.number == number && c.under_way == 0)
+        {
+            self.close(key);
+        }
+    }
+
+    fn abandon(&mut self, heard: &mut Vec<Heard>) {
+        for exchange in self.exchanges.drain() {
+            let error = Some("the run was stopped".into());
+            heard.push(Heard::Ended(Event { outcome: Outcome::Cut, status: 0, error, ..exchange.event }, None));
+        }
+        for connection in self.connections.drain() {
+            let _ = self.poller.remove(&*connection.link.borrow());
+        }
+    }
+
+    fn idle(&self) -> Nanos {
+        self.idle
+    }
+}

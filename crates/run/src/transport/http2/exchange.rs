@@ -1,0 +1,173 @@
+//! One request and its answer, as a stream of a connection.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use offered_clock::Clock;
+use offered_model::{Event, Nanos, Outcome};
+
+use crate::transport::Failure;
+use crate::transport::grpc::{self, Methods};
+use crate::transport::wire::{Ask, Heard, Reply};
+
+/// An exchange under way.
+pub(super) struct Exchange {
+    /// What is known of its event so far.
+    pub(super) event: Event,
+    /// The key of its connection.
+    pub(super) connection: usize,
+    /// Tells it from earlier and later ones with the same key.
+    pub(super) serial: u64,
+    /// What is sent as soon as the connection is open.
+    pub(super) request: Option<Outgoing>,
+    pub(super) state: State,
+    reply: Box<Reply>,
+    /// What came behind the body.
+    trailers: Option<HeaderMap>,
+}
+
+/// A request's head, and its body where it has one.
+pub(super) type Outgoing = (Request<()>, Option<Bytes>);
+
+/// How far the answer is.
+pub(super) enum State {
+    /// Not sent yet, or over.
+    Waiting,
+    Head(ResponseFuture),
+    Body(RecvStream),
+    Over,
+}
+
+/// What `ask` is in HTTP/2, to the server whose scheme and authority are `origin`; a call where it is one of `method`.
+pub(super) fn request(ask: &Ask, origin: &str, method: Option<&grpc::Method>) -> Result<Outgoing, String> {
+    let mut head = Request::new(());
+    *head.version_mut() = Version::HTTP_2;
+    let path = method.map_or(ask.path.as_str(), grpc::Method::path);
+    let named = ask.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let uri = match named {
+        Some((_, host)) => format!("{}://{host}{path}", origin.split("://").next().unwrap_or("http")),
+        None => format!("{origin}{path}"),
+    };
+    *head.uri_mut() = Uri::try_from(uri).map_err(|why| format!("`{path}` is no path for HTTP/2: {why}"))?;
+    *head.method_mut() = match method {
+        Some(_) => Method::POST,
+        None => Method::from_bytes(ask.method.as_bytes()).map_err(|why| format!("the method {}: {why}", ask.method))?,
+    };
+    for (name, value) in ask.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
+        head.headers_mut().append(known, value);
+    }
+    let body = match method {
+        Some(method) => {
+            method.announce(head.headers_mut());
+            Some(method.encode(ask.body.as_deref().unwrap_or(b"{}"))?)
+        }
+        None => ask.body.clone().map(Bytes::from),
+    };
+    if let Some(body) = body.as_ref().filter(|_| method.is_none()) {
+        head.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    }
+    // An empty body needs no frame of its own.
+    Ok((head, body.filter(|body| !body.is_empty())))
+}
+
+impl Exchange {
+    pub(super) fn new(event: Event, connection: usize, serial: u64, request: Outgoing, ask: &Ask) -> Self {
+        Self {
+            event,
+            connection,
+            serial,
+            request: Some(request),
+            state: State::Waiting,
+            reply: Box::new(Reply { wanted: ask.wants_body, ..Reply::default() }),
+            trailers: None,
+        }
+    }
+
+    /// Whether its stream has ended by itself.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Takes what has come, until the answer is complete.
+    pub(super) fn listen(
+        &mut self,
+        context: &mut Context<'_>,
+        clock: &Clock,
+        heard: &mut Vec<Heard>,
+    ) -> Poll<Result<(), Failure>> {
+        loop {
+            match &mut self.state {
+                State::Waiting => return Poll::Pending,
+                State::Over => return Poll::Ready(Ok(())),
+                State::Head(response) => {
+                    let response = ready!(Pin::new(response).poll(context)).map_err(|error| failure(&error))?;
+                    let (head, body) = response.into_parts();
+                    self.event.first_byte = Some(clock.now());
+                    self.event.status = head.status.as_u16();
+                    let header = |(name, value): (&HeaderName, &HeaderValue)| {
+                        (name.as_str().to_owned(), value.as_bytes().to_vec())
+                    };
+                    self.reply.headers = head.headers.iter().map(header).collect();
+                    let Event { session, step, object, .. } = self.event;
+                    heard.push(Heard::FirstByte { session, step, object });
+                    self.state = State::Body(body);
+                }
+                State::Body(body) => match ready!(body.poll_data(context)) {
+                    Some(Ok(data)) => {
+                        self.event.bytes_in += data.len() as u64;
+                        self.reply.add(&data);
+                        // The stream may have been reset since: then there is nobody to give way to.
+                        let _ = body.flow_control().release_capacity(data.len());
+                    }
+                    // The answer is complete, and the server wants no more of the request.
+                    Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) && error.is_reset() => {
+                        self.state = State::Over;
+                    }
+                    Some(Err(error)) => return Poll::Ready(Err(failure(&error))),
+                    None => {
+                        self.trailers = ready!(body.poll_trailers(context)).map_err(|error| failure(&error))?;
+                        self.state = State::Over;
+                    }
+                },
+            }
+        }
+    }
+
+    /// The answer is complete: what became of it, by its status or, of a call, by gRPC's.
+    pub(super) fn complete(&mut self, now: Nanos, methods: &Methods, heard: &mut Vec<Heard>) {
+        let outcome = if self.event.status < 400 { Outcome::Ok } else { Outcome::HttpError };
+        let mut event = Event { done: Some(now), outcome, ..self.event.clone() };
+        let mut reply = std::mem::take(&mut self.reply);
+        if let Some(method) = methods.of(event.label)
+            && let Err((outcome, why)) = method.answered(&mut reply, self.trailers.as_ref(), outcome)
+        {
+            (event.outcome, event.error) = (outcome, Some(why.into()));
+        }
+        heard.push(Heard::Ended(event, Some(reply)));
+    }
+
+    /// It has failed.
+    pub(super) fn fail(self, now: Nanos, (outcome, why): Failure, heard: &mut Vec<Heard>) {
+        // A status without the rest of its answer is none.
+        let event = Event { done: Some(now), outcome, status: 0, error: Some(why.into()), ..self.event };
+        heard.push(Heard::Ended(event, None));
+    }
+}
+
+/// What an error of HTTP/2 is: who ended what, and why.
+pub(super) fn failure(error: &h2::Error) -> Failure {
+    let reason = error.reason().map(|reason| format!("{reason:?}")).unwrap_or_default();
+    match (error.is_remote(), error.is_reset(), error.is_go_away()) {
+        (true, true, _) => (Outcome::Reset, format!("the server reset the stream (RST_STREAM, {reason})")),
+        (true, _, true) => (Outcome::Reset, format!("the server went away (GOAWAY, {reason})")),
+        _ if error.is_library() => (Outcome::Malformed, format!("the server broke HTTP/2 ({reason})")),
+        _ => (Outcome::Reset, error.to_string()),
+    }
+}

@@ -1,0 +1,50 @@
+//! Who is to be asked again: what wakers woke, in the order they did. With it a loop over sockets needs no runtime.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
+
+/// Something that waits for news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// The connection with this key.
+    Connection(usize),
+    /// The exchange with this key.
+    Exchange(usize),
+}
+
+/// Tasks that have been woken.
+#[derive(Clone, Default)]
+pub(super) struct Woken(Arc<Mutex<Vec<Task>>>);
+
+/// Wakes one task.
+struct Alarm(Task, Woken);
+
+impl Woken {
+    /// What wakes `task`. A key may be given again to another: to be asked once too often does no harm.
+    pub(super) fn waker(&self, task: Task) -> Waker {
+        Waker::from(Arc::new(Alarm(task, self.clone())))
+    }
+
+    /// Wakes a task.
+    pub(super) fn wake(&self, task: Task) {
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if tasks.last() != Some(&task) {
+            tasks.push(task);
+        }
+    }
+
+    /// Moves those that have been woken to the end of `tasks`.
+    pub(super) fn take(&self, tasks: &mut Vec<Task>) {
+        tasks.append(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.1.wake(self.0);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.1.wake(self.0);
+    }
+}

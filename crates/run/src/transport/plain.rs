@@ -1,0 +1,158 @@
+//! A plain workload over a protocol that wants to be told method, path, headers and body: its requests, made before the run but
+//! for `{session}` and `{sequence}`.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use offered_model::template::{Piece, Template};
+use offered_model::workload::script::{Auth, Body, Content};
+use offered_model::workload::{Request, Target, Workload};
+use offered_model::{Event, Launch, Nanos};
+
+use super::wire::{Ask, Heard, Wire};
+use super::{Transport, begun};
+use crate::Error;
+
+/// The requests of a plain workload, by label.
+pub(crate) type Requests = Arc<[Plainly]>;
+
+/// One request: its parts as templates that ask for no variable.
+#[derive(Debug)]
+pub(crate) struct Plainly {
+    method: String,
+    path: Template,
+    headers: Vec<(String, Template)>,
+    body: Option<Content>,
+    /// What all its launches say, where that is the same.
+    fixed: Option<Ask>,
+}
+
+/// The requests of `workload`, which has no script.
+///
+/// # Errors
+/// No target, or a body whose file cannot be read.
+pub(crate) fn requests(workload: &Workload) -> Result<Requests, Error> {
+    let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
+    workload.requests.iter().map(|request| Plainly::new(request, target)).collect()
+}
+
+impl Plainly {
+    fn new(request: &Request, target: &Target) -> Result<Self, Error> {
+        let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let mut headers: Vec<_> = target.headers.iter().filter(|(name, _)| !own(name)).cloned().collect();
+        headers.extend(request.headers.iter().cloned());
+        let auth = request.auth.as_ref().or(target.auth.as_ref()).and_then(|auth| match auth {
+            Auth::Basic(pair) => Some(format!("Basic {}", STANDARD.encode(pair.text()?))),
+            Auth::Bearer(token) => Some(format!("Bearer {}", token.text()?)),
+            Auth::Nobody => None,
+        });
+        let agent = concat!("offered/", env!("CARGO_PKG_VERSION")).to_owned();
+        for (name, value) in [("user-agent", Some(agent)), ("accept", Some("*/*".to_owned())), ("authorization", auth)]
+        {
+            if let Some(value) = value.filter(|_| !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))) {
+                headers.push((name.to_owned(), Template::literal(&value)));
+            }
+        }
+        let body = match &request.body {
+            Body::File { file, content: Err(why) } => {
+                let why = format!("cannot read {file}: {why}");
+                return Err(Error::Request { name: request.name.clone(), why });
+            }
+            Body::File { content: Ok(content), .. } => Some(content.clone()),
+            Body::Text(text) => Some(Content::Text(text.clone())),
+            _ => None,
+        };
+        let said = match &body {
+            Some(Content::Text(text)) => text.text().is_some(),
+            _ => true,
+        };
+        let is_fixed = said && request.path.text().is_some() && headers.iter().all(|(_, value)| value.text().is_some());
+        let plainly = Self { method: request.method.clone(), path: request.path.clone(), headers, body, fixed: None };
+        Ok(Self { fixed: is_fixed.then(|| plainly.ask(0, 0)), ..plainly })
+    }
+
+    fn ask(&self, session: u64, sequence: u64) -> Ask {
+        let text = |template: &Template| filled(template, session, sequence);
+        Ask {
+            method: self.method.clone(),
+            path: text(&self.path),
+            headers: self.headers.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+            body: self.body.as_ref().map(|body| match body {
+                Content::Text(body) => text(body).into_bytes(),
+                Content::Raw(bytes) => bytes.to_vec(),
+            }),
+            ..Ask::default()
+        }
+    }
+}
+
+fn filled(template: &Template, session: u64, sequence: u64) -> String {
+    let mut text = String::new();
+    for piece in template.pieces() {
+        let _ = match piece {
+            Piece::Text(piece) => text.write_str(piece),
+            Piece::Session => write!(text, "{session}"),
+            Piece::Sequence => write!(text, "{sequence}"),
+            Piece::Value(name) => write!(text, "{name}"),
+        };
+    }
+    text
+}
+
+/// Sends them over a protocol, and hears nothing but what became of them.
+pub(crate) struct Plain<W> {
+    wire: W,
+    requests: Requests,
+    worker: u16,
+    heard: Vec<Heard>,
+}
+
+impl<W: Wire> Plain<W> {
+    /// Of `worker`, over `wire`.
+    pub(crate) fn new(wire: W, requests: Requests, worker: u16) -> Self {
+        Self { wire, requests, worker, heard: Vec::new() }
+    }
+
+    fn hear(&mut self, events: &mut Vec<Event>) {
+        events.extend(self.heard.drain(..).filter_map(|heard| match heard {
+            Heard::Ended(event, _) => Some(event),
+            Heard::FirstByte { .. } => None,
+        }));
+    }
+}
+
+impl<W: Wire> Transport for Plain<W> {
+    fn now(&self) -> Nanos {
+        self.wire.now()
+    }
+
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+        let (request, event) = (&self.requests[usize::from(label)], begun(launch, label, self.worker));
+        let sent = match &request.fixed {
+            Some(ask) => self.wire.begin(ask, event, &mut self.heard),
+            None => self.wire.begin(&request.ask(launch.session, sequence), event, &mut self.heard),
+        };
+        self.hear(events);
+        sent
+    }
+
+    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+        self.wire.wait(deadline, &mut self.heard);
+        self.hear(events);
+    }
+
+    fn leave(&mut self, session: u64) {
+        self.wire.leave(session);
+    }
+
+    fn abandon(&mut self, events: &mut Vec<Event>) {
+        self.wire.abandon(&mut self.heard);
+        self.hear(events);
+    }
+
+    fn idle(&self) -> Nanos {
+        self.wire.idle()
+    }
+}

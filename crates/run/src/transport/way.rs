@@ -1,0 +1,71 @@
+//! Which protocol a workload is carried by, decided once for all threads.
+
+use std::sync::Arc;
+
+use offered_model::Nanos;
+use offered_model::workload::{Call, Protocol, Workload};
+
+use super::route::Route;
+use super::{http1, http2, websocket};
+use crate::Error;
+
+/// A protocol, prepared, and the way to the target.
+#[derive(Clone)]
+pub(crate) struct Way {
+    pub(crate) protocol: Spoken,
+    route: Arc<Route>,
+    connect_timeout: Nanos,
+}
+
+/// The protocol.
+#[derive(Clone)]
+pub(crate) enum Spoken {
+    Http1(http1::Setup),
+    Http2(http2::Setup),
+    WebSocket(websocket::Setup),
+}
+
+impl Way {
+    /// For the target of `workload`. Where the server is to choose (`auto`), and for gRPC's reflection, it is asked now.
+    ///
+    /// # Errors
+    /// No target, a name that cannot be resolved, TLS that cannot be spoken, or a request that cannot be made.
+    pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
+        let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
+        let wrong = |name: &str, why: &str| Error::Request { name: name.to_owned(), why: why.to_owned() };
+        let one_of = |is: fn(&Call) -> bool| workload.requests.iter().find(|request| is(&request.call));
+        let call = one_of(|call| matches!(call, Call::Grpc));
+        let chat = one_of(|call| matches!(call, Call::WebSocket { .. }));
+        match (call, chat, target.protocol) {
+            (Some(call), _, Protocol::Http1 | Protocol::Auto) => {
+                return Err(wrong(&call.name, "gRPC is spoken over HTTP/2; write target.protocol = \"h2\""));
+            }
+            (_, Some(chat), Protocol::Http2 | Protocol::Auto) => {
+                return Err(wrong(&chat.name, "a WebSocket begins in HTTP/1.1; take target.protocol out"));
+            }
+            _ => {}
+        }
+        let route = Arc::new(Route::new(target)?);
+        let protocol = if chat.is_some() {
+            Spoken::WebSocket(websocket::Setup::new(workload, route.clone())?)
+        } else if route.speaks_http2(target.protocol, target.connect_timeout)? {
+            Spoken::Http2(http2::Setup::new(workload, route.clone())?)
+        } else {
+            Spoken::Http1(http1::Setup::new(workload, route.clone())?)
+        };
+        Ok(Self { protocol, route, connect_timeout: target.connect_timeout })
+    }
+
+    /// Connects once, as far as requests could be written, and hangs up.
+    ///
+    /// # Errors
+    /// Nobody listens there, or TLS finds no agreement.
+    pub(crate) fn knock(&self) -> Result<(), Error> {
+        self.route.knock(self.connect_timeout)
+    }
+
+    /// Resolves the target's name again.
+    pub(crate) fn resolve_again(&self) {
+        self.route.addresses.again();
+    }
+}

@@ -1,0 +1,561 @@
+//! WebSocket over TLS, TCP or a Unix socket: a session's own connection, on which it says something and waits for what answers it
+//! (RFC 6455).
+//!
+//! The protocol is the `tungstenite` crate's, which reads and writes as far as a non-blocking stream lets it.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue, Request, Uri};
+use offered_clock::{Clock, Poller, Ready};
+use offered_model::workload::{Call, Reuse, Workload};
+use offered_model::{Event, Nanos, Outcome};
+use regex::bytes::Regex;
+use slab::Slab;
+use tungstenite::handshake::MidHandshake;
+use tungstenite::handshake::client::{ClientHandshake, generate_key};
+use tungstenite::protocol::WebSocketConfig;
+use tungstenite::{HandshakeError, Message};
+
+use super::Failure;
+use super::route::Route;
+use super::stream::{Read, Stream, undialed};
+use super::wire::{Ask, Heard, Reply, Wire};
+use crate::Error;
+
+/// How much is read at a time.
+const BUFFER: usize = 16 * 1024;
+/// What the handshake is answered with, and so the status of all that is said after it.
+const SWITCHED: u16 = 101;
+
+/// What all threads of a run share.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    route: Arc<Route>,
+    /// What stands before a request's path: scheme and authority.
+    origin: Arc<str>,
+    /// What each request waits for; `None`: any message.
+    awaited: Arc<[Option<Regex>]>,
+    reuse: Reuse,
+    connect_timeout: Nanos,
+    response_timeout: Nanos,
+}
+
+impl Setup {
+    /// For the target of `workload`, which `route` leads to and whose requests are all of WebSocket.
+    ///
+    /// # Errors
+    /// No target, or something to wait for that is no regular expression.
+    pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
+        let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
+        let awaited = workload.requests.iter().map(|request| {
+            let wrong = |why: String| Error::Request { name: request.name.clone(), why };
+            match &request.call {
+                Call::WebSocket { awaited } => awaited
+                    .as_deref()
+                    .map(Regex::new)
+                    .transpose()
+                    .map_err(|why| wrong(format!("websocket.await is no regular expression: {why}"))),
+                _ => Err(wrong(
+                    "stands beside requests of WebSocket; give each its own workload, and run them side by side"
+                        .to_owned(),
+                )),
+            }
+        });
+        let scheme = if target.url.secure { "wss" } else { "ws" };
+        Ok(Self {
+            route,
+            origin: format!("{scheme}://{}", target.url.host()).into(),
+            awaited: awaited.collect::<Result<_, _>>()?,
+            reuse: target.reuse,
+            connect_timeout: target.connect_timeout,
+            response_timeout: target.response_timeout,
+        })
+    }
+}
+
+/// One thread's connections.
+pub(crate) struct WebSocket {
+    setup: Setup,
+    clock: Clock,
+    poller: Poller,
+    spin: Nanos,
+    limit: usize,
+    connections: Slab<Connection>,
+    /// Sessions' connections: (key, number).
+    owned: HashMap<u64, (usize, u32)>,
+    /// When exchanges must be connected and answered: (instant, key, serial).
+    connecting: VecDeque<(Nanos, usize, u64)>,
+    answering: VecDeque<(Nanos, usize, u64)>,
+    opened: u32,
+    serial: u64,
+    idle: Nanos,
+    ready: Vec<Ready>,
+}
+
+/// A session's connection.
+struct Connection {
+    state: State,
+    /// Its serial number within the worker, from 0.
+    number: u32,
+    /// How many requests it has carried.
+    carried: u64,
+    exchange: Option<Exchange>,
+}
+
+/// How far a connection is.
+enum State {
+    Opening(Stream, Box<Request<()>>),
+    Greeting(MidHandshake<ClientHandshake<Io>>),
+    Open(Box<tungstenite::WebSocket<Io>>),
+    /// In the hands of whoever moves it from one state to the next.
+    Moving,
+}
+
+/// Something said, and what is awaited.
+struct Exchange {
+    event: Event,
+    /// Tells it from the connection's earlier and later ones.
+    serial: u64,
+    /// What is said as soon as the connection is open.
+    unsaid: Option<Message>,
+    /// Whether the open connection is all that was wanted.
+    only_connects: bool,
+    wants_body: bool,
+}
+
+/// A stream as the standard library's traits want it.
+struct Io {
+    stream: Stream,
+    /// What went wrong with it, before it was made an error of.
+    failure: Option<Failure>,
+}
+
+impl io::Read for Io {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.stream.read(buffer) {
+            Ok(Read::Some { bytes, .. }) => Ok(bytes),
+            Ok(Read::Nothing) => Err(ErrorKind::WouldBlock.into()),
+            Ok(Read::End) => Ok(0),
+            Err(failure) => {
+                let error = io::Error::other(failure.1.clone());
+                self.failure = Some(failure);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl io::Write for Io {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl Connection {
+    fn stream(&mut self) -> Option<&mut Stream> {
+        match &mut self.state {
+            State::Opening(stream, _) => Some(stream),
+            State::Greeting(greeting) => Some(&mut greeting.get_mut().get_mut().stream),
+            State::Open(socket) => Some(&mut socket.get_mut().stream),
+            State::Moving => None,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    fn is_at(&self, serial: u64) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
+    }
+
+    /// Goes on connecting; whether it is open.
+    fn open(&mut self, route: &Route, ready: Ready, clock: &Clock) -> Result<bool, Failure> {
+        if let State::Opening(stream, _) = &mut self.state
+            && !stream.is_open()
+            && !stream.go_on(route, ready.writable || ready.closed, clock)?
+        {
+            return Ok(false);
+        }
+        let greeted = match std::mem::replace(&mut self.state, State::Moving) {
+            State::Opening(stream, request) => {
+                if let Some(exchange) = &mut self.exchange {
+                    exchange.event.handshake = stream.handshake;
+                }
+                let config = WebSocketConfig::default().read_buffer_size(BUFFER);
+                let io = Io { stream, failure: None };
+                ClientHandshake::start(io, *request, Some(config)).map_err(failure)?.handshake()
+            }
+            State::Greeting(greeting) => greeting.handshake(),
+            other => {
+                self.state = other;
+                return Ok(true);
+            }
+        };
+        match greeted {
+            Ok((socket, _)) => {
+                self.state = State::Open(Box::new(socket));
+                Ok(true)
+            }
+            Err(HandshakeError::Interrupted(greeting)) => {
+                self.state = State::Greeting(greeting);
+                Ok(false)
+            }
+            Err(HandshakeError::Failure(error)) => Err(failure(error)),
+        }
+    }
+
+    /// Says what has not been said yet.
+    fn say(&mut self) -> Result<(), Failure> {
+        let (State::Open(socket), Some(exchange)) = (&mut self.state, &mut self.exchange) else { return Ok(()) };
+        let said = match exchange.unsaid.take() {
+            Some(message) => {
+                exchange.event.bytes_out = message.len() as u64;
+                socket.send(message)
+            }
+            None => socket.flush(),
+        };
+        said.or_else(|error| if waits(&error) { Ok(()) } else { Err(failure(error)) })
+    }
+
+    /// Takes the next message; `None`: there is none yet.
+    fn listen(&mut self) -> Result<Option<Message>, Failure> {
+        let State::Open(socket) = &mut self.state else { return Ok(None) };
+        match socket.read() {
+            Ok(message) => Ok(Some(message)),
+            Err(error) if waits(&error) => Ok(None),
+            Err(error) => Err(socket.get_mut().failure.take().unwrap_or_else(|| failure(error))),
+        }
+    }
+}
+
+impl WebSocket {
+    /// The connections of one thread, at most `limit` of them, watched by `poller`, waiting without sleep for the last `spin`
+    /// before a launch.
+    pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
+        Self {
+            setup,
+            clock,
+            poller,
+            spin,
+            limit: limit.map_or(usize::MAX, |limit| limit as usize),
+            connections: Slab::new(),
+            owned: HashMap::new(),
+            connecting: VecDeque::new(),
+            answering: VecDeque::new(),
+            opened: 0,
+            serial: 0,
+            idle: Nanos::ZERO,
+            ready: Vec::new(),
+        }
+    }
+
+    /// Opens a connection for an exchange; its key.
+    fn open(&mut self, ask: &Ask, exchange: Exchange) -> Result<usize, (Box<Exchange>, Failure)> {
+        let begun = self.greeting(ask).map_err(|why| (Outcome::Unsent, why)).and_then(|request| {
+            let stream = Stream::dial(&self.setup.route, &self.clock)?;
+            self.poller.add(&stream, self.connections.vacant_key()).map_err(|error| undialed(&error))?;
+            Ok((stream, request))
+        });
+        let (stream, request) = match begun {
+            Ok(begun) => begun,
+            Err(failure) => return Err((Box::new(exchange), failure)),
+        };
+        let number = self.opened;
+        self.opened += 1;
+        let event = Event { connection: number, ..exchange.event };
+        let exchange = Some(Exchange { event, ..exchange });
+        let state = State::Opening(stream, Box::new(request));
+        Ok(self.connections.insert(Connection { state, number, carried: 0, exchange }))
+    }
+
+    /// The request that asks for a WebSocket.
+    fn greeting(&self, ask: &Ask) -> Result<Request<()>, String> {
+        let mut request = Request::new(());
+        let named =
+            ask.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.as_str());
+        let uri = format!("{}{}", self.setup.origin, ask.path);
+        *request.uri_mut() = Uri::try_from(uri).map_err(|why| format!("`{}` is no path: {why}", ask.path))?;
+        let host = named.or_else(|| self.setup.origin.split_once("://").map(|(_, host)| host)).unwrap_or_default();
+        let key = generate_key();
+        let own = [
+            ("Host", host),
+            ("Connection", "Upgrade"),
+            ("Upgrade", "websocket"),
+            ("Sec-WebSocket-Version", "13"),
+            ("Sec-WebSocket-Key", key.as_str()),
+        ];
+        let given = ask.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in own.into_iter().chain(given.filter(|(name, _)| !name.eq_ignore_ascii_case("host"))) {
+            let known = HeaderName::from_bytes(name.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
+            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
+            request.headers_mut().append(known, value);
+        }
+        Ok(request)
+    }
+
+    /// Does what can be done on a connection: opens it, speaks, listens.
+    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) {
+        let key = ready.token;
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let was_open = connection.is_open();
+        let opened = connection.open(&self.setup.route, ready, &self.clock);
+        match opened.and_then(|open| if open { connection.say().map(|()| true) } else { Ok(false) }) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(failure) => return self.fail(key, failure, heard),
+        }
+        if !was_open && connection.exchange.as_ref().is_some_and(|exchange| exchange.only_connects) {
+            self.complete(key, None, heard);
+        }
+        self.listen(key, heard);
+    }
+
+    /// Takes the messages that have come.
+    fn listen(&mut self, key: usize, heard: &mut Vec<Heard>) {
+        while let Some(connection) = self.connections.get_mut(key) {
+            let message = match connection.listen() {
+                Ok(Some(message)) => message,
+                Ok(None) => return,
+                Err(failure) => return self.fail(key, failure, heard),
+            };
+            let said = match &message {
+                Message::Text(text) => text.as_bytes(),
+                Message::Binary(bytes) => bytes,
+                Message::Close(why) => {
+                    let why = why.as_ref().map(|why| format!(" ({} {})", u16::from(why.code), why.reason));
+                    let why = format!("closed by the server{}", why.unwrap_or_default());
+                    return self.fail(key, (Outcome::Reset, why), heard);
+                }
+                _ => continue,
+            };
+            // What nobody waits for is let go by.
+            let Some(exchange) = connection.exchange.as_mut().filter(|exchange| !exchange.only_connects) else {
+                continue;
+            };
+            exchange.event.bytes_in += said.len() as u64;
+            if exchange.event.first_byte.is_none() {
+                exchange.event.first_byte = Some(self.clock.now());
+                let Event { session, step, object, .. } = exchange.event;
+                heard.push(Heard::FirstByte { session, step, object });
+            }
+            let awaited = self.setup.awaited.get(usize::from(exchange.event.label)).and_then(Option::as_ref);
+            if awaited.is_none_or(|awaited| awaited.is_match(said)) {
+                self.complete(key, Some(&message), heard);
+            }
+        }
+    }
+
+    /// The exchange of a connection has what it waited for.
+    fn complete(&mut self, key: usize, message: Option<&Message>, heard: &mut Vec<Heard>) {
+        let connection = &mut self.connections[key];
+        let Some(exchange) = connection.exchange.take() else { return };
+        let mut reply = Box::new(Reply { wanted: exchange.wants_body, ..Reply::default() });
+        match message {
+            Some(Message::Text(text)) => reply.add(text.as_bytes()),
+            Some(Message::Binary(bytes)) => reply.add(bytes),
+            _ => {}
+        }
+        let now = self.clock.now();
+        let first_byte = exchange.event.first_byte.or(Some(now));
+        let event = Event { first_byte, done: Some(now), status: SWITCHED, outcome: Outcome::Ok, ..exchange.event };
+        if self.setup.reuse == Reuse::Fresh {
+            self.close(key);
+        }
+        heard.push(Heard::Ended(event, Some(reply)));
+    }
+
+    /// A connection is over; what it carried has failed.
+    fn fail(&mut self, key: usize, (outcome, why): Failure, heard: &mut Vec<Heard>) {
+        let Some(mut connection) = self.connections.try_remove(key) else { return };
+        if let Some(stream) = connection.stream() {
+            let _ = self.poller.remove(&*stream);
+        }
+        let Some(exchange) = connection.exchange else { return };
+        let event = Event { done: Some(self.clock.now()), outcome, ..exchange.event };
+        let refused = match outcome {
+            Outcome::HttpError => Event { status: why.parse().unwrap_or_default(), ..event },
+            _ => Event { error: Some(why.into()), ..event },
+        };
+        heard.push(Heard::Ended(refused, None));
+    }
+
+    /// Says goodbye and hangs up.
+    fn close(&mut self, key: usize) {
+        let Some(mut connection) = self.connections.try_remove(key) else { return };
+        if let State::Open(socket) = &mut connection.state {
+            let _ = socket.close(None).and_then(|()| socket.flush());
+        }
+        if let Some(stream) = connection.stream() {
+            let _ = self.poller.remove(&*stream);
+        }
+    }
+
+    /// Gives up what is not connected or answered in time.
+    fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
+        while let Some((_, key, serial)) = self.connecting.front().copied().filter(|(at, ..)| *at <= now) {
+            self.connecting.pop_front();
+            if self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.is_open()) {
+                let why = format!("no connection within {}", self.setup.connect_timeout);
+                self.fail(key, (Outcome::Timeout, why), heard);
+            }
+        }
+        while let Some((_, key, serial)) = self.answering.front().copied().filter(|(at, ..)| *at <= now) {
+            self.answering.pop_front();
+            if self.connections.get(key).is_some_and(|c| c.is_at(serial)) {
+                let why = format!("nothing of what was awaited within {}", self.setup.response_timeout);
+                self.fail(key, (Outcome::Timeout, why), heard);
+            }
+        }
+    }
+
+    /// The first instant at which something's time is over. What has ended is forgotten on the way.
+    fn next_expiry(&mut self) -> Nanos {
+        let Self { connecting, answering, connections, .. } = self;
+        let mut first = Nanos::MAX;
+        for queue in [connecting, answering] {
+            while queue.front().is_some_and(|(_, key, serial)| !connections.get(*key).is_some_and(|c| c.is_at(*serial)))
+            {
+                queue.pop_front();
+            }
+            first = queue.front().map_or(first, |(at, ..)| first.min(*at));
+        }
+        first
+    }
+}
+
+impl Wire for WebSocket {
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+        let session = event.session;
+        let connections = &self.connections;
+        let own =
+            self.owned.get(&session).filter(|(key, number)| connections.get(*key).is_some_and(|c| c.number == *number));
+        let own = own.map(|(key, _)| *key);
+        if own.is_none() && self.connections.len() >= self.limit {
+            let why = format!("{} connections busy (connections limit)", self.limit);
+            heard.push(Heard::Ended(Event { error: Some(why.into()), ..event }, None));
+            return self.clock.now();
+        }
+        let unsaid = ask.body.clone().map(|body| match String::from_utf8(body) {
+            Ok(text) => Message::text(text),
+            Err(bytes) => Message::binary(bytes.into_bytes()),
+        });
+        let awaits = self.setup.awaited.get(usize::from(event.label)).is_some_and(Option::is_some);
+        let only_connects = unsaid.is_none() && !awaits;
+        self.serial += 1;
+        let sent = self.clock.now();
+        let event = Event { sent: Some(sent), ..event };
+        let mut exchange = Exchange { event, serial: self.serial, unsaid, only_connects, wants_body: ask.wants_body };
+        let (key, fresh) = match own {
+            Some(key) => {
+                let connection = &mut self.connections[key];
+                (exchange.event.connection, exchange.event.reused) = (connection.number, true);
+                connection.exchange = Some(exchange);
+                (key, false)
+            }
+            None => match self.open(ask, exchange) {
+                Ok(key) => (key, true),
+                Err((exchange, (outcome, why))) => {
+                    let error = Some(why.into());
+                    let event = match outcome {
+                        Outcome::Unsent => Event { sent: None, error, ..exchange.event },
+                        _ => Event { done: Some(self.clock.now()), outcome, error, ..exchange.event },
+                    };
+                    heard.push(Heard::Ended(event, None));
+                    return sent;
+                }
+            },
+        };
+        let connection = &mut self.connections[key];
+        connection.carried += 1;
+        self.owned.insert(session, (key, connection.number));
+        if fresh {
+            self.connecting.push_back((sent + self.setup.connect_timeout, key, self.serial));
+        }
+        self.answering.push_back((sent + self.setup.response_timeout, key, self.serial));
+        if only_connects && !fresh {
+            self.complete(key, None, heard);
+        } else if !fresh {
+            if let Err(failure) = self.connections[key].say() {
+                self.fail(key, failure, heard);
+            }
+        }
+        sent
+    }
+
+    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+        let expiry = self.next_expiry();
+        let before = self.clock.now();
+        let mut ready = std::mem::take(&mut self.ready);
+        if let Err(error) = self.poller.wait_until(&self.clock, deadline.min(expiry), self.spin, &mut ready) {
+            // Only a bug makes waiting on one's own poller fail.
+            panic!("waiting for sockets: {error}");
+        }
+        let now = self.clock.now();
+        self.idle += now.since(before);
+        for ready in ready.drain(..) {
+            self.serve(ready, heard);
+        }
+        self.ready = ready;
+        if now >= expiry {
+            self.expire(now, heard);
+        }
+    }
+
+    fn leave(&mut self, session: u64) {
+        if let Some((key, number)) = self.owned.remove(&session)
+            && self.connections.get(key).is_some_and(|c| c.number == number)
+        {
+            self.close(key);
+        }
+    }
+
+    fn abandon(&mut self, heard: &mut Vec<Heard>) {
+        for mut connection in self.connections.drain() {
+            if let Some(stream) = connection.stream() {
+                let _ = self.poller.remove(&*stream);
+            }
+            if let Some(exchange) = connection.exchange {
+                let error = Some("the run was stopped".into());
+                heard.push(Heard::Ended(Event { outcome: Outcome::Cut, error, ..exchange.event }, None));
+            }
+        }
+    }
+
+    fn idle(&self) -> Nanos {
+        self.idle
+    }
+}
+
+/// Whether the socket only asks for patience.
+fn waits(error: &tungstenite::Error) -> bool {
+    matches!(error, tungstenite::Error::Io(error) if error.kind() == ErrorKind::WouldBlock)
+}
+
+/// What an error of WebSocket is; of an HTTP answer other than 101 its status.
+#[allow(clippy::needless_pass_by_value)] // shaped for map_err
+fn failure(error: tungstenite::Error) -> Failure {
+    use tungstenite::Error as E;
+    match error {
+        E::Http(answer) if answer.status().as_u16() >= 400 => {
+            (Outcome::HttpError, answer.status().as_u16().to_string())
+        }
+        E::Http(answer) => (Outcome::Malformed, format!("answered {} instead of 101", answer.status())),
+        E::Io(error) => (Outcome::Reset, error.to_string()),
+        E::ConnectionClosed | E::AlreadyClosed => (Outcome::Reset, "closed by the server".to_owned()),
+        E::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
+            (Outcome::Reset, "closed by the server without a word".to_owned())
+        }
+        other => (Outcome::Malformed, other.to_string()),
+    }
+}

@@ -1,0 +1,123 @@
+//! HTTP/2 with a real nginx: streams of few connections, and every way in which a server ends them.
+
+use std::path::Path;
+
+use offered_model::Outcome;
+
+use crate::nginx::Nginx;
+use crate::process::ended;
+use crate::run::{Run, run};
+use crate::tls::{SECURE, certificates};
+
+/// Without TLS, by prior knowledge.
+const PLAIN: &str = "listen 127.0.0.1:PORT http2; keepalive_requests 100000; access_log FOLDER/access.log counted;";
+
+fn nginx(folder: &Path, directives: &str) -> Option<Nginx> {
+    certificates(folder);
+    let nginx = Nginx::listening(folder, directives);
+    if nginx.is_none() {
+        println!("skipped: no nginx on this machine");
+    }
+    nginx
+}
+
+const OPEN: [&str; 4] = ["--open", "200/s", "--duration", "1s"];
+
+#[test]
+fn streams_share_a_connection_and_every_request_is_one_line_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = nginx(folder.path(), PLAIN) else { return };
+    let at = |rate: &str, path: &str, more: &[&str]| {
+        let url = format!("{}{path}", nginx.url);
+        run(&[&[url.as_str(), "--protocol", "h2", "--open", rate, "--duration", "1s"], more].concat())
+    };
+    let h2 = |path: &str, more: &[&str]| at("200/s", path, more);
+    let pooled = h2("/ok/0", &[]);
+    let several = h2("/ok/1", &["--connections", "3"]);
+    let fresh = h2("/ok/2", &["--reuse", "fresh"]);
+    let sessions = h2("/ok/3", &["--reuse", "per-session"]);
+    let posted = h2("/ok/4", &["--body", "a={session}"]);
+    let failed = h2("/error", &[]);
+    let large = at("20/s", "/large", &[]);
+    let runs = [&pooled, &several, &fresh, &sessions, &posted, &failed, &large];
+    let log = nginx.stop();
+    let lines = ["GET /ok/0", "GET /ok/1", "GET /ok/2", "GET /ok/3", "POST /ok/4", "GET /error", "GET /large"];
+    for (run, line) in runs.iter().zip(lines) {
+        let outcome = if line.ends_with("/error") { Outcome::HttpError } else { Outcome::Ok };
+        assert_eq!(run.count(outcome), run.events.len(), "{line}: {}", run.json["outcomes"]);
+        assert_eq!(log.iter().filter(|logged| logged.ends_with(line)).count(), run.events.len(), "{line}");
+        assert!(run.events.iter().all(|event| event.first_byte.is_some() && event.handshake.is_none()));
+    }
+    assert_eq!((pooled.connections(), several.connections()), (1, 3));
+    assert_eq!(fresh.connections(), fresh.events.len());
+    assert_eq!(sessions.connections(), sessions.events.len());
+    // The windows of flow control were refilled again and again.
+    assert!(large.events.iter().all(|event| event.bytes_in == 1 << 20) && large.connections() == 1);
+}
+
+#[test]
+fn both_sides_agree_on_it_in_the_handshake() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(two) = nginx(folder.path(), SECURE) else { return };
+    let ask =
+        |url: &str, protocol: &str| -> Run { run(&[&[url, "--insecure", "--protocol", protocol], &OPEN[..]].concat()) };
+    let (auto, told) = (ask(&format!("{}/ok", two.url), "auto"), ask(&format!("{}/ok", two.url), "h2"));
+    for run in [&auto, &told] {
+        run.all(Outcome::Ok, "");
+        assert_eq!(run.events.iter().filter(|event| event.handshake.is_some()).count(), run.connections());
+    }
+    let log = two.stop();
+    assert!(log.iter().all(|line| line.starts_with("200 HTTP/2.0")), "{:?}", log.first());
+    let folder = tempfile::tempdir().unwrap();
+    let Some(one) = nginx(folder.path(), &SECURE.replace(" http2", "")) else { return };
+    let auto = ask(&format!("{}/ok", one.url), "auto");
+    auto.all(Outcome::Ok, "");
+    let refused = ended(&["run", &format!("{}/ok", one.url), "--insecure", "--protocol", "h2", "--open", "1/s"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("target.protocol"), "{refused:?}");
+    let log = one.stop();
+    assert_eq!(log.iter().filter(|line| line.starts_with("200 HTTP/1.1")).count(), auto.events.len());
+}
+
+#[test]
+fn a_server_that_goes_away_is_left_for_a_new_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let goes_away = PLAIN.replace("100000", "10");
+    let Some(nginx) = nginx(folder.path(), &goes_away) else { return };
+    let url = format!("{}/ok", nginx.url);
+    let run = run(&[&[url.as_str(), "--protocol", "h2"], &OPEN[..]].concat());
+    let log = nginx.stop();
+    let gone = run.count(Outcome::Reset);
+    assert_eq!(run.count(Outcome::Ok) + gone, run.events.len(), "{}", run.json["outcomes"]);
+    assert!(run.connections() * 12 > run.events.len() && gone < run.events.len() / 10, "{gone}");
+    for event in run.events.iter().filter(|event| event.outcome == Outcome::Reset) {
+        let why = event.error.as_deref().unwrap();
+        assert!(why.contains("GOAWAY") || why.contains("closed"), "{why}");
+    }
+    assert_eq!(log.len(), run.count(Outcome::Ok));
+}
+
+#[test]
+fn a_server_that_takes_few_streams_gets_more_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let few = format!("{PLAIN} http2_max_concurrent_streams 2;");
+    let Some(nginx) = nginx(folder.path(), &few) else { return };
+    let url = format!("{}/slow", nginx.url);
+    let some = ["--protocol", "h2", "--open", "40/s", "--duration", "1s", "--timeout", "2s"];
+    let free = run(&[&[url.as_str()], &some[..]].concat());
+    free.all(Outcome::Timeout, "no complete answer");
+    assert!(free.connections() * 2 + 100 >= free.events.len() && free.connections() > 1, "{}", free.connections());
+    let limited = run(&[&[url.as_str(), "--connections", "1"], &some[..]].concat());
+    assert!(limited.count(Outcome::Unsent) > 0, "{}", limited.json["outcomes"]);
+    let busy = limited.events.iter().find(|event| event.outcome == Outcome::Unsent).unwrap();
+    assert!(busy.error.as_deref().unwrap().contains("connections limit"), "{busy:?}");
+    nginx.stop();
+}
+
+#[test]
+fn a_stream_that_is_reset_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = nginx(folder.path(), PLAIN) else { return };
+    let run = run(&[&[format!("{}/drop", nginx.url).as_str(), "--protocol", "h2"], &OPEN[..]].concat());
+    nginx.stop();
+    assert_eq!(run.count(Outcome::Reset), run.events.len(), "{:?}", run.events.first());
+}

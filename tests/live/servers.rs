@@ -1,0 +1,62 @@
+//! Servers of other protocols, from Python packages; who lacks them skips and says so.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+
+use crate::process::{Process, soon};
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Whether Python has these modules; says so if not.
+fn has(modules: &str) -> bool {
+    let has =
+        Command::new("python3").args(["-c", &format!("import {modules}")]).output().is_ok_and(|o| o.status.success());
+    if !has {
+        println!("skipped: no python3 with {modules} on this machine");
+    }
+    has
+}
+
+/// A server under way, and what it has been told, a line each.
+pub(crate) struct Server {
+    process: Process,
+    log: std::path::PathBuf,
+    pub(crate) url: String,
+}
+
+impl Server {
+    /// `orders.py`, whose descriptors are `orders.binpb` in `folder`.
+    pub(crate) fn orders(folder: &Path) -> Option<Self> {
+        let descriptors = folder.join("orders.binpb");
+        has("grpc, grpc_reflection").then(|| Self::start(folder, "orders.py", &[descriptors.to_str().unwrap()]))
+    }
+
+    /// `chat.py`.
+    pub(crate) fn chat(folder: &Path) -> Option<Self> {
+        has("websockets.sync.server").then(|| Self::start(folder, "chat.py", &[]))
+    }
+
+    fn start(folder: &Path, script: &str, args: &[&str]) -> Self {
+        let (port, log) = (free_port(), folder.join("server.log"));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/live/servers").join(script);
+        let mut command = Command::new("python3");
+        command.arg(script).arg(port.to_string()).args(args).arg(&log);
+        let mut process = Process::start(command);
+        let listens = soon(|| match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(_) => Some(true),
+            Err(_) => (!process.is_running()).then_some(false),
+        });
+        assert_eq!(listens, Some(true), "the server does not listen");
+        Self { process, log, url: format!("http://127.0.0.1:{port}") }
+    }
+
+    /// Ends it; what it was told.
+    pub(crate) fn stop(self) -> Vec<String> {
+        drop(self.process);
+        std::fs::read_to_string(self.log).unwrap().lines().map(str::to_owned).collect()
+    }
+}

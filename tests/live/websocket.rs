@@ -1,0 +1,73 @@
+//! WebSocket with a real server: what is said and what answers it are events.
+
+use std::path::Path;
+
+use offered_model::Outcome;
+
+use crate::process::ended;
+use crate::run::run;
+use crate::servers::Server;
+
+fn workload(folder: &Path, target: &str, requests: &str) -> String {
+    let file = folder.join("chat.toml");
+    let text = format!(
+        "duration = \"2s\"\n[arrivals]\npartly_open = {{ rate = \"30/s\", stay = 0.7, think = {{ constant = \"10ms\" }} }}\n[target]\n{target}\n{requests}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_session_speaks_on_its_own_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::chat(folder.path()) else { return };
+    let target = format!("url = \"{}/room\"", server.url);
+    let request = "[[request]]\nname = \"hello\"\nwebsocket = { send = \"hello {session}\", await = \"^you said hello [0-9]+$\" }\n\
+                   check = [{ body = true, contains = \"said hello\" }]";
+    let run = run(&[&workload(folder.path(), &target, request)]);
+    run.all(Outcome::Ok, "");
+    let sessions: std::collections::BTreeSet<u64> = run.events.iter().map(|event| event.session).collect();
+    assert_eq!(run.connections(), sessions.len());
+    for event in &run.events {
+        assert!(event.status == 101 && event.reused == (event.step > 0), "{event:?}");
+        // The two messages before it are read as well.
+        let said = format!("hello {}", event.session).len() as u64;
+        assert_eq!((event.bytes_out, event.bytes_in), (said, said + 9 + 10), "{event:?}");
+    }
+    let mut log = server.stop();
+    log.sort();
+    let mut said: Vec<String> = run.events.iter().map(|event| format!("hello {}", event.session)).collect();
+    said.sort();
+    assert_eq!(log, said);
+}
+
+#[test]
+fn silence_goodbyes_and_refusals_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::chat(folder.path()) else { return };
+    let url = format!("url = \"{}\"", server.url);
+    let ask = |target: &str, request: &str| run(&[&workload(folder.path(), target, request)]);
+    let drop = ask(&url, "[[request]]\nwebsocket = { send = \"drop\", await = \"said\" }");
+    drop.all(Outcome::Reset, "closed by the server (4001 as asked)");
+    let hush = ask(&format!("{url}\nresponse_timeout = \"200ms\""), "[[request]]\nwebsocket = { send = \"hush\" }");
+    hush.all(Outcome::Timeout, "nothing of what was awaited");
+    let other = ask(
+        &format!("{url}\nresponse_timeout = \"200ms\""),
+        "[[request]]\nwebsocket = { send = \"x\", await = \"^never$\" }",
+    );
+    other.all(Outcome::Timeout, "nothing of what was awaited");
+    assert!(other.events.iter().all(|event| event.bytes_in > 0));
+    let forbidden = ask(&url, "[[request]]\nget = \"/forbidden\"\nwebsocket = { send = \"x\" }");
+    assert_eq!(forbidden.count(Outcome::HttpError), forbidden.events.len(), "{}", forbidden.json["outcomes"]);
+    assert!(forbidden.events.iter().all(|event| event.status == 403));
+    let only = ask(&url, "[[request]]\nwebsocket = {}");
+    only.all(Outcome::Ok, "");
+    server.stop();
+    for (request, words) in [
+        ("[[request]]\nwebsocket = { await = \"(\" }", "regular expression"),
+        ("[[request]]\nwebsocket = {}\n[[request]]\nname = \"b\"\nget = \"/\"", "side by side"),
+    ] {
+        let ended = ended(&["run", &workload(folder.path(), &url, request)]);
+        assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains(words), "{ended:?}");
+    }
+}
