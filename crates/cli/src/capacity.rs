@@ -115,13 +115,15 @@ fn start(vary: &str, workload: &Workload) -> Result<(String, f64), Failure> {
     Ok((field.to_owned(), start))
 }
 
+/// Makes a trial at a point.
+type Make<'a> = dyn Fn(&vary::Point) -> Result<Trial, Failure> + 'a;
+
 /// A search under way.
 struct Search<'a> {
     args: &'a Args,
     input: Input,
     field: String,
-    /// Makes a trial at a point.
-    trial: Box<dyn Fn(&vary::Point) -> Result<Trial, Failure> + 'a>,
+    trial: Box<Make<'a>>,
     /// Of the next trial.
     seed: u64,
     /// Trials.

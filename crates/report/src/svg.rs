@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn every_shape_is_drawn_with_its_words() {
         let points = vec![[1.0, 10.0], [2.0, 20.0], [3.0, 15.0]];
-        let series = vec![
+        let series = [
             Series::new("<script>line", Ink::Measured, Shape::Line(points.clone())),
             Series::new("steps \u{0}", Ink::Meant, Shape::Steps(points.clone())),
             Series::new("points", Ink::Nth(4), Shape::Points(points.clone())),

@@ -6,7 +6,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use offered_clock::Clock;
 use offered_model::{Law, Nanos, Purpose, Seed};
 use offered_serve::{Address, Error, Options, Running, Server};
 use offered_simulate::Discipline;

@@ -65,13 +65,12 @@ impl fmt::Display for Answer {
             (Some(low), Some(high)) => {
                 let (low, high) = (short(low), short(high));
                 // Of other fields nobody knows what they count.
-                match field.as_str() {
-                    "rate" => writeln!(f, "{objective} is kept up to a rate between {low}/s and {high}/s (95 %)")?,
-                    "users" => {
-                        writeln!(f, "{objective} is kept up to a number of users between {low} and {high} (95 %)")?
-                    }
-                    _ => writeln!(f, "{objective} is kept up to {field} between {low} and {high} (95 %)")?,
-                }
+                let (what, unit) = match field.as_str() {
+                    "rate" => ("a rate", "/s"),
+                    "users" => ("a number of users", ""),
+                    other => (other, ""),
+                };
+                writeln!(f, "{objective} is kept up to {what} between {low}{unit} and {high}{unit} (95 %)")?;
             }
             (Some(low), None) => {
                 writeln!(f, "{objective} is kept at {field}={}; where it breaks was not seen", short(low))?;
