@@ -10,6 +10,8 @@ use crate::sweep::{Cell as Point, Interval, Sweep, names};
 
 /// Densities that can be told apart in one chart.
 const DENSITIES: usize = 6;
+/// So many lines of a sweep are among them.
+const LINES: usize = 3;
 
 /// The section of the `number`-th sweep.
 pub(super) fn section(sweep: &Sweep, number: usize) -> Section {
@@ -63,31 +65,45 @@ impl Across {
 
     /// A line for each combination of the other fields, in the order of the grid.
     fn lines(&self, sweep: &Sweep, figure: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
-        let mut lines: Vec<(String, Vec<[f64; 2]>)> = Vec::new();
-        for cell in &sweep.cells {
-            let mut others = cell.values.clone();
-            let x = others.remove(&self.field).and_then(|value| self.at.get(&value).copied());
-            if let (Some(x), Some(y)) = (x, figure(cell)) {
-                let name = names(&others);
-                match lines.iter_mut().find(|line| line.0 == name) {
-                    Some((_, points)) => points.push([x, y]),
-                    None => lines.push((name, vec![[x, y]])),
-                }
-            }
-        }
+        let point = |cell: &Point| Some([*self.at.get(cell.values.get(&self.field)?)?, figure(cell)?]);
+        let lines =
+            groups(sweep).into_iter().map(|(name, cells)| (name, cells.into_iter().filter_map(point).collect()));
         let line = |(i, (name, mut points)): (usize, (String, Vec<[f64; 2]>))| {
             points.sort_by(|a, b| a[0].total_cmp(&b[0]));
             let name = if name.is_empty() { sweep.workload.clone() } else { name };
             let named = matches!(self.axis.scale, Scale::Names(_));
             Series::new(name, Ink::Nth(i), if named { Shape::Points(points) } else { Shape::Line(points) })
         };
-        lines.into_iter().enumerate().map(line).collect()
+        lines.filter(|(_, points): &(_, Vec<_>)| !points.is_empty()).enumerate().map(line).collect()
     }
 
     fn chart(&self, id: &str, title: &str, reading: &str, y: &str, series: Vec<Series>) -> Chart {
         let (id, title, reading) = (id.to_owned(), title.to_owned(), reading.to_owned());
         Chart { id, title, reading, x: self.axis.clone(), y: Axis::linear(y), series }
     }
+}
+
+/// The cells that differ in the first field alone, by what the others are, in the order of the grid.
+fn groups(sweep: &Sweep) -> Vec<(String, Vec<&Point>)> {
+    let first = sweep.fields.first().map_or("", |field| field.field.as_str());
+    let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
+    for cell in &sweep.cells {
+        let name = names(
+            &cell.values.iter().filter(|(field, _)| *field != first).map(|(f, v)| (f.clone(), v.clone())).collect(),
+        );
+        match groups.iter_mut().find(|group| group.0 == name) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((name, vec![cell])),
+        }
+    }
+    groups
+}
+
+/// So many of `all` at most, the first and the last among them.
+fn evenly<T>(all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
+    let last = all.len().saturating_sub(1);
+    let places: Vec<usize> = (0..most).map(|i| i * last / (most - 1)).collect();
+    all.into_iter().enumerate().filter(move |(i, _)| places.contains(i)).map(|(_, one)| one)
 }
 
 fn charts(sweep: &Sweep) -> Vec<Chart> {
@@ -132,9 +148,10 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
     ]
 }
 
-/// The densities of some cells, evenly picked.
+/// The densities of some cells: of three lines at most the least load, the most, and where there is room what lies between.
 fn densities(sweep: &Sweep) -> Chart {
-    let step = sweep.cells.len().div_ceil(DENSITIES).max(1);
+    let lines: Vec<Vec<&Point>> = evenly(groups(sweep), LINES).map(|(_, cells)| cells).collect();
+    let each = DENSITIES / lines.len().max(1);
     let steps = |cell: &Point| {
         let histogram = &cell.response_histogram;
         let n = histogram.counts.iter().sum::<u64>() as f64;
@@ -146,7 +163,7 @@ fn densities(sweep: &Sweep) -> Chart {
         steps.extend(histogram.edges_ms.last().map(|end| [*end, 0.0]));
         Shape::Steps(steps)
     };
-    let picked = sweep.cells.iter().step_by(step).enumerate();
+    let picked = lines.into_iter().flat_map(|cells| evenly(cells, each)).enumerate();
     Chart {
         id: "densities".into(),
         title: "Densities of some cells".into(),
@@ -221,5 +238,20 @@ fn kept(sweep: &Sweep, objective: &str) -> Table {
         },
         heads: vec!["with", "up to", "95 %", "note"],
         rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_are_always_among_the_picked() {
+        let picked = |n: usize, most| evenly((1..=n).collect::<Vec<_>>(), most).collect::<Vec<_>>();
+        assert_eq!(picked(5, 2), [1, 5]);
+        assert_eq!(picked(5, 3), [1, 3, 5]);
+        assert_eq!(picked(2, 6), [1, 2]);
+        assert_eq!(picked(15, 6), [1, 3, 6, 9, 12, 15]);
+        assert!(picked(0, 3).is_empty());
     }
 }
