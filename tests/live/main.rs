@@ -14,6 +14,7 @@ mod page;
 mod process;
 mod proxies;
 mod run;
+mod scripts;
 mod servers;
 mod signals;
 mod sweep;

@@ -147,13 +147,13 @@ fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "intended_ns,sent_ns,first_byte_ns,done_ns,session,step,label,outcome,status,bytes_out,bytes_in,worker,connection,\
-         reused,error,handshake_ns"
+         reused,error,handshake_ns,object"
     )?;
     let instant = |at: Option<Nanos>| at.map_or_else(String::new, |at| at.0.to_string());
-    for event in &recording.events {
+    for event in recording.events.iter().chain(&recording.objects) {
         writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             event.intended.0,
             instant(event.sent),
             instant(event.first_byte),
@@ -170,6 +170,7 @@ fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
             event.reused,
             field(event.error.as_deref().unwrap_or("")),
             instant(event.handshake),
+            event.object,
         )?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use offered_model::{Event, Law, Nanos, Recording, Share, Workload};
-use offered_run::{Done, Generator, Load};
+use offered_run::{Done, End, Generator, Halted, Load};
 use offered_store::{ReadOptions, Recorder, Writer};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
@@ -35,7 +35,7 @@ Examples:
   offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept.";
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept,\n            or a failure stopped the run (on_failure).";
 
 /// Launch a workload and say whether to believe what came of it
 #[derive(clap::Args)]
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         views: views(args.quiet || args.dry_run.is_some()),
         ui: args.ui,
     };
-    let Made { summary, verdict, recording, page, .. } = plan.make()?;
+    let Made { summary, verdict, recording, page, done } = plan.make()?;
     if args.json {
         say!("{}", serde_json::to_string_pretty(&summary).map_err(Failure::stopped)?);
     } else {
@@ -96,7 +96,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(ending) = page {
         ending.report(&recording, verdict, &summary, &workload);
     }
-    Ok(summary.exit())
+    match done.halted {
+        Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),
+        _ => Ok(summary.exit()),
+    }
 }
 
 /// A run to be made.
@@ -121,8 +124,7 @@ pub(crate) struct Made {
     pub(crate) summary: Summary,
     pub(crate) verdict: Verdict,
     pub(crate) recording: Recording,
-    /// Whether it was stopped before its time.
-    pub(crate) stopped: bool,
+    pub(crate) done: Done,
     /// The live page, which has still to become the report.
     page: Option<page::Ending>,
 }
@@ -171,7 +173,7 @@ impl<'a> Plan<'a> {
             store.finish(&summary, &verdict, &done, share, generator.threads())?;
         }
         let page = page.map(|page| page::Ending { page, ask });
-        Ok(Made { summary, verdict, recording, stopped: done.stopped, page })
+        Ok(Made { summary, verdict, recording, done, page })
     }
 }
 

@@ -195,7 +195,7 @@ fn make(cell: &Cell, args: &Args, left: usize) -> Result<(), Failure> {
         let made = record::record(&point.text, &point.workload, None, Stop::Duration, &cell.path);
         return made.map(drop).map_err(of_cell);
     }
-    if Plan::of(point, Some(&cell.path), args.quiet).make().map_err(of_cell)?.stopped {
+    if Plan::of(point, Some(&cell.path), args.quiet).make().map_err(of_cell)?.done.stopped {
         // Half a cell is none.
         fs::remove_dir_all(&cell.path).map_err(cannot("remove", &cell.path))?;
         return Err(Failure::stopped(format!("stopped with {left} cells to do; the same command goes on with them")));

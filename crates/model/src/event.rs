@@ -136,6 +136,11 @@ impl Outcome {
         Self::CheckFailed,
     ];
 
+    /// Whether it is a complete answer, good or bad.
+    pub const fn is_answer(self) -> bool {
+        matches!(self, Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed)
+    }
+
     /// Its name in tables, JSON and Parquet.
     pub const fn name(self) -> &'static str {
         match self {

@@ -16,9 +16,17 @@ pub use grid::Grid;
 pub use over_time::OverTime;
 pub use spread::{Ends, Spread};
 
-use offered_model::{Event, Recording};
-use offered_verify::{Ask, Scope, Window};
+use std::ops::Range;
+
+use offered_model::{Event, Nanos, Recording};
+use offered_verify::{Ask, Pages, Scope, Window};
 use serde::Serialize;
+
+/// The time that was judged, on the recording's clock.
+fn judged(recording: &Recording, window: &Window) -> Range<Nanos> {
+    let first = recording.events.iter().filter_map(|event| event.sent).min().unwrap_or_default();
+    first + Nanos::from_secs_f64(window.from_s)..first + Nanos::from_secs_f64(window.to_s) + Nanos(1)
+}
 
 /// The next length of time as people count it: 1, 2 or 5 times a power of ten. In ns.
 fn round_up(ns: u64) -> u64 {
@@ -43,6 +51,8 @@ pub struct Portrait {
     pub counts: Option<Counts>,
     /// A few of them one by one.
     pub fragment: Fragment,
+    /// Launches that brought objects with them.
+    pub pages: Option<Pages>,
     /// How launches ended, failures told apart; the most frequent first.
     pub endings: Vec<Kind>,
 }
@@ -66,6 +76,7 @@ impl Portrait {
             gaps: Gaps::of(of, &sent, tick),
             counts: Counts::of(of, &sent, tick),
             fragment: Fragment::of(scope, &sent, known),
+            pages: Pages::of(recording, judged(recording, window)),
             endings: failures::endings(recording),
         })
     }

@@ -46,6 +46,14 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A variable without values.
+    #[error("variable `{name}`: {why}")]
+    Variable {
+        /// Its name.
+        name: String,
+        /// What is missing.
+        why: String,
+    },
     /// A source address that cannot be used.
     #[error(
         "cannot connect from {source_address} (target.sources): {why}; give addresses of this machine, of the target's family"

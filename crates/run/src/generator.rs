@@ -10,8 +10,10 @@ use offered_model::workload::{Precision, Sessions};
 use offered_model::{Agenda, Law, Nanos, Share, Workload};
 
 use crate::driver::Driver;
+use crate::halt::{Halt, Halted};
 use crate::live::{Counts, Live};
-use crate::transport::{Http1, Http2, Plain, SPIN, Spoken, Way, WebSocket, requests};
+use crate::script::{self, Script};
+use crate::transport::{Http1, Http2, Plain, Requests, SPIN, Scripted, Spoken, Way, WebSocket, Wire, requests};
 use crate::{Error, Mock, Sink, Transport};
 
 /// How many launches a second one thread is trusted with when the workload does not say how many threads it wants.
@@ -25,7 +27,10 @@ pub struct Generator {
     share: Share,
     threads: u16,
     carrier: Carrier,
+    /// What sessions do beyond asking and thinking, if they do.
+    script: Option<Arc<Script>>,
     stop: Arc<AtomicBool>,
+    halt: Arc<Halt>,
     live: Arc<[Live]>,
 }
 
@@ -70,6 +75,8 @@ pub struct Done {
     pub workers: Vec<Worker>,
     /// Whether it was stopped before its time.
     pub stopped: bool,
+    /// Why, if it stopped itself.
+    pub halted: Option<Halted>,
 }
 
 impl Generator {
@@ -87,12 +94,20 @@ impl Generator {
         if let Some((what, limit)) = limits.into_iter().find(|(_, limit)| *limit < u32::from(threads)) {
             return Err(Error::Limit { what, limit, threads });
         }
+        let script = match (&load, &workload.target) {
+            (Load::Target, Some(target)) if workload.is_scripted() => Some(Arc::new(Script::new(&workload, target)?)),
+            (Load::Target, _) => script::there(&workload.variables).map(|()| None)?,
+            // Nobody is not spoken to.
+            (Load::Nobody(_), _) => None,
+        };
         let carrier = match load {
             Load::Target => Carrier::Target(Way::new(&workload)?),
             Load::Nobody(response) => Carrier::Nobody(response),
         };
         let live = (0..threads).map(|_| Live::default()).collect();
-        Ok(Self { workload, share, threads, carrier, stop: Arc::default(), live })
+        let stop: Arc<AtomicBool> = Arc::default();
+        let halt = Arc::new(Halt::new(stop.clone()));
+        Ok(Self { workload, share, threads, carrier, script, stop, halt, live })
     }
 
     /// Whether anybody answers at the target's door: connects once, sends nothing.
@@ -143,7 +158,7 @@ impl Generator {
             self.drive(thread, transport, sink)
         });
         let workers = workers.collect();
-        Ok((Done { started: Nanos::ZERO, workers, stopped: self.stop.load(Relaxed) }, sinks))
+        Ok((Done { started: Nanos::ZERO, workers, stopped: self.stop.load(Relaxed), halted: None }, sinks))
     }
 
     fn run_for_real<S: Sink>(
@@ -176,21 +191,24 @@ impl Generator {
                         let limit = self.limit(thread, self.workload.target.as_ref().and_then(|t| t.connections));
                         let (poller, worker) = (poller?, self.worker(thread) as u16);
                         clock.wait_for_start(&self.stop);
-                        let done = match way.protocol {
+                        let worker = match way.protocol {
                             Spoken::Http1(setup) => {
-                                let transport = Http1::new(setup, *clock, poller, worker, limit, spin);
-                                self.drive_agenda(thread, agenda, transport, &mut sink)
+                                let http = Http1::new(setup, *clock, poller, worker, limit, spin);
+                                match self.script {
+                                    None => self.drive_agenda(thread, agenda, http, &mut sink),
+                                    Some(_) => self.drive_wire(thread, agenda, http, requests, &mut sink),
+                                }
                             }
                             Spoken::Http2(setup) => {
                                 let wire = Http2::new(setup, *clock, poller, limit, spin);
-                                self.drive_agenda(thread, agenda, Plain::new(wire, requests, worker), &mut sink)
+                                self.drive_wire(thread, agenda, wire, requests, &mut sink)
                             }
                             Spoken::WebSocket(setup) => {
                                 let wire = WebSocket::new(setup, *clock, poller, limit, spin);
-                                self.drive_agenda(thread, agenda, Plain::new(wire, requests, worker), &mut sink)
+                                self.drive_wire(thread, agenda, wire, requests, &mut sink)
                             }
                         };
-                        Ok((done, sink))
+                        Ok((worker, sink))
                     };
                     thread::Builder::new().spawn_scoped(scope, launch)
                 })
@@ -213,7 +231,8 @@ impl Generator {
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
             let (workers, sinks) = joined.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
-            Ok((Done { started: clock.unix_origin(), workers, stopped: self.stop.load(Relaxed) }, sinks))
+            let (stopped, halted) = (self.stop.load(Relaxed), self.halt.why());
+            Ok((Done { started: clock.unix_origin(), workers, stopped, halted }, sinks))
         })
     }
 
@@ -223,6 +242,25 @@ impl Generator {
 
     fn drive<T: Transport>(&self, thread: u16, transport: T, sink: &mut dyn Sink) -> Worker {
         self.drive_agenda(thread, self.agenda(thread), transport, sink)
+    }
+
+    /// Over a protocol that is told what to say: by the script, or as it was prepared.
+    fn drive_wire<W: Wire>(
+        &self,
+        thread: u16,
+        agenda: Agenda,
+        wire: W,
+        requests: Requests,
+        sink: &mut dyn Sink,
+    ) -> Worker {
+        let worker = self.worker(thread) as u16;
+        match &self.script {
+            None => self.drive_agenda(thread, agenda, Plain::new(wire, requests, worker), sink),
+            Some(script) => {
+                let sessions = Scripted::new(wire, script.clone(), self.halt.clone(), worker);
+                self.drive_agenda(thread, agenda, sessions, sink)
+            }
+        }
     }
 
     fn drive_agenda<T: Transport>(&self, thread: u16, agenda: Agenda, transport: T, sink: &mut dyn Sink) -> Worker {

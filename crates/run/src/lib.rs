@@ -7,11 +7,14 @@
 mod driver;
 mod error;
 mod generator;
+mod halt;
 mod live;
+mod script;
 mod transport;
 
 pub use error::Error;
 pub use generator::{Done, Generator, Load, Worker};
+pub use halt::{End, Halted};
 pub use live::Counts;
 pub use transport::{Mock, Transport};
 

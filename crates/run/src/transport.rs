@@ -7,6 +7,7 @@ mod http2;
 mod mock;
 mod plain;
 mod route;
+mod scripted;
 mod stream;
 mod tls;
 mod tunnel;
@@ -17,9 +18,11 @@ mod wire;
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
 pub use mock::Mock;
-pub(crate) use plain::{Plain, requests};
+pub(crate) use plain::{Plain, Requests, requests};
+pub(crate) use scripted::Scripted;
 pub(crate) use way::{Spoken, Way};
 pub(crate) use websocket::WebSocket;
+pub(crate) use wire::{Ask, Reply, Wire};
 
 use offered_model::{Event, Launch, Nanos, Outcome};
 
@@ -37,8 +40,8 @@ pub trait Transport {
 
     /// Sends request `label` for `launch`, number `sequence` of the whole run, without waiting; the time when that was done.
     ///
-    /// Exactly one event whose object is 0 follows for each call: in `events` at once if the launch could not be sent, else from a later
-    /// [`wait`](Self::wait) or [`abandon`](Self::abandon).
+    /// Exactly one event whose object is 0 follows for each call: in `events` at once if the launch could not be sent, else from
+    /// a later [`wait`](Self::wait) or [`abandon`](Self::abandon).
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos;
 
     /// Waits until something is answered, or until `deadline`; adds what is answered to `events`.

@@ -54,7 +54,7 @@ impl<'a> Measured<'a> {
             }
             Quantity::ThroughputRate => {
                 let mut pairs = [(0.0, (self.to - self.from).as_secs_f64() / PARTS as f64); PARTS];
-                let answered = |event: &&Event| matches!(event.outcome, Outcome::Ok | Outcome::HttpError);
+                let answered = |event: &&Event| event.outcome.is_answer();
                 for event in self.recording.events.iter().filter(of_label).filter(answered) {
                     if let Some(part) = event.done.and_then(|done| self.part(done)) {
                         pairs[part].0 += 1.0;

@@ -21,7 +21,7 @@ pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
         let labels: Vec<u16> = part.labels.into_iter().map(|label| index(&mut merged.labels, label)).collect();
         let most_sessions = part.events.iter().map(|event| event.session.wrapping_add(1)).max().unwrap_or(0);
         let most_workers = part.events.iter().map(|event| event.worker.wrapping_add(1)).max().unwrap_or(0);
-        for event in &mut part.events {
+        for event in part.events.iter_mut().chain(&mut part.objects) {
             event.session = event.session.wrapping_add(sessions);
             event.worker = event.worker.wrapping_add(workers);
             event.label = labels.get(usize::from(event.label)).copied().unwrap_or(event.label);
@@ -29,6 +29,7 @@ pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
         sessions = sessions.wrapping_add(most_sessions);
         workers = workers.wrapping_add(most_workers);
         merged.events.append(&mut part.events);
+        merged.objects.append(&mut part.objects);
         merged.resolution = merged.resolution.max(part.resolution);
         merged.intent_known &= part.intent_known;
         merged.sessions_known &= part.sessions_known;

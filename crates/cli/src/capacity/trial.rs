@@ -42,8 +42,11 @@ impl Trial {
             let verdict = verify(&recording, &ask());
             (recording, verdict)
         } else {
-            let Made { summary, verdict, recording, stopped, .. } = Plan::of(point, None, args.quiet).make()?;
-            if stopped {
+            let Made { summary, verdict, recording, done, .. } = Plan::of(point, None, args.quiet).make()?;
+            if let Some(halted) = done.halted {
+                return Err(Failure::stopped(format!("the run stopped itself: {}", halted.why)));
+            }
+            if done.stopped {
                 return Err(Failure::stopped(
                     "stopped; a search is not kept, begin it anew nearer to where it was (--vary FIELD=START)",
                 ));

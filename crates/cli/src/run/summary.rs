@@ -7,9 +7,9 @@ pub(crate) use page::{Page, model, short};
 use std::collections::BTreeMap;
 
 use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
-use offered_run::Done;
+use offered_run::{Done, End};
 use offered_stats::Summary as Numbers;
-use offered_verify::{Checked, Judgement, Measured, Verdict, Warning};
+use offered_verify::{Checked, Judgement, Measured, Pages, Verdict, Warning};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -40,8 +40,12 @@ pub(crate) struct Summary {
     lateness_us: Option<Micros>,
     pub(crate) arrivals: Arrivals,
     queue: offered_verify::Queue,
+    /// Of objects too.
     bytes_in: u64,
     bytes_out: u64,
+    /// Launches that brought objects with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pages: Option<Pages>,
     duration_s: f64,
     /// Per thread: the share of the time in which it neither slept nor spun.
     busy: Vec<f64>,
@@ -53,6 +57,9 @@ pub(crate) struct Summary {
     pub(crate) thresholds: Vec<Checked>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) out: Option<String>,
+    /// Whether it stopped itself because a request did not go well.
+    #[serde(skip)]
+    failed: bool,
 }
 
 /// Percentiles in milliseconds.
@@ -117,7 +124,10 @@ impl Summary {
         let thresholds = Checked::all(&workload.thresholds, &measured, judgement != Judgement::Fails);
         warnings.splice(0..0, saturated);
         warnings.extend(done.stopped.then(|| Warning {
-            doubt: "the run was stopped before its time".to_owned(),
+            doubt: match &done.halted {
+                Some(halted) => format!("the run stopped itself: {}", halted.why),
+                None => "the run was stopped before its time".to_owned(),
+            },
             remedy: "what was launched until then is judged; run it to the end to judge what was meant".to_owned(),
         }));
         Self {
@@ -126,7 +136,7 @@ impl Summary {
             offered_rate_per_s: verdict.queue.rate_per_s,
             launched: events.len() as u64,
             unsent: counted(Outcome::Unsent),
-            completed: counted(Outcome::Ok) + counted(Outcome::HttpError),
+            completed: events.iter().filter(|event| event.outcome.is_answer()).count() as u64,
             outcomes,
             response_ms: times(Event::response).map(Millis::from_nanos),
             service_ms: times(Event::service).map(Millis::from_nanos),
@@ -145,8 +155,9 @@ impl Summary {
                 pattern: verdict.pattern.name(),
             },
             queue: verdict.queue,
-            bytes_in: events.iter().map(|event| event.bytes_in).sum(),
-            bytes_out: events.iter().map(|event| event.bytes_out).sum(),
+            bytes_in: events.iter().chain(&recording.objects).map(|event| event.bytes_in).sum(),
+            bytes_out: events.iter().chain(&recording.objects).map(|event| event.bytes_out).sum(),
+            pages: Pages::of(recording, from..to),
             duration_s: done.workers.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
@@ -155,6 +166,7 @@ impl Summary {
             thresholds,
             warnings,
             out: None,
+            failed: done.halted.as_ref().is_some_and(|halted| halted.end == End::Failed),
         }
     }
 
@@ -171,11 +183,11 @@ impl Summary {
         }
     }
 
-    /// How a verb ends that has this result. A threshold with nothing to be held against is not kept.
+    /// How a verb ends that has this result. A run stopped by a failure has failed, and a threshold with nothing to be held against is not kept.
     pub(crate) fn exit(&self) -> Exit {
         if !self.believable() {
             Exit::Doubtful
-        } else if self.thresholds.iter().any(|checked| checked.judgement != Judgement::Holds) {
+        } else if self.failed || self.thresholds.iter().any(|checked| checked.judgement != Judgement::Holds) {
             Exit::Failed
         } else {
             Exit::Done

@@ -18,7 +18,7 @@ use super::script::{Auth, Body, Content, Source as From, Variable};
 use super::{Generator, Late, Length, Precision, Request, Sessions, Target, Workload};
 use crate::nearest;
 use crate::random::Seed;
-use crate::template::{Name, Template, in_url};
+use crate::template::{Name, Piece, Template, in_url};
 use crate::threshold::Threshold;
 use crate::time::Nanos;
 
@@ -114,6 +114,15 @@ impl Reader<'_> {
                 .unwrap_or_else(|| root.mistake(&why))
         })?;
         fill(&mut requests, target.as_mut(), &variables);
+        if let Some(request) = requests
+            .iter()
+            .find(|request| matches!(request.path.pieces().first(), Some(Piece::Text(text)) if !text.starts_with('/')))
+        {
+            return Err(root.mistake(format!(
+                "the path of request `{}` becomes `{}`, which does not start with /",
+                request.name, request.path
+            )));
+        }
         let thresholds = root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value, &requests))?;
         Ok(Workload {
             seed: Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1)),

@@ -196,11 +196,11 @@ impl Body {
     }
 }
 
-/// What is in a file.
+/// What is in a file; texts are templates until they are compiled.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum Content<T = Template> {
     /// A text with places for values.
-    Text(Template),
+    Text(T),
     /// Bytes that are sent as they are.
     Raw(Arc<[u8]>),
 }

@@ -158,7 +158,7 @@ impl OverTime {
     fn ended(&mut self, event: &Event, cell: usize, zeros: impl Fn() -> Vec<u64>) {
         self.bytes_in[cell] += event.bytes_in;
         self.bytes_out[cell] += event.bytes_out;
-        if matches!(event.outcome, Outcome::Ok | Outcome::HttpError) {
+        if event.outcome.is_answer() {
             self.answered[cell] += 1;
         }
         if event.outcome != Outcome::Ok {

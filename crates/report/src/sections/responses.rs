@@ -1,6 +1,6 @@
 //! Section 3: what came back.
 
-use offered_verify::{Times, Verdict};
+use offered_verify::{Pages, Times, Verdict};
 
 use super::{busiest, times};
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
@@ -19,6 +19,7 @@ pub(super) fn section(run: &Run) -> Section {
     if let Some(portrait) = &run.portrait {
         blocks.extend(three_times(portrait).map(Block::Table));
         blocks.push(Block::Table(endings(&portrait.endings)));
+        blocks.extend(portrait.pages.as_ref().map(pages).map(Block::Table));
     }
     blocks.extend(times("First bytes (ms), from the instant meant", &v.first_byte).map(Block::Table));
     Section {
@@ -232,6 +233,23 @@ fn three_times(portrait: &Portrait) -> Option<Table> {
             row("lateness = sent - intended", portrait.lateness.as_ref()?),
         ],
     })
+}
+
+/// Pages and their objects.
+fn pages(p: &Pages) -> Table {
+    let row = |name: &str, n: u64, failed: u64, per_s: f64, times: [Option<f64>; 4]| {
+        let counts = vec![name.into(), n.into(), failed.into(), per_s.into()];
+        counts.into_iter().chain(times.map(Cell::from)).collect()
+    };
+    let times = [p.response_mean_ms, p.response_p50_ms, p.response_p95_ms, p.response_p99_ms].map(Some);
+    Table {
+        caption: "Pages, until their last object is there (ms), from the instant meant".into(),
+        heads: vec!["", "count", "failed", "per s", "mean", "p50", "p95", "p99"],
+        rows: vec![
+            row("pages", p.pages, p.failed, p.pages_per_s, times),
+            row("objects", p.objects, p.objects_failed, p.objects_per_s, [None; 4]),
+        ],
+    }
 }
 
 fn endings(endings: &[Kind]) -> Table {

@@ -120,7 +120,7 @@ impl Ear for Vec<Heard> {
     }
 
     fn begins(&mut self, event: &Event) {
-        self.push(Heard::FirstByte { session: event.session, step: event.step, object: event.object });
+        self.push(Heard::FirstByte { session: event.session, object: event.object });
     }
 }
 

@@ -342,8 +342,8 @@ impl WebSocket {
             exchange.event.bytes_in += said.len() as u64;
             if exchange.event.first_byte.is_none() {
                 exchange.event.first_byte = Some(self.clock.now());
-                let Event { session, step, object, .. } = exchange.event;
-                heard.push(Heard::FirstByte { session, step, object });
+                let Event { session, object, .. } = exchange.event;
+                heard.push(Heard::FirstByte { session, object });
             }
             let awaited = self.setup.awaited.get(usize::from(exchange.event.label)).and_then(Option::as_ref);
             if awaited.is_none_or(|awaited| awaited.is_match(said)) {

@@ -56,9 +56,7 @@ pub(crate) enum Heard {
     FirstByte {
         /// Whose.
         session: u64,
-        /// Of which of its requests.
-        step: u32,
-        /// Of which of the request's objects; 0: the request itself.
+        /// Of which of its request's objects; 0: the request itself.
         object: u16,
     },
     /// It is over: what became of it and, if an answer came whole, what that said.

@@ -101,6 +101,24 @@ impl Page<'_> {
         let outcomes: Vec<String> = s.outcomes.iter().map(|(name, n)| format!("{name} {n}")).collect();
         writeln!(f, "\n  outcomes   {}", outcomes.join(", "))?;
         writeln!(f, "  bytes      {} in, {} out", s.bytes_in, s.bytes_out)?;
+        if let Some(p) = &s.pages {
+            writeln!(
+                f,
+                "  pages      {}/s with {} objects/s; until the last object mean {} ms, p50 {}, p95 {}, p99 {}, max {}",
+                short(p.pages_per_s),
+                short(p.objects_per_s),
+                short(p.response_mean_ms),
+                short(p.response_p50_ms),
+                short(p.response_p95_ms),
+                short(p.response_p99_ms),
+                short(p.response_max_ms)
+            )?;
+            writeln!(
+                f,
+                "             {} of {} pages failed, {} of {} objects",
+                p.failed, p.pages, p.objects_failed, p.objects
+            )?;
+        }
         let q = &s.queue;
         if let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) {
             write!(

@@ -115,8 +115,8 @@ impl Exchange {
                         (name.as_str().to_owned(), value.as_bytes().to_vec())
                     };
                     self.reply.headers = head.headers.iter().map(header).collect();
-                    let Event { session, step, object, .. } = self.event;
-                    heard.push(Heard::FirstByte { session, step, object });
+                    let Event { session, object, .. } = self.event;
+                    heard.push(Heard::FirstByte { session, object });
                     self.state = State::Body(body);
                 }
                 State::Body(body) => match ready!(body.poll_data(context)) {

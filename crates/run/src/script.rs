@@ -1,0 +1,181 @@
+//! The script of a workload, compiled: what its sessions say, what they remember, and to what they hold the answers.
+//!
+//! No socket and no clock in sight: [`Script`] makes an [`Ask`] of what is known and takes a [`Reply`] apart.
+//! [`Scripted`](crate::transport::Scripted) carries them back and forth.
+
+mod body;
+mod cookies;
+mod decode;
+mod find;
+mod hear;
+mod say;
+mod value;
+
+pub(crate) use cookies::Jar;
+pub(crate) use value::Lack;
+
+use offered_model::Template;
+use offered_model::workload::script::{Auth, Objects, OnFailure, Source, Variable};
+use offered_model::workload::{Target, Workload};
+
+use self::body::Body;
+use self::hear::{Check, Extraction};
+use self::value::{Text, Values};
+use crate::Error;
+
+/// A workload's requests, ready to be said and heard.
+#[derive(Debug)]
+pub(crate) struct Script {
+    values: Values,
+    requests: Vec<Spoken>,
+    /// Whether sessions keep cookies.
+    pub(crate) cookies: bool,
+    /// How many redirects in a row are followed.
+    pub(crate) redirects: u32,
+    /// `http` or `https`, `host:port` behind it, and the host by itself.
+    scheme: &'static str,
+    authority: String,
+    host: String,
+}
+
+/// One request of the script.
+#[derive(Debug)]
+struct Spoken {
+    name: String,
+    method: String,
+    path: Text,
+    headers: Vec<(String, Text)>,
+    auth: Option<Who>,
+    body: Body,
+    checks: Vec<Check>,
+    extract: Vec<Extraction>,
+    /// Whether some check or extraction looks into the body.
+    wants_body: bool,
+    on_failure: OnFailure,
+    objects: Option<Objects>,
+    paths: Vec<Text>,
+}
+
+/// Who asks.
+#[derive(Debug)]
+enum Who {
+    Basic(Text),
+    Bearer(Text),
+}
+
+/// What a session remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// What was extracted, by slot.
+    values: Vec<Option<Box<str>>>,
+    pub(crate) jar: Jar,
+}
+
+/// For which launch something is said or heard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// Its session.
+    pub(crate) session: u64,
+    /// Which request of that.
+    pub(crate) step: u32,
+    /// Its number in the whole run.
+    pub(crate) sequence: u64,
+}
+
+/// Checks that everything `variables` are made of is there.
+///
+/// # Errors
+/// An environment variable that is not set, or a file that cannot be read.
+pub(crate) fn there(variables: &[Variable]) -> Result<(), Error> {
+    for variable in variables {
+        let why = match &variable.source {
+            Source::Constant(Err(why)) => why.clone(),
+            Source::Feeder(feeder) => match &feeder.rows {
+                Err(why) => format!("{}: {why}", feeder.file),
+                Ok(_) => continue,
+            },
+            _ => continue,
+        };
+        return Err(Error::Variable { name: variable.name.clone(), why });
+    }
+    Ok(())
+}
+
+impl Script {
+    /// That of `workload`, sent to `target`.
+    ///
+    /// # Errors
+    /// An expression, path or selector that is none, or a body whose file cannot be read.
+    pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
+        there(&workload.variables)?;
+        let names = workload.requests.iter().flat_map(|request| &request.extract).map(|e| e.name.as_str());
+        let values = Values::new(workload.seed, &workload.variables, names);
+        let requests = workload.requests.iter().map(|request| {
+            let wrong = |why: String| Error::Request { name: request.name.clone(), why };
+            let sets_cookies =
+                target.headers.iter().chain(&request.headers).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+            if target.cookies && sets_cookies {
+                let why = "has a Cookie header of its own beside target.cookies = true; take one of them out";
+                return Err(wrong(why.to_owned()));
+            }
+            let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+            let shared = target.headers.iter().filter(|(name, _)| !own(name));
+            let headers = shared.chain(&request.headers);
+            let headers: Vec<_> = headers.map(|(name, value)| (name.clone(), values.text(value))).collect();
+            let given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            let auth = match request.auth.as_ref().or(target.auth.as_ref()) {
+                Some(Auth::Basic(pair)) if !given => Some(Who::Basic(values.text(pair))),
+                Some(Auth::Bearer(token)) if !given => Some(Who::Bearer(values.text(token))),
+                _ => None,
+            };
+            let checks: Vec<Check> =
+                request.checks.iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(wrong)?;
+            let extract: Vec<Extraction> =
+                request.extract.iter().map(|e| Extraction::new(e, &values)).collect::<Result<_, _>>().map_err(wrong)?;
+            let paths = request.objects.iter().flat_map(|objects| &objects.paths);
+            Ok(Spoken {
+                name: request.name.clone(),
+                method: request.method.clone(),
+                path: values.text(&request.path),
+                headers,
+                auth,
+                body: Body::new(&request.body, &values).map_err(wrong)?,
+                wants_body: checks.iter().any(Check::wants_body) || extract.iter().any(Extraction::wants_body),
+                checks,
+                extract,
+                on_failure: request.on_failure,
+                paths: paths.map(|path: &Template| values.text(path)).collect(),
+                objects: request.objects.clone(),
+            })
+        });
+        let requests = requests.collect::<Result<Vec<_>, Error>>()?;
+        let host = target.url.host();
+        Ok(Self {
+            values,
+            requests,
+            cookies: target.cookies,
+            redirects: target.redirects,
+            scheme: if target.url.secure { "https" } else { "http" },
+            authority: host.clone(),
+            host: host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name).trim_matches(['[', ']']).to_owned(),
+        })
+    }
+
+    /// The name of request `label`.
+    pub(crate) fn name(&self, label: u16) -> &str {
+        &self.requests[usize::from(label)].name
+    }
+
+    /// What becomes of a session whose request `label` did not go well.
+    pub(crate) fn on_failure(&self, label: u16) -> OnFailure {
+        self.requests[usize::from(label)].on_failure
+    }
+
+    /// The objects that request `label` brings with it.
+    pub(crate) fn objects(&self, label: u16) -> Option<&Objects> {
+        self.requests[usize::from(label)].objects.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests;

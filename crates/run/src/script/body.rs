@@ -1,0 +1,144 @@
+//! What requests carry.
+
+use std::sync::Arc;
+
+use offered_model::workload::script::{self, Content};
+
+use super::value::{Lack, Text, Values};
+use super::{Memory, Moment};
+
+/// Stands between the parts of a multipart body. A file that has it inside is refused before the launch.
+const BOUNDARY: &str = "----offered-5d2c7f0e9a4b41f3-boundary";
+
+/// The body of a request.
+#[derive(Debug)]
+pub(super) enum Body {
+    None,
+    Text(Text),
+    Raw(Arc<[u8]>),
+    Form(Vec<(String, Text)>),
+    Multipart(Vec<Part>),
+}
+
+/// One part of a multipart body.
+#[derive(Debug)]
+pub(super) struct Part {
+    head: String,
+    content: Content<Text>,
+}
+
+impl Body {
+    /// That of the workload.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub(super) fn new(body: &script::Body, values: &Values) -> Result<Self, String> {
+        Ok(match body {
+            script::Body::None => Self::None,
+            script::Body::Text(text) => Self::Text(values.text(text)),
+            script::Body::File { file, content } => {
+                match content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
+                    Content::Text(text) => Self::Text(values.text(text)),
+                    Content::Raw(bytes) => Self::Raw(bytes.clone()),
+                }
+            }
+            script::Body::Form(fields) => {
+                Self::Form(fields.iter().map(|(name, value)| (name.clone(), values.text(value))).collect())
+            }
+            script::Body::Multipart(parts) => {
+                Self::Multipart(parts.iter().map(|part| Part::new(part, values)).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+
+    /// What it is, where the workload does not say.
+    pub(super) fn media_type(&self) -> Option<String> {
+        match self {
+            Self::Form(_) => Some("application/x-www-form-urlencoded".to_owned()),
+            Self::Multipart(_) => Some(format!("multipart/form-data; boundary={BOUNDARY}")),
+            _ => None,
+        }
+    }
+
+    /// Its bytes; `None` where there is none.
+    ///
+    /// # Errors
+    /// A value that is not there.
+    pub(super) fn bytes(
+        &self,
+        values: &Values,
+        moment: Moment,
+        memory: Option<&Memory>,
+    ) -> Result<Option<Vec<u8>>, Lack> {
+        Ok(Some(match self {
+            Self::None => return Ok(None),
+            Self::Text(text) => values.plain(text, moment, memory)?.into_bytes(),
+            Self::Raw(bytes) => bytes.to_vec(),
+            Self::Form(fields) => {
+                let mut form = String::new();
+                for (name, value) in fields {
+                    if !form.is_empty() {
+                        form.push('&');
+                    }
+                    form.push_str(&encoded(name));
+                    form.push('=');
+                    form.push_str(&encoded(&values.plain(value, moment, memory)?));
+                }
+                form.into_bytes()
+            }
+            Self::Multipart(parts) => {
+                let mut bytes = Vec::new();
+                for part in parts {
+                    bytes.extend_from_slice(part.head.as_bytes());
+                    match &part.content {
+                        Content::Text(text) => {
+                            bytes.extend_from_slice(values.plain(text, moment, memory)?.as_bytes());
+                        }
+                        Content::Raw(raw) => bytes.extend_from_slice(raw),
+                    }
+                    bytes.extend_from_slice(b"\r\n");
+                }
+                bytes.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
+                bytes
+            }
+        }))
+    }
+}
+
+impl Part {
+    fn new(part: &script::Part, values: &Values) -> Result<Self, String> {
+        let mut head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{}\"", part.name);
+        if let Some(name) = &part.file_name {
+            head += &format!("; filename=\"{name}\"");
+        }
+        head += "\r\n";
+        if let Some(kind) =
+            part.media_type.as_deref().or_else(|| part.file_name.as_ref().map(|_| "application/octet-stream"))
+        {
+            head += &format!("Content-Type: {kind}\r\n");
+        }
+        head += "\r\n";
+        let file = part.file_name.as_deref().unwrap_or_default();
+        let content = match part.content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
+            Content::Text(text) => Content::Text(values.text(text)),
+            Content::Raw(bytes) if bytes.windows(BOUNDARY.len()).any(|piece| piece == BOUNDARY.as_bytes()) => {
+                return Err(format!("{file} holds `{BOUNDARY}`, which stands between parts; send another file"));
+            }
+            Content::Raw(bytes) => Content::Raw(bytes.clone()),
+        };
+        Ok(Self { head, content })
+    }
+}
+
+/// A name or value as forms are encoded (the URL Standard's application/x-www-form-urlencoded).
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => encoded.push(char::from(byte)),
+            b' ' => encoded.push('+'),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

@@ -1,0 +1,115 @@
+//! A session's cookies (RFC 6265), of the one host it talks to.
+
+use cookie::Cookie;
+use offered_model::Nanos;
+
+/// The cookies of one session.
+#[derive(Debug, Default)]
+pub(crate) struct Jar(Vec<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    name: String,
+    value: String,
+    path: String,
+    /// Until when, since the run's start; `None`: as long as the session.
+    until: Option<Nanos>,
+}
+
+impl Jar {
+    /// Takes what an answer from `host`, asked for `path`, says in `Set-Cookie`; `secure` if over TLS. `unix_now` is asked only for dates.
+    pub(crate) fn set(
+        &mut self,
+        line: &[u8],
+        host: &str,
+        secure: bool,
+        path: &str,
+        now: Nanos,
+        unix_now: impl Fn() -> Nanos,
+    ) {
+        let line = String::from_utf8_lossy(line);
+        let Ok(cookie) = Cookie::parse(&*line) else { return };
+        // No browser takes a cookie for another's house. (One marked Secure is not for plain HTTP either.)
+        let foreign = |domain: &str| {
+            let domain = domain.trim_start_matches('.').to_ascii_lowercase();
+            let host = host.to_ascii_lowercase();
+            host != domain && !host.strip_suffix(&domain).is_some_and(|before| before.ends_with('.'))
+        };
+        if cookie.domain().is_some_and(foreign) || cookie.secure() == Some(true) && !secure {
+            return;
+        }
+        let path = match cookie.path() {
+            Some(path) if path.starts_with('/') => path.to_owned(),
+            _ => folder(path).to_owned(),
+        };
+        let seconds = match (cookie.max_age(), cookie.expires_datetime()) {
+            (Some(age), _) => Some(age.whole_seconds()),
+            (None, Some(date)) => Some(date.unix_timestamp() - (unix_now().0 / 1_000_000_000) as i64),
+            (None, None) => None,
+        };
+        self.0.retain(|kept| kept.name != cookie.name() || kept.path != path);
+        if seconds.is_some_and(|seconds| seconds <= 0) {
+            return;
+        }
+        let until =
+            seconds.map(|seconds| now + Nanos(u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000)));
+        self.0.push(Kept { name: cookie.name().to_owned(), value: cookie.value().to_owned(), path, until });
+    }
+
+    /// What is sent with a request for `path`: `a=1; b=2`, the longest path first; `None`: nothing.
+    pub(crate) fn header(&self, path: &str, now: Nanos) -> Option<String> {
+        let path = path.split(['?', '#']).next().unwrap_or(path);
+        let goes = |kept: &&Kept| {
+            let under = path.strip_prefix(&*kept.path);
+            under.is_some_and(|rest| rest.is_empty() || kept.path.ends_with('/') || rest.starts_with('/'))
+                && kept.until.is_none_or(|until| now < until)
+        };
+        let mut sent: Vec<&Kept> = self.0.iter().filter(goes).collect();
+        sent.sort_by_key(|kept| std::cmp::Reverse(kept.path.len()));
+        let pairs: Vec<String> = sent.iter().map(|kept| format!("{}={}", kept.name, kept.value)).collect();
+        (!pairs.is_empty()).then(|| pairs.join("; "))
+    }
+}
+
+/// The folder of a path, for cookies that do not say theirs: up to the last `/`, that excluded.
+fn folder(path: &str) -> &str {
+    let path = path.split(['?', '#']).next().unwrap_or(path);
+    match path.rfind('/') {
+        None | Some(0) => "/",
+        Some(at) => &path[..at],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_are_kept_replaced_and_thrown_away() {
+        let mut jar = Jar::default();
+        let now = Nanos::from_secs(10);
+        let mut set = |line: &str, now| {
+            jar.set(line.as_bytes(), "shop.test", false, "/cart/add?x=1", now, || Nanos::from_secs(2_000_000_000))
+        };
+        for line in [
+            "sid=1; Path=/; HttpOnly",
+            "sid=2; Path=/",
+            "here=x",
+            "short=y; Path=/; Max-Age=5",
+            "old=z; Path=/; Expires=Wed, 21 Oct 2015 07:28:00 GMT",
+            "gone=z; Path=/; Max-Age=0",
+            "theirs=z; Domain=evil.test; Path=/",
+            "ours=o; Domain=.test; Path=/cart",
+            "safe=z; Secure; Path=/",
+            "no cookie",
+        ] {
+            set(line, now);
+        }
+        assert_eq!(jar.header("/", now).as_deref(), Some("sid=2; short=y"));
+        assert_eq!(jar.header("/cart/pay", now).as_deref(), Some("here=x; ours=o; sid=2; short=y"));
+        assert_eq!(jar.header("/cartoon", now).as_deref(), Some("sid=2; short=y"));
+        assert_eq!(jar.header("/", now + Nanos::from_secs(5)).as_deref(), Some("sid=2"));
+        jar.set(b"sid=; Path=/; Max-Age=-1", "shop.test", true, "/", now, || Nanos::ZERO);
+        assert_eq!(jar.header("/", now + Nanos::from_secs(9)), None);
+    }
+}

@@ -1,0 +1,296 @@
+use offered_model::Nanos;
+use proptest::prelude::*;
+
+use super::*;
+use crate::transport::{Ask, Reply};
+
+fn workload(text: &str) -> Workload {
+    let text = format!("seed = 7\nduration = \"10s\"\narrivals.closed.users = 5\n{text}");
+    Workload::parse(&text, "w.toml", &|name| match name {
+        "users.csv" => Ok("name,password\nann,s1\nbob,s2\ncy,s3\n".into()),
+        "order.json" => Ok("{\"who\": \"{user.name}\"}".into()),
+        "a.png" => Ok(vec![0x89, b'P', 0xff, 0]),
+        _ => Err("no such file".to_owned()),
+    })
+    .unwrap_or_else(|mistake| panic!("{mistake}\n{text}"))
+}
+
+fn script(text: &str) -> Result<Script, Error> {
+    let text =
+        if text.contains("[target]") { text.to_owned() } else { format!("[target]\nurl = \"http://h:81/\"\n{text}") };
+    let workload = workload(&text);
+    Script::new(&workload, workload.target.as_ref().unwrap())
+}
+
+const AT: Moment = Moment { session: 1, step: 2, sequence: 9 };
+
+fn ask(text: &str) -> Ask {
+    script(text).unwrap().ask(0, AT, None, Nanos::ZERO).unwrap()
+}
+
+fn header<'a>(ask: &'a Ask, name: &str) -> Option<&'a str> {
+    ask.headers.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+}
+
+fn reply(headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    Reply {
+        headers: headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect(),
+        body: body.to_vec(),
+        size: body.len() as u64,
+        wanted: true,
+    }
+}
+
+#[test]
+fn values_stand_where_they_are_asked_for() {
+    let asked = ask(
+        "[variables]\nuser.file = \"users.csv\"\nn.sequence = 100\nodd = \"a b&c\"\n[[request]]\npost = \"/{session}/{sequence}?q={odd}&u={user.name}\"\nheaders = { X-N = \"{n}\" }\nbody_file = \"order.json\"",
+    );
+    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/1/9?q=a%20b%26c&u=bob"));
+    assert_eq!((header(&asked, "X-N"), header(&asked, "Accept")), (Some("109"), Some("*/*")));
+    assert_eq!(asked.body.as_deref(), Some(br#"{"who": "bob"}"#.as_slice()));
+}
+
+#[test]
+fn who_asks_forms_and_parts() {
+    let asked = ask(
+        "[target]\nurl = \"http://h/\"\nauth.basic = \"{user.name}:{user.password}\"\n[variables]\nuser.file = \"users.csv\"\n[[request]]\npost = \"/\"\nform = { a = \"1 & 2\", b = \"{user.name}\" }",
+    );
+    assert_eq!(header(&asked, "Authorization"), Some("Basic Ym9iOnMy"));
+    assert_eq!(header(&asked, "Content-Type"), Some("application/x-www-form-urlencoded"));
+    assert_eq!(asked.body.as_deref(), Some(b"a=1+%26+2&b=bob".as_slice()));
+    let asked = ask(
+        "[[request]]\nput = \"/\"\nmultipart = [{ name = \"p\", file = \"a.png\", type = \"image/png\" }, { name = \"t\", value = \"x{session}\" }]",
+    );
+    let kind = header(&asked, "Content-Type").unwrap();
+    let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let body = String::from_utf8_lossy(asked.body.as_deref().unwrap()).into_owned();
+    let expected = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"p\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n\u{fffd}P\u{fffd}\0\r\n\
+         --{boundary}\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nx1\r\n--{boundary}--\r\n"
+    );
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn a_value_that_would_break_the_request_is_a_lack() {
+    let script = script("[variables]\nodd = { file = \"users.csv\", columns = [\"a\", \"b\"] }\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"t\", regex = \"(?s)(.*)\" }]\n[[request]]\nname = \"b\"\nget = \"/{odd.a}\"\nheaders = { X = \"{t}\" }\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
+    let mut memory = Memory::default();
+    let lack = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap_err();
+    assert_eq!(lack, Lack::Value("{t} has no value (nothing was extracted)".to_owned()));
+    script.hear(0, AT, 200, &reply(&[], b"x\r\nHost: evil"), &mut memory).unwrap();
+    let lack = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap_err();
+    assert!(matches!(&lack, Lack::Value(why) if why.contains("X has a control character")), "{lack:?}");
+}
+
+#[test]
+fn rows_are_functions_of_the_session_whoever_holds_it() {
+    let of = |per: &str, at: Moment| {
+        let text =
+            format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{user.name}}\"");
+        script(&text).unwrap().ask(0, at, None, Nanos::ZERO).map(|ask| ask.path)
+    };
+    let at = |session, sequence| Moment { session, step: 0, sequence };
+    assert_eq!(of("order = \"sequential\"", at(4, 0)).unwrap(), "/bob");
+    assert_eq!(of("per = \"request\"", at(4, 2)).unwrap(), "/cy");
+    for (at_end, error) in [("stop", false), ("error", true)] {
+        assert_eq!(of(&format!("at_end = \"{at_end}\""), at(2, 0)).unwrap(), "/cy");
+        let lack = of(&format!("at_end = \"{at_end}\""), at(3, 0)).unwrap_err();
+        assert_eq!(lack, Lack::Rows { why: "the 3 rows of users.csv are used up (user)".to_owned(), error });
+    }
+    let drawn: Vec<String> = (0..200).map(|session| of("order = \"random\"", at(session, 0)).unwrap()).collect();
+    let again: Vec<String> = (0..200).map(|session| of("order = \"random\"", at(session, 99)).unwrap()).collect();
+    assert_eq!(drawn, again);
+    assert!(["/ann", "/bob", "/cy"].iter().all(|name| drawn.iter().filter(|row| row == name).count() > 40));
+}
+
+#[test]
+fn uuids_are_of_version_4_and_each_their_own() {
+    let text = "[variables]\na.uuid = true\nb.uuid = true\nc = { uuid = true, per = \"request\" }\n[[request]]\nget = \"/{a}/{b}/{c}\"";
+    let script = script(text).unwrap();
+    let of = |session, step| script.ask(0, Moment { session, step, sequence: 0 }, None, Nanos::ZERO).unwrap().path;
+    let pieces = |path: String| path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let (first, second) = (pieces(of(1, 0)), pieces(of(1, 1)));
+    for uuid in &first {
+        let parts: Vec<usize> = uuid.split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12], "{uuid}");
+        assert!(uuid[14..].starts_with('4') && uuid[19..].starts_with(['8', '9', 'a', 'b']), "{uuid}");
+    }
+    assert!(first[0] != first[1] && first[0] == second[0] && first[2] != second[2]);
+}
+
+/// What request 0 makes of this answer: the failed check, and what is remembered as `t`.
+fn heard(rest: &str, status: u16, answer: &Reply) -> (Result<(), String>, String) {
+    let text = format!(
+        "[[request]]\nname = \"a\"\nget = \"/\"\n{rest}\n[[request]]\nname = \"b\"\nget = \"/{{t}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
+    );
+    let text = if rest.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
+    let script = script(&text).unwrap_or_else(|why| panic!("{why}"));
+    let mut memory = Memory::default();
+    let result = script.hear(0, AT, status, answer, &mut memory);
+    let told = script.ask(1, AT, Some(&memory), Nanos::ZERO);
+    (result, told.map_or_else(|lack| format!("{lack:?}"), |ask| ask.path))
+}
+
+const HTML: &[u8] = b"<!doctype html><title>Shop</title><form><input name=csrf value='a&amp;b'></form>\
+    <div class=menu><p>no</p><a class='logout big' href=\"/out?x=1&amp;y=2\"> Bye </a></div>";
+
+#[test]
+fn values_are_found_wherever_they_stand() {
+    let json = reply(
+        &[("Location", "/next"), ("location", "/other")],
+        br#"{"token": "t1", "n": 7, "items": [{"id": 3}, {"id": 4}]}"#,
+    );
+    let html = reply(&[], HTML);
+    for (extract, answer, told) in [
+        ("json = \"$.token\"", &json, "/t1"),
+        ("json = \"$.n\"", &json, "/7"),
+        ("json = \"$.items[*].id\", nth = 2", &json, "/4"),
+        ("json = \"$.items[?@.id > 3].id\"", &json, "/4"),
+        ("regex = '\"token\": \"(\\w+)\"'", &json, "/t1"),
+        ("regex = '(\\w)(\\d)', group = 2", &json, "/1"),
+        ("regex = 'tok..'", &json, "/token"),
+        ("header = \"LOCATION\", nth = 2", &json, "//other"),
+        ("css = \"input[name=csrf]\", attribute = \"value\"", &html, "/a&b"),
+        ("css = \"div > a.logout\", attribute = \"href\"", &html, "//out?x=1&y=2"),
+        ("css = \"div a\"", &html, "/Bye"),
+        ("json = \"$.none\", default = \"d\"", &json, "/d"),
+    ] {
+        let (result, path) = heard(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
+        assert_eq!((result, path.as_str()), (Ok(()), told), "{extract}");
+    }
+    for (extract, answer) in [
+        ("json = \"$.none\"", &json),
+        ("json = \"$.a\"", &html),
+        ("css = \"b\"", &html),
+        ("regex = 'zz'", &json),
+        ("header = \"X\"", &json),
+    ] {
+        let (result, told) = heard(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
+        assert_eq!(result, Err("extract t".to_owned()), "{extract}");
+        assert!(told.contains("{t} has no value"), "{told}");
+    }
+}
+
+#[test]
+fn every_check_holds_when_it_should_and_fails_by_its_name() {
+    let json = || reply(&[("Content-Type", "application/json")], br#"{"ok": true, "who": "bob", "list": [1, 2]}"#);
+    let html = || reply(&[], HTML);
+    let sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"; // printf hello | sha256sum
+    let sum = |check: &str| format!("sha256 = \"{sum}\"{check}");
+    for (check, answer, holds, name) in [
+        ("status = 200", json(), true, "status = 200"),
+        ("status = [404, \"2xx\"]", json(), true, ""),
+        ("status = 404", json(), false, "status = 404"),
+        ("header = \"content-type\", contains = \"json\"", json(), true, ""),
+        ("header = \"Content-Type\", is = \"json\"", json(), false, "header Content-Type = json"),
+        ("header = \"ETag\"", json(), false, "header ETag"),
+        ("body = true, contains = \"bob\"", json(), true, ""),
+        ("body = true, matches = '\"who\": \"\\w{3}\"'", json(), true, ""),
+        ("body = true, contains = \"Bob\"", json(), false, "body contains Bob"),
+        ("json = \"$.ok\", is = \"true\"", json(), true, ""),
+        ("json = \"$.list[*]\", is = \"2\"", json(), true, ""),
+        ("json = \"$.ok\", is = \"yes\"", html(), false, "json $.ok = yes"),
+        ("json = \"$.none\"", json(), false, "json $.none"),
+        ("css = \".logout\"", html(), true, ""),
+        ("css = \"title\", is = \"Shop\"", html(), true, ""),
+        ("css = \"a.login\", name = \"signed out\"", html(), false, "signed out"),
+        ("size = \"< 10\"", json(), false, "size < 10"),
+        ("size = \"1..1000\"", json(), true, ""),
+        (&sum(""), reply(&[], b"hello"), true, ""),
+        (&sum(", name = \"as it was\""), reply(&[], b"hallo"), false, "as it was"),
+        ("regex = 'wh.'", json(), true, ""),
+    ] {
+        let (result, _) = heard(&format!("check = [{{ {check} }}]"), 200, &answer);
+        assert_eq!(result, if holds { Ok(()) } else { Err(name.to_owned()) }, "{check}");
+    }
+    // The first that fails is told.
+    let checks = "check = [{ status = 200 }, { size = \"> 99\" }, { json = \"$.x\" }]";
+    assert_eq!(heard(checks, 200, &json()).0, Err("size > 99".to_owned()));
+    // What is extracted here can be asked for.
+    let own =
+        "extract = [{ name = \"t\", json = \"$.who\" }]\ncheck = [{ body = true, contains = \"who\\\": \\\"{t}\" }]";
+    assert_eq!(heard(own, 200, &json()).0, Ok(()));
+}
+
+#[test]
+fn a_coded_answer_is_read_and_a_lie_is_told() {
+    let mut coded = reply(&[("Content-Encoding", "zstd")], &zstd::encode_all(&b"hello bob"[..], 1).unwrap());
+    let check = "check = [{ body = true, contains = \"bob\" }]";
+    assert_eq!(heard(check, 200, &coded).0, Ok(()));
+    coded.body[0] ^= 1;
+    assert_eq!(heard(check, 200, &coded).0, Err("the answer says it is zstd and is not".to_owned()));
+    // Nobody looks: nobody minds.
+    assert_eq!(heard("check = [{ status = 200 }]", 200, &coded).0, Ok(()));
+    coded.size = 20 << 20;
+    assert!(heard(check, 200, &coded).0.unwrap_err().contains("larger than 16 MB"));
+}
+
+#[test]
+fn what_cannot_be_compiled_is_an_error_with_its_place() {
+    for (rest, parts) in [
+        (
+            "check = [{ regex = \"(\" }]",
+            &["request `/`", "check `regex (`", "not a regular expression", "unclosed group"][..],
+        ),
+        ("check = [{ json = \"items[\" }]", &["not a JSONPath"]),
+        ("check = [{ css = \"a[\" }]", &["not a CSS selector"]),
+        ("extract = [{ name = \"t\", regex = \"a\", group = 2 }]", &["extract `t`", "no group 2"]),
+        ("body_file = \"none.json\"", &["cannot read none.json"]),
+    ] {
+        let told = script(&format!("[[request]]\nget = \"/\"\n{rest}")).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+    }
+    let told = script("[variables]\nk.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{k}\"").unwrap_err().to_string();
+    assert!(told.contains("variable `k`") && told.contains("OFFERED_NOT_SET is not set"), "{told}");
+    let both = "[target]\nurl = \"http://h/\"\ncookies = true\nheaders = { Cookie = \"a=1\" }";
+    assert!(script(both).unwrap_err().to_string().contains("take one of them out"));
+}
+
+#[test]
+fn redirects_go_where_a_browser_goes() {
+    let script =
+        script("[target]\nurl = \"http://h:81/\"\nredirects = 3\n[[request]]\npost = \"/a/b?c\"\nform = { x = \"1\" }")
+            .unwrap();
+    let asked = script.ask(0, AT, None, Nanos::ZERO).unwrap();
+    let go =
+        |status, place: &str| script.redirected(&asked, status, &reply(&[("Location", place)], b""), None, Nanos::ZERO);
+    for (place, path) in [
+        ("/x", "/x"),
+        ("x?y=z", "/a/x?y=z"),
+        ("../x/./y", "/x/y"),
+        ("?q", "/a/b?q"),
+        ("http://h:81/z#part", "/z"),
+        ("HTTP://H:81", "/"),
+        ("//h:81/w", "/w"),
+        ("/sp ace", "/sp%20ace"),
+    ] {
+        let next = go(302, place).unwrap().unwrap();
+        assert_eq!((next.method.as_str(), next.path.as_str(), next.body.as_ref()), ("GET", path, None), "{place}");
+        assert_eq!(header(&next, "Content-Type"), None);
+    }
+    let kept = go(307, "/x").unwrap().unwrap();
+    assert_eq!((kept.method.as_str(), kept.body.as_deref()), ("POST", Some(b"x=1".as_slice())));
+    assert!(go(301, "http://other/").unwrap_err().contains("is not of http://h:81"));
+    assert!(go(301, "https://h:81/").is_err(), "another scheme is another door");
+    assert_eq!(go(304, "/x"), Ok(None));
+    assert_eq!(script.redirected(&asked, 302, &reply(&[], b""), None, Nanos::ZERO), Ok(None));
+}
+
+proptest! {
+    #[test]
+    fn no_answer_makes_the_listener_panic(body in proptest::collection::vec(any::<u8>(), 0..300), coding in "(gzip|br|zstd|deflate|)") {
+        let answer = reply(&[("Content-Encoding", &coding)], &body);
+        let rest = "extract = [{ name = \"t\", css = \"a b\", default = \"x\" }]\ncheck = [{ json = \"$..a\" }, { regex = \"a+b\" }]";
+        let _ = heard(rest, 200, &answer);
+    }
+
+    #[test]
+    fn whatever_is_extracted_makes_one_request_line(value in "\\PC{0,40}") {
+        let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{v}?q={v}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
+        let mut memory = Memory::default();
+        let _ = script.hear(0, AT, 200, &reply(&[], value.as_bytes()), &mut memory);
+        let path = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap().path;
+        prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
+    }
+}

@@ -1,0 +1,204 @@
+//! The values that templates ask for.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use offered_model::template::{self, Template};
+use offered_model::workload::script::{AtEnd, Feeder, Order, Per, Source, Variable, data};
+use offered_model::{Seed, Stream};
+
+use super::{Memory, Moment};
+
+/// Where values come from: variables, and what was extracted.
+#[derive(Debug)]
+pub(super) struct Values {
+    seed: Seed,
+    variables: Vec<Variable>,
+    /// The slots of what is extracted, by name.
+    slots: HashMap<String, u16>,
+}
+
+/// A template whose names have become places to look.
+#[derive(Clone, Debug)]
+pub(super) struct Text(Vec<Piece>);
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(Box<str>),
+    Session,
+    Sequence,
+    Value {
+        /// As it was written.
+        name: Box<str>,
+        /// What was extracted under that name comes first.
+        slot: Option<u16>,
+        /// The variable, and which of its columns.
+        variable: Option<(u16, usize)>,
+    },
+}
+
+/// Why something cannot be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// A value is not there, or cannot stand where it is asked for.
+    Value(String),
+    /// The rows of a file are used up, and the run is to stop.
+    Rows {
+        /// Which.
+        why: String,
+        /// Whether that is an error.
+        error: bool,
+    },
+}
+
+impl Text {
+    /// Whether it begins with this, whatever values it has.
+    pub(super) fn begins_with(&self, sign: char) -> bool {
+        matches!(self.0.first(), Some(Piece::Text(text)) if text.starts_with(sign))
+    }
+}
+
+impl Values {
+    /// These variables, and the names of what is extracted.
+    pub(super) fn new<'a>(seed: Seed, variables: &[Variable], extracted: impl Iterator<Item = &'a str>) -> Self {
+        let mut slots = HashMap::new();
+        for name in extracted {
+            let next = slots.len() as u16;
+            slots.entry(name.to_owned()).or_insert(next);
+        }
+        Self { seed, variables: variables.to_vec(), slots }
+    }
+
+    /// The slot of what is extracted as `name`, one of the names given.
+    pub(super) fn slot(&self, name: &str) -> u16 {
+        self.slots[name]
+    }
+
+    /// `template` with its names looked up; they were checked when the workload was read.
+    pub(super) fn text(&self, template: &Template) -> Text {
+        let piece = |piece: &template::Piece| match piece {
+            template::Piece::Text(text) => Piece::Text(text.clone()),
+            template::Piece::Session => Piece::Session,
+            template::Piece::Sequence => Piece::Sequence,
+            template::Piece::Value(name) => Piece::Value {
+                name: name.to_string().into(),
+                slot: self.slots.get(&*name.variable).copied(),
+                variable: self.variables.iter().position(|variable| *variable.name == *name.variable).map(|at| {
+                    let column = name.column.as_deref().and_then(|column| match &self.variables[at].source {
+                        Source::Feeder(Feeder { rows: Ok(rows), .. }) => {
+                            rows.columns().iter().position(|c| c == column)
+                        }
+                        _ => None,
+                    });
+                    (at as u16, column.unwrap_or(0))
+                }),
+            },
+        };
+        Text(template.pieces().iter().map(piece).collect())
+    }
+
+    /// The text for this moment of a session; `put` writes a value behind what stands before it.
+    ///
+    /// # Errors
+    /// A value that is not there.
+    pub(super) fn render(
+        &self,
+        text: &Text,
+        moment: Moment,
+        memory: Option<&Memory>,
+        put: impl Fn(&mut String, &str),
+    ) -> Result<String, Lack> {
+        let mut rendered = String::new();
+        for piece in &text.0 {
+            match piece {
+                Piece::Text(text) => rendered.push_str(text),
+                Piece::Session => rendered.push_str(&moment.session.to_string()),
+                Piece::Sequence => rendered.push_str(&moment.sequence.to_string()),
+                Piece::Value { name, slot, variable } => {
+                    let told = slot.zip(memory).and_then(|(slot, memory)| memory.value(slot));
+                    let value = match (told, variable) {
+                        (Some(told), _) => Cow::Borrowed(told),
+                        (None, Some((variable, column))) => self.value(*variable, *column, moment)?,
+                        (None, None) => {
+                            return Err(Lack::Value(format!("{name} has no value (nothing was extracted)")));
+                        }
+                    };
+                    put(&mut rendered, &value);
+                }
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// The text as it is.
+    ///
+    /// # Errors
+    /// A value that is not there.
+    pub(super) fn plain(&self, text: &Text, moment: Moment, memory: Option<&Memory>) -> Result<String, Lack> {
+        self.render(text, moment, memory, |rendered, value| rendered.push_str(value))
+    }
+
+    fn value(&self, number: u16, column: usize, moment: Moment) -> Result<Cow<'_, str>, Lack> {
+        let Variable { name, source, per } = &self.variables[usize::from(number)];
+        let step = match per {
+            Per::Session => 0,
+            Per::Request => moment.step,
+        };
+        // What counts is disjoint over threads and machines: both numbers are the whole run's.
+        let count = match per {
+            Per::Session => moment.session,
+            Per::Request => moment.sequence,
+        };
+        let stream = || data(self.seed, number, moment.session, step);
+        Ok(match source {
+            Source::Constant(Ok(value)) => Cow::Borrowed(value),
+            Source::Constant(Err(why)) => return Err(Lack::Value(why.clone())),
+            Source::Uuid => Cow::Owned(uuid(stream())),
+            Source::Sequence(from) => Cow::Owned(from.wrapping_add(count).to_string()),
+            Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, moment.session, step)),
+            Source::Feeder(Feeder { file, order, at_end, rows }) => {
+                let rows = rows.as_ref().map_err(|why| Lack::Value(format!("{file}: {why}")))?;
+                let row = match (order, at_end) {
+                    (Order::Random, _) => stream().below(rows.len()),
+                    (Order::Sequential, AtEnd::Repeat) => count % rows.len(),
+                    (Order::Sequential, _) if count < rows.len() => count,
+                    (Order::Sequential, at_end) => {
+                        let why = format!("the {} rows of {file} are used up ({name})", rows.len());
+                        return Err(Lack::Rows { why, error: *at_end == AtEnd::Error });
+                    }
+                };
+                Cow::Borrowed(rows.cell(row, column))
+            }
+        })
+    }
+}
+
+impl Memory {
+    fn value(&self, slot: u16) -> Option<&str> {
+        self.values.get(usize::from(slot))?.as_deref()
+    }
+
+    /// Remembers a value, or that there is none.
+    pub(super) fn set(&mut self, slot: u16, value: Option<String>) {
+        let slot = usize::from(slot);
+        if self.values.len() <= slot {
+            self.values.resize(slot + 1, None);
+        }
+        self.values[slot] = value.map(Into::into);
+    }
+}
+
+/// A random UUID (RFC 9562, version 4).
+fn uuid(mut stream: Stream) -> String {
+    let words: Vec<u64> = (0..4).map(|_| stream.below(1 << 32)).collect();
+    let bits = (words[0] << 32 | words[1], words[2] << 32 | words[3]);
+    let (high, low) = (bits.0 & !0xf000 | 0x4000, bits.1 & !(0b11 << 62) | 0b10 << 62);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}

@@ -1,0 +1,295 @@
+//! Sessions on top of a protocol: each remembers its cookies and what it extracted, follows redirects, fetches the objects of
+//! its pages over several connections, and is judged by its checks. One launch is one page; it is over with its last object.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use offered_model::workload::script::{OnFailure, When};
+use offered_model::{Event, Launch, Nanos, Outcome};
+
+use super::wire::{Ask, Heard, Reply, Wire};
+use super::{Transport, begun};
+use crate::halt::{End, Halt};
+use crate::script::{Memory, Moment, Script};
+
+/// One thread's sessions, over a protocol.
+pub(crate) struct Scripted<W> {
+    wire: W,
+    script: Arc<Script>,
+    /// Stops the run, and says why.
+    halt: Arc<Halt>,
+    worker: u16,
+    /// What sessions remember, those that remember anything.
+    memories: HashMap<u64, Memory>,
+    /// The launches under way, by session: a session has one at a time.
+    pages: HashMap<u64, Page>,
+    /// What has been heard and not yet looked at.
+    heard: Vec<Heard>,
+}
+
+/// A launch under way.
+struct Page {
+    launch: Launch,
+    label: u16,
+    sequence: u64,
+    /// What was asked last for the request itself.
+    ask: Ask,
+    /// How many redirects have been followed.
+    redirects: u32,
+    /// The event of the request itself, as far as it has come.
+    request: Event,
+    /// Whether that is over.
+    answered: bool,
+    /// When its objects were first wanted.
+    wanted: Option<Nanos>,
+    /// Events of the objects that are over.
+    objects: Vec<Event>,
+    /// The next object to fetch, from 1.
+    next: u16,
+    /// The connections that are free, a bit each.
+    lanes: u64,
+    /// The objects under way: over which connection, and their paths, for the cookies they bring.
+    fetching: HashMap<u16, (u8, String)>,
+}
+
+impl Page {
+    fn moment(&self) -> Moment {
+        Moment { session: self.launch.session, step: self.launch.step, sequence: self.sequence }
+    }
+}
+
+impl<W: Wire> Scripted<W> {
+    /// The sessions of `worker` over `wire`.
+    pub(crate) fn new(wire: W, script: Arc<Script>, halt: Arc<Halt>, worker: u16) -> Self {
+        Self { wire, script, halt, worker, memories: HashMap::new(), pages: HashMap::new(), heard: Vec::new() }
+    }
+
+    /// Looks at everything that was heard, and at what follows from it at once.
+    fn look(&mut self, events: &mut Vec<Event>) {
+        while !self.heard.is_empty() {
+            for heard in std::mem::take(&mut self.heard) {
+                match heard {
+                    Heard::FirstByte { session, object: 0 } => self.while_answering(session, events),
+                    Heard::FirstByte { .. } => {}
+                    Heard::Ended(event, reply) if event.object == 0 => self.answered(event, reply.as_deref(), events),
+                    Heard::Ended(event, reply) => self.fetched(event, reply.as_deref(), events),
+                }
+            }
+        }
+    }
+
+    /// The first byte of a page has come.
+    fn while_answering(&mut self, session: u64, events: &mut Vec<Event>) {
+        let Some(page) = self.pages.get_mut(&session) else { return };
+        if self.script.objects(page.label).is_some_and(|objects| objects.when == When::While) {
+            page.wanted.get_or_insert(self.wire.now());
+            self.fetch(session, events);
+        }
+    }
+
+    /// The answer to a page's request has come, or will not come.
+    fn answered(&mut self, event: Event, reply: Option<&Reply>, events: &mut Vec<Event>) {
+        let session = event.session;
+        let Some(page) = self.pages.get_mut(&session) else { return };
+        let now = self.wire.now();
+        page.request = joined(&page.request, event, page.redirects, now);
+        if let Some(reply) = reply {
+            let memory = remembered(&mut self.memories, session);
+            if self.script.cookies {
+                self.script.taste(&page.ask.path, reply, memory, now);
+            }
+            let (script, status) = (&self.script, page.request.status);
+            let next = match script.redirects {
+                0 => Ok(None),
+                _ => script.redirected(&page.ask, status, reply, Some(memory), now),
+            };
+            match next {
+                Ok(Some(_)) if page.redirects == script.redirects => {
+                    fail(&mut page.request, format!("more than {} redirects", script.redirects));
+                }
+                Ok(Some(ask)) => {
+                    page.redirects += 1;
+                    page.ask = ask;
+                    let event = begun(page.launch, page.label, self.worker);
+                    self.wire.begin(&page.ask, event, &mut self.heard);
+                    return;
+                }
+                Ok(None) => match script.hear(page.label, page.moment(), status, reply, memory) {
+                    Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
+                    Ok(()) => {}
+                    Err(check) => fail(&mut page.request, check),
+                },
+                Err(why) => fail(&mut page.request, format!("redirect: {why}")),
+            }
+        }
+        page.answered = true;
+        page.lanes |= 1;
+        if page.request.outcome == Outcome::Ok && self.script.objects(page.label).is_some() {
+            page.wanted.get_or_insert(now);
+        } else if page.wanted.is_none() {
+            // A browser does not fetch what a page that did not come would have needed.
+            page.next = u16::MAX;
+        }
+        self.fetch(session, events);
+    }
+
+    /// An object has come, or will not come.
+    fn fetched(&mut self, event: Event, reply: Option<&Reply>, events: &mut Vec<Event>) {
+        let session = event.session;
+        let Some(page) = self.pages.get_mut(&session) else { return };
+        let Some((lane, path)) = page.fetching.remove(&event.object) else { return };
+        if let Some(reply) = reply.filter(|_| self.script.cookies) {
+            let memory = remembered(&mut self.memories, session);
+            self.script.taste(&path, reply, memory, self.wire.now());
+        }
+        page.lanes |= 1 << lane;
+        page.objects.push(event);
+        self.fetch(session, events);
+    }
+
+    /// Fetches what a page still needs over the connections that are free; hands the page over when it is done.
+    fn fetch(&mut self, session: u64, events: &mut Vec<Event>) {
+        let Some(page) = self.pages.get_mut(&session) else { return };
+        let count = self.script.objects(page.label).map_or(0, |objects| objects.paths.len() as u16);
+        while let Some(wanted) = page.wanted
+            && page.next <= count
+            && page.lanes != 0
+        {
+            let object = page.next;
+            page.next += 1;
+            let begun = begun(page.launch, page.label, self.worker);
+            let event = Event { intended: wanted, object, ..begun };
+            let lane = page.lanes.trailing_zeros() as u8;
+            let memory = self.memories.get(&session);
+            match self.script.object((page.label, object), lane, page.moment(), memory, self.wire.now()) {
+                Ok(ask) => {
+                    page.lanes &= !(1 << lane);
+                    page.fetching.insert(object, (lane, ask.path.clone()));
+                    self.wire.begin(&ask, event, &mut self.heard);
+                }
+                Err(lack) => page.objects.push(Event { error: Some(self.halt.told(lack).into()), ..event }),
+            }
+        }
+        if page.answered
+            && page.fetching.is_empty()
+            && page.next > count
+            && let Some(page) = self.pages.remove(&session)
+        {
+            events.extend(page.objects);
+            events.push(page.request);
+        }
+    }
+}
+
+impl<W: Wire> Transport for Scripted<W> {
+    const PAGES: bool = true;
+
+    fn now(&self) -> Nanos {
+        self.wire.now()
+    }
+
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+        let now = self.wire.now();
+        let moment = Moment { session: launch.session, step: launch.step, sequence };
+        let event = begun(launch, label, self.worker);
+        let ask = match self.script.ask(label, moment, self.memories.get(&launch.session), now) {
+            Ok(ask) => ask,
+            Err(lack) => {
+                events.push(Event { error: Some(self.halt.told(lack).into()), ..event });
+                return now;
+            }
+        };
+        let lanes = self.script.objects(label).map_or(0, |objects| u64::MAX >> (64 - objects.connections));
+        let page = Page {
+            launch,
+            label,
+            sequence,
+            ask,
+            redirects: 0,
+            request: event.clone(),
+            answered: false,
+            wanted: None,
+            objects: Vec::new(),
+            next: 1,
+            // The first carries the page itself.
+            lanes: lanes & !1,
+            fetching: HashMap::new(),
+        };
+        let sent = self.wire.begin(&page.ask, event, &mut self.heard);
+        self.pages.insert(launch.session, page);
+        self.look(events);
+        sent
+    }
+
+    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+        self.wire.wait(deadline, &mut self.heard);
+        self.look(events);
+    }
+
+    fn ends(&self, event: &Event) -> bool {
+        if matches!(event.outcome, Outcome::Ok | Outcome::Cut) {
+            return false;
+        }
+        match self.script.on_failure(event.label) {
+            OnFailure::Continue => false,
+            OnFailure::EndSession => true,
+            OnFailure::Stop => {
+                let why = event.error.as_deref().map_or_else(|| format!("status {}", event.status), str::to_owned);
+                let name = self.script.name(event.label);
+                self.halt
+                    .stop(format!("request `{name}` did not go well: {} ({why})", event.outcome.name()), End::Failed);
+                true
+            }
+        }
+    }
+
+    fn leave(&mut self, session: u64) {
+        self.memories.remove(&session);
+        self.wire.leave(session);
+    }
+
+    fn abandon(&mut self, events: &mut Vec<Event>) {
+        self.wire.abandon(&mut self.heard);
+        // What was not fetched by now will not be.
+        self.pages.values_mut().for_each(|page| page.next = u16::MAX);
+        self.look(events);
+    }
+
+    fn idle(&self) -> Nanos {
+        self.wire.idle()
+    }
+}
+
+fn remembered(memories: &mut HashMap<u64, Memory>, session: u64) -> &mut Memory {
+    memories.entry(session).or_default()
+}
+
+fn fail(event: &mut Event, check: String) {
+    event.outcome = Outcome::CheckFailed;
+    event.error = Some(check.into());
+}
+
+/// The event of a request that was `earlier` redirected `redirects` times and then ended as `event` says.
+fn joined(earlier: &Event, event: Event, redirects: u32, now: Nanos) -> Event {
+    if redirects == 0 {
+        return event;
+    }
+    // It was sent, whatever became of the last of its exchanges.
+    let (outcome, done) = match event.outcome {
+        Outcome::Unsent => (Outcome::Reset, Some(now)),
+        outcome => (outcome, event.done),
+    };
+    Event {
+        sent: earlier.sent,
+        handshake: earlier.handshake.or(event.handshake),
+        reused: earlier.reused,
+        bytes_out: earlier.bytes_out + event.bytes_out,
+        bytes_in: earlier.bytes_in + event.bytes_in,
+        outcome,
+        done,
+        ..event
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+use offered_model::Workload;
+
+use super::*;
+
+/// A server in memory: what it says to a path, a millisecond later.
+struct Fake {
+    now: Nanos,
+    answers: fn(&Ask) -> (u16, Vec<(&'static str, &'static str)>, &'static str),
+    under_way: Vec<(Nanos, Event, Ask)>,
+    /// The most exchanges that were under way at a time, and everything asked: lane and path, cookie.
+    most: usize,
+    asked: Vec<(u8, String, Option<String>)>,
+    left: Vec<u64>,
+}
+
+impl Wire for Fake {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn begin(&mut self, ask: &Ask, event: Event, _heard: &mut Vec<Heard>) -> Nanos {
+        let cookie = ask.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
+        self.asked.push((ask.lane, ask.path.clone(), cookie));
+        let same =
+            |other: &Event| (other.session, other.step, other.object) == (event.session, event.step, event.object);
+        assert!(!self.under_way.iter().any(|(_, other, _)| same(other)), "two exchanges with one name");
+        let lane = |(_, other, asked): &(Nanos, Event, Ask)| other.session == event.session && asked.lane == ask.lane;
+        assert!(!self.under_way.iter().any(lane), "a connection carries one exchange at a time");
+        let event = Event { sent: Some(self.now), bytes_out: 100, ..event };
+        self.under_way.push((self.now + Nanos::from_millis(1), event, ask.clone()));
+        self.most = self.most.max(self.under_way.len());
+        self.now
+    }
+
+    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+        let Some(first) = self.under_way.iter().map(|(at, ..)| *at).min().filter(|at| *at <= deadline) else {
+            self.now = deadline;
+            return;
+        };
+        self.now = self.now.max(first);
+        let at = self.under_way.iter().position(|(at, ..)| *at == first).unwrap();
+        let (_, event, ask) = self.under_way.remove(at);
+        heard.push(Heard::FirstByte { session: event.session, object: event.object });
+        let (status, headers, body) = (self.answers)(&ask);
+        if status == 0 {
+            let event = Event { done: Some(self.now), outcome: Outcome::Reset, error: Some("broke".into()), ..event };
+            return heard.push(Heard::Ended(event, None));
+        }
+        let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
+        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec())).collect();
+        let reply = Reply { headers, body: body.into(), size: body.len() as u64, wanted: ask.wants_body };
+        let event = Event { done: Some(self.now), first_byte: Some(self.now), status, outcome, bytes_in: 10, ..event };
+        heard.push(Heard::Ended(event, Some(Box::new(reply))));
+    }
+
+    fn leave(&mut self, session: u64) {
+        self.left.push(session);
+    }
+
+    fn abandon(&mut self, heard: &mut Vec<Heard>) {
+        for (_, event, _) in self.under_way.drain(..) {
+            heard.push(Heard::Ended(Event { outcome: Outcome::Cut, ..event }, None));
+        }
+    }
+
+    fn idle(&self) -> Nanos {
+        Nanos::ZERO
+    }
+}
+
+fn answers(ask: &Ask) -> (u16, Vec<(&'static str, &'static str)>, &'static str) {
+    match ask.path.as_str() {
+        "/login" => (302, vec![("Location", "/home"), ("Set-Cookie", "sid=7; Path=/")], ""),
+        "/home" => (200, vec![], "{\"id\": \"a 1\"}"),
+        "/loop" => (302, vec![("Location", "/loop")], ""),
+        "/away" => (302, vec![("Location", "http://elsewhere/")], ""),
+        "/broken" => (0, vec![], ""),
+        "/to-broken" => (302, vec![("Location", "/broken")], ""),
+        "/missing" => (404, vec![], ""),
+        _ => (200, vec![], "fine"),
+    }
+}
+
+fn sessions(requests: &str) -> Scripted<Fake> {
+    let text = format!(
+        "duration = \"10s\"\narrivals.closed.users = 5\n[target]\nurl = \"http://h/\"\ncookies = true\nredirects = 2\n{requests}"
+    );
+    let workload = Workload::parse(&text, "w", &|_| Ok("n\n1\n".into())).unwrap_or_else(|mistake| panic!("{mistake}"));
+    let script = Arc::new(Script::new(&workload, workload.target.as_ref().unwrap()).unwrap());
+    let fake = Fake { now: Nanos::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
+    Scripted::new(fake, script, Arc::default(), 3)
+}
+
+/// Everything that comes of one launch.
+fn launch(sessions: &mut Scripted<Fake>, label: u16, session: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    let launch = Launch { intended: sessions.now(), session, step: u32::from(label), place: 0 };
+    sessions.send(launch, label, 0, &mut events);
+    while events.last().is_none_or(|event| event.object > 0) {
+        sessions.wait(Nanos::from_secs(100), &mut events);
+    }
+    events
+}
+
+const PAGE: &str = "[[request]]\nget = \"/page\"\nobjects = [\"/1\", \"/2\", \"/3\", \"/4\", \"/5\"]\n";
+
+#[test]
+fn a_page_is_over_with_its_last_object() {
+    let mut sessions = sessions(&format!("{PAGE}connections = 2"));
+    let events = launch(&mut sessions, 0, 8);
+    let objects: Vec<u16> = events.iter().map(|event| event.object).collect();
+    assert_eq!(objects, [1, 2, 3, 4, 5, 0], "the request's event comes last");
+    let done: Vec<u64> = events.iter().map(|event| event.done.unwrap().0 / 1_000_000).collect();
+    assert_eq!(done, [2, 2, 3, 3, 4, 1], "two at a time, after the page");
+    assert!(events.iter().all(|event| event.outcome == Outcome::Ok && event.session == 8 && event.worker == 3));
+    assert!(events[..5].iter().all(|event| event.intended == Nanos::from_millis(1)), "wanted when the page was there");
+    let lanes: Vec<u8> = sessions.wire.asked.iter().map(|(lane, ..)| *lane).collect();
+    assert_eq!((sessions.wire.most, lanes), (2, vec![0, 0, 1, 0, 1, 0]));
+    assert!(sessions.pages.is_empty());
+}
+
+#[test]
+fn objects_may_come_while_the_page_does() {
+    let mut sessions = sessions(&format!("{PAGE}objects_when = \"while\"\nconnections = 3"));
+    let events = launch(&mut sessions, 0, 0);
+    assert_eq!(events.len(), 6);
+    let lanes: Vec<u8> = sessions.wire.asked.iter().map(|(lane, ..)| *lane).collect();
+    assert_eq!(lanes[..4], [0, 1, 2, 0], "the first connection is the page's until it is there");
+}
+
+#[test]
+fn a_page_that_fails_brings_no_objects() {
+    let mut sessions = sessions(&PAGE.replace("/page", "/missing"));
+    let events = launch(&mut sessions, 0, 0);
+    assert_eq!((events.len(), events[0].outcome), (1, Outcome::HttpError));
+}
+
+#[test]
+fn redirects_are_one_launch_and_cookies_go_along() {
+    let mut sessions = sessions("[[request]]\npost = \"/login\"");
+    let [event] = &launch(&mut sessions, 0, 4)[..] else { panic!("one event") };
+    assert_eq!((event.outcome, event.status), (Outcome::Ok, 200));
+    assert_eq!((event.sent, event.done), (Some(Nanos::ZERO), Some(Nanos::from_millis(2))));
+    assert_eq!((event.bytes_out, event.bytes_in), (200, 20));
+    let asked = [(0, "/login".to_owned(), None), (0, "/home".to_owned(), Some("sid=7".to_owned()))];
+    assert_eq!(sessions.wire.asked, asked);
+    // Each session has its own, as long as it is there.
+    launch(&mut sessions, 0, 5);
+    assert_eq!(sessions.wire.asked[2].2, None);
+    sessions.leave(4);
+    launch(&mut sessions, 0, 4);
+    assert_eq!((sessions.wire.asked[4].2.as_deref(), &sessions.wire.left[..]), (None, &[4][..]));
+}
+
+#[test]
+fn redirects_that_lead_nowhere_fail_by_name() {
+    for (path, outcome, error) in [
+        ("/loop", Outcome::CheckFailed, "more than 2 redirects"),
+        ("/away", Outcome::CheckFailed, "redirect: http://elsewhere/ is not of http://h"),
+        ("/to-broken", Outcome::Reset, "broke"),
+    ] {
+        let mut sessions = sessions(&format!("[[request]]\nget = \"{path}\""));
+        let [event] = &launch(&mut sessions, 0, 0)[..] else { panic!("one event") };
+        assert_eq!((event.outcome, event.error.as_deref()), (outcome, Some(error)), "{path}");
+        assert_eq!(event.sent, Some(Nanos::ZERO));
+    }
+}
+
+#[test]
+fn what_is_extracted_is_said_and_what_is_missing_is_unsent() {
+    let mut sessions = sessions(
+        "[[request]]\nname = \"home\"\nget = \"/home\"\nextract = [{ name = \"id\", json = \"$.id\" }]\n[[request]]\nname = \"item\"\nget = \"/item/{id}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"home\"\n[[flow.step]]\nrequest = \"item\"",
+    );
+    let [unsent] = &launch(&mut sessions, 1, 1)[..] else { panic!("one event") };
+    assert_eq!((unsent.outcome, unsent.sent), (Outcome::Unsent, None));
+    assert_eq!(unsent.error.as_deref(), Some("{id} has no value (nothing was extracted)"));
+    launch(&mut sessions, 0, 1);
+    assert_eq!(launch(&mut sessions, 1, 1)[0].outcome, Outcome::Ok);
+    assert_eq!(sessions.wire.asked.last().unwrap().1, "/item/a%201");
+}
+
+#[test]
+fn a_status_that_is_wanted_is_no_failure() {
+    let mut sessions = sessions("[[request]]\nget = \"/missing\"\ncheck = [{ status = 404 }]");
+    assert_eq!(launch(&mut sessions, 0, 0)[0].outcome, Outcome::Ok);
+}
+
+#[test]
+fn failures_end_sessions_or_the_run_where_the_workload_says_so() {
+    let request = |more: &str| format!("[[request]]\nget = \"/missing\"\n{more}");
+    let mut goes_on = sessions(&request(""));
+    let event = launch(&mut goes_on, 0, 0).remove(0);
+    assert!(!goes_on.ends(&event));
+    let mut leaves = sessions(&request("on_failure = \"end-session\""));
+    let event = launch(&mut leaves, 0, 0).remove(0);
+    assert!(leaves.ends(&event) && leaves.halt.why().is_none());
+    let mut stops = sessions(&request("on_failure = \"stop\"\ncheck = [{ status = 200 }]"));
+    let event = launch(&mut stops, 0, 0).remove(0);
+    assert!(stops.ends(&event));
+    let halted = stops.halt.why().unwrap();
+    assert_eq!(halted.why, "request `/missing` did not go well: check_failed (status = 200)");
+    assert_eq!(halted.end, End::Failed);
+}
+
+#[test]
+fn the_end_of_the_data_stops_the_run() {
+    let mut sessions =
+        sessions("[variables]\nuser = { file = \"u.csv\", at_end = \"error\" }\n[[request]]\nget = \"/{user.n}\"");
+    assert_eq!(launch(&mut sessions, 0, 0)[0].outcome, Outcome::Ok);
+    let event = launch(&mut sessions, 0, 1).remove(0);
+    assert_eq!(event.error.as_deref(), Some("the 1 rows of u.csv are used up (user)"));
+    assert_eq!(sessions.halt.why().unwrap().end, End::Error);
+}
+
+#[test]
+fn what_is_given_up_has_its_events_too() {
+    let mut sessions = sessions(&format!("{PAGE}connections = 2"));
+    let mut events = Vec::new();
+    sessions.send(Launch { intended: Nanos::ZERO, session: 0, step: 0, place: 0 }, 0, 0, &mut events);
+    sessions.wait(Nanos::from_secs(1), &mut events);
+    sessions.abandon(&mut events);
+    let ended: Vec<(u16, Outcome)> = events.iter().map(|event| (event.object, event.outcome)).collect();
+    assert_eq!(ended, [(1, Outcome::Cut), (2, Outcome::Cut), (0, Outcome::Ok)]);
+}

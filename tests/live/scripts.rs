@@ -1,0 +1,260 @@
+//! Sessions that log in, keep cookies, read answers and use what they read, against a small web application that is strict; and
+//! what they say when it breaks its contract.
+
+mod shop;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use offered_model::{Event, Outcome};
+use offered_store::{ReadOptions, read};
+use serde_json::Value;
+
+use self::shop::{Broken, Shop};
+use crate::process::{Ended, Process, offered};
+
+/// What a run left: how it ended, its document, its launches and their objects.
+struct Left {
+    ended: Ended,
+    json: Value,
+    events: Vec<Event>,
+    objects: Vec<Event>,
+}
+
+impl Left {
+    fn count(&self, outcome: Outcome) -> usize {
+        self.events.iter().filter(|event| event.outcome == outcome).count()
+    }
+
+    fn errors(&self, outcome: Outcome) -> BTreeSet<&str> {
+        let these = self.events.iter().filter(|event| event.outcome == outcome);
+        these.map(|event| event.error.as_deref().unwrap_or("")).collect()
+    }
+}
+
+/// Runs this workload against the shop.
+fn run(shop: &Shop, text: &str, args: &[&str]) -> Left {
+    let folder = tempfile::tempdir().unwrap();
+    let (workload, out) = (folder.path().join("w.toml"), folder.path().join("run"));
+    std::fs::write(folder.path().join("users.csv"), "name,password\nann,a&1\nbob,b=2\n").unwrap();
+    std::fs::write(folder.path().join("order.json"), "{\"item\": {item}, \"by\": \"{user.name}\"}").unwrap();
+    std::fs::write(folder.path().join("a.png"), [0x89, b'P', b'N', b'G', 0xff, 0]).unwrap();
+    std::fs::write(&workload, text.replace("URL", &shop.url)).unwrap();
+    let mut command = offered(&["run", "--json", "--quiet", "--out"]);
+    command.arg(&out).arg(&workload).args(args);
+    let ended = Process::start(command).end();
+    read_left(ended, &out)
+}
+
+fn read_left(ended: Ended, out: &Path) -> Left {
+    let json = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
+    let recording = read(out, &ReadOptions::default()).unwrap();
+    Left { ended, json, events: recording.events, objects: recording.objects }
+}
+
+/// A visit: log in by a form, see the page with its pictures, order what it offers.
+const VISIT: &str = r#"
+duration = "2s"
+[generator]
+precision = "sleep"
+threads = 2
+[arrivals]
+partly_open = { rate = "20/s", think = { exponential = "20ms" } }
+[target]
+url = "URL"
+reuse = "per-session"
+cookies = true
+redirects = 3
+[variables]
+user = { file = "users.csv" }
+
+[[request]]
+name = "form"
+get = "/login"
+extract = [{ name = "csrf", css = "form input[name=csrf]", attribute = "value" }]
+
+[[request]]
+name = "login"
+post = "/login"
+form = { csrf = "{csrf}", name = "{user.name}", password = "{user.password}" }
+check = [{ status = 200 }, { json = "$.user", is = "{user.name}" }]
+extract = [{ name = "token", json = "$.token" }, { name = "item", json = "$.items[*].id", nth = 2 }]
+on_failure = "end-session"
+
+[[request]]
+name = "page"
+get = "/item/{item}"
+auth = { bearer = "{token}" }
+headers = { Accept-Encoding = "gzip" }
+check = [{ header = "Content-Type", contains = "html" }, { name = "in stock", css = "p.stock", is = "yes & here" }]
+objects = ["/static/a.css", "/static/b.js", "/static/{item}.png", "/static/c.png"]
+connections = 3
+
+[[request]]
+name = "order"
+post = "/order"
+auth = { bearer = "{token}" }
+headers = { Content-Type = "application/json" }
+body_file = "order.json"
+check = [{ status = 201 }, { body = true, matches = 'ord-\d+' }]
+
+[[flow]]
+name = "buy"
+[[flow.step]]
+request = "form"
+[[flow.step]]
+request = "login"
+[[flow.step]]
+request = "page"
+[[flow.step]]
+request = "order"
+"#;
+
+#[test]
+fn a_visit_goes_well_as_long_as_the_application_keeps_its_contract() {
+    let shop = Shop::open(Broken::Nothing);
+    let left = run(&shop, VISIT, &[]);
+    assert!(matches!(left.ended.code, Some(0 | 3)), "{:?}", left.ended);
+    let well = left.count(Outcome::Ok);
+    assert_eq!(well, left.events.len(), "{}: {:?}", left.json["outcomes"], left.errors(Outcome::CheckFailed));
+    assert!(well > 40, "{well} launches");
+    // Each login is a redirect, so two requests; objects are the page's.
+    let of = |label: u16| left.events.iter().filter(|event| event.label == label).count();
+    let (logins, pages, orders) = (of(1), of(2), of(3));
+    assert_eq!(shop.served(), left.events.len() + logins + left.objects.len());
+    assert_eq!(left.objects.len(), 4 * pages);
+    assert_eq!(shop.orders(), orders);
+    assert_eq!(left.json["pages"]["pages"], pages);
+    assert_eq!(left.json["pages"]["objects"], 4 * pages);
+    assert_eq!(left.json["pages"]["failed"], 0);
+    // A session's own connections: one, and two more beside it for the objects.
+    for session in left.events.iter().map(|event| event.session).collect::<BTreeSet<_>>() {
+        let mine = left.events.iter().chain(&left.objects).filter(|event| event.session == session);
+        let connections: BTreeSet<u32> = mine.map(|event| event.connection).collect();
+        assert!(connections.len() <= 3, "session {session}: {connections:?}");
+    }
+    // Every page was thought about, and is over with its last object.
+    let orders = left.events.iter().filter(|event| event.label == 3);
+    for order in orders {
+        let mine = left.objects.iter().filter(|object| object.session == order.session);
+        let last = mine.filter_map(|object| object.done).max().unwrap();
+        assert!(last <= order.intended, "the next request is meant after the page");
+    }
+}
+
+#[test]
+fn a_broken_contract_is_told_loudly() {
+    let gone = |requests: &[&str], text: &str| -> String {
+        assert!(requests.iter().all(|name| text.contains(name)));
+        text.to_owned()
+    };
+    for (broken, outcome, error) in [
+        (Broken::Json, Outcome::CheckFailed, "json $.user = {user.name}"),
+        (Broken::NoCookie, Outcome::CheckFailed, "status = 200"),
+        (Broken::Fails, Outcome::CheckFailed, "status = 200"),
+        (Broken::Stock, Outcome::CheckFailed, "in stock"),
+        (Broken::Coding, Outcome::CheckFailed, "the answer says it is gzip and is not"),
+    ] {
+        let shop = Shop::open(broken);
+        let left = run(&shop, &gone(&["login", "page"], VISIT), &[]);
+        let failed = left.count(outcome);
+        assert!(failed > 0, "{broken:?}: {}", left.json["outcomes"]);
+        assert_eq!(left.errors(outcome), BTreeSet::from([error]), "{broken:?}");
+        assert_eq!(left.json["outcomes"]["check_failed"], failed);
+        // Who could not log in does not go on.
+        if matches!(broken, Broken::Json | Broken::NoCookie | Broken::Fails) {
+            assert!(left.events.iter().all(|event| event.label < 2), "{broken:?}: the session ended there");
+            assert_eq!(shop.orders(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_failed_check_breaks_the_threshold_or_stops_the_run() {
+    let shop = Shop::open(Broken::Stock);
+    let text =
+        format!("{VISIT}\n[thresholds]\n\"errors.rate{{page}}\" = \"< 1%\"\n\"errors.rate{{login}}\" = \"< 1%\"\n");
+    let left = run(&shop, &text, &[]);
+    let judged: Vec<&Value> = left.json["thresholds"].as_array().unwrap().iter().map(|t| &t["judgement"]).collect();
+    // Of a run not to be believed nothing is checked.
+    if left.ended.code != Some(3) {
+        assert_eq!((left.ended.code, judged), (Some(99), vec![&Value::from("fails"), &Value::from("holds")]));
+    }
+    let stops = VISIT.replace("connections = 3", "connections = 3\non_failure = \"stop\"").replace("\"2s\"", "\"50s\"");
+    let left = run(&shop, &stops, &[]);
+    assert!(left.json["duration_s"].as_f64().unwrap() < 40.0);
+    let told = left.json["warnings"].to_string();
+    assert!(told.contains("the run stopped itself: request `page` did not go well: check_failed (in stock)"), "{told}");
+    assert_ne!(left.ended.code, Some(0));
+}
+
+#[test]
+fn data_are_dealt_out_once_and_their_end_is_told() {
+    let text = r#"
+duration = "1s"
+[generator]
+precision = "sleep"
+threads = 3
+[arrivals]
+open = { rate = "40/s", process = "constant" }
+[target]
+url = "URL"
+[variables]
+n = { sequence = 1 }
+who = { sequence = 0, per = "session" }
+id = { uuid = true }
+[[request]]
+put = "/seen/{n}/{who}/{session}"
+multipart = [{ name = "picture", file = "a.png" }, { name = "id", value = "{id}" }]
+check = [{ status = 200 }]
+"#;
+    let shop = Shop::open(Broken::Nothing);
+    let left = run(&shop, text, &[]);
+    assert_eq!(left.count(Outcome::Ok), 40, "{:?}", left.ended);
+    let seen = shop.seen();
+    let column =
+        |at: usize| seen.iter().map(|path| path.split('/').nth(at).unwrap().to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(column(2).len(), 40, "every number once, whichever thread sent it");
+    assert_eq!((column(3), column(3).len()), (column(4), 40));
+    // A file with two rows is at its end with the third session.
+    let text = text
+        .replace("id = { uuid = true }", "id = { file = \"users.csv\", at_end = \"error\" }")
+        .replace("{id}", "{id.name}");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("users.csv"), "name\nann\nbob\n").unwrap();
+    std::fs::write(folder.path().join("a.png"), "x").unwrap();
+    std::fs::write(folder.path().join("w.toml"), text.replace("URL", &shop.url)).unwrap();
+    let mut command = offered(&["run", "--json", "--quiet"]);
+    command.arg(folder.path().join("w.toml"));
+    let ended = Process::start(command).end();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("the 2 rows of users.csv are used up (id)"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_script_that_cannot_run_is_one_line() {
+    let shop = Shop::open(Broken::Nothing);
+    let base = "duration = \"1s\"\narrivals.open.rate = \"5/s\"\ntarget.url = \"URL\"\n";
+    for (rest, line) in [
+        ("[[request]]\nget = \"/{nobody}\"", "w.toml:4: request[0]: request `/{nobody}`: nobody defines {nobody}"),
+        (
+            "[variables]\na.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{a}\"",
+            "variable `a`: the environment variable OFFERED_NOT_SET is not set",
+        ),
+        ("[variables]\na.file = \"none.csv\"\n[[request]]\nget = \"/{a.b}\"", "variable `a`: none.csv: No such file"),
+        (
+            "[[request]]\nget = \"/\"\ncheck = [{ regex = \"(\" }]",
+            "request `/`: check `regex (`: `(` is not a regular expression",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("w.toml"), format!("{base}{rest}").replace("URL", &shop.url)).unwrap();
+        let mut command = offered(&["run", "w.toml"]);
+        command.current_dir(folder.path());
+        let ended = Process::start(command).end();
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.starts_with("error: ") && ended.stderr.contains(line), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+    assert_eq!(shop.served(), 0);
+}
