@@ -1,0 +1,262 @@
+//! `offered import` from end to end: what it writes is what `offered run` takes, and its dry run launches what the plan meant.
+//!
+//! `OFFERED_PLANS=DIR cargo test -p offered --test import -- --nocapture` also imports every plan under a folder of your own, and
+//! prints a table of them; nothing is fetched.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn offered(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_offered")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn succeeds(folder: &Path, arguments: &[&str]) -> String {
+    let output = offered(folder, arguments);
+    let (stdout, stderr) = said(&output);
+    assert!(output.status.success(), "{arguments:?}: {stdout}{stderr}");
+    stdout
+}
+
+/// How often each request is launched in the dry run of a workload.
+fn launched(folder: &Path, workload: &str) -> HashMap<String, f64> {
+    let out = format!("{workload}.run");
+    let run = offered(folder, &["run", workload, "--seed", "7", "--dry-run", "--out", &out, "--quiet"]);
+    // Too few launches, or constant ones, may leave a verdict open (3); the launches are there all the same.
+    assert!([Some(0), Some(3)].contains(&run.status.code()), "{workload}: {:?}", said(&run));
+    let table = succeeds(folder, &["export", &out, "--to", "csv"]);
+    let mut lines = table.lines();
+    let label = lines.next().unwrap().split(',').position(|column| column == "label").unwrap();
+    let mut often = HashMap::new();
+    for line in lines {
+        *often.entry(line.split(',').nth(label).unwrap().to_owned()).or_default() += 1.0;
+    }
+    often
+}
+
+/// The shape of the plan of Brady and Gunther's runs (9:15): 200 threads over 100 s, a random one of fifteen pages after a uniform
+/// thought of up to 12.5 s, who and what from a file.
+fn brady() -> String {
+    let text = |name: &str, value: &str| format!("<stringProp name=\"{name}\">{value}</stringProp>");
+    let pages: String = (1..=15).fold(String::new(), |mut pages, n| {
+        let path = text("HTTPSampler.path", &format!("/page{n}.aspx?user=${{user}}&amp;basket=${{basket}}"));
+        let _ = write!(
+            pages,
+            "<HTTPSamplerProxy testname=\"{n:02}0_Page\">{}{path}</HTTPSamplerProxy><hashTree/>",
+            text("HTTPSampler.domain", "shop.local")
+        );
+        pages
+    });
+    format!(
+        "<jmeterTestPlan version=\"1.2\"><hashTree><TestPlan testname=\"web users\"/><hashTree>\
+         <ThreadGroup testname=\"readers\"><elementProp name=\"ThreadGroup.main_controller\"><intProp name=\"LoopController.loops\">-1</intProp></elementProp>{}</ThreadGroup>\
+         <hashTree><CSVDataSet testname=\"people\">{}</CSVDataSet><hashTree/>\
+         <UniformRandomTimer testname=\"think\">{}</UniformRandomTimer><hashTree/>\
+         <RandomController testname=\"a page\"/><hashTree>{pages}</hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>",
+        [
+            ("ThreadGroup.num_threads", "200"),
+            ("ThreadGroup.ramp_time", "100"),
+            ("ThreadGroup.scheduler", "true"),
+            ("ThreadGroup.duration", "1500")
+        ]
+        .map(|(name, value)| text(name, value))
+        .concat(),
+        [("filename", "data/people.csv"), ("variableNames", "user,basket"), ("recycle", "true")]
+            .map(|(name, value)| text(name, value))
+            .concat(),
+        [("ConstantTimer.delay", "0"), ("RandomTimer.range", "12500")].map(|(name, value)| text(name, value)).concat(),
+    )
+}
+
+#[test]
+fn the_plan_of_brady_launches_its_mix_with_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    std::fs::write(folder.path().join("data/people.csv"), "ann,1\nbob,2\n").unwrap();
+    std::fs::write(folder.path().join("brady.jmx"), brady()).unwrap();
+    let summary = succeeds(folder.path(), &["import", "brady.jmx", "-o", "brady.toml"]);
+    assert_eq!(summary, "brady.toml: closed, 200 users, 25m, 15 requests\n", "nothing is left untranslated");
+    let often = launched(folder.path(), "brady.toml");
+    let all: f64 = often.values().sum();
+    // 200 users, a thought of 6.25 s in the mean, 25 min; the ramp of 100 s misses half of its own.
+    assert!((all / (32.0 * 1450.0) - 1.0).abs() < 0.02, "{all}");
+    let expected = all / 15.0;
+    let chi2: f64 = often.values().map(|count| (count - expected).powi(2) / expected).sum();
+    assert!(often.len() == 15 && chi2 < 36.1, "chi squared {chi2} with 14 degrees of freedom: {often:?}");
+}
+
+#[test]
+fn what_is_imported_of_each_format_can_be_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/src/tests/seeds");
+    std::fs::write(folder.path().join("people.csv"), "ann,x\nbob,y\n").unwrap();
+    std::fs::write(folder.path().join("pic.png"), "picture").unwrap();
+    for (file, share) in [
+        ("shop.jmx", ("login", 1.0 / 3.0)),
+        ("shop.har", ("/", 0.25)),
+        ("pets.yaml", ("getPet", 0.25)),
+        ("shop.postman.json", ("q", 1.0 / 3.0)),
+        ("shop.sh", ("/search", 0.25)),
+    ] {
+        std::fs::copy(seeds.join(file), folder.path().join(file)).unwrap();
+        let workload = format!("{file}.toml");
+        succeeds(folder.path(), &["import", file, "-o", &workload]);
+        // The key of the commands comes from the environment.
+        let written = std::fs::read_to_string(folder.path().join(&workload)).unwrap();
+        std::fs::write(folder.path().join(&workload), written.replace("{ env = \"KEY\" }", "\"key\"")).unwrap();
+        let often = launched(folder.path(), &workload);
+        let all: f64 = often.values().sum();
+        let seen = often.get(share.0).copied().unwrap_or(0.0) / all;
+        // Four standard deviations of so many draws, and no less than what a session cut off at the end can shift.
+        let bound = 4.0 * (share.1 * (1.0 - share.1) / all).sqrt() + 4.0 / all;
+        assert!((seen - share.1).abs() < bound, "{file}: {} of {all}: {often:?}", share.0);
+    }
+}
+
+#[test]
+fn files_are_found_from_where_the_workload_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["plans", "loads"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let plan = brady().replace("data/people.csv", "people.csv");
+    std::fs::write(folder.path().join("plans/brady.jmx"), plan).unwrap();
+    std::fs::write(folder.path().join("plans/people.csv"), "ann,1\n").unwrap();
+    for output in ["loads/brady.toml", "here.toml", "plans/brady.toml"] {
+        succeeds(folder.path(), &["import", "plans/brady.jmx", "-o", output]);
+        let written = std::fs::read_to_string(folder.path().join(output)).unwrap();
+        let data = written.split("file = \"").nth(1).unwrap().split('"').next().unwrap();
+        let beside = folder.path().join(output).parent().unwrap().join(data);
+        assert!(beside.is_file(), "{output}: {data}");
+    }
+}
+
+#[test]
+fn commands_come_from_stdin_too() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_offered"))
+        .args(["import", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"curl http://127.0.0.1:8080/a -d x=1").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (stdout, _) = said(&output);
+    assert!(
+        output.status.success() && stdout.contains("from stdin: curl.") && stdout.contains("post = \"/a\""),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn what_is_no_plan_is_one_line_and_exit_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |name: &str, bytes: &[u8], says: &str| {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        let output = offered(folder.path(), &["import", name]);
+        let (stdout, stderr) = said(&output);
+        assert_eq!(
+            (output.status.code(), stdout.as_str(), stderr.lines().count()),
+            (Some(2), "", 1),
+            "{name}: {stderr}"
+        );
+        assert!(stderr.contains(says), "{name}: {stderr}");
+    };
+    refused("locust.jmx", b"from locust import HttpUser\n", "guides/from-scripts.md#locust");
+    refused("empty.har", b"", "is empty");
+    refused("binary.jmx", b"<jmeterTestPlan>\xff\xfe", "is not a text file in UTF-8");
+    refused("cut.har", b"{\"log\": {\"entries\": [{", "cut.har:1: the file ends within its JSON; it is cut off");
+    refused("other.json", b"{}", "not a plan that offered knows");
+    // A hundred megabytes of blanks take no room on the disk.
+    let file = std::fs::File::create(folder.path().join("large.jmx")).unwrap();
+    file.set_len(100 << 20).unwrap();
+    let output = offered(folder.path(), &["import", "large.jmx"]);
+    let (_, stderr) = said(&output);
+    assert_eq!(
+        (output.status.code(), stderr.as_str()),
+        (Some(2), "error: large.jmx is larger than 64 MiB; no plan is\n")
+    );
+}
+
+/// The files under a folder.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() { files(&entry, found) } else { found.push(entry) }
+    }
+}
+
+/// Test elements of a `JMeter` plan that are not switched off themselves; requests of other files are counted by their method.
+fn elements(text: &str) -> usize {
+    if text.trim_start().starts_with('<') {
+        let tags = text.split('<').filter(|tag| tag.contains(" testclass=") && !tag.starts_with("elementProp"));
+        return tags.filter(|tag| !tag.contains("enabled=\"false\"")).count();
+    }
+    text.matches("\"method\"").count()
+}
+
+#[test]
+fn plans_of_a_folder_of_your_own() {
+    let Some(folder) = std::env::var_os("OFFERED_PLANS") else {
+        println!("skipped: OFFERED_PLANS names no folder");
+        return;
+    };
+    let work = tempfile::tempdir().unwrap();
+    let mut plans = Vec::new();
+    files(Path::new(&folder), &mut plans);
+    println!("| file | elements | listed | workloads |\n|---|---|---|---|");
+    for plan in &plans {
+        let name = plan.strip_prefix(&folder).unwrap().display();
+        let output = offered(work.path(), &["import", plan.to_str().unwrap(), "--json"]);
+        let (stdout, stderr) = said(&output);
+        if output.status.code() == Some(2) {
+            assert_eq!(stderr.lines().count(), 1, "{name}: {stderr}");
+            let why = stderr
+                .trim()
+                .rsplit_once(&*plan.file_name().unwrap().to_string_lossy())
+                .map_or(stderr.trim(), |(_, why)| why);
+            println!("| {name} | | | {} |", why.trim_start_matches(':').trim());
+            continue;
+        }
+        assert!(output.status.success(), "{name}: {stderr}");
+        let text = String::from_utf8_lossy(&std::fs::read(plan).unwrap()).into_owned();
+        let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        let workloads = document["workloads"].as_array().unwrap();
+        let mut listed: Vec<String> = Vec::new();
+        for workload in workloads {
+            let notes = workload["not_translated"].as_array().unwrap();
+            listed.extend(notes.iter().map(|note| format!("{}{}", note["line"], note["element"])));
+            // Everybody's hours are a few seconds here; files of data and the environment are not at hand.
+            let toml = workload["workload"].as_str().unwrap();
+            let toml: String = toml
+                .lines()
+                .filter(|line| !line.starts_with("skip_first"))
+                .map(|line| {
+                    if line.starts_with("duration = ") {
+                        "duration = \"20s\"\n".to_owned()
+                    } else {
+                        format!("{line}\n")
+                    }
+                })
+                .collect();
+            std::fs::write(work.path().join("w.toml"), toml).unwrap();
+            let run = offered(work.path(), &["run", "w.toml", "--dry-run", "--quiet", "--seed", "1"]);
+            let (stdout, stderr) = said(&run);
+            let at_hand = run.status.code() != Some(2)
+                || ["cannot", "not set", "No such file"].iter().any(|why| stderr.contains(why));
+            assert!(at_hand && run.status.code() != Some(101), "{name}: {stdout}{stderr}");
+        }
+        listed.sort();
+        listed.dedup();
+        println!("| {name} | {} | {} | {} |", elements(&text), listed.len(), workloads.len());
+    }
+    println!("{} files", plans.len());
+}
