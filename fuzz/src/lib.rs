@@ -21,3 +21,20 @@ pub fn read_as(bytes: &[u8], formats: &[&str]) {
 pub fn read_sniffed(bytes: &[u8]) {
     let _ = read_from("fuzz", bytes, &ReadOptions::default());
 }
+
+/// Reads `text` as a plan in each of these formats: it is one, or one line says why not; and what is written of it can be read.
+pub fn import_as(text: &str, formats: &[offered_import::Format]) {
+    let none = |name: &str| Err(name.to_owned());
+    for format in formats {
+        match offered_import::read(text, "fuzz", Some(*format)) {
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+            Ok(plans) => {
+                for plan in plans {
+                    let written = plan.workload("fuzz");
+                    let read = offered_model::Workload::parse(&written, "fuzz", &none);
+                    assert!(read.is_ok(), "{}\n{written}", read.unwrap_err());
+                }
+            }
+        }
+    }
+}

@@ -18,15 +18,20 @@ Examples:
   offered import plan.jmx -o shop.toml             then: offered run shop.toml --dry-run
   offered import plan.jmx --group Buyers -o buyers.toml
   offered import plan.jmx -o 'shop-{group}.toml'   one workload for each thread group
+  offered import visit.har                         a visit as a browser recorded it
+  offered import api.yaml -o api.toml              a sketch of what an OpenAPI 3 description offers
+  offered import shop.postman_collection.json      each folder a flow
+  pbpaste | offered import -                       curl commands, as browsers copy them
 
-What is not translated stands above the workload as comments, each with its line in the plan.
+What a file is, is told by what stands in it, not by its name. What is not translated stands above the workload as comments, each with its line in the plan.
 Exit codes: 0 done; 1 could not write; 2 wrong input.";
 
-/// Turn a plan of another tool into a workload
+/// Turn a plan of another tool, a recording, a description or curl commands into a workload
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The plan: a JMeter test plan (.jmx)
+    /// A JMeter test plan, a browser's recording (HAR), an OpenAPI 3 description (JSON, YAML), a Postman collection (2.0, 2.1) or
+    /// curl commands; - for stdin
     file: PathBuf,
     /// Where to write the workload; stdout if not given. An existing file is not overwritten
     #[arg(short, long, value_name = "FILE")]
@@ -34,7 +39,7 @@ pub(crate) struct Args {
     /// Of several thread groups, this one
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// The plan's format, where its first bytes do not tell
+    /// The file's format, where what stands in it does not tell
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Print one JSON document (schema offered.import/1) with workloads and notes
@@ -46,23 +51,38 @@ pub(crate) struct Args {
 enum Format {
     /// A JMeter test plan
     Jmx,
+    /// A browser's recording
+    Har,
+    /// An OpenAPI 3 description
+    Openapi,
+    /// A Postman collection
+    Postman,
+    /// Command lines of curl
+    Curl,
 }
 
 impl From<Format> for offered_import::Format {
     fn from(format: Format) -> Self {
         match format {
             Format::Jmx => Self::Jmx,
+            Format::Har => Self::Har,
+            Format::Openapi => Self::Openapi,
+            Format::Postman => Self::Postman,
+            Format::Curl => Self::Curl,
         }
     }
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let file = args.file.display().to_string();
+    let file = if args.file == Path::new("-") { "stdin".to_owned() } else { args.file.display().to_string() };
     let text = text(&args.file)?;
     let plans = offered_import::read(&text, &file, args.format.map(Into::into))
         .map_err(|error: Error| Failure::input(error))?;
-    let plans = chosen(plans, args)?;
+    let mut plans = chosen(plans, args)?;
+    if let Some(folder) = elsewhere(&args.file, args.output.as_deref()) {
+        plans.iter_mut().for_each(|plan| plan.find_files_in(&folder));
+    }
     let written: Vec<(Plan, String)> = plans.into_iter().map(|plan| checked(plan, &file)).collect::<Result<_, _>>()?;
     let mut targets = Vec::new();
     for (plan, workload) in &written {
@@ -106,12 +126,34 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// The folder of the files that a plan names, where its workload will not stand beside them.
+fn elsewhere(plan: &Path, output: Option<&str>) -> Option<PathBuf> {
+    let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
+    let whole =
+        |folder: &Path| std::fs::canonicalize(if folder == Path::new("") { Path::new(".") } else { folder }).ok();
+    let (from, to) = (folder(plan), output.map(|output| folder(Path::new(output))).unwrap_or_default());
+    match (whole(&from)?, whole(&to)?) {
+        (same, other) if same == other => None,
+        _ if to == Path::new("") => Some(from),
+        (whole, _) => Some(whole),
+    }
+}
+
 /// The whole file, where it is no larger than a plan can be.
 fn text(path: &Path) -> Result<String, Failure> {
     let cannot = |why: std::io::Error| Failure::input(format!("cannot read {}: {why}", path.display()));
     let mut bytes = Vec::new();
     // One byte more than is allowed: then it is refused, however large it is.
-    File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)).map_err(cannot)?;
+    let most = MOST_BYTES as u64 + 1;
+    let read = match path == Path::new("-") {
+        true => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
+        false => File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
+    };
+    read.map_err(cannot)?;
+    if bytes.len() > MOST_BYTES {
+        let why = format!("{} is larger than {} MiB; no plan is", path.display(), MOST_BYTES >> 20);
+        return Err(Failure::input(why));
+    }
     let text = String::from_utf8(bytes);
     text.map_err(|_| Failure::input(format!("{} is not a text file in UTF-8", path.display())))
 }

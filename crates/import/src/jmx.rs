@@ -4,8 +4,10 @@
 //! above it, and under it. [`crate::chain`] puts the wait after the request before. Sources: the `JMeter` 5.6 user manual,
 //! "Scoping Rules" and "Component Reference", and for the draws of the random timers its class files.
 
+mod answer;
 mod controller;
 mod group;
+mod login;
 mod node;
 mod sampler;
 mod timer;
@@ -13,7 +15,6 @@ mod tree;
 mod unknown;
 mod variables;
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use controller::Scope;
@@ -23,17 +24,21 @@ use sampler::Asked;
 use variables::Variables;
 
 use crate::Error;
+use crate::address::{Goal, choose};
 use crate::chain::{Chain, MOST_STEPS, Walk};
-use crate::plan::{Arrivals, Note, Plan, Request, Target, unlike};
+use crate::names;
+use crate::plan::{Arrivals, Note, Plan, Request, Target, Value, unlike};
+use crate::text::Text;
 
-/// Written where a plan names no server.
-const NOWHERE: &str = "http://127.0.0.1:8080/";
+/// Redirects that `JMeter` follows.
+const REDIRECTS: u32 = 20;
 
 /// Thread groups at most.
 const MOST_GROUPS: usize = 100;
 
 /// One group under translation.
 struct Reader<'e> {
+    plan: &'e Node<'e>,
     variables: &'e mut Variables,
     notes: Vec<Note>,
     asked: Vec<Asked>,
@@ -41,6 +46,10 @@ struct Reader<'e> {
     once: bool,
     /// The lines of the throughput timers over all of the group.
     throttles: Vec<usize>,
+    /// Module controllers we are within.
+    modules: usize,
+    /// The lines of what they name.
+    named: Vec<usize>,
 }
 
 /// The plans of `text`, the content of `file`: one for each thread group.
@@ -58,6 +67,9 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
     for node in &top {
         variables.collect(node);
     }
+    for node in &top {
+        variables.collect_extracted(node);
+    }
     let runs = |node: &&Node| group::kind(node).is_some_and(|kind| kind != Kind::Aside);
     if plan.children.iter().filter(runs).count() > MOST_GROUPS {
         return Err(refused(&format!("more than {MOST_GROUPS} thread groups; no test plan has")));
@@ -68,13 +80,16 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
         let taken = |name: &str| plans.iter().any(|plan| plan.name == name);
         let name = unlike(group.name(), taken);
         let reader = Reader {
+            plan,
             variables: &mut variables,
             notes: Vec::new(),
             asked: Vec::new(),
             once: false,
             throttles: Vec::new(),
+            modules: 0,
+            named: Vec::new(),
         };
-        match reader.group(plan, group, name).map_err(|what| Error::At {
+        match reader.group(group, name).map_err(|what| Error::At {
             file: file.to_owned(),
             line: group.element.line,
             what,
@@ -90,11 +105,25 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
         plan.notes.sort_by_key(|note| note.line);
     }
     if plans.is_empty() {
-        return Err(refused(
-            "no enabled thread group with an HTTP request of a known server in it; there is nothing to ask",
-        ));
+        let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+        for node in &top {
+            count(node, &mut kinds);
+        }
+        let kinds: Vec<String> = kinds.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+        let has = if kinds.is_empty() { String::new() } else { format!(" (it has {})", kinds.join(", ")) };
+        return Err(refused(&format!(
+            "no enabled thread group with an HTTP request in it{has}; there is nothing to ask"
+        )));
     }
     Ok(plans)
+}
+
+/// Adds the samplers under `node` by their kind.
+fn count<'e>(node: &Node<'e>, kinds: &mut BTreeMap<&'e str, usize>) {
+    if controller::is_sampler(node.class()) {
+        *kinds.entry(node.class()).or_default() += 1;
+    }
+    node.children.iter().for_each(|child| count(child, kinds));
 }
 
 fn note(node: &Node, what: String) -> Note {
@@ -108,14 +137,12 @@ impl<'e> Reader<'e> {
     }
 
     /// `text` of `node` with variables put in; what has no value is noted.
-    fn resolve(&mut self, node: &Node, text: &str) -> String {
+    fn resolve(&mut self, node: &Node, text: &str) -> Text {
         let (resolved, unknown) = self.variables.resolve(text);
         for unknown in unknown {
             self.note(
                 node,
-                format!(
-                    "`{unknown}` has no value here and is sent as it stands; write one, {{session}} or {{sequence}}"
-                ),
+                format!("`{unknown}` has no value here and is sent as it stands; write one under [variables]"),
             );
         }
         resolved
@@ -127,7 +154,7 @@ impl<'e> Reader<'e> {
         if said.is_empty() {
             return otherwise;
         }
-        let resolved = self.variables.resolve(said).0;
+        let resolved = self.variables.resolve(said).0.shown();
         match resolved.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => number,
             _ => {
@@ -138,7 +165,8 @@ impl<'e> Reader<'e> {
     }
 
     /// The plan of `group`; `None` where it asks nothing.
-    fn group(mut self, plan: &Node<'e>, group: &Node<'e>, name: String) -> Result<Option<Plan>, String> {
+    fn group(mut self, group: &Node<'e>, name: String) -> Result<Option<Plan>, String> {
+        let plan = self.plan;
         let outer = self.scope(&plan.children, &Scope::default());
         let threads = group::kind(group) == Some(Kind::Threads);
         self.once = !threads || self.loops_of(group) == 1.0;
@@ -171,6 +199,7 @@ impl<'e> Reader<'e> {
             match group::kind(node) {
                 Some(Kind::Aside) => self.note(node, "is done once before or after the load; left out"),
                 Some(_) => {}
+                None if self.named.contains(&node.element.line) => {}
                 None => self.leftover(node),
             }
         }
@@ -200,33 +229,17 @@ impl<'e> Reader<'e> {
 
     /// The server that is asked most, and which requests go to it; the others are noted.
     fn server(&mut self, walk: &Walk) -> (String, Vec<bool>) {
-        let mut often: BTreeMap<&str, (usize, Reverse<usize>)> = BTreeMap::new();
-        for at in walk.asked() {
-            let origin = self.asked[at].origin.as_str();
-            if !origin.is_empty() {
-                often.entry(origin).or_insert((0, Reverse(at))).0 += 1;
-            }
-        }
-        // Of equals the first in the file.
-        let url = often.iter().max_by_key(|(_, often)| **often).map_or("", |(origin, _)| *origin).to_owned();
-        let kept: Vec<bool> = self.asked.iter().map(|asked| asked.origin == url || asked.origin.is_empty()).collect();
-        for (asked, kept) in self.asked.iter().zip(&kept) {
-            let what = match kept {
-                false => format!(
-                    "goes to another server, {}; a workload has one target, so it is left out, but for its wait",
-                    asked.origin
-                ),
-                true if asked.origin.is_empty() && url.is_empty() => {
-                    format!("names no server that is known here; the target {NOWHERE} stands for it")
-                }
-                true if asked.origin.is_empty() => {
-                    "names no server that is known here; sent to the target like the others".to_owned()
-                }
-                true => continue,
-            };
-            self.notes.push(Note { line: asked.line, element: asked.element.clone(), what });
-        }
-        (if url.is_empty() { NOWHERE.to_owned() } else { url }, kept)
+        let mut times = vec![0; self.asked.len()];
+        walk.asked().into_iter().for_each(|at| times[at] += 1);
+        let goals = self.asked.iter().zip(&times).map(|(asked, times)| Goal {
+            server: &asked.server,
+            line: asked.line,
+            element: &asked.element,
+            times: *times,
+        });
+        let (url, kept, notes) = choose(goals);
+        self.notes.extend(notes);
+        (url, kept)
     }
 
     fn plan(
@@ -244,14 +257,19 @@ impl<'e> Reader<'e> {
         let used = chain.requests();
         for at in &used {
             let asked = &self.asked[*at];
-            let wanted = if asked.name.is_empty() { asked.path.clone() } else { asked.name.clone() };
-            let like = |request: &&Request| {
-                let plain = request.name.rsplit_once(" (").map_or(request.name.as_str(), |(plain, _)| plain);
-                (plain == wanted || request.name == wanted)
-                    && request.method == asked.method
-                    && request.path == asked.path
-                    && request.headers == asked.headers
-                    && request.body == asked.body
+            let wanted = if asked.name.is_empty() { asked.path.shown() } else { asked.name.clone() };
+            let request = Request {
+                headers: asked.headers.clone(),
+                body: asked.body.clone(),
+                auth: asked.auth.clone(),
+                extract: asked.extract.clone(),
+                check: asked.check.clone(),
+                ..Request::new(&asked.method, asked.path.clone())
+            };
+            let like = |other: &&Request| {
+                let plain = other.name.rsplit_once(" (").map_or(other.name.as_str(), |(plain, _)| plain);
+                (plain == wanted || other.name == wanted)
+                    && **other == Request { name: other.name.clone(), ..request.clone() }
             };
             if let Some(request) = requests.iter().find(like) {
                 names[*at].clone_from(&request.name);
@@ -259,8 +277,7 @@ impl<'e> Reader<'e> {
             }
             let name = unlike(&wanted, |name| requests.iter().any(|request| request.name == name));
             names[*at].clone_from(&name);
-            let Asked { method, path, headers, body, .. } = asked.clone();
-            requests.push(Request { name, method, path, weight: 1.0, headers, body });
+            requests.push(Request { name, ..request });
         }
         let flows = match chain.weights(self.asked.len()) {
             Some(weights) => {
@@ -278,14 +295,57 @@ impl<'e> Reader<'e> {
         };
         let first = used.iter().map(|at| &self.asked[*at]);
         let longest = |time: fn(&Asked) -> Option<offered_model::Nanos>| first.clone().filter_map(time).max();
-        let target = Target {
+        let follow = first.clone().filter(|asked| asked.follows).count();
+        let mut target = Target {
             url,
             reuse: Some(if first.clone().any(|asked| asked.keepalive) { "per-session" } else { "fresh" }),
             connect_timeout: longest(|asked| asked.connect_timeout),
             response_timeout: longest(|asked| asked.response_timeout),
+            cookies: first.clone().any(|asked| asked.cookies),
+            redirects: if follow > 0 { REDIRECTS } else { 0 },
+            ..Target::default()
         };
+        if let Some(auth) = requests[0].auth.clone()
+            && requests.iter().all(|request| request.auth.as_ref() == Some(&auth))
+        {
+            for request in &mut requests {
+                request.auth = None;
+            }
+            target.auth = Some(auth);
+        }
+        let variables = self.variables.written.clone();
         let origin = format!("JMeter thread group `{}`", group.name());
-        let notes = std::mem::take(&mut self.notes);
-        Plan { name, origin, duration, arrivals, target, requests, flows, notes }
+        if 0 < follow && follow < used.len() {
+            self.note(group, "some of its requests follow redirects and some do not; here all do");
+        }
+        if target.url.starts_with("https:") {
+            self.note(group, "takes any certificate, as JMeter does; here the server's must be good, or write tls = { insecure = true }");
+        }
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(self.variables.notes.iter().cloned());
+        let mut plan =
+            Plan { name, origin, duration, arrivals, target, variables, requests, flows, remark: None, notes };
+        names::settle(&mut plan, group.element.line, |name| format!("${{{name}}}"));
+        self.rows(group, &mut plan);
+        plan
+    }
+
+    /// How often rows are taken: a thread takes one each round.
+    fn rows(&mut self, group: &Node, plan: &mut Plan) {
+        let single = plan.flows.is_empty();
+        let closed = matches!(plan.arrivals, Arrivals::Closed { .. });
+        for variable in &mut plan.variables {
+            if let Value::File { per, file, .. } = &mut variable.value {
+                *per = if single { "request" } else { "session" };
+                if closed && !single && !self.once {
+                    plan.notes.push(note(
+                        group,
+                        format!(
+                            "each thread takes a row of `{file}` for each round; here each user takes one, and keeps it"
+                        ),
+                    ));
+                }
+            }
+        }
     }
 }

@@ -5,15 +5,31 @@
 //! A workload has one target and one `[arrivals]`: requests to other servers become notes, and a file with several thread
 //! groups becomes several plans.
 
+mod address;
 mod chain;
+mod curl;
+mod data;
 mod delay;
+mod har;
 mod jmx;
+mod names;
+mod openapi;
 mod plan;
+mod postman;
+mod script;
 #[cfg(test)]
 mod tests;
+mod text;
+mod visits;
 mod write;
 
-pub use plan::{Arrivals, Flow, Note, Plan, Profile, Request, Step, Target};
+pub use plan::{
+    Arrivals, Auth, Body, Check, Extract, Flow, Must, Note, Part, Plan, Profile, Request, Source, Step, Target, Tls,
+    Value, Variable,
+};
+pub use text::Text;
+
+use data::Data;
 
 /// The largest file that is read, in bytes; what people write is a hundred times smaller.
 pub const MOST_BYTES: usize = 64 << 20;
@@ -41,35 +57,105 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Messages quote files, in which anything can stand.
+    fn in_one_line(mut self) -> Self {
+        let (Self::At { what, .. } | Self::File { what, .. }) = &mut self;
+        if what.contains(char::is_control) || what.len() > 500 {
+            *what = what.chars().map(|c| if c.is_control() { ' ' } else { c }).take(400).collect();
+        }
+        self
+    }
+}
+
 /// A format that plans are read in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A test plan of `JMeter`.
     Jmx,
+    /// A browser's recording.
+    Har,
+    /// A description of an interface, in JSON or YAML.
+    Openapi,
+    /// A collection of Postman.
+    Postman,
+    /// Command lines of curl.
+    Curl,
 }
 
-impl Format {
-    /// What `text` looks like.
-    pub fn sniff(text: &str) -> Option<Self> {
-        let text = text.trim_start_matches('\u{feff}').trim_start();
-        let head = text.char_indices().nth(4096).map_or(text, |(end, _)| &text[..end]);
-        (head.starts_with('<') && head.contains("<jmeterTestPlan")).then_some(Self::Jmx)
-    }
-}
+const KNOWN: &str = "a JMeter test plan (.jmx), a browser's recording (HAR), an OpenAPI 3 description, a Postman collection or curl commands";
 
-/// The plans of `text`, the content of `file`: one for every group of users in it.
+/// The plans of `text`, the content of `file`: one for every group of users in it. Without a `format`, which one it is is told
+/// by what stands in it, whatever the file is called.
 ///
 /// # Errors
-/// A text that is broken, cut off, too large, of no known format, or without any request.
+/// A text that is broken, cut off, too large, of no known format, or without any request; a program of a tool whose plans are
+/// programs.
 pub fn read(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Error> {
+    read_as(text, file, format).map_err(Error::in_one_line)
+}
+
+fn read_as(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Error> {
     let refused = |what: String| Error::File { file: file.to_owned(), what };
     if text.len() > MOST_BYTES {
         return Err(refused(format!("larger than {} MiB; no plan is", MOST_BYTES >> 20)));
     }
-    let Some(format) = format.or_else(|| Format::sniff(text)) else {
-        return Err(refused("not a plan that offered knows: a JMeter test plan (.jmx)".to_owned()));
-    };
+    let text = text.trim_start_matches('\u{feff}');
+    let begins = text.trim_start().chars().next().ok_or_else(|| refused("is empty".to_owned()))?;
+    let one = |plan: Plan| vec![plan];
     match format {
-        Format::Jmx => jmx::read(text, file),
+        Some(Format::Jmx) => return jmx::read(text, file),
+        Some(Format::Curl) => return curl::read(text, file).map(one),
+        Some(_) => {}
+        None if begins == '<' => return jmx::read(text, file),
+        None if !['{', '['].contains(&begins) => {
+            if let Some(remedy) = script::remedy(text) {
+                return Err(refused(remedy));
+            }
+            if curl::is(text) {
+                return curl::read(text, file).map(one);
+            }
+            if !openapi::is(text) {
+                return Err(refused(format!("not a plan that offered knows: {KNOWN}")));
+            }
+        }
+        None => {}
+    }
+    let data = if ['{', '['].contains(&begins) { data::json(text, file)? } else { data::yaml(text, file)? };
+    let format = format.map_or_else(|| told(&data).map_err(refused), Ok)?;
+    let plan = match format {
+        Format::Har => har::read(&data, file),
+        Format::Postman => postman::read(&data, file),
+        Format::Openapi | Format::Jmx | Format::Curl => openapi::read(&data, file),
+    };
+    plan.map(one)
+}
+
+/// Which format `data` is in; or what it is instead.
+fn told(data: &Data) -> Result<Format, String> {
+    let schema = data.at(&["info", "schema"]).text();
+    if data.at(&["log", "entries"]).is() {
+        Ok(Format::Har)
+    } else if data.get("openapi").is() {
+        match data.get("openapi").plain() {
+            version if version.starts_with("3.") => Ok(Format::Openapi),
+            version => Err(format!("is OpenAPI {version}; versions 3.0 to 3.2 are read")),
+        }
+    } else if data.get("swagger").is() {
+        let version = data.get("swagger").plain();
+        Err(format!(
+            "is Swagger {version}; make OpenAPI 3 of it (for example: npx swagger2openapi FILE), and import that"
+        ))
+    } else if schema.contains("/collection/v2") || data.at(&["info", "_postman_id"]).is() && data.get("item").is() {
+        Ok(Format::Postman)
+    } else if data.get("collection").get("item").is() {
+        Err("is a Postman collection within an answer of its API; save what stands in `collection` by itself"
+            .to_owned())
+    } else if schema.contains("/collection/v1") || data.get("order").is() && data.get("requests").is() {
+        Err("is a Postman collection of format 1; export it as Collection v2.1".to_owned())
+    } else if data.get("_postman_variable_scope").is() {
+        Err("is a Postman environment; export the collection, and write its values under [variables]".to_owned())
+    } else {
+        Err(format!("not a plan that offered knows: {KNOWN}"))
     }
 }

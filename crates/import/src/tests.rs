@@ -6,6 +6,11 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod formats;
+mod groups;
+mod hostile;
+mod manners;
+
 /// A plan of these elements, with the line of the first of them at 3.
 fn jmx(content: &str) -> String {
     format!(
@@ -59,11 +64,10 @@ fn refusal(text: &str) -> String {
 #[test]
 fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
     let pages: String = (1..=15).fold(String::new(), |mut pages, n| {
-        let _ = write!(pages, "{}", get(&format!("{n:02}0_Page"), ""));
+        let _ = write!(pages, "{}", get(&format!("{n:02}0_Page?user=${{user}}"), ""));
         pages
     });
-    let data =
-        "<CSVDataSet testname=\"users\"><stringProp name=\"filename\">u.csv</stringProp></CSVDataSet><hashTree/>";
+    let data = "<CSVDataSet testname=\"users\"><stringProp name=\"filename\">data/u.csv</stringProp><stringProp name=\"variableNames\">user,basket</stringProp></CSVDataSet><hashTree/>";
     let content = format!("{}{data}<RandomController/>\n<hashTree>{pages}</hashTree>", uniform(0, 12_500));
     let (plan, workload) = one(&threads(200, 100, &content));
     let Sessions::Closed(closed) = &workload.sessions else { panic!("{workload:?}") };
@@ -72,8 +76,13 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
     assert_eq!(workload.duration, Nanos::from_secs(1500));
     assert_eq!(workload.shares(), vec![1.0 / 15.0; 15]);
     assert!(plan.flows.is_empty(), "each round is one request");
-    assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
-    assert!(plan.notes[0].what.contains("u.csv") && plan.notes[0].line == 4, "{:?}", plan.notes);
+    assert_eq!(plan.notes, [], "everything is translated");
+    let [Variable { name, value: Value::File { file, columns, per, at_end } }] = plan.variables.as_slice() else {
+        panic!("{:?}", plan.variables)
+    };
+    assert_eq!((name.as_str(), file.as_str(), *per, *at_end), ("u", "data/u.csv", "request", "repeat"));
+    assert_eq!(columns, &["user", "basket"]);
+    assert!(plan.requests.iter().all(|request| request.path.written().ends_with("?user={u.user}")));
 }
 
 #[test]
@@ -132,7 +141,8 @@ fn a_poisson_timer_is_a_count_of_milliseconds_and_says_so() {
 fn variables_and_properties_are_put_in_and_what_has_no_value_is_named() {
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">${__P(x,42)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &[own.to_owned(), get("item/${x}?of=${id} s", "")].concat()));
-    assert_eq!(plan.requests[0].path, "/item/42?of=${id}%20s");
+    assert_eq!(plan.requests[0].path.written(), "/item/42?of={id}%20s");
+    assert_eq!(plan.variables, [Variable { name: "id".to_owned(), value: Value::Constant("${id}".to_owned()) }]);
     assert!(plan.notes.iter().any(|note| note.what.contains("`${id}` has no value")), "{:?}", plan.notes);
 }
 
@@ -182,12 +192,12 @@ fn a_throughput_timer_that_rules_is_a_rate_and_one_that_does_not_is_noted() {
 #[test]
 fn everything_unknown_is_listed_with_what_stands_under_it() {
     let content = [
-        get("a", "<JSR223PreProcessor testname=\"s\"><stringProp name=\"script\">x = 1</stringProp></JSR223PreProcessor><hashTree/><ResponseAssertion/><hashTree/>"),
+        get("a", "<JSR223PreProcessor testname=\"s\"><stringProp name=\"script\">x = 1</stringProp></JSR223PreProcessor><hashTree/><XPathAssertion/><hashTree/>"),
         "<JDBCSampler testname=\"db\"/><hashTree><JSONPostProcessor/><hashTree/></hashTree><com.example.Odd/><hashTree/>".to_owned(),
         "<IfController><stringProp name=\"IfController.condition\">${ok}</stringProp></IfController><hashTree>".to_owned() + &get("b", "") + "</hashTree>",
     ];
     let (plan, _) = one(&threads(1, 0, &content.concat()));
-    for kind in ["JSR223PreProcessor", "ResponseAssertion", "JDBCSampler", "JSONPostProcessor", "Odd", "IfController"] {
+    for kind in ["JSR223PreProcessor", "XPathAssertion", "JDBCSampler", "JSONPostProcessor", "Odd", "IfController"] {
         assert!(plan.notes.iter().any(|note| note.element.starts_with(kind)), "{kind} is missing: {:?}", plan.notes);
     }
 }
@@ -213,6 +223,7 @@ fn what_is_broken_hostile_or_empty_is_one_line() {
     assert!(refusal("<html></html>").contains("begins with <html>"));
     assert!(refusal(&threads(1, 0, "")).contains("nothing to ask"));
     assert!(read("hello", "x", None).unwrap_err().to_string().contains("not a plan"));
+    assert_eq!(read(" \n", "x", None).unwrap_err().to_string(), "x: is empty");
     let endless = (0..12).fold(get("a", "") + &get("b", ""), |inner, _| {
         format!("<LoopController><intProp name=\"LoopController.loops\">9</intProp></LoopController><hashTree>{inner}</hashTree>")
     });

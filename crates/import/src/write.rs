@@ -5,7 +5,11 @@ use std::fmt::Write as _;
 
 use offered_model::{Law, Rate};
 
-use crate::plan::{Arrivals, Flow, Note, Plan, Profile, Request, Step};
+use crate::plan::{
+    Arrivals, Auth, Body, Check, Extract, Flow, Must, Note, Part, Plan, Profile, Request, Source, Step, Target, Tls,
+    Value, Variable,
+};
+use crate::text::Text;
 
 /// Places named for one kind of note; of more, their number.
 const PLACES: usize = 8;
@@ -14,6 +18,9 @@ impl Plan {
     /// The workload, as a text that [`offered_model::Workload::parse`] takes. `file` is where the plan stood.
     pub fn workload(&self, file: &str) -> String {
         let mut text = format!("# Written by `offered import` from {}: {}.\n", plain(file), plain(&self.origin));
+        if let Some(remark) = self.remark {
+            let _ = writeln!(text, "# {remark}");
+        }
         if !self.notes.is_empty() {
             text.push_str("#\n# Not translated, or not exactly:\n");
             for note in self.notes() {
@@ -28,13 +35,10 @@ impl Plan {
             let _ = writeln!(text, "skip_first = \"{ramp}\"");
         }
         let _ = write!(text, "\n[arrivals]\n{}\n", self.arrivals());
-        let _ = write!(text, "\n[target]\nurl = {}\n", quoted(&self.target.url));
-        if let Some(reuse) = self.target.reuse {
-            let _ = writeln!(text, "reuse = \"{reuse}\"");
-        }
-        let timeouts = [("connect", self.target.connect_timeout), ("response", self.target.response_timeout)];
-        for (what, time) in timeouts.into_iter().filter_map(|(what, time)| Some((what, time?))) {
-            let _ = writeln!(text, "{what}_timeout = \"{time}\"");
+        text.push_str(&target(&self.target));
+        if !self.variables.is_empty() {
+            text.push_str("\n[variables]\n");
+            text.extend(self.variables.iter().map(variable));
         }
         text.extend(self.requests.iter().map(|request| self::request(request, self.flows.is_empty())));
         text.extend(self.flows.iter().map(flow));
@@ -63,7 +67,9 @@ impl Plan {
                 let lines: Vec<String> = places.iter().skip(PLACES).map(|(line, _)| line.to_string()).collect();
                 named.push(format!("lines {}", lines.join(" ")));
             }
-            plain(&format!("{}: {what}", named.join(", ")))
+            named.retain(|name| !name.is_empty());
+            let places = if named.is_empty() { String::new() } else { named.join(", ") + ": " };
+            plain(&format!("{places}{what}"))
         };
         kinds.into_iter().map(told).collect()
     }
@@ -103,21 +109,176 @@ fn rate(per_sec: f64) -> String {
     Rate::from_per_sec(per_sec).map_or_else(|_| "\"0/s\"".to_owned(), |rate| format!("\"{rate}\""))
 }
 
+fn target(target: &Target) -> String {
+    let mut text = format!("\n[target]\nurl = {}\n", quoted(&target.url));
+    if let Some(reuse) = target.reuse {
+        let _ = writeln!(text, "reuse = \"{reuse}\"");
+    }
+    let timeouts = [("connect", target.connect_timeout), ("response", target.response_timeout)];
+    for (what, time) in timeouts.into_iter().filter_map(|(what, time)| Some((what, time?))) {
+        let _ = writeln!(text, "{what}_timeout = \"{time}\"");
+    }
+    if target.cookies {
+        text.push_str("cookies = true\n");
+    }
+    if target.redirects > 0 {
+        let _ = writeln!(text, "redirects = {}", target.redirects);
+    }
+    if let Some(protocol) = target.protocol {
+        let _ = writeln!(text, "protocol = \"{protocol}\"");
+    }
+    if let Some(proxy) = &target.proxy {
+        let _ = writeln!(text, "proxy = {}", quoted(proxy));
+    }
+    text.extend(target.auth.as_ref().map(auth));
+    text.push_str(&headers(&target.headers));
+    let Tls { insecure, roots, own } = &target.tls;
+    let mut tls: Vec<String> = insecure.then(|| "insecure = true".to_owned()).into_iter().collect();
+    tls.extend(roots.as_ref().map(|file| format!("roots = {}", quoted(file))));
+    tls.extend(own.as_ref().map(|(own, key)| format!("certificate = {}, key = {}", quoted(own), quoted(key))));
+    if !tls.is_empty() {
+        let _ = writeln!(text, "tls = {{ {} }}", tls.join(", "));
+    }
+    text
+}
+
+fn headers(headers: &[(String, Text)]) -> String {
+    if headers.is_empty() { String::new() } else { format!("headers = {{ {} }}\n", pairs(headers)) }
+}
+
+/// The inside of a table of texts.
+fn pairs(pairs: &[(String, Text)]) -> String {
+    let pair = |(name, value): &(String, Text)| format!("{} = {}", key(name), quoted(&value.written()));
+    pairs.iter().map(pair).collect::<Vec<_>>().join(", ")
+}
+
+fn auth(auth: &Auth) -> String {
+    let (kind, text) = match auth {
+        Auth::Basic(text) => ("basic", text),
+        Auth::Bearer(text) => ("bearer", text),
+    };
+    format!("auth = {{ {kind} = {} }}\n", quoted(&text.written()))
+}
+
+fn variable(variable: &Variable) -> String {
+    let value = match &variable.value {
+        Value::Constant(text) => quoted(text),
+        Value::Env(name) => format!("{{ env = {} }}", quoted(name)),
+        Value::File { file, columns, per, at_end } => {
+            let columns = match columns.as_slice() {
+                [] => String::new(),
+                columns => {
+                    format!(", columns = [{}]", columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
+                }
+            };
+            format!("{{ file = {}{columns}, per = \"{per}\", at_end = \"{at_end}\" }}", quoted(file))
+        }
+        Value::Uuid { per } => format!("{{ uuid = true, per = \"{per}\" }}"),
+        Value::Sequence(from) => format!("{{ sequence = {from} }}"),
+        Value::Between(low, high) => format!("{{ random = \"uniform:{low}..{high}\", per = \"request\" }}"),
+    };
+    format!("{} = {value}\n", variable.name)
+}
+
+/// The methods that have a key of their own.
+const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
+
 fn request(request: &Request, weighted: bool) -> String {
-    let mut text =
-        format!("\n[[request]]\nname = {}\n{} = {}\n", quoted(&request.name), request.method, quoted(&request.path));
+    let path = quoted(&request.path.written());
+    let mut text = format!("\n[[request]]\nname = {}\n", quoted(&request.name));
+    if METHODS.contains(&request.method.as_str()) {
+        let _ = writeln!(text, "{} = {path}", request.method);
+    } else {
+        let _ = write!(text, "method = {}\npath = {path}\n", quoted(&request.method.to_uppercase()));
+    }
     if weighted && request.weight != 1.0 {
         let _ = writeln!(text, "weight = {}", short(request.weight));
     }
-    if !request.headers.is_empty() {
-        let headers: Vec<String> =
-            request.headers.iter().map(|(name, value)| format!("{} = {}", key(name), quoted(value))).collect();
-        let _ = writeln!(text, "headers = {{ {} }}", headers.join(", "));
+    text.push_str(&headers(&request.headers));
+    match &request.body {
+        None => {}
+        Some(Body::Text(body)) => {
+            let _ = writeln!(text, "body = {}", quoted(&body.written()));
+        }
+        Some(Body::File(file)) => {
+            let _ = writeln!(text, "body_file = {}\nraw = true", quoted(file));
+        }
+        Some(Body::Form(fields)) => {
+            let _ = writeln!(text, "form = {{ {} }}", pairs(fields));
+        }
+        Some(Body::Parts(parts)) => {
+            let _ = writeln!(text, "multipart = [{}]", list(parts, part));
+        }
     }
-    if let Some(body) = &request.body {
-        let _ = writeln!(text, "body = {}", quoted(body));
+    text.extend(request.auth.as_ref().map(auth));
+    if !request.extract.is_empty() {
+        let _ = writeln!(text, "extract = [{}]", list(&request.extract, extract));
+    }
+    if !request.check.is_empty() {
+        let _ = writeln!(text, "check = [{}]", list(&request.check, check));
+    }
+    if !request.objects.is_empty() {
+        let _ = writeln!(text, "objects = [{}]", list(&request.objects, |path: &Text| quoted(&path.written())));
+        if let Some(connections) = request.connections {
+            let _ = writeln!(text, "connections = {connections}");
+        }
     }
     text
+}
+
+/// The inside of a list; more than one thing stands on lines of its own.
+fn list<T>(items: &[T], written: impl Fn(&T) -> String) -> String {
+    match items {
+        [one] => format!(" {} ", written(one)),
+        many => many.iter().map(|item| format!("\n  {},", written(item))).collect::<String>() + "\n",
+    }
+}
+
+fn part(part: &Part) -> String {
+    // They stand between quotes in the head of a part.
+    let fit = |text: &str| quoted(&text.replace(|c: char| c.is_control() || c == '"', "_"));
+    let kind = part.kind.as_ref().map_or(String::new(), |kind| format!(", type = {}", fit(kind)));
+    let value = if part.file { "file" } else { "value" };
+    // The name of a file is no template.
+    let text = if part.file { fit(&part.value.shown()) } else { quoted(&part.value.written()) };
+    format!("{{ name = {}, {value} = {text}{kind} }}", fit(&part.name))
+}
+
+fn extract(extract: &Extract) -> String {
+    let from = match &extract.from {
+        Source::Json(path) => format!("json = {}", quoted(path)),
+        Source::Regex(regex, 1) => format!("regex = {}", quoted(regex)),
+        Source::Regex(regex, group) => format!("regex = {}, group = {group}", quoted(regex)),
+        Source::Header(name) => format!("header = {}", quoted(name)),
+        Source::Css(selector, None) => format!("css = {}", quoted(selector)),
+        Source::Css(selector, Some(attribute)) => {
+            format!("css = {}, attribute = {}", quoted(selector), quoted(attribute))
+        }
+    };
+    let nth = extract.nth.map_or(String::new(), |nth| format!(", nth = {nth}"));
+    let default = extract.default.as_ref().map_or(String::new(), |text| format!(", default = {}", quoted(text)));
+    format!("{{ name = {}, {from}{nth}{default} }}", quoted(&extract.name))
+}
+
+fn check(check: &Check) -> String {
+    let said = |text: &str| quoted(&Text::from(text).written());
+    let must = match &check.must {
+        Must::Status(statuses) => match statuses.as_slice() {
+            [one] => format!("status = {one}"),
+            many => format!("status = [{}]", many.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")),
+        },
+        Must::Class(hundreds) => format!("status = \"{hundreds}xx\""),
+        Must::Header(name, text) => format!("header = {}, contains = {}", quoted(name), said(text)),
+        Must::Contains(text) => format!("body = true, contains = {}", said(text)),
+        Must::Matches(regex) => format!("body = true, matches = {}", quoted(regex)),
+        Must::Json(path, None) => format!("json = {}", quoted(path)),
+        Must::Json(path, Some(text)) => format!("json = {}, is = {}", quoted(path), said(text)),
+        Must::Size(size) => format!("size = {}", quoted(size)),
+    };
+    match &check.name {
+        Some(name) => format!("{{ name = {}, {must} }}", quoted(name)),
+        None => format!("{{ {must} }}"),
+    }
 }
 
 fn flow(flow: &Flow) -> String {

@@ -14,6 +14,9 @@ pub(super) struct Scope<'e> {
     pub(super) before: Delay,
 }
 
+/// Module controllers within what module controllers name, at most.
+const MOST_MODULES: usize = 8;
+
 /// What `offered plan emulate --for jmeter` writes to choose a request by weight.
 const BY_WEIGHT: &str = "${__groovy(def r = java.util.concurrent.ThreadLocalRandom.current().nextDouble(); ";
 
@@ -27,6 +30,19 @@ impl<'e> Reader<'e> {
                     scope.defaults.requests.push(node.element);
                 }
                 "HeaderManager" => self.headers(node, &mut scope.defaults.headers),
+                "CookieManager" => scope.defaults.cookies = true,
+                "AuthManager" => self.logins(node, &mut scope.defaults.logins),
+                class if class.ends_with("Extractor") || class == "JSONPostProcessor" => {
+                    for one in self.extractor(node).into_iter().flatten() {
+                        // The nearer to the sampler is asked later, and its value stays.
+                        scope.defaults.extract.retain(|other| other.name != one.name);
+                        scope.defaults.extract.push(one);
+                    }
+                }
+                class if class.ends_with("Assertion") => {
+                    let checks = self.assertion(node);
+                    scope.defaults.check.extend(checks.into_iter().flatten());
+                }
                 _ => {
                     if let Some(delay) = self.timer(node) {
                         scope.before = scope.before.plus(&delay);
@@ -58,6 +74,9 @@ impl<'e> Reader<'e> {
                 self.asked.push(asked);
                 Some(Walk::Ask(self.asked.len() - 1, inner.before))
             }
+            "ModuleController" => self.module(node, scope),
+            // It is only done where a module controller names it.
+            "TestFragmentController" => None,
             "TestAction" => {
                 let before = self.scope(&node.children, scope).before;
                 for child in &node.children {
@@ -91,6 +110,27 @@ impl<'e> Reader<'e> {
         }
     }
 
+    /// What stands elsewhere, at the end of a path of names.
+    fn module(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Walk> {
+        let path = node.element.entries("ModuleController.node_path");
+        let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
+        // The first names are those of the tree and of the plan.
+        let plan = self.plan;
+        let found = (1..path.len().min(4)).find_map(|from| find(&plan.children, &path[from..]));
+        let Some(found) = found.filter(|_| self.modules < MOST_MODULES) else {
+            self.note(node, format!("would do what stands under `{}`, which is not there", path.join(" / ")));
+            return None;
+        };
+        self.modules += 1;
+        self.named.push(found.element.line);
+        let walks = self.walks(&found.children, scope);
+        self.modules -= 1;
+        match found.class() {
+            "TestFragmentController" => Some(Walk::All(walks)),
+            _ => self.controller(found, walks),
+        }
+    }
+
     /// How the walks under a controller are taken.
     fn controller(&mut self, node: &Node<'e>, walks: Vec<Walk>) -> Option<Walk> {
         let equally = |walks: Vec<Walk>| Walk::One(walks.into_iter().map(|walk| (1.0, walk)).collect());
@@ -118,6 +158,11 @@ impl<'e> Reader<'e> {
             }
             class => {
                 let condition = ["IfController.condition", "WhileController.condition", "ForeachController.inputVal"];
+                if class == "IfController"
+                    && let Some(always) = self.constant(node)
+                {
+                    return always.then_some(Walk::All(walks));
+                }
                 let said = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
                 let said = said.map_or_else(String::new, |said| format!(" (`{said}`)"));
                 self.note(
@@ -132,6 +177,12 @@ impl<'e> Reader<'e> {
                 Walk::All(walks)
             }
         })
+    }
+
+    /// What the condition of an if controller is, where that does not depend on anything.
+    fn constant(&mut self, node: &Node<'e>) -> Option<bool> {
+        let said = self.variables.resolve(node.element.text_of("IfController.condition").trim()).0;
+        said.said().and_then(|said| said.trim().parse().ok())
     }
 
     fn loops(&mut self, node: &Node<'e>, walk: Walk) -> Walk {
@@ -180,7 +231,7 @@ impl<'e> Reader<'e> {
             weights.push(1.0 - upto);
             return Some(Walk::One(weights.into_iter().zip(walks).collect()));
         }
-        let value = self.resolve(node, said.trim());
+        let value = self.resolve(node, said.trim()).shown();
         let takers: Vec<&Node> = node.children.iter().filter(|child| takes_turns(child.class())).collect();
         let by_name = takers.iter().position(|child| child.name() == value);
         let at = if value.is_empty() { Some(0) } else { value.parse().ok().or(by_name) };
@@ -200,6 +251,18 @@ impl<'e> Reader<'e> {
             "HeaderManager" | "Arguments" | "ConstantTimer" | "UniformRandomTimer" => true,
             "GaussianRandomTimer" | "PoissonRandomTimer" => true,
             "JSR223Timer" => self.timer(node).is_some(),
+            "CookieManager" => {
+                self.kept_cookies(node);
+                true
+            }
+            "AuthManager" => {
+                self.other_logins(node);
+                true
+            }
+            // Told of where the variables are collected.
+            "CSVDataSet" | "CounterConfig" | "RandomVariableConfig" => true,
+            class if class.ends_with("Extractor") || class == "JSONPostProcessor" => self.extractor(node).is_some(),
+            class if class.ends_with("Assertion") => self.assertion(node).is_some(),
             // These are told of where it is known whether they rule their group.
             "ConstantThroughputTimer" | "PreciseThroughputTimer" => self.throttles.contains(&node.element.line),
             _ => false,
@@ -213,8 +276,15 @@ impl<'e> Reader<'e> {
     }
 }
 
+/// The node at the end of a path of names.
+fn find<'n, 'e>(nodes: &'n [Node<'e>], path: &[&str]) -> Option<&'n Node<'e>> {
+    let (first, rest) = path.split_first()?;
+    let mut named = nodes.iter().filter(|node| node.name() == *first);
+    if rest.is_empty() { named.next() } else { named.find_map(|node| find(&node.children, rest)) }
+}
+
 /// Samplers that ask no web server; their timers are waited for all the same.
-fn is_sampler(class: &str) -> bool {
+pub(super) fn is_sampler(class: &str) -> bool {
     class.ends_with("Sampler") || class.ends_with("SamplerProxy") || class.ends_with("Request")
 }
 

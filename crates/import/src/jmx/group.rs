@@ -81,6 +81,13 @@ impl Reader<'_> {
                 if self.number(node, "Steps", 0.0) > 1.0 {
                     self.note(node, "its users start in steps; here one after another over the same time");
                 }
+                let rounds = self.number(node, "Iterations", 0.0);
+                if rounds > 0.0 {
+                    self.note(
+                        node,
+                        format!("each thread would end after {rounds} rounds; here users go on until the end"),
+                    );
+                }
                 (self.number(node, "TargetLevel", 1.0), ramp, ramp + hold)
             }
             "SteppingThreadGroup" => self.stepping(node),
@@ -127,7 +134,7 @@ impl Reader<'_> {
     /// The rounds of a thread; negative: for ever.
     pub(super) fn loops_of(&mut self, node: &Node) -> f64 {
         let Some(main) = node.element.property("ThreadGroup.main_controller") else { return 1.0 };
-        let said = self.resolve(node, main.text_of("LoopController.loops"));
+        let said = self.resolve(node, main.text_of("LoopController.loops")).shown();
         said.trim().parse().unwrap_or(1.0)
     }
 
@@ -137,10 +144,14 @@ impl Reader<'_> {
         let (first, burst, burst_ramp) =
             (number("Start users count"), number("Start users count burst"), number("rampUp"));
         let (period, hold) = (number("Start users period"), number("flighttime"));
+        let delay = number("Threads initial delay");
         // The burst comes first where it is given, then so many every period, each group over its own short ramp.
         let begun = if burst > 0.0 { burst } else { first };
         let groups = if first > 0.0 { ((users - begun) / first).ceil().max(0.0) } else { 0.0 };
         let ramp = groups * (period + burst_ramp) + burst_ramp;
+        if delay > 0.0 {
+            self.note(node, "starts after a delay; here at once");
+        }
         self.note(node, "its users start and stop in steps; here they start one after another over the same time, and all stop at the end");
         (users, ramp, ramp + hold)
     }
@@ -151,7 +162,7 @@ impl Reader<'_> {
             .entries("ultimatethreadgroupdata")
             .iter()
             .map(|row| {
-                let cells = row.children.iter().map(|cell| self.resolve(node, cell.text.trim()));
+                let cells = row.children.iter().map(|cell| self.resolve(node, cell.text.trim()).shown());
                 cells.collect::<Vec<_>>().iter().map(|cell| cell.parse().unwrap_or(0.0)).collect()
             })
             .collect();
@@ -214,7 +225,7 @@ impl Reader<'_> {
     /// `rate(10/s) random_arrivals(2 min) rate(50/s) pause(5 s) ...`: the rate goes in a straight line from one `rate` to the
     /// next over the arrivals between them.
     fn open_model(&mut self, node: &Node) -> (Profile, &'static str, Nanos) {
-        let schedule = self.resolve(node, node.element.text_of("OpenModelThreadGroup.schedule"));
+        let schedule = self.resolve(node, node.element.text_of("OpenModelThreadGroup.schedule")).shown();
         let (mut rate, mut pieces, mut even): (f64, Vec<(f64, f64, f64)>, bool) = (0.0, Vec::new(), false);
         // Pieces whose end is not known yet take the next rate.
         let mut open = 0;

@@ -4,7 +4,10 @@ use offered_model::Nanos;
 
 use super::Reader;
 use super::node::Node;
+use crate::address::{self, Server, fit, form, sendable};
 use crate::jmx::tree::Element;
+use crate::plan::{Auth, Body, Check, Extract, Part};
+use crate::text::Text;
 
 /// Headers of a request at most.
 const MOST_HEADERS: usize = 200;
@@ -17,7 +20,15 @@ pub(super) struct Defaults<'e> {
     /// The elements of HTTP request defaults, from the outermost to the nearest.
     pub(super) requests: Vec<&'e Element>,
     /// Headers of header managers.
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: Vec<(String, Text)>,
+    /// Who asks under which address, the nearest last.
+    pub(super) logins: Vec<(String, Auth)>,
+    /// Whether there is a cookie manager.
+    pub(super) cookies: bool,
+    /// What is taken from answers.
+    pub(super) extract: Vec<Extract>,
+    /// What answers must be.
+    pub(super) check: Vec<Check>,
 }
 
 /// A request as a sampler makes it.
@@ -26,12 +37,16 @@ pub(super) struct Asked {
     pub(super) line: usize,
     pub(super) element: String,
     pub(super) name: String,
-    /// `http://host:port/`, or nothing where the plan does not say.
-    pub(super) origin: String,
+    pub(super) server: Server,
     pub(super) method: String,
-    pub(super) path: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Option<String>,
+    pub(super) path: Text,
+    pub(super) headers: Vec<(String, Text)>,
+    pub(super) body: Option<Body>,
+    pub(super) auth: Option<Auth>,
+    pub(super) extract: Vec<Extract>,
+    pub(super) check: Vec<Check>,
+    pub(super) cookies: bool,
+    pub(super) follows: bool,
     pub(super) connect_timeout: Option<Nanos>,
     pub(super) response_timeout: Option<Nanos>,
     pub(super) keepalive: bool,
@@ -46,32 +61,23 @@ impl<'e> Reader<'e> {
             let said = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
             self.resolve(node, said.unwrap_or("").trim())
         };
-        let (mut scheme, mut host, mut port) =
-            (text("HTTPSampler.protocol"), text("HTTPSampler.domain"), text("HTTPSampler.port"));
-        let (mut path, method) = (text("HTTPSampler.path"), text("HTTPSampler.method").to_lowercase());
-        let (connect, response) = (text("HTTPSampler.connect_timeout"), text("HTTPSampler.response_timeout"));
-        if let Some((own, rest)) = path.split_once("://").filter(|(own, _)| ["http", "https"].contains(own)) {
+        let scheme = text("HTTPSampler.protocol").shown();
+        let (host, port) = (text("HTTPSampler.domain").shown(), text("HTTPSampler.port").shown());
+        let (mut path, method) = (text("HTTPSampler.path"), text("HTTPSampler.method").shown().to_lowercase());
+        let (connect, response) =
+            (text("HTTPSampler.connect_timeout").shown(), text("HTTPSampler.response_timeout").shown());
+        let whole = path.begins().starts_with("http://") || path.begins().starts_with("https://");
+        let mut server = Server::of(&scheme, &host, &port);
+        if whole && let Some((own, rest)) = Server::split_text(&path) {
             // A whole URL in the path: it counts alone.
-            let end = rest.find(['/', '?']).unwrap_or(rest.len());
-            let (authority, tail) = rest.split_at(end);
-            let (own_host, own_port) = authority.split_once(':').unwrap_or((authority, ""));
-            (scheme, host, port) = (own.to_owned(), own_host.to_owned(), own_port.to_owned());
-            path = tail.to_owned();
+            (server, path) = (own, rest);
         }
-        if scheme.eq_ignore_ascii_case("https") {
-            self.note(
-                node,
-                "https: this version speaks plain http only, so the workload asks the same host in plain http",
-            );
-            if port == "443" {
-                port.clear();
-            }
-        }
+        let fit = !method.is_empty() && method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
         let method = match method.as_str() {
             "" => "get".to_owned(),
-            "get" | "post" | "put" | "delete" | "head" | "patch" | "options" => method,
+            _ if fit => method,
             other => {
-                self.note(node, format!("the method {} is none of a workload's; get instead", other.to_uppercase()));
+                self.note(node, format!("the method {} is none of HTTP; get instead", other.to_uppercase()));
                 "get".to_owned()
             }
         };
@@ -79,15 +85,23 @@ impl<'e> Reader<'e> {
         let body = self.content(node, defaults, &method, &mut path, &mut headers);
         self.asides(node);
         let time = |text: &str| text.parse().ok().filter(|ms| *ms > 0).map(Nanos::from_millis);
+        let url = format!("{}{}", server.url.trim_end_matches('/'), path.shown());
+        let login = defaults.logins.iter().rev().find(|(under, _)| url.starts_with(under) || server.url.is_empty());
+        let told = |name: &str| element.text_of(name) == "true";
         Asked {
             line: element.line,
             element: format!("{} `{}`", node.class(), node.name()),
             name: node.name().trim().to_owned(),
-            origin: origin(&host, &port),
+            server,
             method,
             path: sendable(&path),
             headers,
             body,
+            auth: login.map(|(_, auth)| auth.clone()),
+            extract: defaults.extract.clone(),
+            check: defaults.check.clone(),
+            cookies: defaults.cookies,
+            follows: told("HTTPSampler.follow_redirects") || told("HTTPSampler.auto_redirects"),
             connect_timeout: time(&connect),
             response_timeout: time(&response),
             keepalive: element.text_of("HTTPSampler.use_keepalive") != "false",
@@ -100,9 +114,9 @@ impl<'e> Reader<'e> {
         node: &Node<'e>,
         defaults: &Defaults<'e>,
         method: &str,
-        path: &mut String,
-        headers: &mut Vec<(String, String)>,
-    ) -> Option<String> {
+        path: &mut Text,
+        headers: &mut Vec<(String, Text)>,
+    ) -> Option<Body> {
         let raw = node.element.text_of("HTTPSampler.postBodyRaw") == "true";
         let all = defaults.requests.iter().copied().chain([node.element]);
         let mut arguments: Vec<&Element> = all
@@ -113,10 +127,28 @@ impl<'e> Reader<'e> {
             self.note(node, format!("more than {MOST_ARGUMENTS} arguments; the others are left out"));
             arguments.truncate(MOST_ARGUMENTS);
         }
+        let files = node.element.property("HTTPsampler.Files");
+        let files = files.map_or(&[][..], |files| files.entries("HTTPFileArgs.files"));
+        let files: Vec<&Element> = files.iter().filter(|file| !file.text_of("File.path").is_empty()).collect();
+        let has_body = !["get", "head", "delete", "options", "trace"].contains(&method);
+        let typed =
+            |headers: &[(String, Text)]| headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        if has_body
+            && let [file] = files.as_slice()
+            && file.text_of("File.paramname").is_empty()
+        {
+            let kind = file.text_of("File.mimetype");
+            if !kind.is_empty() && !typed(headers) {
+                headers.push(("Content-Type".to_owned(), Text::from(kind)));
+            }
+            return Some(Body::File(self.resolve(node, file.text_of("File.path")).shown()));
+        }
         if raw {
-            let values: Vec<String> =
-                arguments.iter().map(|argument| self.resolve(node, argument.text_of("Argument.value"))).collect();
-            return Some(values.concat()).filter(|body| !body.is_empty());
+            let mut body = Text::default();
+            for argument in arguments {
+                body.push(&self.resolve(node, argument.text_of("Argument.value")));
+            }
+            return (!body.is_empty()).then_some(Body::Text(body));
         }
         let mut pairs = Vec::new();
         for argument in arguments {
@@ -124,27 +156,43 @@ impl<'e> Reader<'e> {
                 "" => argument.attribute("name"),
                 name => name,
             };
-            let (name, value) = (self.resolve(node, name), self.resolve(node, argument.text_of("Argument.value")));
-            let encoded = argument.text_of("HTTPArgument.always_encode") != "false";
-            let written = |text: &str| if encoded { form(text) } else { text.to_owned() };
-            let bare = name.is_empty() || (value.is_empty() && argument.text_of("HTTPArgument.use_equals") == "false");
-            pairs.push(if bare {
-                written(&(name + &value))
-            } else {
-                format!("{}={}", written(&name), written(&value))
+            pairs.push(Pair {
+                name: self.resolve(node, name),
+                value: self.resolve(node, argument.text_of("Argument.value")),
+                encoded: argument.text_of("HTTPArgument.always_encode") != "false",
+                equals: argument.text_of("HTTPArgument.use_equals") != "false",
             });
+        }
+        let in_parts = node.element.text_of("HTTPSampler.DO_MULTIPART_POST") == "true";
+        if has_body && (in_parts || !files.is_empty()) {
+            let mut parts: Vec<Part> = pairs
+                .iter()
+                .map(|pair| Part { name: pair.name.shown(), value: pair.value.clone(), file: false, kind: None })
+                .collect();
+            for file in files {
+                let kind = Some(file.text_of("File.mimetype").to_owned()).filter(|kind| !kind.is_empty());
+                let (path, name) = (file.text_of("File.path"), file.text_of("File.paramname"));
+                let (path, name) = (self.resolve(node, path).shown(), self.resolve(node, name).shown());
+                parts.push(Part { name, value: Text::from(path), file: true, kind });
+            }
+            return (!parts.is_empty()).then_some(Body::Parts(parts));
         }
         if pairs.is_empty() {
             return None;
         }
-        if ["post", "put", "patch"].contains(&method) {
-            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-                headers.push(("Content-Type".to_owned(), "application/x-www-form-urlencoded".to_owned()));
+        if has_body {
+            headers.retain(|(name, value)| !is_form_header(name, value));
+            // A table of a workload cannot say everything: names with variables in them, or names alone.
+            if pairs.iter().all(Pair::is_plain) && !typed(headers) {
+                return Some(Body::form(pairs.iter().map(Pair::decoded).collect(), headers));
             }
-            return Some(pairs.join("&"));
+            if !typed(headers) {
+                headers.push(("Content-Type".to_owned(), Text::from("application/x-www-form-urlencoded")));
+            }
+            return Some(Body::Text(joined(&pairs)));
         }
-        path.push(if path.contains('?') { '&' } else { '?' });
-        path.push_str(&pairs.join("&"));
+        path.say(if path.says_any(|c| c == '?') { "&" } else { "?" });
+        path.push(&joined(&pairs));
         None
     }
 
@@ -152,31 +200,20 @@ impl<'e> Reader<'e> {
     fn asides(&mut self, node: &Node<'e>) {
         let element = node.element;
         let told = |name: &str| element.text_of(name) == "true";
-        if told("HTTPSampler.follow_redirects") || told("HTTPSampler.auto_redirects") {
-            self.note(node, "would follow redirects; a launch is one request, and a redirect is its answer");
-        }
         if told("HTTPSampler.image_parser") {
-            self.note(node, "would fetch what the page embeds");
+            self.note(node, "would fetch what the page embeds; name that in `objects`");
         }
-        if told("HTTPSampler.DO_MULTIPART_POST") {
-            self.note(node, "would send its arguments as multipart; here they are a form");
-        }
-        let files = element.property("HTTPsampler.Files");
-        if files.is_some_and(|files| !files.entries("HTTPFileArgs.files").is_empty()) {
-            self.note(node, "would send files; write their text as `body`");
+        if !element.text_of("HTTPSampler.proxyHost").is_empty() {
+            self.note(node, "would ask by way of a proxy; write it as `proxy`");
         }
     }
 
     /// Adds the headers of a header manager; one nearer to the sampler replaces its namesake.
-    pub(super) fn headers(&mut self, manager: &Node<'e>, headers: &mut Vec<(String, String)>) {
+    pub(super) fn headers(&mut self, manager: &Node<'e>, headers: &mut Vec<(String, Text)>) {
         for entry in manager.element.entries("HeaderManager.headers") {
-            let name = self.resolve(manager, entry.text_of("Header.name").trim());
+            let name = self.resolve(manager, entry.text_of("Header.name").trim()).shown();
             let value = self.resolve(manager, entry.text_of("Header.value").trim());
-            let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-            let own =
-                ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str());
-            let fit = !name.is_empty() && name.bytes().all(token) && !value.bytes().any(|b| b.is_ascii_control());
-            if own || !fit {
+            if address::own_header(&name) || !address::header(&name, &value) {
                 self.note(manager, format!("the header `{name}` is offered's own or cannot be sent; left out"));
                 continue;
             }
@@ -190,51 +227,62 @@ impl<'e> Reader<'e> {
     }
 }
 
-fn origin(host: &str, port: &str) -> String {
-    let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
-    let url =
-        if port.is_empty() || port == "80" { format!("http://{host}/") } else { format!("http://{host}:{port}/") };
-    let fit = !url.contains("${") && url.parse::<offered_model::workload::Url>().is_ok();
-    if fit { url } else { String::new() }
+/// One argument.
+struct Pair {
+    name: Text,
+    value: Text,
+    /// Whether it is still to be encoded.
+    encoded: bool,
+    equals: bool,
 }
 
-/// A path as it can be sent: from `/` on, without blanks and what is not ASCII.
-fn sendable(path: &str) -> String {
-    let mut sendable = if path.starts_with('/') { String::new() } else { "/".to_owned() };
-    for byte in path.bytes() {
-        match byte {
-            0x21..=0x7e => sendable.push(char::from(byte)),
-            _ => sendable.push_str(&format!("%{byte:02X}")),
-        }
+impl Pair {
+    fn is_plain(&self) -> bool {
+        self.name.said().is_some_and(|name| !name.is_empty()) && (self.equals || !self.value.is_empty())
     }
-    sendable
+
+    /// Name and value before they are encoded.
+    fn decoded(&self) -> (String, Text) {
+        let plain = |text: &Text| if self.encoded { text.clone() } else { text.map(decoded) };
+        (plain(&self.name).shown(), plain(&self.value))
+    }
 }
 
-/// A text as a form sends it; placeholders stay.
-fn form(text: &str) -> String {
-    let mut coded = String::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        if let Some(kept) = ["{session}", "{sequence}"].into_iter().find(|kept| rest.starts_with(*kept)) {
-            coded.push_str(kept);
-            rest = &rest[kept.len()..];
-            continue;
+/// Arguments as a form or a query sends them.
+fn joined(pairs: &[Pair]) -> Text {
+    let mut text = Text::default();
+    for (at, pair) in pairs.iter().enumerate() {
+        let coded = |text: &Text| if pair.encoded { text.map(form) } else { text.map(fit) };
+        text.say(if at == 0 { "" } else { "&" });
+        text.push(&coded(&pair.name));
+        if !pair.name.is_empty() && (pair.equals || !pair.value.is_empty()) {
+            text.say("=");
         }
-        // What has no value yet must stay findable.
-        if rest.starts_with("${")
-            && let Some(end) = rest.find('}')
-        {
-            coded.push_str(&rest[..=end]);
-            rest = &rest[end + 1..];
-            continue;
-        }
-        let c = rest.chars().next().expect("not empty");
-        match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '*' | '-' | '.' | '_' => coded.push(c),
-            ' ' => coded.push('+'),
-            c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| coded.push_str(&format!("%{byte:02X}"))),
-        }
-        rest = &rest[c.len_utf8()..];
+        text.push(&coded(&pair.value));
     }
-    coded
+    text
+}
+
+/// What was encoded for a form; what was not stays.
+fn decoded(said: &str) -> String {
+    let mut bytes = Vec::with_capacity(said.len());
+    let mut rest = said.as_bytes();
+    while let [first, others @ ..] = rest {
+        let two = others.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match (first, two.and_then(|two| u8::from_str_radix(two, 16).ok())) {
+            (b'%', Some(code)) => {
+                bytes.push(code);
+                rest = &others[2..];
+            }
+            (first, _) => {
+                bytes.push(if *first == b'+' { b' ' } else { *first });
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| said.to_owned())
+}
+
+fn is_form_header(name: &str, value: &Text) -> bool {
+    name.eq_ignore_ascii_case("content-type") && value.begins().starts_with("application/x-www-form-urlencoded")
 }

@@ -14,18 +14,8 @@ pub(super) fn of(node: &Node) -> String {
     };
     let class = node.class();
     match class {
-        "CookieManager" => "would keep cookies, each thread its own".to_owned(),
         "CacheManager" => "would not ask again for what the server called fresh".to_owned(),
-        "AuthManager" => "would log in; write an Authorization header instead".to_owned(),
         "DNSCacheManager" => "would resolve names in its own way".to_owned(),
-        "CSVDataSet" => {
-            let names = said(&["variableNames"]);
-            format!("would read `{}` from the file `{}`, line by line", names, said(&["filename"]))
-        }
-        "CounterConfig" => {
-            format!("would count in the variable `{}`; {{sequence}} counts launches", said(&["CounterConfig.name"]))
-        }
-        "RandomVariableConfig" => format!("would draw the variable `{}`", said(&["variableName"])),
         "UserParameters" => "would give each thread its own variables".to_owned(),
         "ConstantThroughputTimer" => {
             format!("would hold the threads back to {} samples a minute", said(&["throughput"]))
@@ -68,6 +58,10 @@ pub(super) fn of(node: &Node) -> String {
             } else {
                 format!("would take `{name}` from the answer")
             }
+        }
+        "DurationAssertion" => {
+            let most = said(&["DurationAssertion.duration"]);
+            format!("would fail answers that take longer than {most} ms; write [thresholds] instead")
         }
         _ if class.ends_with("Assertion") => "would fail answers that are not as expected".to_owned(),
         _ if class.ends_with("PreProcessor") => "would change the request before it is sent".to_owned(),

@@ -1,0 +1,154 @@
+//! Where requests go: the parts of a URL, and the one server of a workload.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use offered_model::workload::Url;
+
+use crate::plan::Note;
+use crate::text::Text;
+
+/// Written where a plan names no server.
+const NOWHERE: &str = "http://127.0.0.1:8080/";
+
+/// A server, as far as a plan tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Server {
+    /// `http://host:port/`, or nothing where it is not known.
+    pub(crate) url: String,
+}
+
+impl Server {
+    /// The server of a scheme, a host and a port (or nothing).
+    pub(crate) fn of(scheme: &str, host: &str, port: &str) -> Self {
+        let (scheme, usual) = if scheme.eq_ignore_ascii_case("https") { ("https", "443") } else { ("http", "80") };
+        let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
+        let port = if port == usual || port.is_empty() { String::new() } else { format!(":{port}") };
+        let url = format!("{scheme}://{host}{port}/");
+        let fit = !url.contains(['{', '}', '$']) && url.parse::<Url>().is_ok();
+        Self { url: if fit { url } else { String::new() } }
+    }
+
+    /// The server of a whole URL, and the path and query asked of it; `None`: it is no URL of a web server.
+    pub(crate) fn split(url: &str) -> Option<(Self, String)> {
+        let (scheme, rest) = url.split_once("://")?;
+        if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+            return None;
+        }
+        let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let at = authority.rfind(']').map_or(0, |end| end + 1);
+        let (host, port) = match authority[at..].find(':') {
+            Some(colon) => (&authority[..at + colon], &authority[at + colon + 1..]),
+            None => (authority, ""),
+        };
+        Some((Self::of(scheme, host, port), path.to_owned()))
+    }
+
+    /// The same of a URL with variables in it. Where they stand in its server, that is not known; where it has no scheme, it is
+    /// `http`.
+    pub(crate) fn split_text(url: &Text) -> Option<(Self, Text)> {
+        let begins = url.begins();
+        let whole = match begins.find("://") {
+            Some(_) => url.clone(),
+            None => {
+                let mut whole = Text::from("http://");
+                whole.push(url);
+                whole
+            }
+        };
+        let begins = whole.begins();
+        let host = begins.find("://").map_or(0, |at| at + 3);
+        let known = begins[host..].find(['/', '?']).map(|at| host + at);
+        if let Some(end) = known.or_else(|| whole.said().map(str::len)) {
+            let (server, _) = Self::split(&begins[..end])?;
+            return Some((server, whole.after(end)));
+        }
+        let (_, path) = whole.after(host).split_once('/').unwrap_or_default();
+        Some((Self::default(), path))
+    }
+}
+
+/// A request's server and its place in the file.
+pub(crate) struct Goal<'g> {
+    pub(crate) server: &'g Server,
+    pub(crate) line: usize,
+    pub(crate) element: &'g str,
+    /// How often it is asked.
+    pub(crate) times: usize,
+}
+
+/// The URL of the server that is asked most, of equals the first; which requests go to it; and notes of all others.
+pub(crate) fn choose<'g>(goals: impl Iterator<Item = Goal<'g>> + Clone) -> (String, Vec<bool>, Vec<Note>) {
+    let mut often: BTreeMap<&Server, (usize, Reverse<usize>)> = BTreeMap::new();
+    for (at, goal) in goals.clone().enumerate().filter(|(_, goal)| !goal.server.url.is_empty()) {
+        often.entry(goal.server).or_insert((0, Reverse(at))).0 += goal.times;
+    }
+    let chosen = often.iter().max_by_key(|(_, often)| **often).map(|(server, _)| (*server).clone()).unwrap_or_default();
+    let mut notes = Vec::new();
+    let kept = goals
+        .map(|goal| {
+            let kept = *goal.server == chosen || goal.server.url.is_empty();
+            let what = match kept {
+                false => format!(
+                    "goes to another server, {}; a workload has one target, so it is left out, but for its wait",
+                    goal.server.url
+                ),
+                true if goal.server.url.is_empty() && chosen.url.is_empty() => {
+                    format!("names no server that is known here; the target {NOWHERE} stands for it")
+                }
+                true if goal.server.url.is_empty() => {
+                    "names no server that is known here; sent to the target like the others".to_owned()
+                }
+                true => return true,
+            };
+            notes.push(Note { line: goal.line, element: goal.element.to_owned(), what });
+            kept
+        })
+        .collect();
+    (if chosen.url.is_empty() { NOWHERE.to_owned() } else { chosen.url }, kept, notes)
+}
+
+/// A path as it can be sent: from `/` on, without blanks and what is not ASCII.
+pub(crate) fn sendable(path: &Text) -> Text {
+    let mut sendable = Text::from(if path.begins().starts_with('/') { "" } else { "/" });
+    sendable.push(&path.map(fit));
+    sendable
+}
+
+/// What is said without blanks and what is not ASCII.
+pub(crate) fn fit(said: &str) -> String {
+    let mut fit = String::with_capacity(said.len());
+    for byte in said.bytes() {
+        match byte {
+            0x21..=0x7e => fit.push(char::from(byte)),
+            _ => fit.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    fit
+}
+
+/// What is said as a form or a query sends it.
+pub(crate) fn form(said: &str) -> String {
+    let mut coded = String::with_capacity(said.len());
+    for c in said.chars() {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '*' | '-' | '.' | '_' => coded.push(c),
+            ' ' => coded.push('+'),
+            c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| coded.push_str(&format!("%{byte:02X}"))),
+        }
+    }
+    coded
+}
+
+/// Whether this can be a header: its name a token, nothing in its value that ends a line.
+pub(crate) fn header(name: &str, value: &Text) -> bool {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(token) && !value.says_any(|c| c.is_ascii_control())
+}
+
+/// Headers that are offered's own affair.
+pub(crate) fn own_header(name: &str) -> bool {
+    ["content-length", "transfer-encoding", "connection"].iter().any(|own| name.eq_ignore_ascii_case(own))
+}

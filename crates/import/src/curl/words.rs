@@ -1,0 +1,290 @@
+//! The words of shell commands, as a shell splits them, each with its line.
+//!
+//! Not the crate `shlex` (2.0.1): it does not know `$'...'`, in which browsers write bodies, takes the end of a line for a blank,
+//! and does not tell `$NAME` in double quotes from `$NAME` in single ones.
+
+use crate::text::Text;
+
+/// One word.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Word {
+    pub(super) text: Text,
+    pub(super) line: usize,
+    /// Whether a shell would run something to know it.
+    pub(super) computed: bool,
+}
+
+impl Word {
+    /// What is said, where there are no variables in it.
+    pub(super) fn said(&self) -> &str {
+        self.text.said().unwrap_or("")
+    }
+}
+
+/// One command, and whether it reads what the one before writes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Command {
+    pub(super) words: Vec<Word>,
+    pub(super) piped: bool,
+}
+
+/// The commands of `text`, or the line of a quote that is never closed.
+pub(super) fn commands(text: &str) -> Result<Vec<Command>, usize> {
+    // Browsers on Windows copy commands for its own shell, where a caret is what a backslash is elsewhere.
+    if text.contains(" ^\n") || text.contains(" ^\r\n") || text.contains("^\"") {
+        return Splitter::new(&without_carets(text)).all();
+    }
+    Splitter::new(text).all()
+}
+
+fn without_carets(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '^' => match chars.next() {
+                Some('\r') => {
+                    chars.next_if_eq(&'\n');
+                    plain.push_str("\\\n");
+                }
+                Some('\n') => plain.push_str("\\\n"),
+                Some(c) => plain.push(c),
+                None => {}
+            },
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+struct Splitter<'t> {
+    rest: std::iter::Peekable<std::str::Chars<'t>>,
+    line: usize,
+    done: Vec<Command>,
+    open: Command,
+    word: Option<Word>,
+}
+
+impl<'t> Splitter<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { rest: text.chars().peekable(), line: 1, done: Vec::new(), open: Command::default(), word: None }
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.rest.next()?;
+        self.line += usize::from(c == '\n');
+        Some(c)
+    }
+
+    fn all(mut self) -> Result<Vec<Command>, usize> {
+        while let Some(c) = self.next() {
+            match c {
+                ' ' | '\t' | '\r' => self.end_word(),
+                '\n' | ';' => self.end_command(false),
+                '&' | '|' => {
+                    let double = self.rest.next_if_eq(&c).is_some();
+                    self.end_command(c == '|' && !double);
+                }
+                '>' | '<' => self.redirection(),
+                '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
+                '\\' => match self.rest.next_if_eq(&'\r') {
+                    Some(_) => {
+                        self.next();
+                    }
+                    None => match self.next() {
+                        Some('\n') | None => {}
+                        Some(c) => self.say(c),
+                    },
+                },
+                '\'' => self.single()?,
+                '"' => self.double()?,
+                '$' if self.rest.next_if_eq(&'\'').is_some() => self.ansi()?,
+                '$' => self.variable(),
+                '`' => self.computed('`')?,
+                c => self.say(c),
+            }
+        }
+        self.end_command(false);
+        Ok(self.done)
+    }
+
+    fn word(&mut self) -> &mut Word {
+        let line = self.line;
+        self.word.get_or_insert_with(|| Word { text: Text::default(), line, computed: false })
+    }
+
+    fn say(&mut self, c: char) {
+        self.word().text.say(c.encode_utf8(&mut [0; 4]));
+    }
+
+    fn end_word(&mut self) {
+        self.open.words.extend(self.word.take());
+    }
+
+    fn end_command(&mut self, pipe: bool) {
+        self.end_word();
+        let done = std::mem::replace(&mut self.open, Command { piped: pipe, ..Command::default() });
+        if !done.words.is_empty() {
+            self.done.push(done);
+        }
+    }
+
+    /// `> file` and `2> file`: where output goes is none of the load.
+    fn redirection(&mut self) {
+        if self.word.as_ref().is_some_and(|word| ["1", "2", "&"].contains(&word.said())) {
+            self.word = None;
+        }
+        self.end_word();
+        while self.rest.next_if(|c| ['>', '<', '&'].contains(c)).is_some() {}
+        while self.rest.next_if(|c| [' ', '\t'].contains(c)).is_some() {}
+        while self.rest.next_if(|c| !c.is_whitespace() && !";|&".contains(*c)).is_some() {}
+    }
+
+    fn single(&mut self) -> Result<(), usize> {
+        let from = self.line;
+        self.word();
+        loop {
+            match self.next().ok_or(from)? {
+                '\'' => return Ok(()),
+                c => self.say(c),
+            }
+        }
+    }
+
+    fn double(&mut self) -> Result<(), usize> {
+        let from = self.line;
+        self.word();
+        loop {
+            match self.next().ok_or(from)? {
+                '"' => return Ok(()),
+                '\\' => match self.next().ok_or(from)? {
+                    '\n' => {}
+                    c @ ('$' | '`' | '"' | '\\') => self.say(c),
+                    c => {
+                        self.say('\\');
+                        self.say(c);
+                    }
+                },
+                '$' => self.variable(),
+                '`' => self.computed('`')?,
+                c => self.say(c),
+            }
+        }
+    }
+
+    /// `$'...'`, with the escapes of C.
+    fn ansi(&mut self) -> Result<(), usize> {
+        let from = self.line;
+        self.word();
+        loop {
+            match self.next().ok_or(from)? {
+                '\'' => return Ok(()),
+                '\\' => {
+                    let c = match self.next().ok_or(from)? {
+                        'n' => '\n',
+                        't' => '\t',
+                        'r' => '\r',
+                        'a' => '\u{7}',
+                        'b' => '\u{8}',
+                        'f' => '\u{c}',
+                        'v' => '\u{b}',
+                        'e' => '\u{1b}',
+                        'x' => self.code(16, 2, 0),
+                        'u' => self.unit(),
+                        'U' => self.code(16, 8, 0),
+                        digit @ '0'..='7' => self.code(8, 2, digit as u32 - '0' as u32),
+                        c => c,
+                    };
+                    self.say(c);
+                }
+                c => self.say(c),
+            }
+        }
+    }
+
+    /// A character by its number, in so many digits at most.
+    fn code(&mut self, radix: u32, digits: usize, first: u32) -> char {
+        let mut code = first;
+        for _ in 0..digits {
+            match self.rest.next_if(|c| c.is_digit(radix)).and_then(|c| c.to_digit(radix)) {
+                Some(digit) => code = code.saturating_mul(radix).saturating_add(digit),
+                None => break,
+            }
+        }
+        char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+
+    /// `\uXXXX`; browsers write a character beyond the first plane as two of them.
+    fn unit(&mut self) -> char {
+        let units = |this: &mut Self| {
+            let digits: String = (0..4).map_while(|_| this.rest.next_if(char::is_ascii_hexdigit)).collect();
+            u16::from_str_radix(&digits, 16).unwrap_or(0)
+        };
+        let first = units(self);
+        let mut ahead = self.rest.clone();
+        if (0xd800..0xdc00).contains(&first) && ahead.next() == Some('\\') && ahead.next() == Some('u') {
+            self.rest.next();
+            self.rest.next();
+            let pair = [first, units(self)];
+            return char::decode_utf16(pair).next().and_then(Result::ok).unwrap_or(char::REPLACEMENT_CHARACTER);
+        }
+        char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+
+    /// `$NAME` or `${NAME}`: a variable; `$(...)`: something that is run.
+    fn variable(&mut self) {
+        let named = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+        match self.rest.peek() {
+            Some('(') => {
+                self.next();
+                let mut depth = 1;
+                let mut said = String::from("$(");
+                while depth > 0
+                    && let Some(c) = self.next()
+                {
+                    depth += i32::from(c == '(') - i32::from(c == ')');
+                    said.push(c);
+                }
+                let word = self.word();
+                word.computed = true;
+                word.text.say(&said);
+            }
+            Some('{') => {
+                let inside: String = self.rest.clone().skip(1).take_while(|c| *c != '}').take(200).collect();
+                if !inside.is_empty()
+                    && inside.chars().all(|c| named(&c))
+                    && !inside.starts_with(|c: char| c.is_ascii_digit())
+                {
+                    for _ in 0..inside.len() + 2 {
+                        self.rest.next();
+                    }
+                    self.word().text.push(&Text::value(&inside));
+                } else {
+                    self.say('$');
+                }
+            }
+            Some(c) if c.is_ascii_alphabetic() || *c == '_' => {
+                let mut name = String::new();
+                while let Some(c) = self.rest.next_if(|c| named(c)) {
+                    name.push(c);
+                }
+                self.word().text.push(&Text::value(&name));
+            }
+            _ => self.say('$'),
+        }
+    }
+
+    /// Between backquotes.
+    fn computed(&mut self, end: char) -> Result<(), usize> {
+        let from = self.line;
+        self.word().computed = true;
+        self.say(end);
+        loop {
+            let c = self.next().ok_or(from)?;
+            self.say(c);
+            if c == end {
+                return Ok(());
+            }
+        }
+    }
+}

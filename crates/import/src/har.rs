@@ -1,0 +1,348 @@
+//! Recordings of a browser (HTTP Archive, .har): pages with their objects, and the pauses between them.
+//!
+//! What a page embeds is fetched with it; every other request (a page, a call of a script, a form) is a step. A pause of a
+//! second or more between steps is a person's, and all of those are one empirical law; shorter ones are the machine's and stay
+//! where they are.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use offered_model::Law;
+
+use crate::Error;
+use crate::address::{Server, header, sendable};
+use crate::data::Data;
+use crate::plan::{Body, Note, Part, Plan, Request, Target};
+use crate::text::Text;
+use crate::visits::{Asked, Known, Visit, Who, name};
+
+/// Entries at most.
+const MOST: usize = 20_000;
+/// Objects of a page at most.
+const MOST_OBJECTS: usize = 1_000;
+/// From here on a pause is a person's, seconds.
+const THOUGHT: f64 = 1.0;
+/// Values of an empirical law at most; of more pauses, so many quantiles.
+const MOST_VALUES: usize = 100;
+/// Redirects that a browser follows.
+const REDIRECTS: u32 = 20;
+
+/// Headers that say what one browser had at one time.
+const STALE: [&str; 4] = ["cookie", "if-none-match", "if-modified-since", "if-range"];
+
+/// One request of the recording.
+struct Entry<'d> {
+    element: String,
+    request: &'d Data,
+    response: &'d Data,
+    data: &'d Data,
+    server: Server,
+    path: String,
+    url: &'d str,
+    /// Seconds.
+    start: f64,
+    end: f64,
+}
+
+/// The plan of `har`, the content of `file`.
+pub(crate) fn read(har: &Data, file: &str) -> Result<Plan, Error> {
+    let refused = |what: String| Error::File { file: file.to_owned(), what };
+    let all = har.at(&["log", "entries"]).list();
+    if all.is_empty() {
+        return Err(refused("a recording (HAR) without requests; record again, and save with its content".to_owned()));
+    }
+    if all.len() > MOST {
+        return Err(refused(format!("{} requests; {MOST} at most are read of a recording", all.len())));
+    }
+    let mut reader = Reader::default();
+    let mut entries: Vec<Entry> = all
+        .iter()
+        .enumerate()
+        .filter_map(|(at, entry)| reader.entry(at, entry).map_err(&refused).transpose())
+        .collect::<Result<_, _>>()?;
+    entries.sort_by(|a, b| a.start.total_cmp(&b.start));
+    for entry in &entries {
+        reader.step(entry);
+    }
+    reader.plan().plan(file)
+}
+
+#[derive(Default)]
+struct Reader<'d> {
+    asked: Vec<Asked>,
+    /// The page of each, when it ended, and the pause after it.
+    ends: Vec<(&'d str, f64)>,
+    pauses: Vec<f64>,
+    /// Where redirects lead that have not been followed yet.
+    ahead: Vec<String>,
+    objects: Vec<HashSet<String>>,
+    redirects: bool,
+    /// How many steps were asked by HTTP/2 or 3.
+    modern: usize,
+    notes: Vec<Note>,
+}
+
+impl<'d> Reader<'d> {
+    fn note(&mut self, element: &str, what: impl Into<String>) {
+        self.notes.push(Note { line: 0, element: element.to_owned(), what: what.into() });
+    }
+
+    /// The entry, where it is a request that went to a server.
+    fn entry(&mut self, at: usize, data: &'d Data) -> Result<Option<Entry<'d>>, String> {
+        let (request, response) = (data.get("request"), data.get("response"));
+        let (method, url) = (request.get("method").text(), request.get("url").text());
+        let shown: String = url.chars().take(100).collect();
+        let element = format!("entry {} `{method} {shown}`", at + 1);
+        if url.is_empty() {
+            return Err(format!("entry {} has no request.url; is it a recording (HAR)?", at + 1));
+        }
+        let said = data.get("startedDateTime").text();
+        let start: Timestamp = said.parse().map_err(|_| {
+            format!("entry {}: `{said}` in startedDateTime is no time such as 2024-05-01T10:00:00Z", at + 1)
+        })?;
+        let start = start.as_nanosecond() as f64 / 1e9;
+        let took = data.get("time").number().unwrap_or(0.0).clamp(0.0, 1e9) / 1e3;
+        let Some((server, path)) = Server::split(url) else {
+            let what = match url.split(':').next() {
+                Some("ws" | "wss") => "a WebSocket; left out",
+                _ => "asks no server over HTTP; left out",
+            };
+            self.note(&element, what);
+            return Ok(None);
+        };
+        let left_out = match (method, response.get("status").number()) {
+            _ if data.get("_webSocketMessages").is() => "a WebSocket; left out",
+            _ if data.get("_fromCache").is() => "came from the browser's cache; left out",
+            (_, None | Some(0.0)) => "had no answer (blocked, or given up); left out",
+            ("CONNECT", _) => "opens a tunnel; left out",
+            ("OPTIONS", _) if header_of(request, "access-control-request-method").is() => {
+                "asks whether a call is allowed (CORS); left out"
+            }
+            _ => {
+                return Ok(Some(Entry {
+                    element,
+                    request,
+                    response,
+                    data,
+                    server,
+                    path,
+                    url,
+                    start,
+                    end: start + took,
+                }));
+            }
+        };
+        self.note(&element, left_out);
+        Ok(None)
+    }
+
+    /// Makes of the entry a step, an object of the step before, or nothing.
+    fn step(&mut self, entry: &Entry<'d>) {
+        let page = entry.data.get("pageref").text();
+        let plain = entry.url.split('#').next().unwrap_or_default();
+        let followed = self.ahead.iter().position(|url| url == plain);
+        if let Some(at) = followed {
+            self.ahead.swap_remove(at);
+        }
+        let status = entry.response.get("status").number().unwrap_or(0.0);
+        let to = entry.response.get("redirectURL").text();
+        if (300.0..400.0).contains(&status) && !to.is_empty() {
+            self.ahead.push(resolved(to, entry.url));
+            self.redirects = true;
+        }
+        let last = self.ends.len().wrapping_sub(1);
+        if followed.is_some() && !self.ends.is_empty() {
+            self.ends[last].1 = self.ends[last].1.max(entry.end);
+            return;
+        }
+        if is_embedded(entry)
+            && let Some(owner) = (0..self.ends.len()).rev().find(|at| page.is_empty() || self.ends[*at].0 == page)
+        {
+            self.object(owner, entry);
+            return;
+        }
+        if !self.ends.is_empty() {
+            // To the millisecond: recordings are no finer.
+            self.pauses.push(((entry.start - self.ends[last].1).max(0.0) * 1e3).round() / 1e3);
+        }
+        let version = entry.request.get("httpVersion").text().to_ascii_lowercase();
+        self.modern +=
+            usize::from(["h2", "http/2", "http/2.0", "h3", "http/3", "http/3.0"].contains(&version.as_str()));
+        let request = self.request(entry);
+        self.asked.push(Asked { line: 0, element: entry.element.clone(), server: entry.server.clone(), request });
+        self.ends.push((page, entry.end));
+        self.objects.push(HashSet::new());
+    }
+
+    fn object(&mut self, owner: usize, entry: &Entry) {
+        self.ends[owner].1 = self.ends[owner].1.max(entry.end);
+        if entry.server != self.asked[owner].server {
+            let what = format!("an object of another server, {}; left out", entry.server.url);
+            self.note(&entry.element, what);
+            return;
+        }
+        let full = self.objects[owner].len() == MOST_OBJECTS;
+        if full {
+            self.note(&entry.element, format!("more than {MOST_OBJECTS} objects of a page; left out"));
+        } else if self.objects[owner].insert(entry.path.clone()) {
+            self.asked[owner].request.objects.push(sendable(&Text::from(entry.path.as_str())));
+        }
+    }
+
+    fn request(&mut self, entry: &Entry) -> Request {
+        let method = entry.request.get("method").text();
+        let mut request = Request::new(method, sendable(&Text::from(entry.path.as_str())));
+        request.name = name(&request);
+        let post = entry.request.get("postData");
+        for pair in entry.request.get("headers").list() {
+            let (name, value) = (pair.get("name").text(), pair.get("value").text());
+            let lower = name.to_ascii_lowercase();
+            if STALE.contains(&lower.as_str()) {
+                self.note("", format!("the recorded header {lower} is what one browser had at one time; left out"));
+                continue;
+            }
+            if lower == "authorization" {
+                self.note(
+                    &entry.element,
+                    "a recorded login (Authorization): as it was; take it from an answer instead",
+                );
+            }
+            let text = Text::from(value);
+            if lower != "host" && header(name, &text) {
+                request.add_header(name, text);
+            }
+        }
+        request.body = self.body(entry, post, &mut request.headers);
+        request
+    }
+
+    fn body(&mut self, entry: &Entry, post: &Data, headers: &mut Vec<(String, Text)>) -> Option<Body> {
+        let kind = post.get("mimeType").text();
+        let text = post.get("text").text();
+        let parts = kind.starts_with("multipart/");
+        if !text.is_empty() {
+            if parts {
+                self.note(&entry.element, "sends parts; as recorded, and a recording does not keep what is in files");
+            }
+            let text_kind = Text::from(kind);
+            let known = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            if !known && !kind.is_empty() && header("Content-Type", &text_kind) {
+                headers.push(("Content-Type".to_owned(), text_kind));
+            }
+            return Some(Body::Text(Text::from(text)));
+        }
+        let params = post.get("params").list();
+        if params.is_empty() {
+            return None;
+        }
+        let pair = |param: &Data| (param.get("name").text().to_owned(), Text::from(param.get("value").text()));
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+        if parts {
+            if params.iter().any(|param| param.get("fileName").is()) {
+                self.note(&entry.element, "sends files, which a recording does not keep; put them beside the workload");
+            }
+            let part = |param: &Data| match param.get("fileName").text() {
+                "" => Part { name: pair(param).0, value: pair(param).1, file: false, kind: None },
+                file => Part { name: pair(param).0, value: Text::from(file), file: true, kind: None },
+            };
+            return Some(Body::Parts(params.iter().map(part).collect()));
+        }
+        Some(Body::form(params.iter().map(pair).collect(), headers))
+    }
+
+    fn plan(mut self) -> Known {
+        let mut thoughts: Vec<f64> = self.pauses.iter().copied().filter(|pause| *pause >= THOUGHT).collect();
+        thoughts.sort_by(f64::total_cmp);
+        let think = self.think(&thoughts);
+        let after = |at: usize| match self.pauses.get(at) {
+            Some(pause) if *pause < THOUGHT => Law::constant(*pause).ok().filter(|law| *law != think),
+            _ => None,
+        };
+        let steps = (0..self.asked.len()).map(|at| (at, after(at))).collect();
+        let modern = 2 * self.modern > self.asked.len();
+        Known {
+            origin: "a browser's recording (HAR)",
+            remark: "One visit, recorded once: how many users there are is for you to say.",
+            visits: vec![Visit { name: "visit".to_owned(), steps }],
+            asked: self.asked,
+            flows: false,
+            target: Target {
+                reuse: Some("per-session"),
+                cookies: true,
+                redirects: if self.redirects { REDIRECTS } else { 0 },
+                protocol: modern.then_some("auto"),
+                ..Target::default()
+            },
+            variables: Vec::new(),
+            who: Who::OneUser(think),
+            notes: self.notes,
+        }
+    }
+
+    /// The law of the pauses that are a person's, in order.
+    fn think(&mut self, thoughts: &[f64]) -> Law {
+        let none = || Law::constant(0.0).expect("zero is a constant");
+        let Some(first) = thoughts.first() else {
+            self.note("", "no pause of a second or more is in it, so there is no think time; write one");
+            return none();
+        };
+        let mean = thoughts.iter().sum::<f64>() / thoughts.len() as f64;
+        self.note(
+            "",
+            format!(
+                "{} of a second or more, {mean:.3} s in the mean: their empirical law is the think time of every step; another law of that mean is as near, where they are few",
+                if thoughts.len() == 1 { "1 pause".to_owned() } else { format!("{} pauses", thoughts.len()) },
+            ),
+        );
+        if thoughts.iter().all(|thought| thought == first) {
+            return Law::constant(*first).unwrap_or_else(|_| none());
+        }
+        let values = match thoughts.len() {
+            few if few <= MOST_VALUES => thoughts.to_vec(),
+            many => (0..MOST_VALUES).map(|at| thoughts[(2 * at + 1) * many / (2 * MOST_VALUES)]).collect(),
+        };
+        Law::empirical(values).unwrap_or_else(|_| none())
+    }
+}
+
+fn header_of<'d>(message: &'d Data, name: &str) -> &'d Data {
+    let pair = message.get("headers").list().iter().find(|pair| pair.get("name").text().eq_ignore_ascii_case(name));
+    pair.map_or(&crate::data::NOTHING, |pair| pair.get("value"))
+}
+
+/// Whether a page embeds it.
+fn is_embedded(entry: &Entry) -> bool {
+    if entry.request.get("method").text() != "GET" {
+        return false;
+    }
+    let resource = ["stylesheet", "script", "image", "imageset", "font", "media", "texttrack", "manifest"];
+    match entry.data.get("_resourceType").text() {
+        "" => {
+            let kind = entry.response.at(&["content", "mimeType"]).text().to_ascii_lowercase();
+            let kinds =
+                ["image/", "font/", "audio/", "video/", "text/css", "application/font", "application/vnd.ms-font"];
+            kinds.iter().any(|known| kind.starts_with(known)) || kind.contains("javascript") || kind.contains("woff")
+        }
+        known => resource.contains(&known),
+    }
+}
+
+/// A `Location` against the URL whose answer it is.
+fn resolved(to: &str, from: &str) -> String {
+    let to = to.split('#').next().unwrap_or_default();
+    if to.contains("://") {
+        return to.to_owned();
+    }
+    let authority = from.find("://").map_or(0, |at| at + 3);
+    let root = from[authority..].find(['/', '?']).map_or(from.len(), |at| authority + at);
+    if let Some(other) = to.strip_prefix("//") {
+        return format!("{}//{other}", &from[..authority.saturating_sub(2)]);
+    }
+    if to.starts_with('/') {
+        return format!("{}{to}", &from[..root]);
+    }
+    let path = &from[root..];
+    let path = path.split('?').next().unwrap_or_default();
+    let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
+    format!("{}{folder}{to}", &from[..root])
+}

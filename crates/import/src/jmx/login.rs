@@ -1,0 +1,49 @@
+//! Cookie and authorization managers: what a session shows to say who it is.
+
+use super::Reader;
+use super::node::Node;
+use crate::plan::Auth;
+use crate::text::Text;
+
+impl<'e> Reader<'e> {
+    /// Adds the logins of an authorization manager, each with the address it is for.
+    pub(super) fn logins(&mut self, manager: &Node<'e>, logins: &mut Vec<(String, Auth)>) {
+        for entry in manager.element.entries("AuthManager.auth_list") {
+            if !is_basic(entry.text_of("Authorization.mechanism")) {
+                continue;
+            }
+            let under = self.resolve(manager, entry.text_of("Authorization.url").trim()).shown();
+            let mut both = self.resolve(manager, entry.text_of("Authorization.username"));
+            both.push(&Text::from(":"));
+            both.push(&self.resolve(manager, entry.text_of("Authorization.password")));
+            logins.push((under, Auth::Basic(both)));
+        }
+    }
+
+    /// Notes the logins of a manager that are not translated.
+    pub(super) fn other_logins(&mut self, manager: &Node<'e>) {
+        for entry in manager.element.entries("AuthManager.auth_list") {
+            let mechanism = entry.text_of("Authorization.mechanism");
+            if !is_basic(mechanism) {
+                let who = entry.text_of("Authorization.username");
+                self.note(manager, format!("would log `{who}` in by {mechanism}; only basic is offered"));
+            }
+        }
+    }
+
+    /// Notes what a cookie manager does besides keeping what servers set.
+    pub(super) fn kept_cookies(&mut self, manager: &Node<'e>) {
+        for cookie in manager.element.entries("CookieManager.cookies") {
+            let (name, value) = (cookie.attribute("name"), cookie.text_of("Cookie.value"));
+            self.note(manager, format!("would begin with the cookie `{name}={value}`; write a header for it"));
+        }
+        let clears = |name: &str| manager.element.text_of(name) == "true";
+        if clears("CookieManager.clearEachIteration") || clears("CookieManager.controlledByThreadGroup") {
+            self.note(manager, "would forget cookies from round to round; here a session keeps them");
+        }
+    }
+}
+
+fn is_basic(mechanism: &str) -> bool {
+    ["", "BASIC", "BASIC_DIGEST"].contains(&mechanism)
+}

@@ -1,0 +1,91 @@
+//! Whether every name that a plan's requests ask for has a value in time, as a workload wants it.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::plan::{Auth, Body, Note, Plan, Request, Value, Variable};
+use crate::text::Text;
+
+/// Leaves out variables that nothing asks for. A name that some way reaches before the request that takes it from an answer is
+/// given a value to begin with, `otherwise`, and noted at `line`.
+pub(crate) fn settle(plan: &mut Plan, line: usize, otherwise: impl Fn(&str) -> String) {
+    let asked: HashSet<String> = plan
+        .requests
+        .iter()
+        .flat_map(|request| texts(request))
+        .chain(plan.target.headers.iter().map(|(_, value)| value))
+        .chain(plan.target.auth.iter().map(inside))
+        .flat_map(Text::names)
+        .map(|name| name.split('.').next().unwrap_or(name).to_owned())
+        .collect();
+    plan.variables.retain(|variable| asked.contains(&variable.name));
+    let taken: HashSet<&str> =
+        plan.requests.iter().flat_map(|request| &request.extract).map(|extract| extract.name.as_str()).collect();
+    let mut early: Vec<String> = Vec::new();
+    for name in &asked {
+        let known = plan.variables.iter().any(|variable| variable.name == *name);
+        if !known
+            && !["session", "sequence"].contains(&name.as_str())
+            && (!taken.contains(name.as_str()) || comes_early(plan, name))
+        {
+            early.push(name.clone());
+        }
+    }
+    early.sort();
+    for name in early {
+        let value = otherwise(&name);
+        plan.notes.push(Note {
+            line,
+            element: String::new(),
+            what: format!("`{name}` is asked for where no answer has given it yet; until then it is `{value}`"),
+        });
+        plan.variables.push(Variable { name, value: Value::Constant(value) });
+    }
+}
+
+/// All that is sent of a request.
+fn texts(request: &Request) -> Vec<&Text> {
+    let mut texts = vec![&request.path];
+    texts.extend(request.headers.iter().map(|(_, value)| value));
+    texts.extend(request.auth.as_ref().map(inside));
+    texts.extend(&request.objects);
+    match &request.body {
+        Some(Body::Text(text)) => texts.push(text),
+        Some(Body::Form(fields)) => texts.extend(fields.iter().map(|(_, value)| value)),
+        Some(Body::Parts(parts)) => texts.extend(parts.iter().filter(|part| !part.file).map(|part| &part.value)),
+        Some(Body::File(_)) | None => {}
+    }
+    texts
+}
+
+fn inside(auth: &Auth) -> &Text {
+    match auth {
+        Auth::Basic(text) | Auth::Bearer(text) => text,
+    }
+}
+
+/// Whether some way comes to a request that asks for `name` before one that takes it from an answer.
+fn comes_early(plan: &Plan, name: &str) -> bool {
+    let request = |called: &str| plan.requests.iter().find(|request| request.name == called);
+    let asks = |request: &Request| texts(request).into_iter().flat_map(Text::names).any(|asked| asked == name);
+    let takes = |request: &Request| request.extract.iter().any(|extract| extract.name == name);
+    if plan.flows.is_empty() {
+        return plan.requests.iter().any(asks);
+    }
+    plan.flows.iter().any(|flow| {
+        let mut seen = vec![false; flow.steps.len()];
+        let mut ahead = VecDeque::from([0]);
+        while let Some(at) = ahead.pop_front() {
+            if std::mem::replace(&mut seen[at], true) {
+                continue;
+            }
+            let Some(request) = request(&flow.steps[at].request) else { continue };
+            if asks(request) {
+                return true;
+            }
+            if !takes(request) {
+                ahead.extend(flow.steps[at].next.iter().filter_map(|(to, _)| *to));
+            }
+        }
+        false
+    })
+}

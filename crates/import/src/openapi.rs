@@ -1,0 +1,537 @@
+//! Descriptions of an interface (`OpenAPI` 3, JSON or YAML): each operation is a flow, with a step for each of its examples.
+//!
+//! What comes out is a sketch: a description says what can be asked, not in what order, how often or with whose data.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use crate::Error;
+use crate::address::{Server, form, header, sendable};
+use crate::data::{Data, NOTHING};
+use crate::plan::{Auth, Body, Check, Must, Note, Part, Plan, Request, Target, Value, Variable};
+use crate::text::{self, Text};
+use crate::visits::{Asked, Known, Visit, Who};
+
+const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+/// Operations at most.
+const MOST: usize = 2_000;
+/// Examples of an operation that are steps, at most.
+const MOST_EXAMPLES: usize = 10;
+/// References after one another at most.
+const MOST_HOPS: usize = 16;
+/// Different references at most.
+const MOST_REFERENCES: usize = 5_000;
+/// Schemas within one another that an example is made of, at most.
+const DEEPEST: usize = 8;
+/// Values that all made-up examples have together, at most.
+const MOST_VALUES: usize = 200_000;
+
+/// Whether `text`, which is no JSON, has the key that such a description begins with.
+pub(crate) fn is(text: &str) -> bool {
+    let known = |line: &str| {
+        let line = line.trim_start_matches(['"', '\'']);
+        ["openapi", "swagger"].iter().any(|key| {
+            line.strip_prefix(key)
+                .is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+        })
+    };
+    text.lines().take(10_000).any(known)
+}
+
+/// The plan of `api`, the content of `file`.
+pub(crate) fn read(api: &Data, file: &str) -> Result<Plan, Error> {
+    let refused = |what: String| Error::File { file: file.to_owned(), what };
+    let mut reader = Reader {
+        api,
+        found: RefCell::default(),
+        values: MOST_VALUES,
+        within: Vec::new(),
+        variables: Vec::new(),
+        asked: Vec::new(),
+        visits: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut operations = 0;
+    for (path, item) in api.get("paths").entries() {
+        let item = reader.follow(item);
+        for method in METHODS {
+            let operation = item.get(method);
+            if !operation.is() {
+                continue;
+            }
+            operations += 1;
+            if operations > MOST {
+                return Err(refused(format!("more than {MOST} operations; split the description")));
+            }
+            reader.operation(path, method, item, operation);
+        }
+    }
+    for (part, what) in
+        [("webhooks", "what the server would ask others"), ("x-webhooks", "what the server would ask others")]
+    {
+        if api.get(part).is() {
+            reader.note(part, what);
+        }
+    }
+    if reader.asked.is_empty() {
+        return Err(refused(
+            "an OpenAPI description without operations in `paths`; there is nothing to ask".to_owned(),
+        ));
+    }
+    reader.plan().plan(file)
+}
+
+struct Reader<'d> {
+    api: &'d Data,
+    /// What references lead to.
+    found: RefCell<HashMap<&'d str, &'d Data>>,
+    /// How many more values may be made up.
+    values: usize,
+    /// The schemas that are being made an example of.
+    within: Vec<&'d Data>,
+    variables: Vec<Variable>,
+    asked: Vec<Asked>,
+    visits: Vec<Visit>,
+    notes: Vec<Note>,
+}
+
+impl<'d> Reader<'d> {
+    fn note(&mut self, element: &str, what: impl Into<String>) {
+        self.notes.push(Note { line: 0, element: element.to_owned(), what: what.into() });
+    }
+
+    /// What `data` is, or what it refers to within the file; [`NOTHING`] where that is elsewhere or goes in a circle.
+    fn follow(&self, mut data: &'d Data) -> &'d Data {
+        for _ in 0..MOST_HOPS {
+            let reference = data.get("$ref").text();
+            if reference.is_empty() {
+                return data;
+            }
+            let known = self.found.borrow().get(reference).copied();
+            data = match known {
+                Some(found) => found,
+                None => {
+                    let mut found = self.found.borrow_mut();
+                    if found.len() == MOST_REFERENCES {
+                        return &NOTHING;
+                    }
+                    let target = reference.strip_prefix("#/").map_or(&NOTHING, |way| {
+                        way.split('/').fold(self.api, |data, key| data.get(&key.replace("~1", "/").replace("~0", "~")))
+                    });
+                    found.insert(reference, target);
+                    target
+                }
+            };
+        }
+        &NOTHING
+    }
+
+    fn operation(&mut self, path: &str, method: &str, item: &'d Data, operation: &'d Data) {
+        let element = format!("{} {path}", method.to_uppercase());
+        let servers = [operation, item, self.api].map(|place| place.get("servers").list());
+        let server = servers.into_iter().find_map(|servers| servers.first());
+        let (server, base) = self.server(server, &element);
+        let mut given: Vec<&'d Data> = Vec::new();
+        for parameter in operation.get("parameters").list().iter().chain(item.get("parameters").list()) {
+            let parameter = self.follow(parameter);
+            let same =
+                |other: &&Data| other.get("name") == parameter.get("name") && other.get("in") == parameter.get("in");
+            if !parameter.is() {
+                self.note(&element, "a parameter that is described in another file; left out");
+            } else if !given.iter().any(same) {
+                given.push(parameter);
+            }
+        }
+        let mut request = Request::new(method, Text::default());
+        let whole = self.path(&base, path, &given, &element);
+        request.path = sendable(&whole);
+        self.parameters(&given, &element, &mut request);
+        self.security(operation, &element, &mut request);
+        request.check = Self::check(operation);
+        let called = match operation.get("operationId").text() {
+            "" => element.clone(),
+            id => id.to_owned(),
+        };
+        if operation.get("callbacks").is() {
+            self.note(&element, "its callbacks, which the server would ask of others");
+        }
+        let body = self.follow(operation.get("requestBody"));
+        let mut bodies = self.bodies(body, &element);
+        if bodies.is_empty() {
+            bodies.push((String::new(), None, None));
+        }
+        let begins = self.asked.len();
+        for (example, kind, body) in bodies {
+            let mut request = request.clone();
+            if let Some(kind) = kind {
+                request.headers.push(("Content-Type".to_owned(), Text::from(kind)));
+            }
+            request.body = body;
+            request.name = if example.is_empty() { called.clone() } else { format!("{called}, {example}") };
+            self.asked.push(Asked { line: 0, element: element.clone(), server: server.clone(), request });
+        }
+        let steps = (begins..self.asked.len()).map(|at| (at, None)).collect();
+        self.visits.push(Visit { name: called, steps });
+    }
+
+    /// The server, and what stands before all paths.
+    fn server(&mut self, server: Option<&'d Data>, element: &str) -> (Server, String) {
+        let Some(server) = server else { return (Server::default(), String::new()) };
+        let mut url = server.get("url").text().to_owned();
+        for (name, variable) in server.get("variables").entries().iter().take(100) {
+            url = url.replace(&format!("{{{name}}}"), &variable.get("default").plain());
+        }
+        let trimmed = |path: &str| path.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned();
+        match Server::split(&url) {
+            Some((server, base)) => (server, trimmed(&base)),
+            None if url.starts_with('/') || url.is_empty() => (Server::default(), trimmed(&url)),
+            None => {
+                self.note(element, format!("its server `{url}` is no address of a web server"));
+                (Server::default(), String::new())
+            }
+        }
+    }
+
+    /// The path with a variable for each of its parameters.
+    fn path(&mut self, base: &str, path: &str, given: &[&'d Data], element: &str) -> Text {
+        let mut whole = Text::from(base);
+        let mut rest = path;
+        while let Some((before, after)) = rest.split_once('{') {
+            let Some((name, after)) = after.split_once('}') else { break };
+            whole.say(before);
+            let parameter = given.iter().find(|p| p.get("in").text() == "path" && p.get("name").text() == name);
+            let value = parameter.map(|parameter| self.value(parameter));
+            let (value, made) = value.unwrap_or_else(|| (Data::Text(name.to_owned()), true));
+            let variable = self.variable(name, form(&value.plain()).replace('+', "%20"));
+            if made {
+                self.note(
+                    element,
+                    format!("`{{{name}}}` has no example; the variable {variable} has one that was made up"),
+                );
+            }
+            whole.push(&Text::value(&variable));
+            rest = after;
+        }
+        whole.say(rest);
+        whole
+    }
+
+    fn variable(&mut self, wanted: &str, value: String) -> String {
+        let plain = text::name(wanted);
+        let names = std::iter::once(plain.clone()).chain((2..).map(|n: u32| format!("{plain}_{n}")));
+        for name in names {
+            match self.variables.iter().find(|variable| variable.name == name) {
+                Some(Variable { value: Value::Constant(same), .. }) if *same == value => return name,
+                Some(_) => {}
+                None => {
+                    self.variables.push(Variable { name: name.clone(), value: Value::Constant(value) });
+                    return name;
+                }
+            }
+        }
+        plain
+    }
+
+    /// Those of the query, the headers and the cookies that are needed or have an example.
+    fn parameters(&mut self, given: &[&'d Data], element: &str, request: &mut Request) {
+        let mut cookies: Vec<String> = Vec::new();
+        for parameter in given {
+            let (name, place) = (parameter.get("name").text(), parameter.get("in").text());
+            if place == "path" {
+                continue;
+            }
+            let (value, made) = self.value(parameter);
+            if made && !parameter.get("required").yes() {
+                continue;
+            }
+            if made {
+                self.note(
+                    element,
+                    format!("the {place} parameter `{name}` has no example; `{}` was made up", value.plain()),
+                );
+            }
+            match place {
+                "query" => {
+                    let values: Vec<Data> = match value {
+                        // As the usual style `form` with `explode` has it.
+                        Data::List(values) if parameter.get("explode") != &Data::Bool(false) => values,
+                        Data::List(values) => {
+                            vec![Data::Text(values.iter().map(Data::plain).collect::<Vec<_>>().join(","))]
+                        }
+                        value => vec![value],
+                    };
+                    for value in values {
+                        request.path.say(if request.path.says_any(|c| c == '?') { "&" } else { "?" });
+                        request.path.say(&format!("{}={}", form(name), form(&value.plain())));
+                    }
+                }
+                "header" => {
+                    let text = Text::from(value.plain());
+                    if !["accept", "content-type", "authorization"].contains(&name.to_ascii_lowercase().as_str())
+                        && !request.add_header(name, text)
+                    {
+                        self.note(element, format!("the header `{name}` is offered's own or cannot be sent; left out"));
+                    }
+                }
+                "cookie" => cookies.push(format!("{name}={}", value.plain())),
+                other => self.note(element, format!("the parameter `{name}` stands in `{other}`; left out")),
+            }
+        }
+        if !cookies.is_empty() {
+            request.add_header("Cookie", Text::from(cookies.join("; ")));
+        }
+    }
+
+    /// A value of a parameter, and whether it was made up.
+    fn value(&mut self, parameter: &'d Data) -> (Data, bool) {
+        let named = parameter.get("examples").entries().first().map(|(_, example)| self.follow(example).get("value"));
+        if let Some(example) = [Some(parameter.get("example")), named].into_iter().flatten().find(|data| data.is()) {
+            return (example.clone(), false);
+        }
+        let content = parameter.get("content").entries().first().map(|(_, media)| media.get("schema"));
+        let schema = self.follow(content.unwrap_or(parameter.get("schema")));
+        let own = [schema.get("example"), schema.get("default"), schema.get("const")];
+        if let Some(example) = own.into_iter().chain(schema.get("examples").list().first()).find(|data| data.is()) {
+            return (example.clone(), false);
+        }
+        (self.made(schema, DEEPEST), schema.get("enum").list().is_empty())
+    }
+
+    /// The examples of a body: their name, its media type where a header must say it, and the body.
+    fn bodies(&mut self, body: &'d Data, element: &str) -> Vec<(String, Option<String>, Option<Body>)> {
+        let content = body.get("content").entries();
+        let json = |kind: &str| kind.contains("json");
+        let found = content.iter().find(|(kind, _)| json(kind)).or_else(|| content.first());
+        let Some((kind, media)) = found else { return Vec::new() };
+        if content.len() > 1 {
+            let others: Vec<&str> =
+                content.iter().filter(|(other, _)| other != kind).map(|(other, _)| other.as_str()).take(8).collect();
+            self.note(element, format!("sends {kind}; it could be {}", others.join(", ")));
+        }
+        let mut examples: Vec<(String, Data)> = Vec::new();
+        for (name, example) in media.get("examples").entries() {
+            let example = self.follow(example);
+            if examples.len() == MOST_EXAMPLES {
+                self.note(element, format!("more than {MOST_EXAMPLES} examples; the others are left out"));
+                break;
+            }
+            match example.get("value") {
+                Data::Null => self.note(element, format!("its example `{name}` stands in another file; left out")),
+                value => examples.push((name.clone(), value.clone())),
+            }
+        }
+        if examples.len() == 1 {
+            examples[0].0.clear();
+        }
+        if examples.is_empty() {
+            let schema = self.follow(media.get("schema"));
+            let own = [media.get("example"), schema.get("example"), schema.get("default")];
+            let example = match own.into_iter().find(|data| data.is()) {
+                Some(example) => example.clone(),
+                None => {
+                    self.note(element, "its body has no example; one was made up from its schema");
+                    self.made(schema, DEEPEST)
+                }
+            };
+            examples.push((String::new(), example));
+        }
+        let kind_fits = header("Content-Type", &Text::from(kind.as_str())) && !kind.contains('*');
+        let said = kind_fits.then(|| kind.clone());
+        examples
+            .into_iter()
+            .map(|(name, example)| {
+                let pairs = |example: &Data| -> Vec<(String, Text)> {
+                    example.entries().iter().map(|(name, value)| (name.clone(), Text::from(value.plain()))).collect()
+                };
+                if kind.starts_with("application/x-www-form-urlencoded") && !example.entries().is_empty() {
+                    let mut headers = Vec::new();
+                    let body = Body::form(pairs(&example), &mut headers);
+                    return (name, (!headers.is_empty()).then(|| kind.clone()), Some(body));
+                }
+                if kind.starts_with("multipart/") && !example.entries().is_empty() {
+                    let part = |(name, value)| Part { name, value, file: false, kind: None };
+                    return (name, None, Some(Body::Parts(pairs(&example).into_iter().map(part).collect())));
+                }
+                let text = match &example {
+                    Data::Text(text) if !json(kind) => text.clone(),
+                    example => example.json(),
+                };
+                (name, said.clone(), Some(Body::Text(Text::from(text))))
+            })
+            .collect()
+    }
+
+    /// A value that keeps `schema`, roughly.
+    fn made(&mut self, schema: &'d Data, depth: usize) -> Data {
+        let schema = self.follow(schema);
+        if depth == 0 || self.values == 0 || self.within.iter().any(|outer| std::ptr::eq(*outer, schema)) {
+            return Data::Null;
+        }
+        self.values -= 1;
+        self.within.push(schema);
+        let made = self.made_new(schema, depth);
+        self.within.pop();
+        made
+    }
+
+    fn made_new(&mut self, schema: &'d Data, depth: usize) -> Data {
+        let own = [schema.get("example"), schema.get("default"), schema.get("const")];
+        let lists = [schema.get("examples"), schema.get("enum")].map(|list| list.list().first());
+        if let Some(own) = own.into_iter().chain(lists.into_iter().flatten()).find(|data| data.is()) {
+            return own.clone();
+        }
+        for choice in ["oneOf", "anyOf"] {
+            if let Some(first) = schema.get(choice).list().first() {
+                return self.made(first, depth - 1);
+            }
+        }
+        if let all @ [_, ..] = schema.get("allOf").list() {
+            let mut whole: Vec<(String, Data)> = Vec::new();
+            for part in all.iter().take(100) {
+                match self.made(part, depth - 1) {
+                    Data::Map(entries) => {
+                        for (name, value) in entries {
+                            if !whole.iter().any(|(other, _)| *other == name) {
+                                whole.push((name, value));
+                            }
+                        }
+                    }
+                    Data::Null => {}
+                    other => return other,
+                }
+            }
+            whole.extend(self.properties(schema, depth));
+            return Data::Map(whole);
+        }
+        let text = |text: &str| Data::Text(text.to_owned());
+        let kinds = schema.get("type");
+        let kind = kinds.list().iter().map(Data::text).find(|kind| *kind != "null").unwrap_or(kinds.text());
+        match kind {
+            "string" => match schema.get("format").text() {
+                "date" => text("2026-01-01"),
+                "date-time" => text("2026-01-01T00:00:00Z"),
+                "time" => text("00:00:00Z"),
+                "uuid" => text("00000000-0000-4000-8000-000000000000"),
+                "email" => text("user@example.com"),
+                "uri" | "url" => text("http://example.com/"),
+                "ipv4" => text("192.0.2.1"),
+                "ipv6" => text("2001:db8::1"),
+                "byte" => text("dGV4dA=="),
+                _ => {
+                    let least = schema.get("minLength").number().unwrap_or(0.0).clamp(0.0, 10_000.0) as usize;
+                    Data::Text("text".repeat(least.div_ceil(4).max(1)))
+                }
+            },
+            "integer" | "number" => {
+                let number =
+                    schema.get("minimum").number().or_else(|| schema.get("exclusiveMinimum").number().map(|n| n + 1.0));
+                Data::Number(number.map_or_else(|| "1".to_owned(), |number| number.to_string()))
+            }
+            "boolean" => Data::Bool(true),
+            "array" => Data::List(vec![self.made(schema.get("items"), depth - 1)]),
+            "object" | "" if schema.get("properties").is() || kind == "object" => {
+                Data::Map(self.properties(schema, depth))
+            }
+            _ => Data::Null,
+        }
+    }
+
+    fn properties(&mut self, schema: &'d Data, depth: usize) -> Vec<(String, Data)> {
+        let mut made = Vec::new();
+        for (name, property) in schema.get("properties").entries() {
+            let property = self.follow(property);
+            if property.get("readOnly").yes() || self.values == 0 {
+                continue;
+            }
+            // What is made of itself has to end somewhere.
+            match self.made(property, depth - 1) {
+                Data::Null => {}
+                Data::List(values) if values == [Data::Null] => made.push((name.clone(), Data::List(Vec::new()))),
+                value => made.push((name.clone(), value)),
+            }
+        }
+        made
+    }
+
+    /// The statuses that are described, where they are numbers or classes.
+    fn check(operation: &Data) -> Vec<Check> {
+        let good: Vec<&str> = operation
+            .get("responses")
+            .entries()
+            .iter()
+            .map(|(status, _)| status.as_str())
+            .filter(|status| status.starts_with(['2', '3']))
+            .collect();
+        let statuses: Vec<u16> =
+            good.iter().filter_map(|status| status.parse().ok()).filter(|s| (200..400).contains(s)).collect();
+        let must = match statuses.as_slice() {
+            _ if good.iter().any(|status| status.ends_with(['X', 'x'])) => Must::Class(2),
+            [] => return Vec::new(),
+            _ => Must::Status(statuses),
+        };
+        vec![Check { name: None, must }]
+    }
+
+    /// Who asks, with variables for what only the reader knows.
+    fn security(&mut self, operation: &'d Data, element: &str, request: &mut Request) {
+        let needed = match operation.get("security") {
+            Data::List(own) => own.as_slice(),
+            _ => self.api.get("security").list(),
+        };
+        // One of them is enough, and none where one of them is empty.
+        let Some(first) = needed.first().filter(|_| needed.iter().all(|one| !one.entries().is_empty())) else { return };
+        for (name, _) in first.entries().iter().take(10) {
+            let scheme = self.follow(self.api.at(&["components", "securitySchemes", name]));
+            let secret = |reader: &mut Self, wanted: &str| {
+                let variable = reader.variable(wanted, wanted.to_owned());
+                reader.note(element, format!("wants a login (`{name}`); write the variable {variable}"));
+                Text::value(&variable)
+            };
+            match (scheme.get("type").text(), scheme.get("scheme").text().to_ascii_lowercase().as_str()) {
+                ("http", "basic") => {
+                    let mut both = secret(self, "user");
+                    both.say(":");
+                    both.push(&secret(self, "password"));
+                    request.auth = Some(Auth::Basic(both));
+                }
+                ("http", "bearer") | ("oauth2" | "openIdConnect", _) => {
+                    request.auth = Some(Auth::Bearer(secret(self, "token")));
+                }
+                ("apiKey", _) => {
+                    let (key, place) = (scheme.get("name").text(), scheme.get("in").text());
+                    let value = secret(self, key);
+                    match place {
+                        "query" => {
+                            request.path.say(if request.path.says_any(|c| c == '?') { "&" } else { "?" });
+                            request.path.say(&format!("{}=", form(key)));
+                            request.path.push(&value);
+                        }
+                        "cookie" => {
+                            let mut cookie = Text::from(format!("{key}="));
+                            cookie.push(&value);
+                            request.add_header("Cookie", cookie);
+                        }
+                        _ => {
+                            request.add_header(key, value);
+                        }
+                    }
+                }
+                _ => self.note(element, format!("wants a login (`{name}`) of a kind that is not translated")),
+            }
+        }
+    }
+
+    fn plan(self) -> Known {
+        Known {
+            origin: "an OpenAPI description",
+            remark: "A sketch: a description says what can be asked, not in what order, how often or with whose data.",
+            asked: self.asked,
+            visits: self.visits,
+            flows: true,
+            target: Target::default(),
+            variables: self.variables,
+            who: Who::OneASecond,
+            notes: self.notes,
+        }
+    }
+}

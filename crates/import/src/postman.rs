@@ -1,0 +1,433 @@
+//! Collections of Postman, in its formats 2.0 and 2.1: a folder with requests in it is a flow.
+
+use std::collections::HashMap;
+
+use crate::Error;
+use crate::address::{Server, form, header, sendable};
+use crate::data::Data;
+use crate::plan::{Auth, Body, Note, Part, Plan, Request, Target, Value, Variable};
+use crate::text::{self, Text};
+use crate::visits::{Asked, Known, Visit, Who, name};
+
+/// Redirects that Postman follows.
+const REDIRECTS: u32 = 10;
+/// Folders within one another at most.
+const DEEPEST: usize = 30;
+/// Values of values of values, at most so often.
+const DEEPEST_VALUE: usize = 8;
+/// Bytes that variables may put in, over the whole collection.
+const MOST_PUT_IN: usize = 16 << 20;
+
+/// The plan of `collection`, the content of `file`.
+pub(crate) fn read(collection: &Data, file: &str) -> Result<Plan, Error> {
+    let mut reader = Reader::default();
+    for variable in collection.get("variable").list() {
+        let key = [variable.get("key"), variable.get("id")].into_iter().find(|key| !key.text().is_empty());
+        if let Some(key) = key.filter(|_| !variable.get("disabled").yes()) {
+            reader.values.insert(key.text(), variable.get("value").plain());
+        }
+    }
+    let info = collection.get("info");
+    let called = info.get("name").text();
+    reader.scripts(collection, "the collection");
+    let auth = reader.auth(collection.get("auth"), "the collection").flatten();
+    reader.folder(
+        collection.get("item").list(),
+        if called.is_empty() { "collection" } else { called },
+        auth.as_ref(),
+        0,
+    );
+    if reader.asked.is_empty() {
+        let what = "a Postman collection without a request of a web server; there is nothing to ask".to_owned();
+        return Err(Error::File { file: file.to_owned(), what });
+    }
+    reader.plan().plan(file)
+}
+
+#[derive(Default)]
+struct Reader<'d> {
+    /// What the collection gives values.
+    values: HashMap<&'d str, String>,
+    spent: usize,
+    variables: Vec<Variable>,
+    asked: Vec<Asked>,
+    visits: Vec<Visit>,
+    notes: Vec<Note>,
+}
+
+/// Who asks as an element says it; `None`: as what it stands in says.
+type Said = Option<Option<Login>>;
+
+/// How a request says who asks.
+#[derive(Clone)]
+enum Login {
+    Auth(Auth),
+    Header(String, Text),
+    Query(String, Text),
+}
+
+impl<'d> Reader<'d> {
+    fn note(&mut self, element: &str, what: impl Into<String>) {
+        self.notes.push(Note { line: 0, element: element.to_owned(), what: what.into() });
+    }
+
+    /// The requests of a folder become a flow, and each folder in it another.
+    fn folder(&mut self, items: &'d [Data], called: &str, auth: Option<&Login>, depth: usize) {
+        if depth == DEEPEST {
+            self.note(
+                &format!("folder `{called}`"),
+                format!("more than {DEEPEST} folders within one another; left out"),
+            );
+            return;
+        }
+        let begins = self.asked.len();
+        for item in items.iter().filter(|item| item.get("request").is()) {
+            self.item(item, called, auth);
+        }
+        let steps: Vec<_> = (begins..self.asked.len()).map(|at| (at, None)).collect();
+        if !steps.is_empty() {
+            self.visits.push(Visit { name: called.to_owned(), steps });
+        }
+        for item in items.iter().filter(|item| item.get("item").is()) {
+            let name = item.get("name").text();
+            let inner = if depth == 0 { name.to_owned() } else { format!("{called} / {name}") };
+            let element = format!("folder `{inner}`");
+            self.scripts(item, &element);
+            let own = self.auth(item.get("auth"), &element).unwrap_or_else(|| auth.cloned());
+            self.folder(item.get("item").list(), &inner, own.as_ref(), depth + 1);
+        }
+    }
+
+    fn item(&mut self, item: &'d Data, folder: &str, auth: Option<&Login>) {
+        let element = format!("request `{} / {}`", folder, item.get("name").text());
+        self.scripts(item, &element);
+        let said = item.get("request");
+        // A request may be just its URL.
+        let url = if said.text().is_empty() { said.get("url") } else { said };
+        let Some((server, mut path)) = self.url(url, &element) else {
+            self.note(&element, "asks no web server; left out");
+            return;
+        };
+        let login = self.auth(said.get("auth"), &element).unwrap_or_else(|| auth.cloned());
+        if let Some(Login::Query(key, value)) = &login {
+            path.say(if path.says_any(|c| c == '?') { "&" } else { "?" });
+            path.say(&format!("{}=", form(key)));
+            path.push(&value.map(form));
+        }
+        let method = match said.get("method").text() {
+            "" => "get",
+            method => method,
+        };
+        let mut request = Request::new(method, sendable(&path));
+        request.name = match item.get("name").text() {
+            "" => name(&request),
+            called => called.to_owned(),
+        };
+        self.headers(said.get("header"), &element, &mut request);
+        request.body = self.body(said.get("body"), &element, &mut request.headers);
+        match login {
+            Some(Login::Auth(auth)) => request.auth = Some(auth),
+            Some(Login::Header(key, value)) => {
+                request.add_header(&key, value);
+            }
+            Some(Login::Query(..)) | None => {}
+        }
+        if item.at(&["protocolProfileBehavior", "followRedirects"]) == &Data::Bool(false) {
+            self.note(&element, "does not follow redirects; the others do, and here all");
+        }
+        self.asked.push(Asked { line: 0, element, server, request });
+    }
+
+    /// The server and the path of a URL, which is a text or its parts.
+    fn url(&mut self, url: &'d Data, element: &str) -> Option<(Server, Text)> {
+        let raw = match url {
+            Data::Text(raw) => raw.clone(),
+            url if !url.get("raw").text().is_empty() => url.get("raw").text().to_owned(),
+            url => {
+                let joined = |part: &Data, by: &str| match part {
+                    Data::List(parts) => parts.iter().map(Data::plain).collect::<Vec<_>>().join(by),
+                    other => other.plain(),
+                };
+                let protocol = joined(url.get("protocol"), "");
+                let scheme = if protocol.is_empty() { String::new() } else { format!("{protocol}://") };
+                let port = joined(url.get("port"), "");
+                let port = if port.is_empty() { port } else { format!(":{port}") };
+                let query: Vec<String> = url
+                    .get("query")
+                    .list()
+                    .iter()
+                    .filter(|pair| !pair.get("disabled").yes())
+                    .map(|pair| format!("{}={}", pair.get("key").plain(), pair.get("value").plain()))
+                    .collect();
+                let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+                format!("{scheme}{}{port}/{}{query}", joined(url.get("host"), "."), joined(url.get("path"), "/"))
+            }
+        };
+        if raw.trim().is_empty() {
+            return None;
+        }
+        // `:id` in the path stands for a variable of the URL.
+        let own = url.get("variable").list();
+        let begins = raw.find("://").map_or(0, |at| at + 3);
+        let (path, query) = raw.split_at(raw[begins..].find('?').map_or(raw.len(), |at| begins + at));
+        let segment = |segment: &str| match segment.strip_prefix(':').filter(|name| !name.is_empty()) {
+            Some(name) => own
+                .iter()
+                .find(|variable| variable.get("key").text() == name)
+                .map(|variable| variable.get("value").plain())
+                .filter(|value| !value.is_empty())
+                .unwrap_or_else(|| format!("{{{{{name}}}}}")),
+            None => segment.to_owned(),
+        };
+        let (scheme, rest) = path.split_at(begins.min(path.len()));
+        let path: Vec<String> = rest
+            .split('/')
+            .enumerate()
+            .map(|(at, part)| if at == 0 { part.to_owned() } else { segment(part) })
+            .collect();
+        let whole = self.resolve(&format!("{scheme}{}{query}", path.join("/")), element);
+        Server::split_text(&whole)
+    }
+
+    fn headers(&mut self, said: &'d Data, element: &str, request: &mut Request) {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for line in said.text().lines() {
+            let (name, value) = line.split_once(':').unwrap_or((line, ""));
+            pairs.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+        for pair in said.list().iter().filter(|pair| !pair.get("disabled").yes()) {
+            pairs.push((pair.get("key").plain(), pair.get("value").plain()));
+        }
+        for (name, value) in pairs {
+            let (name, value) = (self.resolve(&name, element).shown(), self.resolve(&value, element));
+            if !request.add_header(&name, value) && !name.is_empty() {
+                self.note(element, format!("the header `{name}` is offered's own or cannot be sent; left out"));
+            }
+        }
+    }
+
+    fn body(&mut self, said: &'d Data, element: &str, headers: &mut Vec<(String, Text)>) -> Option<Body> {
+        if said.get("disabled").yes() {
+            return None;
+        }
+        let kind = |headers: &mut Vec<(String, Text)>, kind: &str| {
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                headers.push(("Content-Type".to_owned(), Text::from(kind)));
+            }
+        };
+        match said.get("mode").text() {
+            "" => None,
+            "raw" => {
+                match said.at(&["options", "raw", "language"]).text() {
+                    "json" => kind(headers, "application/json"),
+                    "xml" => kind(headers, "application/xml"),
+                    "html" => kind(headers, "text/html"),
+                    "javascript" => kind(headers, "application/javascript"),
+                    _ => {}
+                }
+                Some(self.resolve(said.get("raw").text(), element)).filter(|text| !text.is_empty()).map(Body::Text)
+            }
+            "urlencoded" => {
+                let pairs = self.pairs(said.get("urlencoded").list(), element);
+                headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                Some(Body::form(pairs, headers))
+            }
+            "formdata" => {
+                headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                let mut parts = Vec::new();
+                for field in said.get("formdata").list().iter().filter(|field| !field.get("disabled").yes()) {
+                    let name = self.resolve(&field.get("key").plain(), element).shown();
+                    let kind = Some(field.get("contentType").text().to_owned()).filter(|kind| !kind.is_empty());
+                    let src = field.get("src");
+                    let files: Vec<&Data> =
+                        if let Data::List(files) = src { files.iter().collect() } else { vec![src] };
+                    if field.get("type").text() == "file" {
+                        for file in files.into_iter().filter(|file| file.is()) {
+                            parts.push(Part {
+                                name: name.clone(),
+                                value: Text::from(file.plain()),
+                                file: true,
+                                kind: kind.clone(),
+                            });
+                        }
+                    } else {
+                        let value = self.resolve(&field.get("value").plain(), element);
+                        parts.push(Part { name, value, file: false, kind });
+                    }
+                }
+                (!parts.is_empty()).then_some(Body::Parts(parts))
+            }
+            "file" => {
+                let file =
+                    [said.at(&["file", "src"]), said.get("file")].into_iter().find(|file| !file.text().is_empty());
+                if file.is_none() {
+                    self.note(element, "would send a file, which it does not name; without a body here");
+                }
+                file.map(|file| Body::File(file.text().to_owned()))
+            }
+            "graphql" => {
+                kind(headers, "application/json");
+                let graphql = said.get("graphql");
+                let mut text = Text::from("{\"query\": ");
+                text.push(&self.resolve(&Data::Text(graphql.get("query").text().to_owned()).json(), element));
+                let variables = match graphql.get("variables") {
+                    Data::Text(variables) => variables.trim().to_owned(),
+                    other if other.is() => other.json(),
+                    _ => String::new(),
+                };
+                if !variables.is_empty() {
+                    text.say(", \"variables\": ");
+                    text.push(&self.resolve(&variables, element));
+                }
+                text.say("}");
+                Some(Body::Text(text))
+            }
+            other => {
+                self.note(element, format!("a body of kind `{other}`; without one here"));
+                None
+            }
+        }
+    }
+
+    fn pairs(&mut self, pairs: &'d [Data], element: &str) -> Vec<(String, Text)> {
+        let used = pairs.iter().filter(|pair| !pair.get("disabled").yes());
+        used.map(|pair| {
+            let name = self.resolve(&pair.get("key").plain(), element).shown();
+            (name, self.resolve(&pair.get("value").plain(), element))
+        })
+        .collect()
+    }
+
+    /// Who asks; `None`: the element does not say.
+    fn auth(&mut self, said: &'d Data, element: &str) -> Said {
+        let kind = said.get("type").text();
+        let inside = said.get(kind);
+        // A list of keys and values in 2.1, a map in 2.0.
+        let value = |key: &str| match inside {
+            Data::List(pairs) => pairs
+                .iter()
+                .find(|pair| pair.get("key").text() == key)
+                .map_or(String::new(), |pair| pair.get("value").plain()),
+            map => map.get(key).plain(),
+        };
+        match kind {
+            "" => None,
+            "noauth" => Some(None),
+            "basic" => {
+                let both = format!("{}:{}", value("username"), value("password"));
+                Some(Some(Login::Auth(Auth::Basic(self.resolve(&both, element)))))
+            }
+            "bearer" => Some(Some(Login::Auth(Auth::Bearer(self.resolve(&value("token"), element))))),
+            "apikey" => {
+                let (key, text) =
+                    (self.resolve(&value("key"), element).shown(), self.resolve(&value("value"), element));
+                if value("in") == "query" {
+                    return Some(Some(Login::Query(key, text)));
+                }
+                if !header(&key, &text) {
+                    self.note(element, format!("an API key in the header `{key}`, which cannot be sent; left out"));
+                    return Some(None);
+                }
+                Some(Some(Login::Header(key, text)))
+            }
+            other => {
+                self.note(element, format!("would log in by {other}; write `auth` or a header instead"));
+                Some(None)
+            }
+        }
+    }
+
+    /// Names the scripts of an element.
+    fn scripts(&mut self, item: &'d Data, element: &str) {
+        for event in item.get("event").list() {
+            let exec = event.at(&["script", "exec"]);
+            let lines: Vec<&str> = match exec {
+                Data::List(lines) => lines.iter().map(Data::text).collect(),
+                one => vec![one.text()],
+            };
+            let script = lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+            if script.is_empty() {
+                continue;
+            }
+            let begins: String = script.chars().take(80).collect();
+            let when = match event.get("listen").text() {
+                "prerequest" => "before it",
+                _ => "on its answer",
+            };
+            self.note(element, format!("would run a script {when} (say it with `extract` and `check`): {begins}"));
+        }
+    }
+
+    /// `text` with `{{name}}` as variables of the workload.
+    fn resolve(&mut self, text: &str, element: &str) -> Text {
+        let mut resolved = Text::default();
+        self.put_in(text, element, DEEPEST_VALUE, &mut resolved);
+        resolved
+    }
+
+    fn put_in(&mut self, text: &str, element: &str, depth: usize, resolved: &mut Text) {
+        let mut rest = text;
+        while let Some(start) = rest.find("{{") {
+            resolved.say(&rest[..start]);
+            rest = &rest[start..];
+            let Some(end) = rest.find("}}") else { break };
+            let wanted = rest[2..end].trim();
+            let whole = &rest[..end + 2];
+            rest = &rest[end + 2..];
+            if wanted.contains(['{', '\n']) || wanted.is_empty() || wanted.len() > 200 {
+                resolved.say(whole);
+            } else if let Some(value) = self.values.get(wanted).cloned() {
+                self.spent += value.len() + 1;
+                if depth == 0 || self.spent > MOST_PUT_IN {
+                    resolved.say(whole);
+                } else {
+                    self.put_in(&value, element, depth - 1, resolved);
+                }
+            } else {
+                let name = self.variable(wanted, element);
+                resolved.push(&Text::value(&name));
+            }
+        }
+        resolved.say(rest);
+    }
+
+    /// The variable that stands for `wanted`, which the collection gives no value.
+    fn variable(&mut self, wanted: &str, element: &str) -> String {
+        let name = text::name(wanted.trim_start_matches('$'));
+        if self.variables.iter().any(|variable| variable.name == name) {
+            return name;
+        }
+        let value = match wanted {
+            "$guid" | "$randomUUID" => Value::Uuid { per: "request" },
+            "$randomInt" => Value::Between(0, 1000),
+            _ => {
+                let what = match wanted.strip_prefix('$') {
+                    Some(_) => format!(
+                        "`{{{{{wanted}}}}}` is drawn by Postman; write its [variables] entry, which is only a text here"
+                    ),
+                    None => format!(
+                        "`{{{{{wanted}}}}}` has no value in the collection (an environment or a script gives it one); write its [variables] entry, or extract it from an answer"
+                    ),
+                };
+                self.note(element, what);
+                Value::Constant(wanted.trim_start_matches('$').to_owned())
+            }
+        };
+        self.variables.push(Variable { name: name.clone(), value });
+        name
+    }
+
+    fn plan(self) -> Known {
+        Known {
+            origin: "a Postman collection",
+            remark: "A collection says what can be asked. How often, and by how many, is for you to say: here one folder is walked through a second.",
+            flows: self.visits.len() > 1,
+            visits: self.visits,
+            asked: self.asked,
+            target: Target { cookies: true, redirects: REDIRECTS, ..Target::default() },
+            variables: self.variables,
+            who: Who::OneASecond,
+            notes: self.notes,
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Recordings, descriptions, collections and command lines.
+
+use super::*;
+
+fn parsed(text: &str) -> (Plan, Workload) {
+    one(text)
+}
+
+fn noted(plan: &Plan) -> String {
+    plan.notes().join("\n")
+}
+
+/// One entry of a recording: seconds after ten o'clock, how long it took in ms, what was asked and what came back.
+fn entry(page: &str, at: f64, took: f64, asked: (&str, &str), answer: (u16, &str, &str)) -> String {
+    let (method, url) = asked;
+    let (status, kind, to) = answer;
+    format!(
+        "{{\"pageref\": \"{page}\", \"startedDateTime\": \"2026-05-01T10:00:{at:06.3}Z\", \"time\": {took}, \"request\": {{\"method\": \"{method}\", \"url\": \"{url}\", \
+         \"headers\": [{{\"name\": \":path\", \"value\": \"/\"}}, {{\"name\": \"Host\", \"value\": \"shop\"}}, {{\"name\": \"Cookie\", \"value\": \"s=1\"}}, {{\"name\": \"User-Agent\", \"value\": \"B\"}}]}}, \
+         \"response\": {{\"status\": {status}, \"content\": {{\"mimeType\": \"{kind}\"}}, \"redirectURL\": \"{to}\"}}}}"
+    )
+}
+
+fn har(entries: &[String]) -> String {
+    format!("{{\"log\": {{\"version\": \"1.2\", \"entries\": [{}]}}}}", entries.join(","))
+}
+
+#[test]
+fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
+    let text = har(&[
+        entry("a", 0.0, 100.0, ("GET", "http://shop:81/?q={x}"), (200, "text/html", "")),
+        entry("a", 0.2, 300.0, ("GET", "http://shop:81/a.css"), (200, "text/css", "")),
+        entry("a", 0.2, 50.0, ("GET", "http://shop:81/a.css"), (200, "text/css", "")),
+        entry("a", 0.2, 50.0, ("GET", "http://ads/x.js"), (200, "text/javascript", "")),
+        entry("a", 0.9, 50.0, ("GET", "http://shop:81/api/cart"), (200, "application/json", "")),
+        // Out of order, as recordings are; after it the browser goes where it is sent.
+        entry("b", 8.1, 400.0, ("GET", "http://shop:81/home"), (200, "text/html", "")),
+        entry("b", 5.95, 50.0, ("POST", "http://shop:81/login"), (302, "", "home")),
+        entry("c", 18.5, 50.0, ("GET", "http://shop:81/bye"), (200, "text/html", "")),
+        entry("c", 19.0, 0.0, ("GET", "ws://shop:81/feed"), (101, "", "")),
+        entry("c", 19.0, 0.0, ("GET", "http://shop:81/blocked"), (0, "", "")),
+    ]);
+    let (plan, workload) = parsed(&text);
+    let names: Vec<&str> = plan.requests.iter().map(|request| request.name.as_str()).collect();
+    assert_eq!(names, ["/", "/api/cart", "POST /login", "/bye"]);
+    assert_eq!(plan.requests[0].path.written(), "/?q={{x}}", "braces of a recording are no variables");
+    assert_eq!(plan.requests[0].objects, [Text::from("/a.css")]);
+    assert_eq!(plan.target.headers, [("User-Agent".to_owned(), Text::from("B"))]);
+    assert!(plan.target.cookies && plan.target.redirects == 20);
+    let Arrivals::Closed { users: 1, think, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    // From 0.95 s to 5.95 s, and from 8.5 s to 18.5 s.
+    assert_eq!(*think, Law::empirical(vec![5.0, 10.0]).unwrap());
+    let thinks: Vec<_> = plan.flows[0].steps.iter().map(|step| step.think.clone()).collect();
+    // The call of the page began 0.4 s after its style sheet was there.
+    assert_eq!(thinks, [Some(Law::constant(0.4).unwrap()), None, None, None]);
+    assert_eq!(workload.requests.len(), 4);
+    let noted = noted(&plan);
+    for what in ["cookie is what one browser had", "http://ads/", "a WebSocket", "had no answer", "2 pauses"] {
+        assert!(noted.contains(what), "{what}: {noted}");
+    }
+}
+
+#[test]
+fn a_recording_without_a_pause_says_so_and_forms_are_forms() {
+    let form = entry("", 0.0, 1.0, ("POST", "http://shop/a"), (200, "text/html", "")).replace("}, \"response\"", ", \"postData\": {\"mimeType\": \"application/x-www-form-urlencoded\", \"params\": [{\"name\": \"a\", \"value\": \"1 2\"}]}}, \"response\"");
+    let (plan, workload) = parsed(&har(&[form]));
+    assert_eq!(plan.requests[0].body, Some(Body::Form(vec![("a".to_owned(), Text::from("1 2"))])));
+    assert!(workload.flows().is_none() && noted(&plan).contains("no pause of a second"));
+}
+
+#[test]
+fn commands_of_curl_are_read_as_a_shell_and_curl_read_them() {
+    let text = r#"#!/bin/sh
+BASE=http://shop:8080  # where
+curl -sSX PUT "$BASE/a b?x=1" \
+  -H 'X-One: {a} '"$KEY" -H "Accept:" -H 'Empty;' \
+  --data-raw $'{"it\'s": "\u00e4\n"}' --max-time 2.5
+curl -G $BASE/search --data-urlencode 'q=ä b' -d page=2 -u me:secret -L --max-redirs 3 | jq .x
+curl $BASE/up -F 'f=@pic.png;type=image/png' -F t=x -b 'a=1; b=2' --compressed && curl -I $BASE/head
+curl $BASE/json --json '{"a": 1}' --retry 3 --no-such -o /dev/null > log.txt
+wget http://other/
+"#;
+    let (plan, workload) = parsed(text);
+    let request = |at: usize| &plan.requests[at];
+    assert_eq!(plan.requests.len(), 5);
+    assert_eq!((request(0).method.as_str(), request(0).path.written().as_str()), ("put", "/a%20b?x=1"));
+    assert_eq!(request(0).body, Some(Body::Text(Text::from("{\"it's\": \"ä\n\"}"))));
+    let headers: Vec<(&str, String)> =
+        request(0).headers.iter().map(|(name, value)| (name.as_str(), value.written())).collect();
+    assert_eq!(headers[0], ("X-One", "{{a}} {KEY}".to_owned()));
+    assert_eq!(headers[1], ("Empty", String::new()));
+    assert_eq!(request(1).path.written(), "/search?q=%C3%A4+b&page=2");
+    assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(Text::from("me:secret")))));
+    assert!(
+        matches!(&request(2).body, Some(Body::Parts(parts)) if parts.len() == 2 && parts[0].file && parts[0].kind.as_deref() == Some("image/png"))
+    );
+    assert_eq!(request(3).method, "head");
+    assert_eq!(request(4).header("accept"), Some(&Text::from("application/json")));
+    assert_eq!(plan.target.redirects, 3);
+    assert_eq!(plan.target.response_timeout, Some(Nanos::from_millis(2500)));
+    assert_eq!(plan.variables, [Variable { name: "KEY".to_owned(), value: Value::Env("KEY".to_owned()) }]);
+    assert!(workload.flows().is_some(), "several commands are one after another");
+    let lines: Vec<(usize, &str)> = plan.notes.iter().map(|note| (note.line, note.what.as_str())).collect();
+    assert_eq!(
+        lines,
+        [(8, "--retry 3: is not translated"), (8, "--no-such: is not translated"), (9, "is no curl command; left out")]
+    );
+}
+
+#[test]
+fn one_command_as_browsers_on_windows_copy_it() {
+    let text = "curl ^\"http://shop/a?b=c^\" ^\r\n  -H ^\"accept: */*^\" ^\r\n  --data-raw ^\"^{^\\^\"a^\\^\": 1^}^\"";
+    let (plan, _) = parsed(text);
+    assert_eq!((plan.requests[0].method.as_str(), plan.requests[0].path.written().as_str()), ("post", "/a?b=c"));
+    assert_eq!(plan.requests[0].body, Some(Body::Text(Text::from("{\"a\": 1}"))));
+    assert!(plan.flows.is_empty());
+}
+
+#[test]
+fn commands_say_how_a_server_is_reached() {
+    let text = "curl -k --http2 https://shop/a --cert me.pem -x proxy:3128 --cacert ca.pem";
+    let (plan, workload) = parsed(text);
+    assert_eq!(plan.target.url, "https://shop/");
+    assert_eq!((plan.target.protocol, plan.target.proxy.as_deref()), (Some("auto"), Some("http://proxy:3128")));
+    let own = Some(("me.pem".to_owned(), "me.pem".to_owned()));
+    assert_eq!(plan.target.tls, Tls { insecure: true, roots: None, own });
+    assert!(workload.target.unwrap().tls.insecure);
+    let (plan, _) = parsed("curl -k --http2 http://shop/a");
+    assert_eq!((plan.target.protocol, &plan.target.tls), (None, &Tls::default()), "nothing of it goes with plain http");
+}
+
+#[test]
+fn a_command_that_is_cut_off_is_one_line() {
+    let refusal = |text: &str| read(text, "c.sh", None).unwrap_err().to_string();
+    assert_eq!(refusal("\ncurl http://a/ -d 'x"), "c.sh:2: a quote that is never closed; the command is cut off");
+    assert_eq!(refusal("curl http://a/ -H"), "c.sh:1: the command ends after -H, which takes a value; it is cut off");
+    assert_eq!(refusal("curl ftp://a/"), "c.sh:1: no curl command that asks a web server");
+}
+
+const API: &str = r#"
+openapi: 3.1.0
+info: {title: Pets, version: "1"}
+servers:
+  - url: http://{host}/v1
+    variables: {host: {default: pets.local}}
+security: [{login: []}]
+paths:
+  /pets/{petId}:
+    parameters:
+      - {name: petId, in: path, required: true, schema: {type: integer, minimum: 7}}
+    get:
+      operationId: getPet
+      parameters:
+        - {name: verbose, in: query, schema: {type: boolean}, example: true}
+        - {name: tags, in: query, schema: {type: array}, example: [a, b c]}
+        - {name: unused, in: query, schema: {type: string}}
+      responses: {"200": {description: ok}, "404": {description: no}}
+  /pets:
+    post:
+      security: []
+      requestBody:
+        content:
+          application/json:
+            schema: {$ref: '#/components/schemas/Pet'}
+            examples:
+              cat: {value: {name: Tom, kind: cat}}
+              dog: {$ref: '#/components/examples/dog'}
+      responses: {"201": {description: made}}
+    put:
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
+      responses: {2XX: {description: made}}
+components:
+  securitySchemes: {login: {type: http, scheme: basic}}
+  examples: {dog: {value: {name: Rex}}}
+  schemas:
+    Pet:
+      allOf: [{$ref: '#/components/schemas/Named'}]
+      properties:
+        mother: {$ref: '#/components/schemas/Pet'}
+        born: {type: string, format: date}
+        tags: {type: array, items: {type: string, enum: [a, b]}}
+    Named: {type: object, properties: {id: {type: integer, readOnly: true}, name: {type: string, example: Ann}}}
+"#;
+
+#[test]
+fn a_description_is_a_flow_for_each_operation() {
+    let (plan, workload) = parsed(API);
+    let flows: Vec<(&str, usize)> = plan.flows.iter().map(|flow| (flow.name.as_str(), flow.steps.len())).collect();
+    assert_eq!(flows, [("getPet", 1), ("PUT /pets", 1), ("POST /pets", 2)]);
+    let request = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap();
+    assert_eq!(request("getPet").path.written(), "/v1/pets/{petId}?verbose=true&tags=a&tags=b+c");
+    assert_eq!(request("getPet").check, [Check { name: None, must: Must::Status(vec![200]) }]);
+    assert_eq!(
+        request("PUT /pets").body,
+        Some(Body::Text(Text::from("{\"name\": \"Ann\", \"born\": \"2026-01-01\", \"tags\": [\"a\"]}")))
+    );
+    assert_eq!(
+        request("PUT /pets").auth.as_ref().map(|auth| if let Auth::Basic(text) = auth {
+            text.written()
+        } else {
+            String::new()
+        }),
+        Some("{user}:{password}".to_owned())
+    );
+    assert_eq!(request("POST /pets, dog").body, Some(Body::Text(Text::from("{\"name\": \"Rex\"}"))));
+    assert_eq!(request("POST /pets, dog").auth, None);
+    assert!(plan.variables.contains(&Variable { name: "petId".to_owned(), value: Value::Constant("7".to_owned()) }));
+    assert!(plan.workload("api").contains("# A sketch: "));
+    assert_eq!(workload.target.as_ref().unwrap().url.to_string(), "http://pets.local/");
+    let noted = noted(&plan);
+    for what in ["`{petId}` has no example", "its body has no example", "wants a login (`login`)"] {
+        assert!(noted.contains(what), "{what}: {noted}");
+    }
+    // The same in JSON is the same.
+    let json = serde_json::to_string(&serde_saphyr::from_str::<serde_json::Value>(API).unwrap()).unwrap();
+    let (again, _) = parsed(&json);
+    assert_eq!(again.requests.len(), plan.requests.len());
+}
+
+#[test]
+fn a_collection_is_a_flow_for_each_folder() {
+    let text = r#"{"info": {"name": "Shop", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+      "variable": [{"key": "base", "value": "http://{{host}}:8080"}, {"key": "host", "value": "shop"}],
+      "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}"}]},
+      "item": [
+        {"name": "Login", "item": [
+          {"name": "sign in", "event": [{"listen": "test", "script": {"exec": ["pm.environment.set('token',", "  pm.response.json().token)"]}}],
+           "request": {"method": "POST", "auth": {"type": "noauth"}, "body": {"mode": "raw", "raw": "{\"u\": \"{{user}}\", \"{id}\": 1}", "options": {"raw": {"language": "json"}}}, "url": {"raw": "{{base}}/login"}}},
+          {"name": "deep", "item": [{"name": "form", "request": {"method": "POST", "url": {"host": ["{{base}}"], "path": ["form", ":id"], "query": [{"key": "x", "value": "{{$guid}}"}, {"key": "y", "disabled": true}], "variable": [{"key": "id", "value": "7"}]},
+            "body": {"mode": "urlencoded", "urlencoded": [{"key": "a", "value": "1"}, {"key": "b", "value": "x", "disabled": true}]}}}]}]},
+        {"name": "Graph", "item": [
+          {"name": "q", "request": {"method": "POST", "url": "{{base}}/graphql", "body": {"mode": "graphql", "graphql": {"query": "query { me { id } }", "variables": "{\"a\": 1}"}}}},
+          {"name": "file", "request": {"method": "POST", "url": "{{base}}/up", "auth": {"type": "apikey", "apikey": {"key": "k", "value": "v", "in": "query"}}, "body": {"mode": "formdata", "formdata": [{"key": "f", "type": "file", "src": "/a.png"}, {"key": "t", "value": "x", "type": "text"}]}}},
+          {"name": "aws", "request": {"url": "{{base}}/aws", "auth": {"type": "awsv4", "awsv4": []}}}]}]}"#;
+    let (plan, _) = parsed(text);
+    let flows: Vec<&str> = plan.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(flows, ["Login", "Login / deep", "Graph"]);
+    assert_eq!(plan.target.url, "http://shop:8080/");
+    let request = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap();
+    assert!(
+        matches!(&request("sign in").body, Some(Body::Text(body)) if body.written() == "{\"u\": \"{user}\", \"{{id}}\": 1}")
+    );
+    assert_eq!(request("sign in").auth, None);
+    assert_eq!(request("form").path.written(), "/form/7?x={guid}");
+    assert_eq!(request("form").body, Some(Body::Form(vec![("a".to_owned(), Text::from("1"))])));
+    assert_eq!(request("form").auth, Some(Auth::Bearer(Text::value("token"))));
+    assert_eq!(
+        request("q").body,
+        Some(Body::Text(Text::from("{\"query\": \"query { me { id } }\", \"variables\": {\"a\": 1}}")))
+    );
+    assert_eq!(request("file").path.written(), "/up?k=v");
+    assert!(
+        matches!(&request("file").body, Some(Body::Parts(parts)) if parts[0].file && parts[0].value == Text::from("/a.png"))
+    );
+    let noted = noted(&plan);
+    for what in [
+        "pm.environment.set('token', pm.response.json().token)",
+        "`{{token}}` has no value",
+        "`{{user}}` has no value",
+        "would log in by awsv4",
+    ] {
+        assert!(noted.contains(what), "{what}: {noted}");
+    }
+}
+
+#[test]
+fn what_a_file_is_is_told_by_what_stands_in_it() {
+    let refusal = |text: &str| read(text, "f", None).unwrap_err().to_string();
+    for (text, says) in [
+        ("import http from 'k6/http';", "a script for k6"),
+        ("from locust import HttpUser", "from-scripts.md#locust"),
+        ("import io.gatling.core.Predef._", "a script for Gatling"),
+        ("config:\n  target: x\nscenarios:\n  - flow: []", "a script for Artillery"),
+        ("{\"swagger\": \"2.0\"}", "is Swagger 2.0"),
+        ("swagger: '2.0'", "is Swagger 2.0"),
+        ("openapi: 2.9.0", "is OpenAPI 2.9.0"),
+        ("{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v1.0.0/\"}}", "format 1"),
+        ("{\"values\": [], \"_postman_variable_scope\": \"environment\"}", "a Postman environment"),
+        ("{\"log\": {\"entries\": []}}", "without requests"),
+        ("{\"a\": 1}", "not a plan that offered knows"),
+        ("<html/>", "begins with <html>"),
+        ("{\"log\": {\"entries\": [", "f:1: the file ends within its JSON; it is cut off"),
+        ("{\"log\": x}", "f:1: not well-formed JSON: expected value"),
+        ("openapi: 3.0.0\npaths: [a", "f:2: not well-formed YAML: "),
+        ("openapi: 3.0.0\npaths: {}", "without operations"),
+    ] {
+        let refusal = refusal(text);
+        assert!(refusal.contains(says) && !refusal.contains('\n'), "{text}: {refusal}");
+    }
+}

@@ -1,0 +1,144 @@
+//! The thread groups of the plugins and the open model, in the words that they save.
+
+use super::*;
+
+/// The plan of a group of this class and these properties, with one request a round.
+fn group(class: &str, properties: &str) -> (Plan, Workload) {
+    one(&jmx(&format!(
+        "<{class} testclass=\"{class}\" testname=\"g\">{properties}</{class}><hashTree>{}</hashTree>",
+        get("a", "")
+    )))
+}
+
+fn texts(pairs: &[(&str, &str)]) -> String {
+    pairs.iter().map(|(name, value)| format!("<stringProp name=\"{name}\">{value}</stringProp>")).collect()
+}
+
+/// A table as the plugins save it, its cells under hashes for names.
+fn table(name: &str, rows: &[&[&str]]) -> String {
+    let row = |row: &&[&str]| {
+        let cells: String = row.iter().map(|cell| format!("<stringProp name=\"49586\">{cell}</stringProp>")).collect();
+        format!("<collectionProp name=\"-1508785367\">{cells}</collectionProp>")
+    };
+    format!("<collectionProp name=\"{name}\">{}</collectionProp>", rows.iter().map(row).collect::<String>())
+}
+
+fn closed(workload: &Workload) -> (u64, Nanos) {
+    let Sessions::Closed(closed) = &workload.sessions else { panic!("{workload:?}") };
+    (closed.users, closed.ramp)
+}
+
+#[test]
+fn a_concurrency_group_keeps_so_many_users() {
+    let class = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup";
+    let said = [
+        ("TargetLevel", "12"),
+        ("RampUp", "60"),
+        ("Steps", "3"),
+        ("Hold", "180"),
+        ("LogFilename", ""),
+        ("Iterations", ""),
+        ("Unit", "S"),
+    ];
+    let (plan, workload) = group(class, &texts(&said));
+    assert_eq!((closed(&workload), workload.duration), ((12, Nanos::from_secs(60)), Nanos::from_secs(240)));
+    assert!(plan.notes.iter().any(|note| note.what.contains("in steps")), "{:?}", plan.notes);
+    let (plan, workload) = group(
+        class,
+        &texts(&[("TargetLevel", "${__P(c,4)}"), ("RampUp", "1"), ("Hold", "10"), ("Iterations", "5"), ("Unit", "M")]),
+    );
+    assert_eq!((closed(&workload), workload.duration), ((4, Nanos::from_secs(60)), Nanos::from_secs(660)));
+    assert!(plan.notes.iter().any(|note| note.what.contains("5 rounds")), "{:?}", plan.notes);
+}
+
+#[test]
+fn a_stepping_group_reaches_its_users_step_by_step() {
+    let class = "kg.apc.jmeter.threads.SteppingThreadGroup";
+    let said = [
+        ("ThreadGroup.on_sample_error", "continue"),
+        ("ThreadGroup.num_threads", "50"),
+        ("Threads initial delay", "0"),
+        ("Start users count", "5"),
+        ("Start users count burst", "10"),
+        ("Start users period", "5"),
+        ("Stop users count", "25"),
+        ("Stop users period", "5"),
+        ("flighttime", "60"),
+        ("rampUp", "2"),
+    ];
+    let (plan, workload) = group(class, &texts(&said));
+    // Ten at once over 2 s, and then eight times five after 5 s, over 2 s.
+    assert_eq!((closed(&workload), workload.duration), ((50, Nanos::from_secs(58)), Nanos::from_secs(118)));
+    assert!(plan.notes.iter().any(|note| note.what.contains("start and stop in steps")), "{:?}", plan.notes);
+}
+
+#[test]
+fn an_ultimate_group_adds_its_rows_up() {
+    let class = "kg.apc.jmeter.threads.UltimateThreadGroup";
+    let rows: [&[&str]; 2] = [&["20", "0", "5", "20", "0"], &["100", "25", "0", "20", "10"]];
+    let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &rows));
+    assert_eq!((closed(&workload), workload.duration), ((120, Nanos::from_secs(25)), Nanos::from_secs(45)));
+    assert!(plan.notes.iter().any(|note| note.what.contains("its rows start and stop users")), "{:?}", plan.notes);
+    let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &[&["7", "0", "30", "60", "0"]]));
+    assert_eq!((closed(&workload), workload.duration), ((7, Nanos::from_secs(30)), Nanos::from_secs(90)));
+    assert!(!plan.notes.iter().any(|note| note.what.contains("its rows")), "{:?}", plan.notes);
+}
+
+#[test]
+fn an_arrivals_group_is_a_rate() {
+    let class = "com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup";
+    let said = [
+        ("TargetLevel", "120"),
+        ("RampUp", "1"),
+        ("Steps", "2"),
+        ("Hold", "3"),
+        ("ConcurrencyLimit", "50"),
+        ("Unit", "M"),
+    ];
+    let (plan, workload) = group(class, &texts(&said));
+    let Arrivals::Open { rate, process, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    let steps =
+        Profile::Steps(vec![(1.0, Nanos::from_secs(30)), (2.0, Nanos::from_secs(30)), (2.0, Nanos::from_secs(180))]);
+    assert_eq!((rate, *process), (&steps, "constant"));
+    assert_eq!(workload.duration, Nanos::from_secs(240));
+    assert!(plan.notes.iter().any(|note| note.what.contains("its limit of threads")), "{:?}", plan.notes);
+    let (plan, _) = group(class, &texts(&[("TargetLevel", "10"), ("RampUp", "20"), ("Hold", "40"), ("Unit", "S")]));
+    let Arrivals::Open { rate, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    assert_eq!(*rate, Profile::Ramp(0.0, 10.0, Nanos::from_secs(20)));
+}
+
+#[test]
+fn a_free_form_arrivals_group_goes_from_rate_to_rate() {
+    let class = "com.blazemeter.jmeter.threads.arrivals.FreeFormArrivalsThreadGroup";
+    let rows: [&[&str]; 3] = [&["1", "1", "10"], &["1", "31", "30"], &["31", "31", "60"]];
+    let (plan, workload) = group(class, &(table("Schedule", &rows) + &texts(&[("Unit", "S")])));
+    let Arrivals::Open { rate: Profile::Steps(steps), .. } = &plan.arrivals else { panic!("{plan:?}") };
+    assert_eq!(workload.duration, Nanos::from_secs(100));
+    let offered: f64 = steps.iter().map(|(rate, time)| rate * time.as_secs_f64()).sum();
+    // A second's worth each: 10, the mean of 1 and 31 for 30 s, and 31 for a minute.
+    assert!((offered - (10.0 + 16.0 * 30.0 + 31.0 * 60.0)).abs() < 1e-6, "{offered}");
+    assert!(plan.notes.iter().any(|note| note.what.contains("straight lines")), "{:?}", plan.notes);
+}
+
+#[test]
+fn an_open_model_group_says_its_schedule_in_words() {
+    let (plan, workload) = group(
+        "OpenModelThreadGroup",
+        &texts(&[
+            (
+                "OpenModelThreadGroup.schedule",
+                "rate(5/min) even_arrivals(2 min) rate(5/min) pause(30 s) rate(1/s) random_arrivals(30 s)",
+            ),
+            ("OpenModelThreadGroup.random_seed", "7"),
+        ]),
+    );
+    let Arrivals::Open { rate: Profile::Steps(steps), process, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    let rates: Vec<f64> = steps.iter().map(|(rate, _)| (rate * 60.0).round()).collect();
+    assert_eq!((rates, *process, workload.duration), (vec![5.0, 0.0, 60.0], "constant", Nanos::from_secs(180)));
+    let default = "${__P(schedule,rate(6/min) random_arrivals(10 s) rate(6/min))}";
+    let (plan, workload) = group("OpenModelThreadGroup", &texts(&[("OpenModelThreadGroup.schedule", default)]));
+    assert!(
+        matches!(plan.arrivals, Arrivals::Open { rate: Profile::Constant(rate), process: "poisson", .. } if (rate - 0.1).abs() < 1e-12)
+    );
+    assert_eq!(workload.duration, Nanos::from_secs(10));
+}

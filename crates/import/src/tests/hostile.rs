@@ -1,0 +1,177 @@
+//! Files made to cost more than they are.
+
+use super::*;
+
+fn refusal_of(text: &str, format: Format) -> String {
+    let refusal = read(text, "f", Some(format)).unwrap_err().to_string();
+    assert!(!refusal.contains('\n') && refusal.len() < 500, "{refusal}");
+    refusal
+}
+
+#[test]
+fn entities_that_stand_for_entities_are_not_expanded() {
+    let mut bomb = String::from("<?xml version=\"1.0\"?><!DOCTYPE lolz [<!ENTITY lol0 \"lol\">");
+    for n in 1..10 {
+        let _ = write!(bomb, "<!ENTITY lol{n} \"{}\">", format!("&lol{};", n - 1).repeat(10));
+    }
+    bomb.push_str("]><jmeterTestPlan>&lol9;</jmeterTestPlan>");
+    assert!(refusal_of(&bomb, Format::Jmx).contains("document type"));
+    let outside = "<!DOCTYPE a [<!ENTITY x SYSTEM \"file:///etc/passwd\">]><jmeterTestPlan>&x;</jmeterTestPlan>";
+    assert!(refusal_of(outside, Format::Jmx).contains("document type"));
+}
+
+#[test]
+fn aliases_that_stand_for_aliases_are_counted() {
+    let mut bomb = String::from("openapi: 3.0.0\na0: &a0 [x,x,x,x,x,x,x,x,x]\n");
+    for n in 1..12 {
+        let _ = writeln!(bomb, "a{n}: &a{n} [{}]", vec![format!("*a{}", n - 1); 9].join(","));
+    }
+    let refusal = refusal_of(&bomb, Format::Openapi);
+    assert!(refusal.contains("YAML"), "{refusal}");
+}
+
+#[test]
+fn depth_is_bounded_in_every_format() {
+    let deep = 100_000;
+    assert!(refusal_of(&"[".repeat(deep), Format::Har).contains("JSON"));
+    assert!(refusal_of(&"{\"a\":".repeat(deep), Format::Postman).contains("JSON"));
+    assert!(refusal_of(&format!("openapi: {}", "[".repeat(deep)), Format::Openapi).contains("YAML"));
+    let indented: String = (0..3000).fold("openapi: 3.0.0\n".to_owned(), |mut text, n| {
+        let _ = writeln!(text, "{}a:", " ".repeat(n));
+        text
+    });
+    assert!(refusal_of(&indented, Format::Openapi).contains("YAML"));
+    assert!(refusal_of(&"<a>".repeat(deep), Format::Jmx).contains("within one another"));
+    let folders = (0..50).fold("{\"name\": \"x\", \"request\": \"http://a/\"}".to_owned(), |inner, _| {
+        format!("{{\"name\": \"f\", \"item\": [{inner}]}}")
+    });
+    let collection = format!("{{\"info\": {{\"schema\": \"/collection/v2\"}}, \"item\": [{folders}]}}");
+    assert!(refusal_of(&collection, Format::Postman).contains("nothing to ask"));
+}
+
+#[test]
+fn more_than_anybody_means_is_refused() {
+    assert!(
+        refusal_of(&format!("{{\"log\": {{\"entries\": [{}]}}}}", vec!["0"; 2_000_001].join(",")), Format::Har)
+            .contains("more than 2000000 values")
+    );
+    assert!(
+        refusal_of(&format!("{{\"log\": {{\"entries\": [{}]}}}}", vec!["{}"; 20_001].join(",")), Format::Har)
+            .contains("20000 at most")
+    );
+    let keys = (0..20_001).map(|n| format!("\"{n}\":0")).collect::<Vec<_>>().join(",");
+    assert!(refusal_of(&format!("{{{keys}}}"), Format::Openapi).contains("more than 20000 keys"));
+    assert!(refusal_of(&"curl http://a/\n".repeat(2_001), Format::Curl).contains("2000 at most"));
+    assert!(refusal_of(&"a ".repeat(200_001), Format::Curl).contains("200000 words"));
+    let many: String = (0..2_001).map(|n| format!("\"/{n}\": {{\"get\": {{}}}}")).collect::<Vec<_>>().join(",");
+    assert!(
+        refusal_of(&format!("{{\"openapi\": \"3.0.0\", \"paths\": {{{many}}}}}"), Format::Openapi)
+            .contains("2000 operations")
+    );
+    let long = format!("openapi: 3.0.0\nx: {}", "a".repeat(17 << 20));
+    assert!(refusal_of(&long, Format::Openapi).contains("16 MiB"));
+    for format in [Format::Jmx, Format::Har, Format::Openapi, Format::Postman, Format::Curl] {
+        assert!(refusal_of(&"{".repeat(MOST_BYTES + 1), format).contains("larger than 64 MiB"));
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_or_bounded() {
+    assert!(refusal_of("{\"log\": {\"entries\": [1e999]}}", Format::Har).contains("number out of range"));
+    let entry = |start: &str, time: &str| {
+        format!(
+            "{{\"log\": {{\"entries\": [{{\"startedDateTime\": \"{start}\", \"time\": {time}, \"request\": {{\"method\": \"GET\", \"url\": \"http://a/\"}}, \"response\": {{\"status\": 200}}}}]}}}}"
+        )
+    };
+    assert!(refusal_of(&entry("yesterday", "1"), Format::Har).contains("is no time"));
+    assert!(read(&entry("2026-01-01T00:00:00Z", "1e300"), "f", None).is_ok());
+    let huge = "99999999999999999999999999999999";
+    let group = threads(1, 0, &get("a", &wait(1)))
+        .replace(">1500<", &format!(">{huge}<"))
+        .replace("num_threads\">1<", &format!("num_threads\">{huge}<"));
+    let (_, workload) = one(&group);
+    let Sessions::Closed(closed) = &workload.sessions else { panic!("{workload:?}") };
+    assert!(closed.users <= 100_000_000 && workload.duration <= Nanos::from_secs(1_000_000));
+    // A string so long is made of a schema that wants one.
+    let api = "{\"openapi\": \"3.0.0\", \"paths\": {\"/\": {\"post\": {\"requestBody\": {\"content\": {\"application/json\": {\"schema\": {\"type\": \"string\", \"minLength\": 1e18}}}}}}}}";
+    assert!(read(api, "f", None).unwrap()[0].workload("f").len() < 100_000);
+}
+
+#[test]
+fn references_in_a_circle_and_variables_within_variables_end() {
+    let api = "{\"openapi\": \"3.0.0\", \"paths\": {\"/\": {\"$ref\": \"#/paths/~1\"}, \"/b\": {\"post\": {\"requestBody\": {\"$ref\": \"#/components/a\"}, \"parameters\": [{\"$ref\": \"other.yaml\"}]}}}, \"components\": {\"a\": {\"$ref\": \"#/components/b\"}, \"b\": {\"$ref\": \"#/components/a\"}}}";
+    let plans = read(api, "f", None).unwrap();
+    assert_eq!(plans[0].requests.len(), 1);
+    assert!(plans[0].notes.iter().any(|note| note.what.contains("another file")), "{:?}", plans[0].notes);
+    // Each schema is made of ten of the next.
+    let schemas: Vec<String> = (0..20)
+        .map(|n| {
+            let next: Vec<String> =
+                (0..10).map(|m| format!("\"p{m}\": {{\"$ref\": \"#/components/schemas/s{}\"}}", n + 1)).collect();
+            format!("\"s{n}\": {{\"type\": \"object\", \"properties\": {{{}}}}}", next.join(","))
+        })
+        .collect();
+    let api = format!(
+        "{{\"openapi\": \"3.0.0\", \"paths\": {{\"/\": {{\"post\": {{\"requestBody\": {{\"content\": {{\"application/json\": {{\"schema\": {{\"$ref\": \"#/components/schemas/s0\"}}}}}}}}}}}}}}, \"components\": {{\"schemas\": {{{}}}}}}}",
+        schemas.join(",")
+    );
+    assert!(read(&api, "f", None).unwrap()[0].workload("f").len() < 16 << 20);
+    let values: Vec<String> = (0..40)
+        .map(|n| format!("{{\"key\": \"v{n}\", \"value\": \"{}\"}}", format!("{{{{v{}}}}}", n + 1).repeat(10)))
+        .collect();
+    let collection = format!(
+        "{{\"info\": {{\"schema\": \"/collection/v2\"}}, \"variable\": [{}], \"item\": [{{\"name\": \"a\", \"request\": \"http://a/{{{{v0}}}}\"}}]}}",
+        values.join(",")
+    );
+    assert!(read(&collection, "f", None).unwrap()[0].workload("f").len() < 256 << 20);
+}
+
+/// Beginnings of real files, cut anywhere, with a byte changed: a plan that parses, or one line.
+#[test]
+fn whole_files_with_pieces_missing_are_a_plan_or_one_line() {
+    let seeds = [
+        include_str!("seeds/shop.har"),
+        include_str!("seeds/pets.yaml"),
+        include_str!("seeds/shop.postman.json"),
+        include_str!("seeds/shop.sh"),
+        include_str!("seeds/shop.jmx"),
+    ];
+    // A little generator of its own: what it does is the same every time.
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut below = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % most.max(1) as u64) as usize
+    };
+    for round in 0..2_000 {
+        let mut bytes = seeds[round % seeds.len()].as_bytes().to_vec();
+        for _ in 0..=below(4) {
+            let (at, to) = (below(bytes.len()), below(bytes.len()));
+            match below(4) {
+                0 => bytes.truncate(at.max(1)),
+                1 => bytes[at] = b"\"'{}[]<>&$\\:,-0 \n"[below(17)],
+                2 => drop(bytes.drain(at.min(to)..at.max(to).min(at.min(to) + 40))),
+                _ => {
+                    let piece = bytes[at.min(to)..at.max(to).min(at.min(to) + 40)].to_vec();
+                    let here = below(bytes.len());
+                    bytes.splice(here..here, piece);
+                }
+            }
+            if bytes.is_empty() {
+                bytes.push(b'{');
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        match read(&text, "f", None) {
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+            Ok(plans) => {
+                for plan in plans {
+                    let written = plan.workload("f");
+                    let parsed = Workload::parse(&written, "w", &|name| Err(name.to_owned()));
+                    assert!(parsed.is_ok(), "{}\n{written}\n{text}", parsed.unwrap_err());
+                }
+            }
+        }
+    }
+}

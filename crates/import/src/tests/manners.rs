@@ -1,0 +1,336 @@
+//! What a plan does besides asking: data, logins, answers taken apart and held to account, bodies and files.
+
+use super::*;
+
+fn text(name: &str, value: &str) -> String {
+    let value = value.replace('&', "&amp;").replace('<', "&lt;");
+    format!("<stringProp name=\"{name}\">{value}</stringProp>")
+}
+
+fn element(class: &str, name: &str, properties: &[(&str, &str)]) -> String {
+    let properties: String = properties.iter().map(|(name, value)| text(name, value)).collect();
+    format!("<{class} testclass=\"{class}\" testname=\"{name}\">{properties}</{class}><hashTree/>")
+}
+
+fn post(name: &str, properties: &str, under: &str) -> String {
+    format!(
+        "<HTTPSamplerProxy testname=\"{name}\">{}{}{properties}</HTTPSamplerProxy><hashTree>{under}</hashTree>",
+        text("HTTPSampler.path", &format!("/{name}")),
+        text("HTTPSampler.method", "POST")
+    )
+}
+
+fn arguments(pairs: &[(&str, &str)]) -> String {
+    let pair = |(name, value): &(&str, &str)| {
+        format!(
+            "<elementProp name=\"{name}\" elementType=\"HTTPArgument\"><boolProp name=\"HTTPArgument.always_encode\">true</boolProp>{}{}</elementProp>",
+            text("Argument.name", name),
+            text("Argument.value", value)
+        )
+    };
+    format!(
+        "<elementProp name=\"HTTPsampler.Arguments\"><collectionProp name=\"Arguments.arguments\">{}</collectionProp></elementProp>",
+        pairs.iter().map(pair).collect::<String>()
+    )
+}
+
+fn request<'p>(plan: &'p Plan, name: &str) -> &'p Request {
+    plan.requests.iter().find(|request| request.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn a_login_is_taken_from_an_answer_and_shown_again() {
+    let content = [
+        element("CookieManager", "cookies", &[]),
+        element("CSVDataSet", "people", &[("filename", "people.csv"), ("variableNames", "user,password"), ("recycle", "false")]),
+        post("login", &arguments(&[("u", "${user}"), ("p", "${password}")]), &(
+            element("JSONPostProcessor", "t", &[("JSONPostProcessor.referenceNames", "token;id"), ("JSONPostProcessor.jsonPathExprs", "$.token;$..id"), ("JSONPostProcessor.match_numbers", "1;2"), ("JSONPostProcessor.defaultValues", ";none")])
+            + &element("ResponseAssertion", "signed in", &[("Assertion.test_field", "Assertion.response_code"), ("Assertion.test_type", "8")]).replace("</ResponseAssertion>", "<collectionProp name=\"Asserion.test_strings\"><stringProp name=\"49586\">200</stringProp></collectionProp></ResponseAssertion>")
+        )),
+        get("account?of=${id}", &element("HeaderManager", "h", &[]).replace("</HeaderManager>", "<collectionProp name=\"HeaderManager.headers\"><elementProp name=\"\"><stringProp name=\"Header.name\">Authorization</stringProp><stringProp name=\"Header.value\">Bearer ${token}</stringProp></elementProp></collectionProp></HeaderManager>")),
+    ];
+    let (plan, workload) = one(&threads(10, 0, &content.concat()));
+    assert!(plan.target.cookies);
+    assert!(
+        matches!(&plan.variables[..], [Variable { name, value: Value::File { per: "session", at_end: "stop", .. } }] if name == "people"),
+        "{:?}",
+        plan.variables
+    );
+    let login = request(&plan, "login");
+    assert_eq!(
+        login.body,
+        Some(Body::Form(vec![
+            ("u".to_owned(), Text::value("people.user")),
+            ("p".to_owned(), Text::value("people.password"))
+        ]))
+    );
+    assert_eq!(
+        login.extract,
+        [
+            Extract { name: "token".to_owned(), from: Source::Json("$.token".to_owned()), nth: None, default: None },
+            Extract {
+                name: "id".to_owned(),
+                from: Source::Json("$..id".to_owned()),
+                nth: Some(2),
+                default: Some("none".to_owned())
+            },
+        ]
+    );
+    assert_eq!(login.check, [Check { name: Some("signed in".to_owned()), must: Must::Status(vec![200]) }]);
+    let account = request(&plan, "account?of=${id}");
+    assert_eq!(account.path.written(), "/account?of={id}");
+    assert_eq!(account.headers[0].1.written(), "Bearer {token}");
+    assert_eq!(workload.requests[0].extract.len(), 2);
+    assert!(plan.notes.iter().all(|note| note.what.contains("takes a row")), "{:?}", plan.notes);
+}
+
+#[test]
+fn what_is_asked_for_too_early_has_a_value_to_begin_with() {
+    let regex = element(
+        "RegexExtractor",
+        "r",
+        &[("RegexExtractor.refname", "next"), ("RegexExtractor.regex", "n=(\\d+)"), ("RegexExtractor.template", "$1$")],
+    );
+    let either =
+        format!("<RandomController/><hashTree>{}{}</hashTree>", get("first", &regex), get("then?n=${next}", ""));
+    let (plan, _) = one(&threads(1, 0, &either));
+    assert_eq!(plan.variables, [Variable { name: "next".to_owned(), value: Value::Constant("${next}".to_owned()) }]);
+    assert!(plan.notes.iter().any(|note| note.what.contains("no answer has given it yet")), "{:?}", plan.notes);
+    // One after the other there is no need of it; where the user gives it a value, that is it.
+    let (plan, _) = one(&threads(1, 0, &[get("first", &regex), get("then?n=${next}", "")].concat()));
+    assert_eq!(plan.variables, []);
+    let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"next\"><stringProp name=\"Argument.value\">42</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
+    let (plan, _) = one(&threads(1, 0, &[own.to_owned(), either].concat()));
+    assert_eq!(plan.variables, [Variable { name: "next".to_owned(), value: Value::Constant("42".to_owned()) }]);
+}
+
+#[test]
+fn extractors_of_each_kind() {
+    let under = [
+        element(
+            "RegexExtractor",
+            "h",
+            &[
+                ("RegexExtractor.useHeaders", "true"),
+                ("RegexExtractor.refname", "where"),
+                ("RegexExtractor.regex", "Location: (.+)"),
+                ("RegexExtractor.template", "$1$"),
+            ],
+        ),
+        element(
+            "RegexExtractor",
+            "g",
+            &[
+                ("RegexExtractor.refname", "second"),
+                ("RegexExtractor.regex", "(a)(b)"),
+                ("RegexExtractor.template", "$2$"),
+                ("RegexExtractor.match_number", "3"),
+            ],
+        ),
+        element(
+            "BoundaryExtractor",
+            "b",
+            &[
+                ("BoundaryExtractor.refname", "csrf"),
+                ("BoundaryExtractor.lboundary", "value=\"("),
+                ("BoundaryExtractor.rboundary", "\""),
+            ],
+        ),
+        element(
+            "HtmlExtractor",
+            "c",
+            &[("HtmlExtractor.refname", "link"), ("HtmlExtractor.expr", "a.next"), ("HtmlExtractor.attribute", "href")],
+        ),
+        // Not to be said: two groups together, a look behind, all matches, XPath.
+        element(
+            "RegexExtractor",
+            "two",
+            &[
+                ("RegexExtractor.refname", "x"),
+                ("RegexExtractor.regex", "(a)(b)"),
+                ("RegexExtractor.template", "$1$-$2$"),
+            ],
+        ),
+        element(
+            "RegexExtractor",
+            "behind",
+            &[
+                ("RegexExtractor.refname", "x"),
+                ("RegexExtractor.regex", "(?<=a)(b)"),
+                ("RegexExtractor.template", "$1$"),
+            ],
+        ),
+        element(
+            "RegexExtractor",
+            "all",
+            &[("RegexExtractor.refname", "x"), ("RegexExtractor.regex", "(b)"), ("RegexExtractor.match_number", "-1")],
+        ),
+        element("XPathExtractor2", "path", &[("XPathExtractor2.refname", "x")]),
+    ];
+    let (plan, _) = one(&threads(1, 0, &get("a", &under.concat())));
+    let from: Vec<&Source> = plan.requests[0].extract.iter().map(|extract| &extract.from).collect();
+    assert_eq!(
+        from,
+        [
+            &Source::Header("Location".to_owned()),
+            &Source::Regex("(a)(b)".to_owned(), 2),
+            &Source::Regex("(?s)value=\"\\((.*?)\"".to_owned(), 1),
+            &Source::Css("a.next".to_owned(), Some("href".to_owned())),
+        ]
+    );
+    let noted: Vec<&str> = plan.notes.iter().map(|note| note.element.as_str()).collect();
+    for left in ["RegexExtractor `two`", "RegexExtractor `behind`", "RegexExtractor `all`", "XPathExtractor2 `path`"] {
+        assert!(noted.contains(&left), "{left}: {noted:?}");
+    }
+    assert_eq!(noted.len(), 4, "{noted:?}");
+}
+
+#[test]
+fn assertions_of_each_kind() {
+    let response = |name: &str, field: &str, kind: &str, strings: &[&str]| {
+        let strings: String = strings.iter().map(|said| text("1", said)).collect();
+        element("ResponseAssertion", name, &[("Assertion.test_field", field), ("Assertion.test_type", kind)]).replace(
+            "</ResponseAssertion>",
+            &format!("<collectionProp name=\"Asserion.test_strings\">{strings}</collectionProp></ResponseAssertion>"),
+        )
+    };
+    let (code, body, headers) = ("Assertion.response_code", "Assertion.response_data", "Assertion.response_headers");
+    let under = [
+        response("Response Assertion", code, "40", &["200", "302"]),
+        response("class", code, "2", &["2\\d\\d"]),
+        response("says", body, "16", &["Welcome {name}", "a.b"]),
+        response("finds", body, "2", &["ord-\\d+"]),
+        response("is", body, "8", &["a.b"]),
+        response("type", headers, "16", &["Content-Type: text/html"]),
+        element(
+            "JSONPathAssertion",
+            "ok",
+            &[("JSON_PATH", "$.ok"), ("EXPECTED_VALUE", "true"), ("JSONVALIDATION", "true")],
+        ),
+        element("SizeAssertion", "small", &[("SizeAssertion.size", "1000"), ("SizeAssertion.operator", "4")]),
+        // Not to be said.
+        response("not", body, "20", &["Error"]),
+        element("DurationAssertion", "fast", &[("DurationAssertion.duration", "100")]),
+    ];
+    let (plan, workload) = one(&threads(1, 0, &get("a", &under.concat())));
+    let musts: Vec<&Must> = plan.requests[0].check.iter().map(|check| &check.must).collect();
+    assert_eq!(
+        musts,
+        [
+            &Must::Status(vec![200, 302]),
+            &Must::Class(2),
+            &Must::Contains("Welcome {name}".to_owned()),
+            &Must::Contains("a.b".to_owned()),
+            &Must::Matches("ord-\\d+".to_owned()),
+            &Must::Matches("^(?s:a\\.b)$".to_owned()),
+            &Must::Header("Content-Type".to_owned(), "text/html".to_owned()),
+            &Must::Json("$.ok".to_owned(), Some("true".to_owned())),
+            &Must::Size("< 1000".to_owned()),
+        ]
+    );
+    assert_eq!(plan.requests[0].check[3].name.as_deref(), Some("says (2)"));
+    assert_eq!(workload.requests[0].checks.len(), 9);
+    let noted: Vec<&str> = plan.notes.iter().map(|note| note.element.as_str()).collect();
+    assert_eq!(noted, ["DurationAssertion `fast`", "ResponseAssertion `not`"]);
+    assert!(plan.notes[0].what.contains("[thresholds]"), "{:?}", plan.notes);
+}
+
+#[test]
+fn files_parts_logins_and_redirects() {
+    let files = |files: &[(&str, &str, &str)]| {
+        let file = |(path, name, kind): &(&str, &str, &str)| {
+            format!(
+                "<elementProp name=\"{path}\" elementType=\"HTTPFileArg\">{}{}{}</elementProp>",
+                text("File.path", path),
+                text("File.paramname", name),
+                text("File.mimetype", kind)
+            )
+        };
+        format!(
+            "<elementProp name=\"HTTPsampler.Files\" elementType=\"HTTPFileArgs\"><collectionProp name=\"HTTPFileArgs.files\">{}</collectionProp></elementProp><boolProp name=\"HTTPSampler.follow_redirects\">true</boolProp>",
+            files.iter().map(file).collect::<String>()
+        )
+    };
+    let login = element("AuthManager", "who", &[]).replace("</AuthManager>", "<collectionProp name=\"AuthManager.auth_list\"><elementProp name=\"\"><stringProp name=\"Authorization.url\">http://shop/</stringProp><stringProp name=\"Authorization.username\">me</stringProp><stringProp name=\"Authorization.password\">s{x}</stringProp></elementProp><elementProp name=\"\"><stringProp name=\"Authorization.username\">them</stringProp><stringProp name=\"Authorization.mechanism\">KERBEROS</stringProp></elementProp></collectionProp></AuthManager>");
+    let content = [
+        login,
+        post("whole", &files(&[("order.xml", "", "text/xml")]), ""),
+        post("parts", &(files(&[("a.png", "picture", "image/png")]) + &arguments(&[("title", "x & y")])), ""),
+        post("form", &(arguments(&[("a", "1 2"), ("b", "ä")]) + &files(&[])), ""),
+        post("twice", &(arguments(&[("a", "1 2"), ("a", "&")]) + &files(&[])), ""),
+    ];
+    let (plan, workload) = one(&threads(1, 0, &content.concat()));
+    assert_eq!(request(&plan, "whole").body, Some(Body::File("order.xml".to_owned())));
+    assert_eq!(
+        request(&plan, "parts").body,
+        Some(Body::Parts(vec![
+            Part { name: "title".to_owned(), value: Text::from("x & y"), file: false, kind: None },
+            Part {
+                name: "picture".to_owned(),
+                value: Text::from("a.png"),
+                file: true,
+                kind: Some("image/png".to_owned())
+            },
+        ]))
+    );
+    assert_eq!(
+        request(&plan, "form").body,
+        Some(Body::Form(vec![("a".to_owned(), Text::from("1 2")), ("b".to_owned(), Text::from("ä"))]))
+    );
+    assert_eq!(request(&plan, "twice").body, Some(Body::Text(Text::from("a=1+2&a=%26"))));
+    assert_eq!(plan.target.auth, Some(Auth::Basic(Text::from("me:s{x}"))));
+    assert_eq!(plan.target.redirects, 20);
+    let target = workload.target.unwrap();
+    assert_eq!(target.redirects, 20);
+    assert_eq!(format!("{:?}", target.auth.unwrap()), "Basic([Text(\"me:s{x}\")])");
+    assert!(
+        plan.notes.iter().any(|note| note.what.contains("`them`") && note.what.contains("KERBEROS")),
+        "{:?}",
+        plan.notes
+    );
+}
+
+#[test]
+fn generated_values_are_variables() {
+    let content = [
+        element(
+            "CounterConfig",
+            "c",
+            &[("CounterConfig.start", "100"), ("CounterConfig.incr", "1"), ("CounterConfig.name", "n")],
+        ),
+        element("RandomVariableConfig", "r", &[("variableName", "dice"), ("minimumValue", "1"), ("maximumValue", "6")]),
+        get(
+            "a?n=${n}&amp;d=${dice}&amp;u=${__UUID()}&amp;r=${__Random(5,9)}&amp;t=${__threadNum}&amp;e=${__env(KEY)}",
+            "",
+        ),
+    ];
+    let (plan, _) = one(&threads(1, 0, &content.concat()));
+    assert_eq!(plan.requests[0].path.written(), "/a?n={n}&d={dice}&u={uuid}&r={random_5_9}&t={session}&e={KEY}");
+    let values: Vec<&Value> = plan.variables.iter().map(|variable| &variable.value).collect();
+    assert_eq!(
+        values,
+        [
+            &Value::Sequence(100),
+            &Value::Between(1, 6),
+            &Value::Uuid { per: "request" },
+            &Value::Between(5, 9),
+            &Value::Env("KEY".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn modules_and_constant_conditions_are_what_they_name() {
+    let fragment = format!("<TestFragmentController testname=\"browse\"/><hashTree>{}</hashTree>", get("b", ""));
+    let module = "<ModuleController testname=\"m\"><collectionProp name=\"ModuleController.node_path\"><stringProp name=\"1\">Test Plan</stringProp><stringProp name=\"2\">t</stringProp><stringProp name=\"3\">browse</stringProp></collectionProp></ModuleController><hashTree/>";
+    let never = format!(
+        "<IfController><stringProp name=\"IfController.condition\">false</stringProp></IfController><hashTree>{}</hashTree>",
+        get("c", "")
+    );
+    let group = threads(1, 0, &[get("a", ""), module.to_owned(), never].concat());
+    let (plan, _) = one(&group.replace("<ThreadGroup", &format!("{fragment}<ThreadGroup")));
+    let names: Vec<&str> = plan.requests.iter().map(|request| request.name.as_str()).collect();
+    assert_eq!((names, &plan.notes[..]), (vec!["a", "b"], &[][..]));
+    let (plan, _) = one(&threads(1, 0, &[get("a", ""), module.to_owned()].concat()));
+    assert!(plan.notes.iter().any(|note| note.what.contains("which is not there")), "{:?}", plan.notes);
+}

@@ -1,0 +1,210 @@
+//! Texts with variables in them, as requests have them.
+
+/// A text with variables in it: what is sent as it stands, and what a workload puts in.
+///
+/// What is said is said: a name in braces in it is no variable, and is written so that it stays none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Said(String),
+    Value(String),
+}
+
+impl From<&str> for Text {
+    fn from(said: &str) -> Self {
+        let mut text = Self::default();
+        text.say(said);
+        text
+    }
+}
+
+impl From<String> for Text {
+    fn from(said: String) -> Self {
+        Self::from(said.as_str())
+    }
+}
+
+impl Text {
+    /// The value of `name`: a variable, or a column of one after a point.
+    pub fn value(name: &str) -> Self {
+        Self(vec![Piece::Value(name.to_owned())])
+    }
+
+    /// Adds what is sent as it stands.
+    pub fn say(&mut self, said: &str) {
+        match self.0.last_mut() {
+            _ if said.is_empty() => {}
+            Some(Piece::Said(before)) => before.push_str(said),
+            _ => self.0.push(Piece::Said(said.to_owned())),
+        }
+    }
+
+    /// Adds another.
+    pub fn push(&mut self, other: &Self) {
+        for piece in &other.0 {
+            match piece {
+                Piece::Said(said) => self.say(said),
+                Piece::Value(name) => self.0.push(Piece::Value(name.clone())),
+            }
+        }
+    }
+
+    /// With what is said in another way; the variables stay.
+    pub(crate) fn map(&self, way: impl Fn(&str) -> String) -> Self {
+        let mut mapped = Self::default();
+        for piece in &self.0 {
+            match piece {
+                Piece::Said(said) => mapped.say(&way(said)),
+                Piece::Value(name) => mapped.0.push(Piece::Value(name.clone())),
+            }
+        }
+        mapped
+    }
+
+    /// The names in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Value(name) => Some(name.as_str()),
+            Piece::Said(_) => None,
+        })
+    }
+
+    /// What is said, where there are no variables.
+    pub fn said(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [] => Some(""),
+            [Piece::Said(said)] => Some(said),
+            _ => None,
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of these stands in what is said.
+    pub(crate) fn says_any(&self, what: impl Fn(char) -> bool) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Said(said) if said.contains(&what)))
+    }
+
+    /// What is said before the first variable.
+    pub(crate) fn begins(&self) -> &str {
+        if let Some(Piece::Said(said)) = self.0.first() { said } else { "" }
+    }
+
+    /// Without the first bytes of what it begins with.
+    pub(crate) fn after(&self, bytes: usize) -> Self {
+        let mut rest = Self::from(&self.begins()[bytes..]);
+        rest.push(&Self(self.0[usize::from(!self.begins().is_empty())..].to_vec()));
+        rest
+    }
+
+    /// Without the first piece: what is said up to a variable, or a variable.
+    pub(crate) fn without_first(&self) -> Self {
+        Self(self.0.get(1..).unwrap_or_default().to_vec())
+    }
+
+    /// Before and after the first of these in what is said.
+    pub(crate) fn split_once(&self, at: char) -> Option<(Self, Self)> {
+        let mut before = Self::default();
+        for (number, piece) in self.0.iter().enumerate() {
+            match piece {
+                Piece::Said(said) => {
+                    let Some((first, second)) = said.split_once(at) else {
+                        before.say(said);
+                        continue;
+                    };
+                    before.say(first);
+                    let mut after = Self::from(second);
+                    after.push(&Self(self.0[number + 1..].to_vec()));
+                    return Some((before, after));
+                }
+                Piece::Value(name) => before.0.push(Piece::Value(name.clone())),
+            }
+        }
+        None
+    }
+
+    /// As a workload writes it.
+    pub fn written(&self) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Said(said) => escaped(said),
+            Piece::Value(name) => format!("{{{name}}}"),
+        };
+        self.0.iter().map(piece).collect()
+    }
+
+    /// As a person reads it in a list.
+    pub fn shown(&self) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Said(said) => said.clone(),
+            Piece::Value(name) => format!("{{{name}}}"),
+        };
+        self.0.iter().map(piece).collect()
+    }
+}
+
+/// A name as a workload's variable may have it, made of another: letters, digits and `_`.
+pub(crate) fn name(wanted: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = wanted.chars().take(100).map(fit).collect();
+    match name.as_str() {
+        "" => "value".to_owned(),
+        "session" | "sequence" => format!("{name}_"),
+        _ if name.starts_with(|c: char| c.is_ascii_digit()) => format!("_{name}"),
+        _ => name,
+    }
+}
+
+/// What is said, with every place for a value in it doubled.
+fn escaped(said: &str) -> String {
+    let mut escaped = String::with_capacity(said.len());
+    let mut rest = said;
+    while let Some(at) = rest.find('{') {
+        escaped.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let place = rest[1..].split_once('}').map(|(inside, _)| inside).filter(|inside| is_place(inside));
+        if let Some(inside) = place {
+            escaped.push_str(&format!("{{{{{inside}}}}}"));
+            rest = &rest[inside.len() + 2..];
+        } else {
+            escaped.push('{');
+            rest = &rest[1..];
+        }
+    }
+    escaped + rest
+}
+
+/// Whether a workload takes this between braces for a variable, or a column of one.
+fn is_place(inside: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let (name, column) = inside.split_once('.').unwrap_or((inside, "column"));
+    let named = name.bytes().all(word) && name.starts_with(|c: char| !c.is_ascii_digit());
+    named && !column.is_empty() && column.bytes().all(|b| word(b) || b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_stays_said() {
+        let written = |said: &str| Text::from(said).written();
+        assert_eq!(written("{\"a\": {}}"), "{\"a\": {}}");
+        assert_eq!(written("{a} {a.b} {1} {{a}} {{a}"), "{{a}} {{a.b}} {1} {{{a}}} {{{a}}");
+        let mut text = Text::from("{x}=");
+        text.push(&Text::value("user.name"));
+        assert_eq!(text.written(), "{{x}}={user.name}");
+        assert_eq!(text.map(|said| said.replace('=', "%3D")).written(), "{{x}}%3D{user.name}");
+    }
+
+    #[test]
+    fn names_are_fit_for_variables() {
+        for (wanted, fit) in [("a-b", "a_b"), ("1x", "_1x"), ("", "value"), ("session", "session_"), ("ä", "_")] {
+            assert_eq!(name(wanted), fit);
+        }
+    }
+}
