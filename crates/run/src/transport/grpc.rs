@@ -112,11 +112,6 @@ impl Method {
         &self.path
     }
 
-    /// Puts in what makes a request a call.
-    pub(super) fn announce(&self, headers: &mut HeaderMap) {
-        announce(headers);
-    }
-
     /// The message that JSON `text` says, as it is sent.
     ///
     /// # Errors
@@ -159,8 +154,9 @@ impl Method {
     }
 }
 
-fn announce(headers: &mut HeaderMap) {
-    headers.entry(http::header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/grpc"));
+/// Puts in what makes a request a call. The body is JSON only on our side.
+pub(super) fn announce(headers: &mut HeaderMap) {
+    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
 }
 

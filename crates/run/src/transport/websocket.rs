@@ -485,10 +485,8 @@ impl Wire for WebSocket {
         self.answering.push_back((sent + self.setup.response_timeout, key, self.serial));
         if only_connects && !fresh {
             self.complete(key, None, heard);
-        } else if !fresh {
-            if let Err(failure) = self.connections[key].say() {
-                self.fail(key, failure, heard);
-            }
+        } else if !fresh && let Err(failure) = self.connections[key].say() {
+            self.fail(key, failure, heard);
         }
         sent
     }

@@ -65,7 +65,7 @@ pub(super) fn request(ask: &Ask, origin: &str, method: Option<&grpc::Method>) ->
     }
     let body = match method {
         Some(method) => {
-            method.announce(head.headers_mut());
+            grpc::announce(head.headers_mut());
             Some(method.encode(ask.body.as_deref().unwrap_or(b"{}"))?)
         }
         None => ask.body.clone().map(Bytes::from),
