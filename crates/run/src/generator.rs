@@ -210,7 +210,7 @@ impl Generator {
                         };
                         Ok((worker, sink))
                     };
-                    thread::Builder::new().spawn_scoped(scope, launch)
+                    thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, launch)
                 })
                 .collect();
             let ready = spawned.and_then(|threads| {

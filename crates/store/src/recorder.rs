@@ -4,7 +4,10 @@
 //! themselves have advanced a second since the part's first one, and after a second of silence, so a part is never open for
 //! two: the clock it goes by is in the events, it reads none.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use offered_model::{Event, Nanos};
@@ -16,7 +19,11 @@ use crate::rundir::Writer;
 ///
 /// When every handle is dropped without [`Recorder::finish`], the last part is still closed and the run counts as cut.
 #[derive(Clone, Debug)]
-pub struct Recorder(Sender<Message>);
+pub struct Recorder {
+    messages: Sender<Message>,
+    /// Set when somebody waits for it.
+    hurry: Arc<AtomicBool>,
+}
 
 #[derive(Debug)]
 enum Message {
@@ -27,13 +34,21 @@ enum Message {
 
 impl Recorder {
     /// Moves `writer` to a thread of its own.
-    pub fn start(writer: Writer) -> Self {
-        let (sender, receiver) = channel();
-        std::thread::spawn(move || {
-            give_way();
-            Keeper { writer, opened: None, lost: 0, first: None }.run(receiver);
+    pub fn start(mut writer: Writer) -> Self {
+        let (messages, inbox) = channel();
+        let hurry = Arc::new(AtomicBool::new(false));
+        let waited_for = hurry.clone();
+        writer.pause_with(move || {
+            if !waited_for.load(Relaxed) {
+                thread::park_timeout(PAUSE);
+            }
         });
-        Self(sender)
+        let keep = move || {
+            give_way();
+            Keeper { writer, opened: None, lost: 0, first: None }.run(inbox);
+        };
+        thread::Builder::new().name("record".to_owned()).spawn(keep).expect("a thread for the recorder");
+        Self { messages, hurry }
     }
 
     /// Hands over a batch; never blocks. A failing disk is reported by [`Recorder::finish`], not here.
@@ -41,7 +56,7 @@ impl Recorder {
     /// # Errors
     /// [`Error::Ended`]: the recorder was finished before, these events are not kept.
     pub fn record(&self, events: Vec<Event>) -> Result<(), Error> {
-        self.0.send(Message::Events(events)).map_err(|_| Error::Ended)
+        self.messages.send(Message::Events(events)).map_err(|_| Error::Ended)
     }
 
     /// Waits until what was recorded before this call can be read back.
@@ -51,8 +66,11 @@ impl Recorder {
     /// [`Error::Ended`]: it was finished before.
     pub fn flush(&self) -> Result<(), Error> {
         let (done, answer) = channel();
-        self.0.send(Message::Flush(done)).map_err(|_| Error::Ended)?;
-        answer.recv().map_err(|_| Error::Ended)?
+        self.hurry.store(true, Relaxed);
+        self.messages.send(Message::Flush(done)).map_err(|_| Error::Ended)?;
+        let flushed = answer.recv().map_err(|_| Error::Ended)?;
+        self.hurry.store(false, Relaxed);
+        flushed
     }
 
     /// Writes what was recorded before this call, then `run.json`, and waits until that is done.
@@ -62,7 +80,8 @@ impl Recorder {
     /// the run reads as cut.
     pub fn finish(self, run_json: serde_json::Value) -> Result<(), Error> {
         let (done, answer) = channel();
-        self.0.send(Message::Finish { run_json, done }).map_err(|_| Error::Ended)?;
+        self.hurry.store(true, Relaxed);
+        self.messages.send(Message::Finish { run_json, done }).map_err(|_| Error::Ended)?;
         answer.recv().map_err(|_| Error::Ended)?
     }
 }
@@ -79,6 +98,9 @@ fn give_way() {
 fn give_way() {}
 
 const PART: Nanos = Nanos::from_secs(1);
+/// The recorder works 0.1 ms at a time and then pauses so long: a launching thread that never sleeps would else be put off
+/// for whole ticks of the scheduler.
+const PAUSE: Duration = Duration::from_micros(500);
 
 struct Keeper {
     writer: Writer,

@@ -19,6 +19,8 @@ pub struct Writer {
     labels: Vec<String>,
     pending: Vec<Event>,
     parts: u32,
+    /// Called between stretches of work.
+    pause: Box<dyn FnMut() + Send>,
 }
 
 impl Writer {
@@ -46,7 +48,12 @@ impl Writer {
             let _ = fs::remove_dir_all(path);
             return Err(error);
         }
-        Ok(Self { path: path.to_owned(), labels, pending: Vec::new(), parts: 0 })
+        Ok(Self { path: path.to_owned(), labels, pending: Vec::new(), parts: 0, pause: Box::new(|| ()) })
+    }
+
+    /// From now on calls `pause` while it writes, about every 0.1 ms of work.
+    pub(crate) fn pause_with(&mut self, pause: impl FnMut() + Send + 'static) {
+        self.pause = Box::new(pause);
     }
 
     /// Takes events for the part to come, and closes it if it is full.
@@ -67,8 +74,8 @@ impl Writer {
             return Ok(());
         }
         let name = format!("events/part-{:04}.parquet", self.parts);
-        let (pending, labels) = (&mut self.pending, &self.labels);
-        place(&self.path.join(name), |file| part::write(file, pending, labels).map_err(io::Error::other))?;
+        let Self { pending, labels, pause, .. } = self;
+        place(&self.path.join(name), |file| part::write(file, pending, labels, pause).map_err(io::Error::other))?;
         self.parts += 1;
         self.pending.clear();
         Ok(())

@@ -55,7 +55,9 @@ impl Collector {
         let (batches, inbox) = channel();
         let clock = Arc::new(OnceLock::new());
         let begun = clock.clone();
-        let thread = std::thread::spawn(move || collect(&inbox, recorder, watch, &begun));
+        let collect = move || collect(&inbox, recorder, watch, &begun);
+        let thread =
+            std::thread::Builder::new().name("collect".to_owned()).spawn(collect).expect("a thread to collect");
         Self { batches, clock, thread }
     }
 

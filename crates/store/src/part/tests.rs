@@ -5,7 +5,7 @@ use super::*;
 
 fn written(events: &mut [Event], labels: &[String]) -> Vec<u8> {
     let mut file = Vec::new();
-    write(&mut file, events, labels).unwrap();
+    write(&mut file, events, labels, &mut || ()).unwrap();
     file
 }
 
