@@ -102,12 +102,18 @@ def wrk(name):
     return lambda run: [name, "-t1", f"-c{run.users}", f"-d{run.seconds}s", *pace(run), run.url]
 
 
+def floor(run):
+    pace = ["paced", str(run.rate)] if run.rate else ["closed", str(run.users)]
+    return ["floor", run.url.rstrip("/").rsplit(":", 1)[1], *pace, str(run.seconds)]
+
+
 # Name in the tables: (program, its command, whether it can keep a rate, whether it is fit for 1,000 connections).
 TOOLS = {
     "offered": (None, recorded, False, True),
     "offered, not recording": (None, offered, False, True),
     "offered spin": (None, lambda run: recorded(run, "--precision", "spin"), True, False),
     "offered sleep": (None, lambda run: recorded(run, "--precision", "sleep"), True, False),
+    "floor: the kernel alone": ("floor", floor, True, True),
     "wrk": ("wrk", wrk("wrk"), False, True),
     "wrk2": ("wrk2", wrk("wrk2"), True, True),
     "ab": (
@@ -161,10 +167,10 @@ def nginx(folder):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     own = "".join(f"{t}_temp_path {folder}/{t};" for t in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
-    (folder / "conf").write_text(f"""daemon off; master_process off; pid {folder}/pid; worker_rlimit_nofile 8000;
-        events {{ worker_connections 4000; }}
+    (folder / "conf").write_text(f"""daemon off; master_process off; pid {folder}/pid; worker_rlimit_nofile 16000;
+        events {{ worker_connections 12000; }}
         http {{ {own} access_log off; keepalive_requests 1000000000;
-            server {{ listen 127.0.0.1:{port} backlog=4000; location / {{ return 200 'ok'; }}
+            server {{ listen 127.0.0.1:{port} backlog=12000; location / {{ return 200 'ok'; }}
                 location = /count {{ stub_status; }} }} }}""")
     command = ["taskset", "-c", SERVER, "nginx", "-c", f"{folder}/conf", "-p", str(folder), "-e", f"{folder}/error.log"]
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL)

@@ -1,7 +1,7 @@
 //! The run directory: `workload.toml` as it was given, `run.json` when the run has ended, `events/part-NNNN.parquet` meanwhile.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use offered_model::recording::apart;
@@ -97,12 +97,12 @@ impl Writer {
 }
 
 /// Writes a file under a name with `.tmp` added and renames it when it is whole.
-fn place(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Error> {
+fn place(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
     let tmp = PathBuf::from(name);
-    let mut file = File::create(&tmp).map_err(Error::io("create", &tmp))?;
-    write(&mut file).map_err(Error::io("write", &tmp))?;
+    let mut file = BufWriter::new(File::create(&tmp).map_err(Error::io("create", &tmp))?);
+    write(&mut file).and_then(|()| file.flush()).map_err(Error::io("write", &tmp))?;
     drop(file);
     fs::rename(&tmp, path).map_err(Error::io("rename to", path))
 }
