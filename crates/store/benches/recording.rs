@@ -2,10 +2,16 @@
 //!
 //! Measurements, not tests. Events of a closed run at full speed (64 connections, one request) and of an open one (Poisson, four
 //! requests): processor time per event to write and to read back, and bytes per event on disk.
+//!
+//! `cargo bench -p offered-store --bench recording -- 120`: what recording does to a thread that never sleeps. For 120 s it makes
+//! 100,000 events a second by the clock, first throwing them away, then recording them; how late it was, and whether every event
+//! was found again. Under `taskset -c 0` the recorder has no core of its own.
 
-use offered_clock::cpu_time;
+use std::hint::spin_loop;
+
+use offered_clock::{Clock, cpu_time};
 use offered_model::{Event, Nanos, Outcome, Purpose, Seed};
-use offered_store::{ReadOptions, Writer, read};
+use offered_store::{ReadOptions, Recorder, Writer, read};
 
 const EVENTS: u64 = 1_000_000;
 const ROUNDS: usize = 5;
@@ -44,7 +50,55 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
+/// From one event to the next, and how many are handed over at once, as the driver does.
+const GAP: Nanos = Nanos::from_micros(10);
+const BATCH: usize = 1024;
+
+/// Makes an event every [`GAP`] for so many seconds and hands them to `keep`: how late each was, in ns, sorted.
+fn paced(seconds: u64, mut keep: impl FnMut(Vec<Event>)) -> Vec<u64> {
+    let made = events(100_000.0, 10_000.0, 4, 64);
+    let mut late = vec![0; (Nanos::from_secs(seconds).0 / GAP.0) as usize];
+    let mut batch = Vec::with_capacity(BATCH);
+    let clock = Clock::start();
+    for (at, late) in late.iter_mut().enumerate() {
+        let due = Nanos(at as u64 * GAP.0);
+        while clock.now() < due {
+            spin_loop();
+        }
+        let now = clock.now();
+        *late = now.since(due).0;
+        batch.push(Event { sent: Some(now), done: Some(now), ..Event { intended: due, ..made[at % made.len()].clone() } });
+        if batch.len() == BATCH {
+            keep(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)));
+        }
+    }
+    keep(batch);
+    late.sort_unstable();
+    late
+}
+
+fn beside_a_thread_that_never_sleeps(seconds: u64) {
+    println!("100,000 events a second for {seconds} s\n\n                lateness p50 us  p99 us  p99.9 us  max us");
+    let show = |name, late: &[u64]| {
+        let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize] as f64 / 1e3;
+        println!("{name:<15} {:>15.2} {:>7.2} {:>9.1} {:>7.0}", at(0.5), at(0.99), at(0.999), at(1.0));
+    };
+    show("not recording", &paced(seconds, drop));
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let labels = (0..4).map(|n| format!("{n:03}_page")).collect();
+    let recorder = Recorder::start(Writer::create(&run, "", labels).expect("a run"));
+    let late = paced(seconds, |batch| recorder.record(batch).expect("a recorder"));
+    show("recording", &late);
+    recorder.finish(serde_json::Value::Null).expect("room on the disk");
+    let found = read(&run, &ReadOptions::default()).expect("a run").events.len();
+    println!("\n{found} of {} events found again", late.len());
+}
+
 fn main() {
+    if let Some(seconds) = std::env::args().skip(1).find_map(|word| word.parse().ok()) {
+        return beside_a_thread_that_never_sleeps(seconds);
+    }
     println!("{EVENTS} events, {ROUNDS} rounds, medians:\n\nevents    write us  read us  bytes   (of each)");
     for (name, events) in
         [("closed", events(120_000.0, 400.0, 1, 64)), ("open", events(100_000.0, 10_000.0, 4, EVENTS))]
