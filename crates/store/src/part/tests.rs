@@ -64,7 +64,7 @@ fn a_part_of_an_older_version_is_read() {
     let (mut whole, names) = (realistic(), ["a", "b", "c", "d"].map(|name| ByteArray::from(name)));
     let mut file = Vec::new();
     let mut writer = SerializedFileWriter::new(&mut file, older, properties()).unwrap();
-    let columns = Columns { rows: writer.next_row_group().unwrap(), events: &whole };
+    let columns = Columns { rows: writer.next_row_group().unwrap(), events: &whole, pause: &mut || () };
     write_first_columns(columns, &names).unwrap().rows.close().unwrap();
     writer.close().unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
