@@ -67,7 +67,11 @@ fn paced(seconds: u64, mut keep: impl FnMut(Vec<Event>)) -> Vec<u64> {
         }
         let now = clock.now();
         *late = now.since(due).0;
-        batch.push(Event { sent: Some(now), done: Some(now), ..Event { intended: due, ..made[at % made.len()].clone() } });
+        batch.push(Event {
+            sent: Some(now),
+            done: Some(now),
+            ..Event { intended: due, ..made[at % made.len()].clone() }
+        });
         if batch.len() == BATCH {
             keep(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)));
         }
