@@ -15,9 +15,12 @@ use crate::document::short;
 use crate::figure::{clipped, log_ticks};
 
 /// Width and height in pixels.
-const SIZE: (u32, u32) = (960, 480);
-/// What the legend takes of the width, where there is one.
-const LEGEND: u32 = 210;
+const SIZE: (u32, u32) = (1060, 480);
+/// What the legend takes of the width, where there is one: its lines are so high, so many, and have so many letters.
+const LEGEND: u32 = 310;
+const LINE: i32 = 18;
+const LINES: usize = 22;
+const LETTERS: usize = 44;
 /// Of a curve through so few points the points are shown.
 const FEW: usize = 40;
 
@@ -61,11 +64,31 @@ fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Erro
         add(&mut context, chart, series)?;
     }
     if several {
-        // Beside the curves, not over them.
-        let right = context.plotting_area().dim_in_pixel().0 as i32 + 8;
-        context.configure_series_labels().position(SeriesLabelPosition::Coordinate(right, 0)).draw()?;
+        legend(chart, area)?;
     }
     Ok(())
+}
+
+/// The names of the series, beside the curves and not over them as the library would have it.
+fn legend(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Error> {
+    for (series, i) in chart.series.iter().take(LINES).zip(1..) {
+        let (x, y) = ((SIZE.0 - LEGEND) as i32 + 12, 24 + LINE * i);
+        area.draw(&mark(series, (x, y)))?;
+        let name: String = series.name.chars().take(LETTERS).collect();
+        area.draw(&Text::new(plain(&name), (x + 28, y - 6), ("sans-serif", 12)))?;
+    }
+    Ok(())
+}
+
+/// What a series looks like.
+fn mark<'e, B: DrawingBackend>(series: &Series, (x, y): (i32, i32)) -> DynElement<'e, B, (i32, i32)> {
+    let (ink, line) = (series.ink, series.ink.rgb().stroke_width(2));
+    let lined = matches!(series.shape, Shape::Line(_) | Shape::Steps(_));
+    match ink.dashes() {
+        _ if !lined => ink.dot((x + 10, y)),
+        None => PathElement::new(vec![(x, y), (x + 20, y)], line).into_dyn(),
+        Some((dash, space)) => DashedPathElement::new(vec![(x, y), (x + 20, y)], dash, space, line).into_dyn(),
+    }
 }
 
 fn title(chart: &Chart) -> String {
@@ -191,7 +214,7 @@ impl Ink {
     }
 }
 
-fn add<'b: 'a, 'a>(context: &mut Context<'a, 'b>, chart: &Chart, series: &Series) -> Result<(), Error> {
+fn add(context: &mut Context, chart: &Chart, series: &Series) -> Result<(), Error> {
     let ink = series.ink;
     let (colour, line) = (ink.rgb(), ink.rgb().stroke_width(2));
     let place = |x: f64, y: f64| Some((at(&chart.x, x)?, at(&chart.y, y)?));
@@ -241,14 +264,6 @@ fn add<'b: 'a, 'a>(context: &mut Context<'a, 'b>, chart: &Chart, series: &Series
         }
         Shape::Heat(heat) => return heat_map(context, heat, place),
     }
-    let lined = matches!(series.shape, Shape::Line(_) | Shape::Steps(_));
-    let mark = move |(x, y): (i32, i32)| match ink.dashes() {
-        _ if !lined => ink.dot((x + 10, y)),
-        None => PathElement::new(vec![(x, y), (x + 20, y)], line).into_dyn(),
-        Some((dash, space)) => DashedPathElement::new(vec![(x, y), (x + 20, y)], dash, space, line).into_dyn(),
-    };
-    let name = plain(&clipped(&series.name));
-    context.draw_series(std::iter::empty::<Circle<(f64, f64), i32>>())?.label(name).legend(mark);
     Ok(())
 }
 
