@@ -178,3 +178,26 @@ proptest! {
         prop_assert_eq!(union, whole);
     }
 }
+
+#[test]
+fn a_visit_that_is_broken_off_is_over() {
+    let flow = "target.url = \"http://h/\"\nrequest = [{ get = \"/a\" }, { get = \"/b\" }]\n[[flow]]\nname = \"f\"\n\
+                [[flow.step]]\nrequest = \"/a\"\n[[flow.step]]\nrequest = \"/b\"\n";
+    let after = |arrivals: &str| {
+        let mut agenda =
+            Agenda::new(&workload(&format!("duration = \"10s\"\narrivals.{arrivals}\n{flow}")), Share::ALL);
+        let first = agenda.due(Nanos::from_secs(9)).unwrap();
+        let after = agenda.broken_off(first, first.intended + Nanos::from_millis(1));
+        (after, first, agenda.due(Nanos::from_secs(9)))
+    };
+    let (left, first, next) = after("partly_open.rate = \"1/s\"");
+    assert_eq!(left, After::Leaves);
+    assert!(next.is_none_or(|next| next.session != first.session));
+    // A closed user begins another visit: at the first step, with its next request.
+    let (returned, first, next) = after("closed.users = 1");
+    let next = next.unwrap();
+    assert_eq!(
+        (returned, next.session, next.step, next.place),
+        (After::Returns, first.session, first.step + 1, first.place)
+    );
+}
