@@ -181,8 +181,20 @@ impl<'e> Reader<'e> {
 
     /// What the condition of an if controller is, where that does not depend on anything.
     fn constant(&mut self, node: &Node<'e>) -> Option<bool> {
-        let said = self.variables.resolve(node.element.text_of("IfController.condition").trim()).0;
-        said.said().and_then(|said| said.trim().parse().ok())
+        let condition = node.element.text_of("IfController.condition").trim();
+        let asked = ["${__jexl3(", "${__jexl2(", "${__jexl("].iter().find_map(|call| condition.strip_prefix(call));
+        let Some(asked) = asked.and_then(|asked| asked.strip_suffix(")}")) else {
+            return self.variables.resolve(condition).0.said().and_then(|said| said.trim().parse().ok());
+        };
+        let (said, unknown) = self.variables.resolve(asked.trim().trim_end_matches(','));
+        let (left, right) = said.said().filter(|_| unknown.is_empty())?.split_once("==")?;
+        let text = |side: &str| {
+            let side = side.trim();
+            let quote = side.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
+            let inside = side.strip_prefix(quote)?.strip_suffix(quote)?;
+            (!inside.contains(['"', '\''])).then(|| inside.to_owned())
+        };
+        Some(text(left)? == text(right)?)
     }
 
     fn loops(&mut self, node: &Node<'e>, walk: Walk) -> Walk {

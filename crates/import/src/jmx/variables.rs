@@ -228,8 +228,9 @@ impl Variables {
             rest = &rest[start..];
             let Some(end) = closing(rest) else { break };
             let whole = &rest[..=end];
-            let wanted = whole[2..end].trim();
             rest = &rest[end + 1..];
+            let own = self.inner(whole[2..end].trim(), depth);
+            let wanted = own.as_str();
             if let Some(given) = self.given(wanted) {
                 resolved.push(&given);
                 continue;
@@ -253,6 +254,18 @@ impl Variables {
             }
         }
         resolved.say(rest);
+    }
+
+    /// What stands between braces, with the variables in it put in where all of them are known beforehand.
+    fn inner(&mut self, wanted: &str, depth: usize) -> String {
+        if depth > 0 && wanted.contains("${") {
+            let (mut resolved, mut unknown) = (Text::default(), Vec::new());
+            self.put_in(wanted, depth - 1, &mut resolved, &mut unknown);
+            if let Some(said) = resolved.said().filter(|_| unknown.is_empty()) {
+                return said.to_owned();
+            }
+        }
+        wanted.to_owned()
     }
 
     /// What is given a value while the workload runs.

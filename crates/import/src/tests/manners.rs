@@ -320,6 +320,27 @@ fn generated_values_are_variables() {
 }
 
 #[test]
+fn what_is_known_beforehand_is_known_within_functions_and_conditions() {
+    let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"most\"><stringProp name=\"Argument.value\">9</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
+    let when = |condition: &str, under: &str| {
+        format!(
+            "<IfController>{}</IfController><hashTree>{under}</hashTree>",
+            text("IfController.condition", condition)
+        )
+    };
+    let content = [
+        own.to_owned(),
+        when("${__jexl3(\"${most}\" == \"9\",)}", &get("a?n=${__Random(1,${most},)}", "")),
+        when("${__jexl3('${most}' == 'x')}", &get("b", "")),
+    ];
+    let (plan, _) = one(&threads(1, 0, &content.concat()));
+    let paths: Vec<String> = plan.requests.iter().map(|request| request.path.written()).collect();
+    assert_eq!((paths, &plan.notes[..]), (vec!["/a?n={random_1_9}".to_owned()], &[][..]));
+    let deep = format!("{}x{}", "${".repeat(50_000), "}".repeat(50_000));
+    assert!(read(&threads(1, 0, &get(&deep, "")), "plan.jmx", None).is_ok());
+}
+
+#[test]
 fn modules_and_constant_conditions_are_what_they_name() {
     let fragment = format!("<TestFragmentController testname=\"browse\"/><hashTree>{}</hashTree>", get("b", ""));
     let module = "<ModuleController testname=\"m\"><collectionProp name=\"ModuleController.node_path\"><stringProp name=\"1\">Test Plan</stringProp><stringProp name=\"2\">t</stringProp><stringProp name=\"3\">browse</stringProp></collectionProp></ModuleController><hashTree/>";
