@@ -49,6 +49,31 @@ fn a_status_other_than_ok_is_a_failure_with_its_name() {
 }
 
 #[test]
+fn an_answer_is_looked_into_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::orders(folder.path()) else { return };
+    let target = format!("url = \"{}\"\ndescriptors = \"orders.binpb\"", server.url);
+    let wrong = format!("{PLACE}check = [{{ name = \"forty\", json = \"$.number\", is = \"40\" }}]");
+    run(&[&workload(folder.path(), "forty.toml", &target, &wrong)]).all(Outcome::CheckFailed, "forty");
+    // What one call answers, the next one says.
+    let chain = format!(
+        "{PLACE}extract = [{{ name = \"number\", json = \"$.number\" }}]\n[[request]]\nname = \"again\"\n\
+         grpc = \"shop.Orders/Place\"\nbody = '{{\"item\": \"more\", \"count\": {{number}}}}'\n[[flow]]\nname = \"both\"\n\
+         [[flow.step]]\nrequest = \"shop.Orders/Place\"\n[[flow.step]]\nrequest = \"again\"\n"
+    );
+    let file = workload(folder.path(), "chain.toml", &target, &chain);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let sessions = "arrivals.partly_open = { rate = \"20/s\", think = { constant = \"5ms\" } }";
+    std::fs::write(&file, text.replace("arrivals.open.rate = \"50/s\"", sessions)).unwrap();
+    let chained = run(&[&file]);
+    chained.all(Outcome::Ok, "");
+    let log = server.stop();
+    let again = chained.events.iter().filter(|event| chained.labels[usize::from(event.label)] == "again").count();
+    assert!(again > 0);
+    assert_eq!(log.iter().filter(|line| *line == "more 30").count(), again);
+}
+
+#[test]
 fn what_cannot_be_called_is_told_before_launch() {
     let folder = tempfile::tempdir().unwrap();
     let Some(server) = Server::orders(folder.path()) else { return };

@@ -114,6 +114,29 @@ fn a_server_that_takes_few_streams_gets_more_connections() {
 }
 
 #[test]
+fn a_script_runs_over_streams_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(nginx) = nginx(folder.path(), PLAIN) else { return };
+    let text = format!(
+        "duration = \"1s\"\narrivals.open.rate = \"50/s\"\n[target]\nurl = \"{}\"\nprotocol = \"h2\"\n[[request]]\nget = \"/ok\"\n\
+         check = [{{ body = true, contains = \"ok\" }}, {{ header = \"Server\", contains = \"nginx\" }}]\nobjects = [\"/ok/a\", \"/ok/b\"]\n",
+        nginx.url
+    );
+    let file = folder.path().join("page.toml");
+    std::fs::write(&file, text).unwrap();
+    let ended = ended(&["run", file.to_str().unwrap(), "--json", "--quiet"]);
+    let run: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
+    let launched = run["launched"].as_u64().unwrap();
+    assert_eq!(run["outcomes"], serde_json::json!({ "ok": launched }), "{ended:?}");
+    assert_eq!(run["pages"]["objects"], 2 * launched);
+    let log = nginx.stop();
+    for path in ["/ok", "/ok/a", "/ok/b"] {
+        let asked = log.iter().filter(|line| line.ends_with(&format!("GET {path}"))).count();
+        assert_eq!(asked as u64, launched, "{path}");
+    }
+}
+
+#[test]
 fn a_stream_that_is_reset_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let Some(nginx) = nginx(folder.path(), PLAIN) else { return };

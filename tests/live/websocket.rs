@@ -42,6 +42,17 @@ fn a_session_speaks_on_its_own_connection() {
 }
 
 #[test]
+fn what_was_said_is_looked_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Server::chat(folder.path()) else { return };
+    let target = format!("url = \"{}\"", server.url);
+    let request = "[[request]]\nname = \"hello\"\nwebsocket = { send = \"hello\", await = \"^you\" }\n\
+                   check = [{ name = \"polite\", body = true, contains = \"please\" }]";
+    run(&[&workload(folder.path(), &target, request)]).all(Outcome::CheckFailed, "polite");
+    server.stop();
+}
+
+#[test]
 fn silence_goodbyes_and_refusals_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let Some(server) = Server::chat(folder.path()) else { return };
