@@ -149,8 +149,12 @@ impl Exchange {
             && let Err((outcome, why)) = method.answered(&mut reply, self.trailers.as_ref(), outcome)
         {
             (event.outcome, event.error) = (outcome, Some(why.into()));
+            if !outcome.is_answer() {
+                event.status = 0;
+            }
         }
-        heard.push(Heard::Ended(event, Some(reply)));
+        let reply = event.outcome.is_answer().then_some(reply);
+        heard.push(Heard::Ended(event, reply));
     }
 
     /// It has failed.
