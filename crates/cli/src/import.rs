@@ -81,7 +81,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         .map_err(|error: Error| Failure::input(error))?;
     let mut plans = chosen(plans, args)?;
     if let Some(folder) = elsewhere(&args.file, args.output.as_deref()) {
-        plans.iter_mut().for_each(|plan| plan.find_files_in(&folder));
+        for plan in &mut plans {
+            plan.find_files_in(&folder);
+        }
     }
     let written: Vec<(Plan, String)> = plans.into_iter().map(|plan| checked(plan, &file)).collect::<Result<_, _>>()?;
     let mut targets = Vec::new();

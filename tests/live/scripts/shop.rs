@@ -116,7 +116,9 @@ impl State {
             let Answer { status, headers, body } = self.answer(&request);
             self.served.fetch_add(1, SeqCst);
             let mut head = format!("HTTP/1.1 {status} Whatever\r\nContent-Length: {}\r\n", body.len());
-            headers.iter().for_each(|header| head += &format!("{header}\r\n"));
+            for header in headers {
+                head += &format!("{header}\r\n");
+            }
             let mut writer = stream;
             if writer.write_all(&[format!("{head}\r\n").as_bytes(), &body].concat()).is_err() {
                 return;

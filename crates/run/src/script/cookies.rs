@@ -89,7 +89,7 @@ mod tests {
         let mut jar = Jar::default();
         let now = Nanos::from_secs(10);
         let mut set = |line: &str, now| {
-            jar.set(line.as_bytes(), "shop.test", false, "/cart/add?x=1", now, || Nanos::from_secs(2_000_000_000))
+            jar.set(line.as_bytes(), "shop.test", false, "/cart/add?x=1", now, || Nanos::from_secs(2_000_000_000));
         };
         for line in [
             "sid=1; Path=/; HttpOnly",

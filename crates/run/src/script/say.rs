@@ -98,7 +98,7 @@ impl Script {
     pub(crate) fn taste(&self, path: &str, reply: &Reply, memory: &mut Memory, now: Nanos) {
         let cookies = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         cookies.for_each(|(_, line)| {
-            memory.jar.set(line, &self.host, self.scheme == "https", path, now, offered_clock::unix_now)
+            memory.jar.set(line, &self.host, self.scheme == "https", path, now, offered_clock::unix_now);
         });
     }
 

@@ -135,7 +135,7 @@ impl Values {
     /// # Errors
     /// A value that is not there.
     pub(super) fn plain(&self, text: &Text, moment: Moment, memory: Option<&Memory>) -> Result<String, Lack> {
-        self.render(text, moment, memory, |rendered, value| rendered.push_str(value))
+        self.render(text, moment, memory, std::string::String::push_str)
     }
 
     fn value(&self, number: u16, column: usize, moment: Moment) -> Result<Cow<'_, str>, Lack> {

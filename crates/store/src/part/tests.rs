@@ -61,7 +61,7 @@ fn a_part_of_an_older_version_is_read() {
     let fields = schema().get_fields()[..ALWAYS].to_vec();
     let older =
         Arc::new(parquet::schema::types::Type::group_type_builder("event").with_fields(fields).build().unwrap());
-    let (mut whole, names) = (realistic(), ["a", "b", "c", "d"].map(|name| ByteArray::from(name)));
+    let (mut whole, names) = (realistic(), ["a", "b", "c", "d"].map(ByteArray::from));
     let mut file = Vec::new();
     let mut writer = SerializedFileWriter::new(&mut file, older, properties()).unwrap();
     let columns = Columns { rows: writer.next_row_group().unwrap(), events: &whole, pause: &mut || () };

@@ -1,5 +1,6 @@
 //! Reading `[variables]`: what templates may ask for.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::script::new_name;
@@ -84,13 +85,14 @@ impl Reader<'_> {
             if names.is_empty() { Err(value.mistake("expected at least one name")) } else { Ok(names) }
         });
         let columns = columns.transpose()?;
-        let kind = file.strip_suffix(".gz").unwrap_or(file);
-        if !kind.ends_with(".csv") && !kind.ends_with(".jsonl") {
+        let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
+        let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
+        if !ends_in("csv") && !ends_in("jsonl") {
             let file = table.need("file", "\"users.csv\"")?;
             return Err(file.mistake("expected a name that ends in .csv or .jsonl"));
         }
         let rows = self.text(file).and_then(|text| {
-            let rows = if kind.ends_with(".csv") { csv(&text, columns) } else { json_lines(&text, columns) };
+            let rows = if ends_in("csv") { csv(&text, columns) } else { json_lines(&text, columns) };
             match rows {
                 Ok(rows) if rows.is_empty() => Err("it has no rows".to_owned()),
                 rows => rows.map(Arc::new),

@@ -2,10 +2,13 @@ use offered_model::Workload;
 
 use super::*;
 
+/// Status, headers, body.
+type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
+
 /// A server in memory: what it says to a path, a millisecond later.
 struct Fake {
     now: Nanos,
-    answers: fn(&Ask) -> (u16, Vec<(&'static str, &'static str)>, &'static str),
+    answers: fn(&Ask) -> Said,
     under_way: Vec<(Nanos, Event, Ask)>,
     /// The most exchanges that were under way at a time, and everything asked: lane and path, cookie.
     most: usize,
@@ -68,7 +71,7 @@ impl Wire for Fake {
     }
 }
 
-fn answers(ask: &Ask) -> (u16, Vec<(&'static str, &'static str)>, &'static str) {
+fn answers(ask: &Ask) -> Said {
     match ask.path.as_str() {
         "/login" => (302, vec![("Location", "/home"), ("Set-Cookie", "sid=7; Path=/")], ""),
         "/home" => (200, vec![], "{\"id\": \"a 1\"}"),
