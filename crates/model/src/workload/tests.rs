@@ -347,6 +347,31 @@ fn calls_and_websockets_are_requests() {
     }
 }
 
+#[test]
+fn connections_come_from_addresses_and_ranges_of_them() {
+    let sources = |list: &str| {
+        let text =
+            format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://h/\"\nsources = {list}");
+        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map(|w| w.target.unwrap().sources)
+    };
+    let text = |list| sources(list).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        text("[\"10.0.0.7\", \"127.0.0.254-127.0.1.1\"]"),
+        "10.0.0.7 127.0.0.254 127.0.0.255 127.0.1.0 127.0.1.1"
+    );
+    assert_eq!(text("[\"::1\", \"fe80::fffe - fe80::1:1\"]"), "::1 fe80::fffe fe80::ffff fe80::1:0 fe80::1:1");
+    for (list, words) in [
+        ("[\"10.0.0.300\"]", "is no IP address and no range"),
+        ("[\"10.0.0.9-10.0.0.2\"]", "from the first to the last"),
+        ("[\"10.0.0.1-::1\"]", "is no IP address and no range"),
+        ("[\"::-ffff::\"]", "more than 65536 addresses"),
+        ("[\"0.0.0.0-255.255.255.255\"]", "more than 65536 addresses"),
+    ] {
+        let error = sources(list).unwrap_err().to_string();
+        assert!(error.contains(words), "{list}: {error}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "(\\PC|\n|=|\"|\\[|\\]){0,200}") {

@@ -1,6 +1,6 @@
 //! Reading `[target]`, `[server]` and `[[request]]`: who is asked, and what.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use super::{Reader, choice, reach, script, small};
@@ -77,14 +77,34 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
     })
 }
 
+/// The most addresses of all `sources` together.
+const MOST_SOURCES: usize = 65_536;
+
 fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
     let Some(value) = table.get("sources") else { return Ok(Vec::new()) };
-    let address = |item: Value<'_>| {
+    let mut all = Vec::new();
+    for item in value.list()? {
         let text = item.text()?;
-        text.parse()
-            .map_err(|_| item.mistake(format!("`{text}` is not an IP address; write for example \"127.0.0.2\"")))
-    };
-    value.list()?.into_iter().map(address).collect()
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let address = |text: &str| text.trim().parse::<IpAddr>().ok();
+        let range: Option<Vec<IpAddr>> = match (address(first), address(last)) {
+            (Some(IpAddr::V4(first)), Some(IpAddr::V4(last))) if first <= last => Some(
+                (first.to_bits()..=last.to_bits()).take(MOST_SOURCES + 1).map(|n| Ipv4Addr::from(n).into()).collect(),
+            ),
+            (Some(IpAddr::V6(first)), Some(IpAddr::V6(last))) if first <= last => Some(
+                (first.to_bits()..=last.to_bits()).take(MOST_SOURCES + 1).map(|n| Ipv6Addr::from(n).into()).collect(),
+            ),
+            _ => None,
+        };
+        let example = "write for example \"127.0.0.2\", or \"127.0.0.2-127.0.0.9\" for all from the first to the last";
+        all.extend(
+            range.ok_or_else(|| item.mistake(format!("`{text}` is no IP address and no range of them; {example}")))?,
+        );
+        if all.len() > MOST_SOURCES {
+            return Err(item.mistake(format!("more than {MOST_SOURCES} addresses; give as many as this machine has")));
+        }
+    }
+    Ok(all)
 }
 
 impl Reader<'_> {
