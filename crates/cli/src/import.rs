@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                 say!(no newline: "{workload}");
                 if !plan.notes.is_empty() {
                     eprintln!(
-                        "warning: {} kinds of things are not translated, or not exactly; they stand at the top",
+                        "warning: not everything is translated, or not exactly; the notes at the top say what ({})",
                         plan.notes().len()
                     );
                 }

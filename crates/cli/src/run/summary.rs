@@ -1,5 +1,6 @@
 //! The summary of a run: the document `offered.run/1`, and the page a person reads.
 
+mod failures;
 mod page;
 
 pub(crate) use page::{Page, model, short};
@@ -13,6 +14,7 @@ use offered_verify::{Checked, Judgement, Measured, Pages, Verdict, Warning};
 use serde::Serialize;
 
 use crate::exit::Exit;
+use failures::{Failure, failures};
 
 /// A thread that neither sleeps nor spins for more than this share of its time has no time left to be punctual.
 const SATURATED: f64 = 0.9;
@@ -29,6 +31,9 @@ pub(crate) struct Summary {
     unsent: u64,
     completed: u64,
     outcomes: BTreeMap<&'static str, u64>,
+    /// What did not go well, the most frequent first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Failure>,
     /// done - intended.
     pub(crate) response_ms: Option<Millis>,
     /// done - sent.
@@ -138,6 +143,7 @@ impl Summary {
             unsent: counted(Outcome::Unsent),
             completed: events.iter().filter(|event| event.outcome.is_answer()).count() as u64,
             outcomes,
+            failures: failures(recording),
             response_ms: times(Event::response).map(Millis::from_nanos),
             service_ms: times(Event::service).map(Millis::from_nanos),
             handshake_ms: times(|event| event.handshake).map(Millis::from_nanos),

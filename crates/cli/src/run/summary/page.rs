@@ -9,6 +9,9 @@ use offered_verify::{Judgement, Verdict};
 use super::{Millis, Summary};
 use crate::table::Table;
 
+/// So many failures are shown; all are in the JSON.
+const FAILURES: usize = 5;
+
 /// A summary as text.
 pub(crate) struct Page<'a> {
     pub(crate) summary: &'a Summary,
@@ -100,6 +103,12 @@ impl Page<'_> {
         let s = self.summary;
         let outcomes: Vec<String> = s.outcomes.iter().map(|(name, n)| format!("{name} {n}")).collect();
         writeln!(f, "\n  outcomes   {}", outcomes.join(", "))?;
+        for failure in s.failures.iter().take(FAILURES) {
+            let label = failure.label.as_deref().map_or(String::new(), |label| format!("{label}: "));
+            let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
+            let why = failure.why.as_deref().map_or(String::new(), |why| format!(", {why}"));
+            writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
+        }
         writeln!(f, "  bytes      {} in, {} out", s.bytes_in, s.bytes_out)?;
         if let Some(p) = &s.pages {
             writeln!(

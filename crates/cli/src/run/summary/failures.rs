@@ -1,0 +1,98 @@
+//! What did not go well, per request and by what was said of it.
+
+use std::collections::HashMap;
+
+use offered_model::{Outcome, Recording};
+use serde::Serialize;
+
+/// So many are told apart; the rest is one more.
+const MOST: usize = 20;
+
+/// Launches of one request that failed in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Failure {
+    /// The request; `null` of the rest.
+    pub(crate) label: Option<String>,
+    pub(crate) outcome: &'static str,
+    /// The HTTP status, where there was one.
+    pub(crate) status: Option<u16>,
+    /// What was said, each number in it as `N`: the name of a failed check, why a launch was not sent.
+    pub(crate) why: Option<String>,
+    pub(crate) n: u64,
+}
+
+/// The failures of `recording`, its pages' objects included, the most frequent first.
+pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
+    let mut kinds: HashMap<(u16, Outcome, u16, Option<String>), u64> = HashMap::new();
+    for event in recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok) {
+        let why = event.error.as_deref().map(without_numbers);
+        *kinds.entry((event.label, event.outcome, event.status, why)).or_default() += 1;
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let rest = kinds.split_off(kinds.len().min(MOST));
+    let failure = |((label, outcome, status, why), n): ((u16, Outcome, u16, Option<String>), u64)| Failure {
+        label: recording.labels.get(usize::from(label)).cloned(),
+        outcome: outcome.name(),
+        status: (status > 0).then_some(status),
+        why,
+        n,
+    };
+    let others = (!rest.is_empty()).then(|| Failure {
+        label: None,
+        outcome: "other",
+        status: None,
+        why: Some(format!("{} more kinds", rest.len())),
+        n: rest.iter().map(|kind| kind.1).sum(),
+    });
+    kinds.into_iter().map(failure).chain(others).collect()
+}
+
+/// Each number as `N`, so that launches late by different times failed in the same way.
+fn without_numbers(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut before = ' ';
+    for c in text.chars() {
+        let goes_on = before.is_ascii_digit() && (c.is_ascii_digit() || c == '.');
+        // `x1` is a name, not a number.
+        let begins = c.is_ascii_digit() && !before.is_alphanumeric() && before != '_';
+        if begins {
+            plain.push('N');
+        } else if !(goes_on && plain.ends_with('N')) {
+            plain.push(c);
+        }
+        before = if begins || (goes_on && plain.ends_with('N')) { '0' } else { c };
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::{Event, Nanos};
+
+    #[test]
+    fn failures_are_counted_per_request_and_reason() {
+        let failed = |label, why: &str| Event { label, error: Some(why.into()), ..Event::at(Nanos(1)) };
+        let events = vec![
+            failed(0, "late by 12.5ms (late = \"skip\")"),
+            failed(0, "late by 3ms (late = \"skip\")"),
+            failed(1, "extract csrf2"),
+            Event { outcome: Outcome::Ok, ..Event::at(Nanos(2)) },
+        ];
+        let labels = vec!["form".to_owned(), "item".to_owned()];
+        let found = failures(&Recording { events, labels, ..Recording::default() });
+        let said: Vec<_> =
+            found.iter().map(|f| (f.label.as_deref().unwrap(), f.why.as_deref().unwrap(), f.n)).collect();
+        assert_eq!(said, [("form", "late by Nms (late = \"skip\")", 2), ("item", "extract csrf2", 1)]);
+    }
+
+    #[test]
+    fn the_rest_is_one_more_and_none_is_lost() {
+        let failed = |n: u16| Event { label: n % 30, ..Event::at(Nanos(1)) };
+        let found = failures(&Recording { events: (0..60).map(failed).collect(), ..Recording::default() });
+        assert_eq!(found.len(), MOST + 1);
+        assert_eq!(found[MOST].why.as_deref(), Some("10 more kinds"));
+        assert_eq!(found.iter().map(|failure| failure.n).sum::<u64>(), 60);
+    }
+}
