@@ -4,7 +4,7 @@ mod answer;
 mod connection;
 mod request;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use offered_clock::{Clock, Poller, Ready};
@@ -15,6 +15,7 @@ use slab::Slab;
 use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange};
 use self::request::{Compiled, Host};
+use super::deadlines::Deadlines;
 use super::route::Route;
 use super::stream::{Read, Stream, broken, undialed};
 use super::wire::{Ask, Heard, Wire};
@@ -25,10 +26,11 @@ use crate::Error;
 const BUFFER: usize = 64 * 1024;
 /// Reads of one connection while launches, or other answers, may be waiting.
 const TURN: usize = 4;
-/// What has ended is swept out of a queue when it is more than half of it, and the queue longer than this.
+/// Closed connections are swept out of the free ones when they are more than half of them, and those more than this.
 const SWEEP: usize = 1024;
 /// A session has at most so many connections beside its first.
 const MOST_LANES: u8 = 63;
+
 /// What all threads of a run share: where to connect, what to send, and within which limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
@@ -76,9 +78,9 @@ pub(crate) struct Http1 {
     /// Sessions' own connections: the first of each, and those beside it.
     owned: HashMap<u64, (usize, u32)>,
     beside: HashMap<(u64, u8), (usize, u32)>,
-    /// When exchanges must be connected and answered: (instant, key, serial), each queue in order of time.
-    connecting: VecDeque<(Nanos, usize, u64)>,
-    answering: VecDeque<(Nanos, usize, u64)>,
+    /// When the exchange of a key must be connected, and when answered.
+    connecting: Deadlines,
+    answering: Deadlines,
     opened: u32,
     serial: u64,
     idle: Nanos,
@@ -161,6 +163,8 @@ impl Http1 {
         spin: Nanos,
     ) -> Self {
         Self {
+            connecting: Deadlines::new(setup.connect_timeout),
+            answering: Deadlines::new(setup.response_timeout),
             setup,
             clock,
             poller,
@@ -171,8 +175,6 @@ impl Http1 {
             free: Vec::new(),
             owned: HashMap::new(),
             beside: HashMap::new(),
-            connecting: VecDeque::new(),
-            answering: VecDeque::new(),
             opened: 0,
             serial: 0,
             idle: Nanos::ZERO,
@@ -257,10 +259,9 @@ impl Http1 {
                 };
             }
         } else {
-            sweep(&mut self.connecting, self.connections.len(), |key, serial| {
-                self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.stream.is_open())
-            });
-            self.connecting.push_back((sent + self.setup.connect_timeout, key, serial));
+            let connections = &self.connections;
+            self.connecting
+                .push(sent, key, serial, connections.len(), |key, serial| is_opening(connections, key, serial));
         }
         self.expect_answer(sent, key, serial);
         Ok(())
@@ -268,10 +269,8 @@ impl Http1 {
 
     /// From now on the answer is due within its timeout.
     fn expect_answer(&mut self, sent: Nanos, key: usize, serial: u64) {
-        sweep(&mut self.answering, self.connections.len(), |key, serial| {
-            self.connections.get(key).is_some_and(|c| c.is_at(serial))
-        });
-        self.answering.push_back((sent + self.setup.response_timeout, key, serial));
+        let connections = &self.connections;
+        self.answering.push(sent, key, serial, connections.len(), |key, serial| is_at(connections, key, serial));
     }
 
     /// Closes a connection; what it was carrying.
@@ -400,34 +399,20 @@ impl Http1 {
     /// Gives up the exchanges whose time is over.
     fn expire(&mut self, ear: &mut impl Ear) {
         let now = self.clock.now();
-        while let Some((_, key, serial)) = self.connecting.front().copied().filter(|(at, ..)| *at <= now) {
-            self.connecting.pop_front();
-            if self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.stream.is_open()) {
-                let why = format!("no connection within {}", self.setup.connect_timeout);
-                self.fail(key, (Outcome::Timeout, why), ear);
-            }
+        while let Some(key) = self.connecting.over(now, |key, serial| is_opening(&self.connections, key, serial)) {
+            let why = format!("no connection within {}", self.setup.connect_timeout);
+            self.fail(key, (Outcome::Timeout, why), ear);
         }
-        while let Some((_, key, serial)) = self.answering.front().copied().filter(|(at, ..)| *at <= now) {
-            self.answering.pop_front();
-            if self.connections.get(key).is_some_and(|c| c.is_at(serial)) {
-                let why = format!("no complete answer within {}", self.setup.response_timeout);
-                self.fail(key, (Outcome::Timeout, why), ear);
-            }
+        while let Some(key) = self.answering.over(now, |key, serial| is_at(&self.connections, key, serial)) {
+            let why = format!("no complete answer within {}", self.setup.response_timeout);
+            self.fail(key, (Outcome::Timeout, why), ear);
         }
     }
 
     /// The first instant at which an exchange's time is over. Exchanges that have ended are forgotten on the way.
     fn next_expiry(&mut self) -> Nanos {
-        let Self { connecting, answering, connections, .. } = self;
-        let mut first = Nanos::MAX;
-        for queue in [connecting, answering] {
-            while queue.front().is_some_and(|(_, key, serial)| !connections.get(*key).is_some_and(|c| c.is_at(*serial)))
-            {
-                queue.pop_front();
-            }
-            first = queue.front().map_or(first, |(at, ..)| first.min(*at));
-        }
-        first
+        let connecting = self.connecting.first(|key, serial| is_opening(&self.connections, key, serial));
+        connecting.min(self.answering.first(|key, serial| is_at(&self.connections, key, serial)))
     }
 
     /// Begins an exchange; the time when it was sent.
@@ -579,10 +564,12 @@ impl Wire for Http1 {
     }
 }
 
-/// Takes out of a queue of deadlines those of exchanges that are over, when they are most of it: behind one that waits long
-/// the others would pile up.
-fn sweep(queue: &mut VecDeque<(Nanos, usize, u64)>, live: usize, is_waiting: impl Fn(usize, u64) -> bool) {
-    if queue.len() > SWEEP && queue.len() > 2 * live {
-        queue.retain(|(_, key, serial)| is_waiting(*key, *serial));
-    }
+/// Whether the exchange begun at `serial` is under way on the connection with `key`.
+fn is_at(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
+    connections.get(key).is_some_and(|connection| connection.is_at(serial))
+}
+
+/// Whether it is, and still waits for the connection to open.
+fn is_opening(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
+    connections.get(key).is_some_and(|connection| connection.is_at(serial) && !connection.stream.is_open())
 }

@@ -9,7 +9,7 @@ mod io;
 mod tasks;
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -27,6 +27,7 @@ use self::exchange::{Exchange, State, failure};
 use self::io::{Io, Link};
 use self::tasks::{Task, Woken};
 use super::Failure;
+use super::deadlines::Deadlines;
 use super::grpc::Methods;
 use super::route::Route;
 use super::stream::{Stream, undialed};
@@ -115,10 +116,10 @@ pub(crate) struct Http2 {
     wakers: Vec<Waker>,
     woken: Woken,
     tasks: Vec<Task>,
-    /// When connections must be open: (instant, key, number).
-    connecting: VecDeque<(Nanos, usize, u32)>,
-    /// When exchanges must be answered: (instant, key, serial).
-    answering: VecDeque<(Nanos, usize, u64)>,
+    /// When the connection of a key and number must be open.
+    connecting: Deadlines,
+    /// When the exchange of a key and serial number must be answered.
+    answering: Deadlines,
     opened: u32,
     serial: u64,
     idle: Nanos,
@@ -172,6 +173,8 @@ impl Http2 {
     /// before a launch.
     pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
         Self {
+            connecting: Deadlines::new(setup.connect_timeout),
+            answering: Deadlines::new(setup.response_timeout),
             setup,
             clock,
             poller,
@@ -183,8 +186,6 @@ impl Http2 {
             wakers: Vec::new(),
             woken: Woken::default(),
             tasks: Vec::new(),
-            connecting: VecDeque::new(),
-            answering: VecDeque::new(),
             opened: 0,
             serial: 0,
             idle: Nanos::ZERO,
@@ -233,7 +234,9 @@ impl Http2 {
             retired: false,
             waker: self.woken.waker(Task::Connection(key)),
         });
-        self.connecting.push_back((now + self.setup.connect_timeout, key, number));
+        let connections = &self.connections;
+        self.connecting
+            .push(now, key, u64::from(number), connections.len(), |key, number| is_opening(connections, key, number));
         if self.setup.reuse == Reuse::PerSession {
             self.owned.insert(session, (key, number));
         }
@@ -430,39 +433,20 @@ impl Http2 {
 
     /// Gives up the exchanges whose time is over.
     fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
-        while let Some((_, key, number)) = self.connecting.front().copied().filter(|(at, ..)| *at <= now) {
-            self.connecting.pop_front();
-            if self.is_opening(key, number) {
-                let why = format!("no connection within {}", self.setup.connect_timeout);
-                self.end(key, &(Outcome::Timeout, why), heard);
-            }
+        while let Some(key) = self.connecting.over(now, |key, number| is_opening(&self.connections, key, number)) {
+            let why = format!("no connection within {}", self.setup.connect_timeout);
+            self.end(key, &(Outcome::Timeout, why), heard);
         }
-        while let Some((_, key, serial)) = self.answering.front().copied().filter(|(at, ..)| *at <= now) {
-            self.answering.pop_front();
-            if self.exchanges.get(key).is_some_and(|exchange| exchange.serial == serial) {
-                let why = format!("no complete answer within {}", self.setup.response_timeout);
-                self.finish(key, (Outcome::Timeout, why), heard);
-            }
+        while let Some(key) = self.answering.over(now, |key, serial| is_under_way(&self.exchanges, key, serial)) {
+            let why = format!("no complete answer within {}", self.setup.response_timeout);
+            self.finish(key, (Outcome::Timeout, why), heard);
         }
-    }
-
-    fn is_opening(&self, key: usize, number: u32) -> bool {
-        self.connections.get(key).is_some_and(|c| c.number == number && c.speaking.is_none())
     }
 
     /// The first instant at which somebody's time is over. What has ended is forgotten on the way.
     fn next_expiry(&mut self) -> Nanos {
-        while self.connecting.front().is_some_and(|(_, key, number)| !self.is_opening(*key, *number)) {
-            self.connecting.pop_front();
-        }
-        let exchanges = &self.exchanges;
-        while let Some((_, key, serial)) = self.answering.front()
-            && exchanges.get(*key).is_none_or(|exchange| exchange.serial != *serial)
-        {
-            self.answering.pop_front();
-        }
-        let first = |at: Option<Nanos>| at.unwrap_or(Nanos::MAX);
-        first(self.connecting.front().map(|(at, ..)| *at)).min(first(self.answering.front().map(|(at, ..)| *at)))
+        let connecting = self.connecting.first(|key, number| is_opening(&self.connections, key, number));
+        connecting.min(self.answering.first(|key, serial| is_under_way(&self.exchanges, key, serial)))
     }
 }
 
@@ -511,7 +495,9 @@ impl Wire for Http2 {
         if key == self.wakers.len() {
             self.wakers.push(self.woken.waker(Task::Exchange(key)));
         }
-        self.answering.push_back((sent + self.setup.response_timeout, key, self.serial));
+        let exchanges = &self.exchanges;
+        self.answering
+            .push(sent, key, self.serial, exchanges.len(), |key, serial| is_under_way(exchanges, key, serial));
         if self.connections[connection].speaking.is_some() {
             self.transmit(key, heard);
         } else {
@@ -570,4 +556,14 @@ impl Wire for Http2 {
     fn idle(&self) -> Nanos {
         self.idle
     }
+}
+
+/// Whether the connection with this key and number waits to be open.
+fn is_opening(connections: &Slab<Connection>, key: usize, number: u64) -> bool {
+    connections.get(key).is_some_and(|c| u64::from(c.number) == number && c.speaking.is_none())
+}
+
+/// Whether the exchange with this key and serial number waits for its answer.
+fn is_under_way(exchanges: &Slab<Exchange>, key: usize, serial: u64) -> bool {
+    exchanges.get(key).is_some_and(|exchange| exchange.serial == serial)
 }

@@ -3,7 +3,7 @@
 //!
 //! The protocol is the `tungstenite` crate's, which reads and writes as far as a non-blocking stream lets it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{HandshakeError, Message};
 
 use super::Failure;
+use super::deadlines::Deadlines;
 use super::route::Route;
 use super::stream::{Read, Stream, undialed};
 use super::wire::{Ask, Heard, Reply, Wire};
@@ -85,9 +86,9 @@ pub(crate) struct WebSocket {
     connections: Slab<Connection>,
     /// Sessions' connections: (key, number).
     owned: HashMap<u64, (usize, u32)>,
-    /// When exchanges must be connected and answered: (instant, key, serial).
-    connecting: VecDeque<(Nanos, usize, u64)>,
-    answering: VecDeque<(Nanos, usize, u64)>,
+    /// When the exchange of a key must be connected, and when answered.
+    connecting: Deadlines,
+    answering: Deadlines,
     opened: u32,
     serial: u64,
     idle: Nanos,
@@ -240,6 +241,8 @@ impl WebSocket {
     /// before a launch.
     pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
         Self {
+            connecting: Deadlines::new(setup.connect_timeout),
+            answering: Deadlines::new(setup.response_timeout),
             setup,
             clock,
             poller,
@@ -247,8 +250,6 @@ impl WebSocket {
             limit: limit.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),
             owned: HashMap::new(),
-            connecting: VecDeque::new(),
-            answering: VecDeque::new(),
             opened: 0,
             serial: 0,
             idle: Nanos::ZERO,
@@ -399,34 +400,20 @@ impl WebSocket {
 
     /// Gives up what is not connected or answered in time.
     fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
-        while let Some((_, key, serial)) = self.connecting.front().copied().filter(|(at, ..)| *at <= now) {
-            self.connecting.pop_front();
-            if self.connections.get(key).is_some_and(|c| c.is_at(serial) && !c.is_open()) {
-                let why = format!("no connection within {}", self.setup.connect_timeout);
-                self.fail(key, (Outcome::Timeout, why), heard);
-            }
+        while let Some(key) = self.connecting.over(now, |key, serial| is_opening(&self.connections, key, serial)) {
+            let why = format!("no connection within {}", self.setup.connect_timeout);
+            self.fail(key, (Outcome::Timeout, why), heard);
         }
-        while let Some((_, key, serial)) = self.answering.front().copied().filter(|(at, ..)| *at <= now) {
-            self.answering.pop_front();
-            if self.connections.get(key).is_some_and(|c| c.is_at(serial)) {
-                let why = format!("nothing of what was awaited within {}", self.setup.response_timeout);
-                self.fail(key, (Outcome::Timeout, why), heard);
-            }
+        while let Some(key) = self.answering.over(now, |key, serial| is_at(&self.connections, key, serial)) {
+            let why = format!("nothing of what was awaited within {}", self.setup.response_timeout);
+            self.fail(key, (Outcome::Timeout, why), heard);
         }
     }
 
     /// The first instant at which something's time is over. What has ended is forgotten on the way.
     fn next_expiry(&mut self) -> Nanos {
-        let Self { connecting, answering, connections, .. } = self;
-        let mut first = Nanos::MAX;
-        for queue in [connecting, answering] {
-            while queue.front().is_some_and(|(_, key, serial)| !connections.get(*key).is_some_and(|c| c.is_at(*serial)))
-            {
-                queue.pop_front();
-            }
-            first = queue.front().map_or(first, |(at, ..)| first.min(*at));
-        }
-        first
+        let connecting = self.connecting.first(|key, serial| is_opening(&self.connections, key, serial));
+        connecting.min(self.answering.first(|key, serial| is_at(&self.connections, key, serial)))
     }
 }
 
@@ -479,10 +466,12 @@ impl Wire for WebSocket {
         let connection = &mut self.connections[key];
         connection.carried += 1;
         self.owned.insert(session, (key, connection.number));
+        let (connections, serial) = (&self.connections, self.serial);
         if fresh {
-            self.connecting.push_back((sent + self.setup.connect_timeout, key, self.serial));
+            self.connecting
+                .push(sent, key, serial, connections.len(), |key, serial| is_opening(connections, key, serial));
         }
-        self.answering.push_back((sent + self.setup.response_timeout, key, self.serial));
+        self.answering.push(sent, key, serial, connections.len(), |key, serial| is_at(connections, key, serial));
         if only_connects && !fresh {
             self.complete(key, None, heard);
         } else if !fresh && let Err(failure) = self.connections[key].say() {
@@ -533,6 +522,16 @@ impl Wire for WebSocket {
     fn idle(&self) -> Nanos {
         self.idle
     }
+}
+
+/// Whether the exchange begun at `serial` is under way on the connection with `key`.
+fn is_at(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
+    connections.get(key).is_some_and(|connection| connection.is_at(serial))
+}
+
+/// Whether it is, and still waits for the connection to open.
+fn is_opening(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
+    connections.get(key).is_some_and(|connection| connection.is_at(serial) && !connection.is_open())
 }
 
 /// Whether the socket only asks for patience.

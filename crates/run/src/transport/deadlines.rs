@@ -1,0 +1,91 @@
+//! By when things must have happened that all have the same time for it.
+
+use std::collections::VecDeque;
+
+use offered_model::Nanos;
+
+/// What is over is swept out when it is more than half of a queue, and the queue longer than this.
+const SWEEP: usize = 1024;
+
+/// Deadlines, all as long after their beginning, so that the first to begin is the first whose time is over. Each is of a key
+/// and a serial number, which together tell whom it concerns; whether that one still waits, only the owner knows.
+pub(super) struct Deadlines {
+    within: Nanos,
+    /// (instant, key, serial) in order of time.
+    queue: VecDeque<(Nanos, usize, u64)>,
+}
+
+impl Deadlines {
+    /// None yet; all will be `within` so long.
+    pub(super) fn new(within: Nanos) -> Self {
+        Self { within, queue: VecDeque::new() }
+    }
+
+    /// One that begins at `start`, no earlier than those before it. `live` is how many may be waiting, the new one among them:
+    /// behind one that waits long, those that are over would else pile up.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        start: Nanos,
+        key: usize,
+        serial: u64,
+        live: usize,
+        waits: impl Fn(usize, u64) -> bool,
+    ) {
+        if self.queue.len() > SWEEP && self.queue.len() > 2 * live {
+            self.queue.retain(|(_, key, serial)| waits(*key, *serial));
+        }
+        self.queue.push_back((start + self.within, key, serial));
+    }
+
+    /// The first instant at which somebody's time is over; [`Nanos::MAX`] when nobody waits. Those before that one who do not
+    /// wait any more are forgotten on the way.
+    #[inline]
+    pub(super) fn first(&mut self, waits: impl Fn(usize, u64) -> bool) -> Nanos {
+        while let Some((at, key, serial)) = self.queue.front() {
+            if waits(*key, *serial) {
+                return *at;
+            }
+            self.queue.pop_front();
+        }
+        Nanos::MAX
+    }
+
+    /// Takes the key of one who waits and whose time is over at `now`.
+    pub(super) fn over(&mut self, now: Nanos, waits: impl Fn(usize, u64) -> bool) -> Option<usize> {
+        let first = self.first(waits);
+        if first > now {
+            return None;
+        }
+        self.queue.pop_front().map(|(_, key, _)| key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_who_still_waits_is_the_first_whose_time_is_over() {
+        let mut deadlines = Deadlines::new(Nanos(10));
+        for start in 0..4 {
+            deadlines.push(Nanos(start), start as usize, start, 4, |_, _| true);
+        }
+        let waits = |key: usize, serial: u64| key as u64 == serial && key != 0 && key != 2;
+        assert_eq!(deadlines.first(waits), Nanos(11));
+        assert_eq!(deadlines.over(Nanos(10), waits), None);
+        assert_eq!(deadlines.over(Nanos(20), waits), Some(1));
+        assert_eq!(deadlines.over(Nanos(20), waits), Some(3));
+        assert_eq!((deadlines.over(Nanos(20), waits), deadlines.first(waits)), (None, Nanos::MAX));
+    }
+
+    #[test]
+    fn what_is_over_does_not_pile_up_behind_one_that_waits_long() {
+        let mut deadlines = Deadlines::new(Nanos(10));
+        for start in 0..100_000 {
+            deadlines.push(Nanos(start), start as usize, start, 2, |key, _| key == 0 || key as u64 == start);
+        }
+        assert!(deadlines.queue.len() <= SWEEP + 2, "{}", deadlines.queue.len());
+        assert_eq!(deadlines.first(|key, _| key == 0), Nanos(10));
+    }
+}
