@@ -457,6 +457,23 @@ impl Workload {
 }
 
 impl Request {
+    /// The headers it is sent with to `target`: its own, each in the stead of the target's of the same name.
+    pub fn headers_to<'a>(
+        &'a self,
+        target: impl Into<Option<&'a Target>>,
+    ) -> impl Iterator<Item = &'a (String, Template)> {
+        let own = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let shared = target.into().into_iter().flat_map(|target| &target.headers);
+        shared.filter(move |(name, _)| !own(name)).chain(&self.headers)
+    }
+
+    /// Who asks `target` by it; `None`: nobody, or a header says so already.
+    pub fn auth_to<'a>(&'a self, target: &'a Target) -> Option<&'a Auth> {
+        let auth = self.auth.as_ref().or(target.auth.as_ref()).filter(|auth| !matches!(auth, Auth::Nobody));
+        let said = self.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        auth.filter(|_| !said)
+    }
+
     fn is_scripted(&self, target: Option<&Target>) -> bool {
         let plain_body = match &self.body {
             Body::None => true,

@@ -112,21 +112,16 @@ impl Script {
         let values = Values::new(workload.seed, &workload.variables, names);
         let requests = workload.requests.iter().map(|request| {
             let wrong = |why: String| Error::Request { name: request.name.clone(), why };
-            let sets_cookies =
-                target.headers.iter().chain(&request.headers).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+            let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
             if target.cookies && sets_cookies {
                 let why = "has a Cookie header of its own beside target.cookies = true; take one of them out";
                 return Err(wrong(why.to_owned()));
             }
-            let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-            let shared = target.headers.iter().filter(|(name, _)| !own(name));
-            let headers = shared.chain(&request.headers);
-            let headers: Vec<_> = headers.map(|(name, value)| (name.clone(), values.text(value))).collect();
-            let given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-            let auth = match request.auth.as_ref().or(target.auth.as_ref()) {
-                Some(Auth::Basic(pair)) if !given => Some(Who::Basic(values.text(pair))),
-                Some(Auth::Bearer(token)) if !given => Some(Who::Bearer(values.text(token))),
-                _ => None,
+            let headers = request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
+            let auth = match request.auth_to(target) {
+                Some(Auth::Basic(pair)) => Some(Who::Basic(values.text(pair))),
+                Some(Auth::Bearer(token)) => Some(Who::Bearer(values.text(token))),
+                Some(Auth::Nobody) | None => None,
             };
             let checks: Vec<Check> =
                 request.checks.iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(wrong)?;

@@ -1,6 +1,7 @@
 //! What the elements that are not translated would have done.
 
 use super::node::Node;
+use super::variables::EXTRACTED;
 
 /// In a few words, what `node` would have done.
 pub(super) fn of(node: &Node) -> String {
@@ -44,15 +45,7 @@ pub(super) fn of(node: &Node) -> String {
             if begins.is_empty() { "would run a script".to_owned() } else { format!("would run a script: {begins}") }
         }
         _ if class.ends_with("Extractor") || class.ends_with("PostProcessor") => {
-            let name = said(&[
-                "RegexExtractor.refname",
-                "JSONPostProcessor.referenceNames",
-                "BoundaryExtractor.refname",
-                "HtmlExtractor.refname",
-                "XPathExtractor.refname",
-                "XPathExtractor2.refname",
-                "JMESExtractor.referenceName",
-            ]);
+            let name = said(&EXTRACTED);
             if name.is_empty() {
                 "would look at the answer".to_owned()
             } else {

@@ -15,7 +15,7 @@ const MOST: usize = 16 << 20;
 const MOST_DRAWN: usize = 1_000;
 
 /// Where extractors name what they take.
-const EXTRACTED: [&str; 7] = [
+pub(super) const EXTRACTED: [&str; 7] = [
     "RegexExtractor.refname",
     "JSONPostProcessor.referenceNames",
     "BoundaryExtractor.refname",

@@ -40,10 +40,8 @@ pub(crate) fn requests(workload: &Workload) -> Result<Requests, Error> {
 
 impl Plainly {
     fn new(request: &Request, target: &Target) -> Result<Self, Error> {
-        let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        let mut headers: Vec<_> = target.headers.iter().filter(|(name, _)| !own(name)).cloned().collect();
-        headers.extend(request.headers.iter().cloned());
-        let auth = request.auth.as_ref().or(target.auth.as_ref()).and_then(|auth| match auth {
+        let mut headers: Vec<_> = request.headers_to(target).cloned().collect();
+        let auth = request.auth_to(target).and_then(|auth| match auth {
             Auth::Basic(pair) => Some(format!("Basic {}", STANDARD.encode(pair.text()?))),
             Auth::Bearer(token) => Some(format!("Bearer {}", token.text()?)),
             Auth::Nobody => None,

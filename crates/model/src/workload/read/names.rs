@@ -46,8 +46,6 @@ fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<I
         Auth::Basic(text) | Auth::Bearer(text) => Some(text),
         Auth::Nobody => None,
     });
-    let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-    let shared = target.into_iter().flat_map(|target| &target.headers).filter(move |(name, _)| !own(name));
     let parts: Vec<&Template> = match &request.body {
         Body::Form(fields) => fields.iter().map(|(_, value)| value).collect(),
         Body::Multipart(parts) => parts
@@ -59,7 +57,7 @@ fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<I
             .collect(),
         body => body.text().into_iter().collect(),
     };
-    let headers = shared.chain(&request.headers).map(|(_, value)| value);
+    let headers = request.headers_to(target).map(|(_, value)| value);
     std::iter::once(&request.path).chain(headers).chain(auth).chain(parts).flat_map(Template::names)
 }
 

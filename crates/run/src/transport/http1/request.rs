@@ -74,8 +74,7 @@ impl Compiled {
         let Host { name, origin, greeting } = Host::new(target);
         let mut head = vec![Piece::text(format!("{} {origin}", request.method))];
         head.extend(Piece::all(&request.path));
-        let headers = || target.headers.iter().chain(&request.headers);
-        let given = |name: &str| headers().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        let given = |name: &str| request.headers_to(target).any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut text = " HTTP/1.1\r\n".to_owned();
         if !given("host") {
             text += &format!("Host: {name}\r\n");
@@ -91,8 +90,7 @@ impl Compiled {
             text += "Connection: close\r\n";
         }
         head.push(Piece::text(text));
-        let auth = request.auth.as_ref().or(target.auth.as_ref()).filter(|_| !given("authorization"));
-        match auth {
+        match request.auth_to(target) {
             Some(Auth::Basic(pair)) => {
                 let pair = base64::engine::general_purpose::STANDARD.encode(pair.text().unwrap_or_default());
                 head.push(Piece::text(format!("Authorization: Basic {pair}\r\n")));
@@ -103,9 +101,7 @@ impl Compiled {
             }
             Some(Auth::Nobody) | None => {}
         }
-        // A request's own header stands in for the target's of the same name.
-        let own = |name: &str| request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        for (name, value) in target.headers.iter().filter(|(name, _)| !own(name)).chain(&request.headers) {
+        for (name, value) in request.headers_to(target) {
             head.push(Piece::text(format!("{name}: ")));
             head.extend(Piece::all(value));
             head.push(Piece::text("\r\n"));
