@@ -46,7 +46,7 @@ impl Cell {
         }
         let refuse = |what: &str| Failure::input(format!("{} holds {what}; choose another --out", self.path.display()));
         if fs::read_to_string(self.path.join("workload.toml")).ok().as_ref() != Some(&self.point.text) {
-            return Err(refuse("another workload"));
+            return if self.was_killed_at_birth() { Ok(false) } else { Err(refuse("another workload")) };
         }
         let Some(run) = self.run() else {
             fs::remove_dir_all(&self.path)
@@ -58,6 +58,14 @@ impl Cell {
             (false, true) => Err(refuse("a run, and this sweep is --simulate")),
             _ => Ok(true),
         }
+    }
+
+    /// Whether it holds nothing yet, being of a run that was killed before its workload was written; then it is taken away.
+    fn was_killed_at_birth(&self) -> bool {
+        // A directory with anything else in it is not removed by this.
+        let _ = fs::remove_file(self.path.join("workload.toml.tmp"));
+        let _ = fs::remove_dir(self.path.join("events"));
+        fs::remove_dir(&self.path).is_ok()
     }
 
     /// Its `run.json`, which is there when it has ended.
@@ -85,4 +93,33 @@ fn directory(point: &Point) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "=.-+%".contains(c) { c } else { '_' };
     let names = point.values.iter().map(|(field, value)| format!("{field}={value}").chars().map(plain).collect());
     format!("cells/{}", names.collect::<Vec<String>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Input;
+    use crate::vary;
+
+    #[test]
+    fn a_cell_whose_run_was_killed_at_birth_is_made_again_and_nothing_else_is_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n".to_owned();
+        let input = Input { path: "w.toml".into(), text };
+        let point = vary::points(&input, &["rate=1".parse().unwrap()]).map_err(|_| "a point").unwrap().remove(0);
+        let cell = Cell::new(point, folder.path());
+        for begun in [&[][..], &["events"], &["events", "workload.toml.tmp"]] {
+            fs::create_dir_all(&cell.path).unwrap();
+            for name in begun {
+                match *name {
+                    "events" => fs::create_dir(cell.path.join(name)).unwrap(),
+                    file => fs::write(cell.path.join(file), "dura").unwrap(),
+                }
+            }
+            assert!(matches!(cell.is_finished(false), Ok(false)) && !cell.path.exists(), "{begun:?}");
+        }
+        fs::create_dir_all(&cell.path).unwrap();
+        fs::write(cell.path.join("diary.txt"), "mine").unwrap();
+        assert!(matches!(cell.is_finished(false), Err(Failure::Input(_))) && cell.path.join("diary.txt").exists());
+    }
 }
