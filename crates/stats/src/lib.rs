@@ -15,6 +15,7 @@ pub mod bunches;
 pub mod cov;
 pub mod dispersion;
 pub mod exponential;
+pub mod frequent;
 pub mod histogram;
 pub mod independence;
 pub mod periodicity;

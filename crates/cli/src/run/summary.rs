@@ -110,9 +110,12 @@ impl Summary {
         verdict: &Verdict,
     ) -> Self {
         let events = &recording.events;
-        let counted = |outcome| events.iter().filter(|event| event.outcome == outcome).count() as u64;
-        let outcomes: BTreeMap<_, _> =
-            Outcome::ALL.into_iter().map(|o| (o.name(), counted(o))).filter(|(_, n)| *n > 0).collect();
+        let mut counted = [0; Outcome::ALL.len()];
+        for event in events {
+            counted[event.outcome as usize] += 1;
+        }
+        let counts = || Outcome::ALL.into_iter().zip(counted);
+        let outcomes = counts().map(|(outcome, n)| (outcome.name(), n)).filter(|(_, n)| *n > 0).collect();
         let (from, to) = (workload.skip_first, workload.duration - workload.skip_last);
         let judged = || events.iter().filter(move |event| (from..to).contains(&event.intended));
         let times = |time: fn(&Event) -> Option<Nanos>| {
@@ -140,8 +143,8 @@ impl Summary {
             asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
             offered_rate_per_s: verdict.queue.rate_per_s,
             launched: events.len() as u64,
-            unsent: counted(Outcome::Unsent),
-            completed: events.iter().filter(|event| event.outcome.is_answer()).count() as u64,
+            unsent: counted[Outcome::Unsent as usize],
+            completed: counts().filter(|(outcome, _)| outcome.is_answer()).map(|(_, n)| n).sum(),
             outcomes,
             failures: failures(recording),
             response_ms: times(Event::response).map(Millis::from_nanos),

@@ -1,8 +1,7 @@
 //! How launches ended, failures told apart by what they said.
 
-use std::collections::HashMap;
-
 use offered_model::{Outcome, Recording};
+use offered_stats::frequent::{Frequent, frequent};
 use serde::Serialize;
 
 /// So many kinds are told apart; the rest is one more.
@@ -23,27 +22,21 @@ pub struct Kind {
 
 /// The ways in which all launches of `recording` ended, the most frequent first.
 pub(super) fn endings(recording: &Recording) -> Vec<Kind> {
-    let mut kinds: HashMap<(Outcome, u16, Option<&str>), u64> = HashMap::new();
-    for event in &recording.events {
-        *kinds.entry((event.outcome, event.status, event.error.as_deref())).or_default() += 1;
-    }
-    let mut kinds: Vec<_> = kinds.into_iter().collect();
-    kinds.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    let rest = kinds.split_off(kinds.len().min(MOST));
+    let kinds = recording.events.iter().map(|event| (event.outcome, event.status, event.error.as_deref()));
+    let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
     let kind = |((outcome, status, error), n): ((Outcome, u16, Option<&str>), u64)| Kind {
         outcome: outcome.name(),
         status: (status > 0).then_some(status),
         error: error.map(str::to_owned),
         n,
     };
-    let others = rest.iter().map(|kind| kind.1).sum::<u64>();
-    let others = (others > 0).then(|| Kind {
+    let rest = (others > 0).then(|| Kind {
         outcome: "other",
         status: None,
-        error: Some(format!("{} more kinds", rest.len())),
-        n: others,
+        error: Some(format!("{others} more kinds")),
+        n: left,
     });
-    kinds.into_iter().map(kind).chain(others).collect()
+    top.into_iter().map(kind).chain(rest).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What did not go well, per request and by what was said of it.
 
-use std::collections::HashMap;
-
 use offered_model::{Outcome, Recording};
+use offered_stats::frequent::{Frequent, frequent};
 use serde::Serialize;
 
 /// So many are told apart; the rest is one more.
@@ -23,14 +22,9 @@ pub(crate) struct Failure {
 
 /// The failures of `recording`, its pages' objects included, the most frequent first.
 pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
-    let mut kinds: HashMap<(u16, Outcome, u16, Option<String>), u64> = HashMap::new();
-    for event in recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok) {
-        let why = event.error.as_deref().map(without_numbers);
-        *kinds.entry((event.label, event.outcome, event.status, why)).or_default() += 1;
-    }
-    let mut kinds: Vec<_> = kinds.into_iter().collect();
-    kinds.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let rest = kinds.split_off(kinds.len().min(MOST));
+    let failed = recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok);
+    let kinds = failed.map(|e| (e.label, e.outcome, e.status, e.error.as_deref().map(without_numbers)));
+    let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
     let failure = |((label, outcome, status, why), n): ((u16, Outcome, u16, Option<String>), u64)| Failure {
         label: recording.labels.get(usize::from(label)).cloned(),
         outcome: outcome.name(),
@@ -38,14 +32,14 @@ pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
         why,
         n,
     };
-    let others = (!rest.is_empty()).then(|| Failure {
+    let rest = (others > 0).then(|| Failure {
         label: None,
         outcome: "other",
         status: None,
-        why: Some(format!("{} more kinds", rest.len())),
-        n: rest.iter().map(|kind| kind.1).sum(),
+        why: Some(format!("{others} more kinds")),
+        n: left,
     });
-    kinds.into_iter().map(failure).chain(others).collect()
+    top.into_iter().map(failure).chain(rest).collect()
 }
 
 /// Each number as `N`, so that launches late by different times failed in the same way.
