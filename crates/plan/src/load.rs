@@ -43,8 +43,9 @@ pub fn closed_think(
     if most < load {
         return Err(Error::OutOfReach { load, most, users, servers: u64::from(servers) });
     }
-    // X <= N / (Z + S), so Z is no longer than this.
-    let high = some("the number of users", users)? / rate - service;
+    // X <= N / (Z + S), so Z is shorter than this by S; where no user ever waits it is so exactly, and rounding must not
+    // take the sign of the excess at this end.
+    let high = some("the number of users", users)? / rate;
     let failed = RefCell::new(None);
     let excess = |think: f64| {
         throughput(think).map_or_else(
@@ -55,7 +56,7 @@ pub fn closed_think(
             |x| x / rate - 1.0,
         )
     };
-    let think = root(excess, 0.0, high.max(0.0));
+    let think = root(excess, 0.0, high);
     match failed.into_inner() {
         Some(error) => Err(error),
         None => Ok(think),

@@ -228,6 +228,17 @@ fn beyond_its_budget_the_exact_solver_refuses_and_the_approximation_is_near() {
     near(alone.throughput[0], mva::solve(&stations, 40, 4.0).unwrap().throughput, 1e-12);
 }
 
+#[test]
+fn users_who_never_wait_think_as_long_as_the_rate_leaves_them() {
+    // As many servers as users: X = N / (Z + S), the end of the bracket itself.
+    for step in 1..1000 {
+        let rho = f64::from(step) / 1000.0;
+        let think =
+            load::closed_think(rho, 2, 0.1, 2, |z| Ok(MachineRepair::new(2, 0.1, 2, z)?.solve().throughput)).unwrap();
+        near(think, 0.1 / rho - 0.1, 1e-9);
+    }
+}
+
 proptest! {
     #[test]
     fn a_closed_network_obeys_little_and_its_bounds(
