@@ -98,7 +98,7 @@ fn give_way() {
 fn give_way() {}
 
 const PART: Nanos = Nanos::from_secs(1);
-/// The recorder works 0.1 ms at a time and then pauses so long: a launching thread that never sleeps would else be put off
+/// The recorder works some 15 us at a time and then pauses so long: a launching thread that never sleeps would else be put off
 /// for whole ticks of the scheduler.
 const PAUSE: Duration = Duration::from_micros(500);
 
