@@ -50,7 +50,7 @@ pub(crate) struct Args {
 
 const LISTEN: &str = "Where to listen: 127.0.0.1:8080, 127.0.0.1:0 for a free port, [::1]:8080, unix:/tmp/offered.sock";
 
-const RECORD: &str = "New CSV file with a row per request: arrival_ns,work_ns,due_ns,done_ns,path";
+const RECORD: &str = "New CSV file with a row per request: arrival_ns,work_ns,due_ns,done_ns,path,received_ns";
 
 const AFTER: &str = "\
 Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /bytes/N, /chunked/N, /nolength/N, \

@@ -36,6 +36,8 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) arrival: Nanos,
+    /// When the system received its last byte, if it says so.
+    pub(crate) received: Option<Nanos>,
     /// The work of its job, once it has arrived and has one.
     pub(crate) work: Option<Nanos>,
     /// When its answer was due, on paper.
@@ -303,6 +305,7 @@ impl Request {
     fn new(demand: Demand, manner: Manner) -> Self {
         Self {
             arrival: Nanos::ZERO,
+            received: None,
             work: None,
             due: None,
             path: String::new(),
@@ -332,8 +335,9 @@ impl Request {
     }
 
     /// Its last byte was read.
-    pub(crate) fn arrive(&mut self, now: Nanos) {
+    pub(crate) fn arrive(&mut self, now: Nanos, received: Option<Nanos>) {
         self.arrival = now;
+        self.received = received;
         self.stage = Stage::Served;
     }
 

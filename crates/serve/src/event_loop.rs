@@ -20,6 +20,7 @@ use crate::demand::Work;
 use crate::jobs::{Jobs, Owner};
 use crate::ledger::Ledger;
 use crate::record::Recorder;
+use crate::stamps::Stamps;
 use crate::{Options, Summary};
 
 /// The listening socket; connection `n` has the token `n + 1`.
@@ -52,6 +53,8 @@ pub(crate) struct EventLoop {
     /// Connections that no event will announce.
     again: Vec<usize>,
     buffer: Box<[u8]>,
+    /// There when a record is kept.
+    stamps: Option<Stamps>,
     stop: Arc<AtomicBool>,
     /// The system had no room for another connection; the next one that ends makes some.
     is_crowded: bool,
@@ -77,6 +80,7 @@ impl EventLoop {
             seed: options.seed,
             room: options.room,
             spin: options.spin,
+            stamps: ledger.recorder.is_some().then(Stamps::new),
             ledger,
             ripe: Vec::new(),
             again: Vec::new(),
@@ -147,6 +151,9 @@ impl EventLoop {
         while let Some(listener) = &self.listener {
             match listener.accept() {
                 Ok(socket) => {
+                    if let Some(stamps) = &self.stamps {
+                        stamps.ask(&socket);
+                    }
                     self.serials += 1;
                     let place = self.connections.insert(Connection::new(socket, self.serials));
                     let connection = self.connections.get_mut(place).expect("just inserted");
@@ -178,15 +185,19 @@ impl EventLoop {
                 break;
             }
             turn -= 1;
-            match rustix::io::read(&connection.socket, &mut *buffer) {
-                Ok(0) => {
+            let read = match &mut self.stamps {
+                Some(stamps) => stamps.read(&connection.socket, &mut buffer),
+                None => rustix::io::read(&connection.socket, &mut *buffer).map(|count| (count, None)),
+            };
+            match read {
+                Ok((0, _)) => {
                     connection.end();
                     break;
                 }
-                Ok(count) => {
+                Ok((count, stamp)) => {
                     // A short read has emptied the socket; asking again would only cost a call, unless its end lies behind.
                     let is_empty = count < buffer.len() && !connection.is_ending;
-                    self.arrive(place, &buffer[..count]);
+                    self.arrive(place, &buffer[..count], stamp);
                     if is_empty {
                         break;
                     }
@@ -204,9 +215,11 @@ impl EventLoop {
         self.answer();
     }
 
-    /// Lets the requests whose last bytes are in `input` arrive, all at this instant.
-    fn arrive(&mut self, place: usize, mut input: &[u8]) {
+    /// Lets the requests whose last bytes are in `input` arrive, all at this instant; the system received them at `stamp`, since
+    /// the epoch.
+    fn arrive(&mut self, place: usize, mut input: &[u8], stamp: Option<Nanos>) {
         let now = self.ledger.clock.now();
+        let received = stamp.map(|at| at.since(self.ledger.clock.unix_origin()));
         let is_recorded = self.ledger.recorder.is_some();
         while let Some(connection) = self.connections.get_mut(place)
             && connection.is_heard()
@@ -215,7 +228,7 @@ impl EventLoop {
                 Ok(Some(number)) => {
                     let owner = Owner { place, serial: connection.serial, request: number };
                     self.advance(now);
-                    self.begin(owner, now);
+                    self.begin(owner, now, received);
                 }
                 Ok(None) => break,
                 Err(bad) => {
@@ -228,10 +241,10 @@ impl EventLoop {
     }
 
     /// A request has arrived: its job, its pause or its answer begins.
-    fn begin(&mut self, owner: Owner, now: Nanos) {
+    fn begin(&mut self, owner: Owner, now: Nanos, received: Option<Nanos>) {
         self.ledger.arrived(now);
         let Some(request) = owned(&mut self.connections, owner) else { return };
-        request.arrive(now);
+        request.arrive(now, received);
         let Some(work) = request.asked else { return self.served(owner, now) };
         let number = self.ledger.summary.jobs;
         self.ledger.summary.jobs += 1;

@@ -50,8 +50,8 @@ impl Ledger {
 
     fn record(&mut self, request: Request, done: Option<Nanos>) {
         if let Some(recorder) = &mut self.recorder {
-            let Request { arrival, work, due, path, .. } = request;
-            recorder.add(Row { arrival, work, due, done, path });
+            let Request { arrival, received, work, due, path, .. } = request;
+            recorder.add(Row { arrival, work, due, done, path, received });
         }
     }
 

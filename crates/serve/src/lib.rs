@@ -32,6 +32,7 @@ mod jobs;
 mod ledger;
 mod record;
 mod reply;
+mod stamps;
 
 use std::io;
 use std::path::PathBuf;
@@ -93,7 +94,8 @@ pub struct Options {
     /// Whose time the record is in.
     pub clock: Clock,
     /// A new file for one CSV row per request, in the order in which the answers went out: `arrival_ns` (last byte read),
-    /// `work_ns` (empty: no job), `due_ns` (done on paper), `done_ns` (last byte handed to the system; empty: never), `path`.
+    /// `work_ns` (empty: no job), `due_ns` (done on paper), `done_ns` (last byte handed to the system; empty: never), `path`,
+    /// `received_ns` (last byte received by the system and stamped by it; empty where it does not say).
     pub record: Option<PathBuf>,
     /// Whether [`Summary::arrivals`] is filled; 8 bytes a request.
     pub keep_arrivals: bool,

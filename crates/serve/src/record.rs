@@ -21,10 +21,12 @@ pub(crate) struct Row {
     pub(crate) done: Option<Nanos>,
     /// The request's target.
     pub(crate) path: String,
+    /// When the system received its last byte; `None` where it does not say.
+    pub(crate) received: Option<Nanos>,
 }
 
 /// The head of the file.
-const HEAD: &str = "arrival_ns,work_ns,due_ns,done_ns,path";
+const HEAD: &str = "arrival_ns,work_ns,due_ns,done_ns,path,received_ns";
 /// Rows are handed over when so many are there, or so much time has passed.
 const BATCH: usize = 4096;
 const EVERY: Nanos = Nanos::from_millis(500);
@@ -95,9 +97,13 @@ fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
         }
     }
     if row.path.contains([',', '"']) {
-        writeln!(out, "\"{}\"", row.path.replace('"', "\"\""))
+        write!(out, "\"{}\",", row.path.replace('"', "\"\""))?;
     } else {
-        writeln!(out, "{}", row.path)
+        write!(out, "{},", row.path)?;
+    }
+    match row.received {
+        Some(time) => writeln!(out, "{}", time.0),
+        None => writeln!(out),
     }
 }
 
@@ -116,6 +122,7 @@ mod tests {
             due: Some(Nanos(7)),
             done: None,
             path: path.into(),
+            received: (arrival > 1).then_some(Nanos(1)),
         };
         recorder.add(row(1, "/"));
         assert_eq!(recorder.next(), Some(EVERY));
@@ -124,7 +131,7 @@ mod tests {
         recorder.add(row(2, "/a,b?c=\"d\""));
         recorder.finish().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, format!("{HEAD}\n1,,7,,/\n2,,7,,\"/a,b?c=\"\"d\"\"\"\n"));
+        assert_eq!(text, format!("{HEAD}\n1,,7,,/,\n2,,7,,\"/a,b?c=\"\"d\"\"\",1\n"));
         assert!(Recorder::create(&path).is_err(), "a record is never written over");
     }
 }

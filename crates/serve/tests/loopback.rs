@@ -207,7 +207,7 @@ fn nasty_ends() {
 fn rows(path: &Path) -> Vec<(Nanos, Nanos, Nanos, Option<Nanos>)> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("arrival_ns,work_ns,due_ns,done_ns,path"));
+    assert_eq!(lines.next(), Some("arrival_ns,work_ns,due_ns,done_ns,path,received_ns"));
     let row = |line: &str| {
         let mut cells = line.split(',').map(|cell| cell.parse().ok().map(Nanos));
         let mut next = || cells.next().flatten();
@@ -216,6 +216,30 @@ fn rows(path: &Path) -> Vec<(Nanos, Nanos, Nanos, Option<Nanos>)> {
     let mut rows: Vec<_> = lines.map(row).collect();
     rows.sort_by_key(|row| (row.0, row.2));
     rows
+}
+
+#[test]
+fn the_system_s_stamp_is_older_than_the_look_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.csv");
+    let server = Server::start(Options { record: Some(path.clone()), ..options(Fcfs::new(1)) }).unwrap();
+    let mut stream = connect(&server);
+    for _ in 0..50 {
+        stream.write_all(get("/?a,b").as_bytes()).unwrap();
+        stream.read_exact(&mut vec![0; OK.len()]).unwrap();
+    }
+    server.stop().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let stamped: Vec<(u64, u64)> = text
+        .lines()
+        .skip(1)
+        .filter_map(|row| Some((row.split(',').next()?.parse().ok()?, row.rsplit(',').next()?.parse().ok()?)))
+        .collect();
+    // Linux begins to stamp a moment after the first socket has asked for it.
+    assert!(stamped.len() > 25 || cfg!(not(target_os = "linux")), "{text}");
+    // Their clocks start within microseconds of each other.
+    assert!(stamped.iter().all(|(read, received)| *received < read + 1_000_000), "{stamped:?}");
+    assert!(stamped.windows(2).all(|pair| pair[0].1 < pair[1].1 && pair[1].1 + 1_000_000 > pair[0].0), "{stamped:?}");
 }
 
 #[test]
