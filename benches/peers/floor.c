@@ -1,6 +1,7 @@
 // The floor under every load generator on this machine: what the kernel takes for a request, with nothing recorded or judged.
 //   floor HOST_PORT closed CONNECTIONS SECONDS     each connection asks again as soon as it is answered
 //   floor HOST_PORT paced RATE SECONDS             one request every 1/RATE s over free connections, sleeping in between
+//   floor HOST_PORT spinning RATE SECONDS          the same, never sleeping
 // Linux; IPv4 loopback; an answer is one read that ends where the reading does, which only tiny answers do.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -42,8 +43,8 @@ static void ask(int fd) {
 }
 
 int main(int words, char **word) {
-    if (words != 5) return fprintf(stderr, "floor PORT closed CONNECTIONS SECONDS | floor PORT paced RATE SECONDS\n"), 2;
-    int port = atoi(word[1]), paced = !strcmp(word[2], "paced"), count = atoi(word[3]), spare = 0;
+    if (words != 5) return fprintf(stderr, "floor PORT closed CONNECTIONS SECONDS | floor PORT paced|spinning RATE SECONDS\n"), 2;
+    int port = atoi(word[1]), paced = strcmp(word[2], "closed"), awake = !strcmp(word[2], "spinning"), count = atoi(word[3]), spare = 0;
     static int idle[65536];
     struct epoll_event ready[256];
     prctl(PR_SET_TIMERSLACK, 1);
@@ -57,7 +58,7 @@ int main(int words, char **word) {
             due += gap;
         }
         long long left = paced ? due - now() : 100000000;
-        struct timespec timeout = {0, left > 0 ? left : 0};
+        struct timespec timeout = {0, left > 0 && !awake ? left : 0};
         int n = epoll_pwait2(waiting, ready, 256, &timeout, NULL);
         for (int i = 0; i < n; i++) {
             if (recv(ready[i].data.fd, answer, sizeof answer, 0) <= 0) continue;

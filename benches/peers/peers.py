@@ -3,7 +3,7 @@
 
 Every tool is pinned to one core and meets one server pinned to another, in turn, for several rounds. What is counted is
 counted by others: requests by the server, processor time (user + sys of the process and its children) by the kernel,
-arrivals by a server that never sleeps and stamps them in nanoseconds. Only the standard library. README.md beside says how
+arrivals stamped by the server's kernel in nanoseconds. Only the standard library. README.md beside says how
 to read the tables.
 """
 
@@ -102,8 +102,8 @@ def wrk(name):
     return lambda run: [name, "-t1", f"-c{run.users}", f"-d{run.seconds}s", *pace(run), run.url]
 
 
-def floor(run):
-    pace = ["paced", str(run.rate)] if run.rate else ["closed", str(run.users)]
+def floor(run, paced="paced"):
+    pace = [paced, str(run.rate)] if run.rate else ["closed", str(run.users)]
     return ["floor", run.url.rstrip("/").rsplit(":", 1)[1], *pace, str(run.seconds)]
 
 
@@ -114,6 +114,7 @@ TOOLS = {
     "offered spin": (None, lambda run: recorded(run, "--precision", "spin"), True, False),
     "offered sleep": (None, lambda run: recorded(run, "--precision", "sleep"), True, False),
     "floor: the kernel alone": ("floor", floor, True, True),
+    "floor, spinning": ("floor", lambda run: floor(run, "spinning"), True, False),
     "wrk": ("wrk", wrk("wrk"), False, True),
     "wrk2": ("wrk2", wrk("wrk2"), True, True),
     "ab": (
@@ -194,11 +195,11 @@ def count(url):
 
 @contextlib.contextmanager
 def stamping(folder):
-    """A pinned `offered serve` that never sleeps and answers at once; (its URL, a function that ends it: stamps in ns)."""
+    """A pinned `offered serve` that answers at once; (its URL, a function that ends it: when its kernel received, in ns)."""
     stamps = folder / "stamps.csv"
     stamps.unlink(missing_ok=True)
     command = [OFFERED, "serve", "--listen", "127.0.0.1:0", "--discipline", "infinite", "--service", "constant:0s"]
-    command = ["taskset", "-c", SERVER, *command, "--precision", "awake", "--record", str(stamps)]
+    command = ["taskset", "-c", SERVER, *command, "--record", str(stamps)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     url = child.stdout.readline().split()[-1] + "/"
 
@@ -207,7 +208,7 @@ def stamping(folder):
             child.terminate()
             child.wait()
         with stamps.open() as file:
-            return sorted(int(row["arrival_ns"]) for row in csv.DictReader(file))
+            return sorted(int(row["received_ns"]) for row in csv.DictReader(file) if row["received_ns"])
 
     try:
         yield url, end
@@ -266,7 +267,7 @@ def random(run, tool):
 
 
 def fastest(tool):
-    return not tool[2] or tool[0] is not None
+    return not tool[2] or tool[0] is not None and tool is not TOOLS["floor, spinning"]
 
 
 def many(tool):
@@ -278,7 +279,7 @@ def paced(tool):
 
 
 def precise(tool):
-    return tool[2] and tool[0] in (None, "wrk2", "oha", "h2load")
+    return tool[2] and tool[0] in (None, "floor", "wrk2", "oha", "h2load")
 
 
 def ours(tool):
