@@ -50,10 +50,13 @@ int main(int words, char **word) {
     prctl(PR_SET_TIMERSLACK, 1);
     waiting = epoll_create1(0);
     long long end = now() + atoi(word[4]) * 1000000000LL, due = now(), gap = paced ? 1000000000LL / count : 0, done = 0;
-    if (!paced)
-        for (int i = 0; i < count; i++) ask(dial(port));
+    // A paced one has its connections before it begins.
+    for (int i = 0; i < (paced ? 50 : count); i++)
+        if (paced) idle[spare++] = dial(port);
+        else ask(dial(port));
+    due = now();
     while (now() < end) {
-        while (paced && due <= now()) {
+        for (int row = 0; paced && due <= now() && row < 16; row++) {
             ask(spare ? idle[--spare] : dial(port));
             due += gap;
         }
