@@ -80,7 +80,8 @@ pub struct Done {
 }
 
 impl Generator {
-    /// Prepares `share` of `workload`.
+    /// Prepares `share` of `workload`; for real load also the process, which may then open as many files as its hard limit says.
+    /// Best called before there are threads.
     ///
     /// # Errors
     /// No target, a name that cannot be resolved, a request that cannot be made, or limits that leave a thread with nothing.
@@ -101,7 +102,10 @@ impl Generator {
             (Load::Nobody(_), _) => None,
         };
         let carrier = match load {
-            Load::Target => Carrier::Target(Way::new(&workload)?),
+            Load::Target => {
+                allow_sockets();
+                Carrier::Target(Way::new(&workload)?)
+            }
             Load::Nobody(response) => Carrier::Nobody(response),
         };
         let live = (0..threads).map(|_| Live::default()).collect();
@@ -172,7 +176,6 @@ impl Generator {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,
         };
-        allow_sockets();
         let requests = requests(&self.workload)?;
         let (in_place, waiting) = mpsc::channel();
         let clock = OnceLock::new();

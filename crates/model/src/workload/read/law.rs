@@ -2,6 +2,7 @@
 
 use super::{Reader, small};
 use crate::law::Law;
+use crate::time::Nanos;
 use crate::workload::source::{Mistake, Table, Value};
 
 /// The names of all laws as the workload file spells them.
@@ -12,9 +13,13 @@ impl Reader<'_> {
     pub(super) fn law(&self, value: &Value<'_>) -> Result<Law, Mistake> {
         if value.is_text() {
             let text = value.text()?;
-            return Err(value.mistake(format!(
-                "expected a law; write for example {{ exponential = \"{text}\" }} or {{ constant = \"{text}\" }}"
-            )));
+            return Err(value.mistake(match text.parse::<Law>() {
+                Ok(law) => format!("expected a law as a table; write {law}"),
+                Err(_) if text.parse::<Nanos>().is_ok() => {
+                    format!("expected a law; write {{ exponential = \"{text}\" }} or {{ constant = \"{text}\" }}")
+                }
+                Err(_) => "expected a law as a table; write for example { exponential = \"5s\" }".to_owned(),
+            }));
         }
         let table = value.table(KNOWN_LAWS)?;
         let (kind, inner) = table.one_of(KNOWN_LAWS, "{ exponential = \"5s\" }")?;
