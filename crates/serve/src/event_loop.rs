@@ -151,8 +151,8 @@ impl EventLoop {
         while let Some(listener) = &self.listener {
             match listener.accept() {
                 Ok(socket) => {
-                    if let Some(stamps) = &self.stamps {
-                        stamps.ask(&socket);
+                    if self.stamps.is_some() {
+                        Stamps::ask(&socket);
                     }
                     self.serials += 1;
                     let place = self.connections.insert(Connection::new(socket, self.serials));

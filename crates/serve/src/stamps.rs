@@ -16,7 +16,7 @@ impl Stamps {
     }
 
     /// From now on the system stamps what comes on `socket`, where it can.
-    pub(crate) fn ask(&self, socket: &OwnedFd) {
+    pub(crate) fn ask(socket: &OwnedFd) {
         system::ask(socket);
     }
 

@@ -5,7 +5,7 @@
 //! two: the clock it goes by is in the events, it reads none.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -23,6 +23,8 @@ pub struct Recorder {
     messages: Sender<Message>,
     /// Set when somebody waits for it.
     hurry: Arc<AtomicBool>,
+    /// Batches handed over and not yet taken.
+    waiting: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
@@ -36,19 +38,19 @@ impl Recorder {
     /// Moves `writer` to a thread of its own.
     pub fn start(mut writer: Writer) -> Self {
         let (messages, inbox) = channel();
-        let hurry = Arc::new(AtomicBool::new(false));
-        let waited_for = hurry.clone();
+        let (hurry, waiting) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (waited_for, behind, taken) = (hurry.clone(), waiting.clone(), waiting.clone());
         writer.pause_with(move || {
-            if !waited_for.load(Relaxed) {
+            if !waited_for.load(Relaxed) && behind.load(Relaxed) < BEHIND {
                 thread::park_timeout(PAUSE);
             }
         });
         let keep = move || {
             give_way();
-            Keeper { writer, opened: None, lost: 0, first: None }.run(inbox);
+            Keeper { writer, waiting: taken, opened: None, lost: 0, first: None }.run(inbox);
         };
         thread::Builder::new().name("record".to_owned()).spawn(keep).expect("a thread for the recorder");
-        Self { messages, hurry }
+        Self { messages, hurry, waiting }
     }
 
     /// Hands over a batch; never blocks. A failing disk is reported by [`Recorder::finish`], not here.
@@ -56,6 +58,7 @@ impl Recorder {
     /// # Errors
     /// [`Error::Ended`]: the recorder was finished before, these events are not kept.
     pub fn record(&self, events: Vec<Event>) -> Result<(), Error> {
+        self.waiting.fetch_add(1, Relaxed);
         self.messages.send(Message::Events(events)).map_err(|_| Error::Ended)
     }
 
@@ -101,9 +104,12 @@ const PART: Nanos = Nanos::from_secs(1);
 /// The recorder works some 15 us at a time and then pauses so long: a launching thread that never sleeps would else be put off
 /// for whole ticks of the scheduler.
 const PAUSE: Duration = Duration::from_micros(500);
+/// It does not pause while more batches than this wait for it: at the highest rates its memory would else grow with the run.
+const BEHIND: usize = 100;
 
 struct Keeper {
     writer: Writer,
+    waiting: Arc<AtomicUsize>,
     /// How far the events had come when the open part got its first.
     opened: Option<Nanos>,
     lost: u64,
@@ -114,7 +120,10 @@ impl Keeper {
     fn run(mut self, inbox: Receiver<Message>) {
         loop {
             match inbox.recv_timeout(Duration::from_nanos(PART.0)) {
-                Ok(Message::Events(events)) => self.keep(events),
+                Ok(Message::Events(events)) => {
+                    self.waiting.fetch_sub(1, Relaxed);
+                    self.keep(events);
+                }
                 Ok(Message::Flush(done)) => {
                     self.rotate();
                     // Whoever asked may be gone.
@@ -217,7 +226,7 @@ mod tests {
         sender.send(Message::Events(events(0, 5))).unwrap();
         drop(sender);
         let writer = Writer::create(&path, "", vec![]).unwrap();
-        Keeper { writer, opened: None, lost: 0, first: None }.run(receiver);
+        Keeper { writer, waiting: Arc::new(AtomicUsize::new(1)), opened: None, lost: 0, first: None }.run(receiver);
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.len(), 5);
         assert!(recording.notes[0].starts_with("cut"), "{:?}", recording.notes);
