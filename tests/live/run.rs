@@ -97,7 +97,8 @@ pub(crate) struct Seen {
 pub(crate) fn seen(record: &PathBuf) -> Vec<Seen> {
     let text = std::fs::read_to_string(record).unwrap();
     let rows = text.lines().skip(1).map(|line| {
-        let fields: Vec<&str> = line.splitn(5, ',').collect();
+        let (row, _received) = line.rsplit_once(',').unwrap();
+        let fields: Vec<&str> = row.splitn(5, ',').collect();
         Seen { path: fields[4].to_owned(), is_answered: !fields[3].is_empty() }
     });
     rows.collect()

@@ -91,13 +91,13 @@ impl Fragment {
         let (begin, end) = (sorted[from], sorted[(from + SHOWN).min(n) - 1]);
         let inside = |at: u64| (begin..=end).contains(&at);
         let since = |at: u64| at.saturating_sub(begin) as f64 / 1e6;
-        let meant = scope.meant().map(|event| event.intended.0).filter(|at| intent_known && inside(*at));
         // A bunch of a million at one instant is drawn as one.
-        Self {
-            from_s: (begin - first) as f64 / 1e9,
-            meant_ms: meant.take(2 * SHOWN).map(since).collect(),
-            sent_ms: sorted[from..].iter().copied().take_while(|at| inside(*at)).take(2 * SHOWN).map(since).collect(),
-        }
+        let drawn =
+            |sorted: &[u64]| sorted.iter().copied().take_while(|at| inside(*at)).take(2 * SHOWN).map(since).collect();
+        let mut meant: Vec<u64> =
+            scope.meant().map(|event| event.intended.0).filter(|at| intent_known && inside(*at)).collect();
+        meant.sort_unstable();
+        Self { from_s: (begin - first) as f64 / 1e9, meant_ms: drawn(&meant), sent_ms: drawn(&sorted[from..]) }
     }
 }
 
