@@ -107,40 +107,37 @@ def floor(run, paced="paced"):
     return ["floor", run.url.rstrip("/").rsplit(":", 1)[1], *pace, str(run.seconds)]
 
 
-# Name in the tables: (program, its command, whether it can keep a rate, whether it is fit for 1,000 connections).
+# Name in the tables: (program, its command, the sections it takes part in). "apart": less what judging its recording takes again.
 TOOLS = {
-    "offered": (None, recorded, False, True),
-    "offered, its verdict apart": (None, recorded, False, True),
-    "offered, not recording": (None, offered, False, True),
-    "offered spin": (None, lambda run: recorded(run, "--precision", "spin"), True, False),
-    "offered sleep": (None, lambda run: recorded(run, "--precision", "sleep"), True, False),
-    "floor: the kernel alone": ("floor", floor, True, True),
-    "floor, spinning": ("floor", lambda run: floor(run, "spinning"), True, False),
-    "wrk": ("wrk", wrk("wrk"), False, True),
-    "wrk2": ("wrk2", wrk("wrk2"), True, True),
+    "offered": (None, recorded, "closed many"),
+    "offered, its verdict apart": (None, recorded, "closed many apart"),
+    "offered, not recording": (None, offered, "closed many"),
+    "offered spin": (None, lambda run: recorded(run, "--precision", "spin"), "paced fast random"),
+    "offered sleep": (None, lambda run: recorded(run, "--precision", "sleep"), "paced fast random"),
+    "floor: the kernel alone": ("floor", floor, "closed many paced fast"),
+    "floor, spinning": ("floor", lambda run: floor(run, "spinning"), "paced fast"),
+    "wrk": ("wrk", wrk("wrk"), "closed many"),
+    "wrk2": ("wrk2", wrk("wrk2"), "closed many paced fast"),
     "ab": (
         "ab",
         lambda run: ["ab", "-q", "-k", "-c", str(run.users), "-t", str(run.seconds), "-n", "99999999", run.url],
-        False,
-        True,
+        "closed many",
     ),
-    "h2load": ("h2load", h2load, True, True),
+    "h2load": ("h2load", h2load, "closed many paced fast"),
     "fortio": (
         "fortio",
         lambda run: ["fortio", "load", "-quiet", "-qps", str(run.rate), "-c", str(run.users), "-t", f"{run.seconds}s", run.url],
-        True,
-        False,
+        "closed paced",
     ),
-    "oha": ("oha", oha, True, True),
+    "oha": ("oha", oha, "closed many paced fast"),
     "vegeta": (
         "vegeta",
         lambda run: ["vegeta", "attack", f"-rate={run.rate}/s", f"-max-workers={run.users}", f"-duration={run.seconds}s"],
-        True,
-        False,
+        "closed paced",
     ),
-    "hey": ("hey", hey, True, False),
-    "k6": ("k6", k6, True, False),
-    "locust": ("locust", locust, False, False),
+    "hey": ("hey", hey, "closed paced"),
+    "k6": ("k6", k6, "closed paced"),
+    "locust": ("locust", locust, "closed"),
 }
 
 
@@ -242,8 +239,7 @@ def closed(run, tool):
     before = count(run.url)
     _, cpu = measured(tool[1](run), run.url)
     requests = count(run.url) - before - 1
-    if tool is TOOLS["offered, its verdict apart"]:
-        # What reading the recording back and judging it takes again.
+    if "apart" in tool[2].split():
         cpu -= measured([OFFERED, "verify", str(run.folder / "run"), "--json"], run.url)[1]
     return (requests / run.seconds, cpu * 1e6 / requests) if requests > 0 else None
 
@@ -270,41 +266,21 @@ def random(run, tool):
     return len(stamps) / run.seconds, late["p50"], late["p99"], cov, cpu * 1e6 / len(stamps)
 
 
-def fastest(tool):
-    return not tool[2] or tool[0] is not None and tool is not TOOLS["floor, spinning"]
-
-
-def many(tool):
-    return fastest(tool) and tool[3]
-
-
-def paced(tool):
-    return tool[2]
-
-
-def precise(tool):
-    return tool[2] and tool[0] in (None, "floor", "wrk2", "oha", "h2load")
-
-
-def ours(tool):
-    return tool[2] and tool[0] is None
-
-
 CLOSED = [("requests/s", "{:,.0f}"), ("CPU us/request", "{:.2f}")]
 OPEN = [("rate/s", "{:,.0f}"), ("{} p50 us", "{:,.1f}"), ("{} p99 us", "{:,.1f}"), ("CoV of gaps", "{:.3f}"), ("CPU us/request", "{:.1f}")]
 EVEN = [(name.format("error"), form) for name, form in OPEN]
 RANDOM = [(name.format("lateness"), form) for name, form in OPEN]
 
-# Title, who takes part, what is measured, its columns, connections, rate.
+# Title, who takes part (a word in TOOLS), what is measured, its columns, connections, rate.
 SECTIONS = [
-    ("closed, no think time, 64 connections", fastest, closed, CLOSED, 64, 0),
-    ("closed, no think time, 1,000 connections", many, closed, CLOSED, 1000, 0),
-    ("open, constant, 1,000/s, as the server saw it", paced, even, EVEN, 50, 1000),
-    ("open, constant, 10,000/s, as the server saw it", paced, even, EVEN, 50, 10_000),
-    ("open, constant, 50,000/s, as the server saw it", precise, even, EVEN, 50, 50_000),
-    ("open, Poisson, 1,000/s", ours, random, RANDOM, 50, 1000),
-    ("open, Poisson, 10,000/s", ours, random, RANDOM, 50, 10_000),
-    ("open, Poisson, 50,000/s", ours, random, RANDOM, 50, 50_000),
+    ("closed, no think time, 64 connections", "closed", closed, CLOSED, 64, 0),
+    ("closed, no think time, 1,000 connections", "many", closed, CLOSED, 1000, 0),
+    ("open, constant, 1,000/s, as the server saw it", "paced", even, EVEN, 50, 1000),
+    ("open, constant, 10,000/s, as the server saw it", "paced", even, EVEN, 50, 10_000),
+    ("open, constant, 50,000/s, as the server saw it", "fast", even, EVEN, 50, 50_000),
+    ("open, Poisson, 1,000/s", "random", random, RANDOM, 50, 1000),
+    ("open, Poisson, 10,000/s", "random", random, RANDOM, 50, 10_000),
+    ("open, Poisson, 50,000/s", "random", random, RANDOM, 50, 50_000),
 ]
 
 
@@ -356,7 +332,7 @@ def main():
 
     absent = sorted({program for program, *_ in TOOLS.values() if program and shutil.which(program) is None})
     tools = {name: tool for name, tool in TOOLS.items() if tool[0] not in absent and chosen(args.only, name)}
-    plan = [(section, {n: t for n, t in tools.items() if section[1](t)}) for section in SECTIONS if chosen(args.sections, section[0])]
+    plan = [(section, {n: t for n, t in tools.items() if section[1] in t[2].split()}) for section in SECTIONS if chosen(args.sections, section[0])]
     runs = rounds * sum(len(part) for _, part in plan)
     say(f"{runs} runs of {seconds} s: about {runs * (seconds + STARTING) / 60:.0f} minutes" + (f"; absent: {', '.join(absent)}" if absent else ""))
     load = os.getloadavg()[0]
