@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offered_model::{Event, Launch, Nanos, Outcome, Workload};
+use offered_model::{Event, Launch, Nanos, Outcome, Visit, Workload};
 
 use crate::process::{Serve, soon};
 use crate::run::{Run, run, seen, start};
@@ -131,7 +131,10 @@ fn a_large_body_costs_no_memory_and_holds_up_no_launch() {
     let large = |seed: &u64| {
         let mix = Workload::parse(&text(*seed), "w.toml", &|_| Err(String::new())).unwrap().mix();
         (0..300)
-            .filter(|session| mix.choose(Launch { intended: Nanos::ZERO, session: *session, step: 0, place: 0 }) == 0)
+            .filter(|session| {
+                mix.choose(Launch { intended: Nanos::ZERO, session: *session, step: 0, place: 0, visit: Visit::FIRST })
+                    == 0
+            })
             .collect::<Vec<_>>()
     };
     let seed = (1..10_000).find(|seed| matches!(large(seed)[..], [0..60])).unwrap();

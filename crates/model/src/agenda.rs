@@ -30,6 +30,44 @@ pub struct Launch {
     pub step: u32,
     /// Where in its flow it stands; 0 in a workload without flows.
     pub place: u16,
+    /// Which visit of its session it belongs to, and whether it begins it.
+    pub visit: Visit,
+}
+
+/// Which visit of its session a launch belongs to, and whether it is the first of it.
+///
+/// A visit is one walk of a closed user through a flow; without flows each request of a closed user is one. Any other session
+/// makes one visit. Visits are counted up to [`Visit::MOST`], beyond which their number stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Visit(u16);
+
+impl Visit {
+    const BEGINS: u16 = 1 << 15;
+    /// The largest number there is.
+    pub const MOST: u32 = (Self::BEGINS - 1) as u32;
+    /// The first launch of a session's first visit.
+    pub const FIRST: Self = Self(Self::BEGINS);
+
+    /// Whether the launch is the first of its visit.
+    pub fn begins(self) -> bool {
+        self.0 >= Self::BEGINS
+    }
+
+    /// How many visits came before it.
+    fn number(self) -> u32 {
+        u32::from(self.0 & !Self::BEGINS)
+    }
+
+    /// A later launch of the same visit.
+    fn on(self) -> Self {
+        Self(self.0 & !Self::BEGINS)
+    }
+
+    /// The first launch of the next visit; `None` where there are only so many.
+    fn next(self, visits: Option<u32>) -> Option<Self> {
+        let next = self.number() + 1;
+        visits.is_none_or(|visits| next < visits).then(|| Self(next.min(Self::MOST) as u16 | Self::BEGINS))
+    }
 }
 
 /// What a session does after a completion.
@@ -51,41 +89,47 @@ pub struct Agenda {
     arrivals: Option<Numbered>,
     /// The first of the arrivals still to come; [`NEVER`] when there is none.
     arriving: Launch,
-    /// The next launches of sessions that come back, by instant and session, with their steps and places.
-    returning: Heap<(u32, u16)>,
+    /// The next launches of sessions that come back, by instant and session, with their steps, places and visits.
+    returning: Heap<(u32, u16, Visit)>,
     /// What sessions do after a completion; `None`: they leave (open).
     sessions: Option<Turn>,
 }
 
 /// No launch: later than all others.
-const NEVER: Launch = Launch { intended: Nanos::MAX, session: u64::MAX, step: u32::MAX, place: 0 };
+const NEVER: Launch = Launch { intended: Nanos::MAX, session: u64::MAX, step: u32::MAX, place: 0, visit: Visit::FIRST };
 
 /// What a session does between its requests.
 enum Turn {
-    /// It draws how long it thinks, and whether it stays (`None`: always).
-    Drawn { think: Law, length: Option<Length> },
-    /// It walks through a flow; when it has left, a closed user begins another visit.
-    Flowing { think: Law, flows: Arc<Flows>, again: bool },
+    /// It draws how long it thinks, and whether it stays.
+    Drawn { think: Law, length: Length },
+    /// It draws how long it thinks, and stays for so many requests (`None`: always).
+    User { think: Law, visits: Option<u32> },
+    /// It walks through a flow, so many times (`None`: again and again).
+    Flowing { think: Law, flows: Arc<Flows>, visits: Option<u32> },
     /// It does what a trace recorded.
     Recorded(Replay),
 }
 
 impl Turn {
-    /// How long the session of `launch` thinks after it, and the place of its next request; `None`: it leaves.
+    /// How long the session of `launch` thinks after it, the place of its next request and its visit; `None`: it leaves.
     #[inline]
-    fn after(&self, seed: Seed, launch: Launch) -> Option<(Nanos, u16)> {
-        let Launch { session, step, place, .. } = launch;
-        let think = match self {
-            Self::Drawn { length: Some(length), .. } if !length.goes_on(seed, session, step) => return None,
-            Self::Drawn { think, .. } => think.think(seed, session, step + 1),
-            Self::Recorded(replay) => replay.think(seed, session, step)?,
-            Self::Flowing { think, flows, again } => {
-                let on = flows.next(seed, session, step, place);
-                let next = on.or_else(|| again.then(|| flows.enter(seed, session, step + 1)))?;
-                return Some((flows.think(think, seed, session, step + 1, place), next));
+    fn after(&self, seed: Seed, launch: Launch) -> Option<(Nanos, u16, Visit)> {
+        let Launch { session, step, place, visit, .. } = launch;
+        Some(match self {
+            Self::Drawn { length, .. } if !length.goes_on(seed, session, step) => return None,
+            Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
+            // Each request is a visit of its own.
+            Self::User { think, .. } => (think.think(seed, session, step + 1), 0, Visit::FIRST),
+            Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.on()),
+            Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.on()),
+            Self::Flowing { think, flows, visits } => {
+                let (next, visit) = match flows.next(seed, session, step, place) {
+                    Some(next) => (next, visit.on()),
+                    None => (flows.enter(seed, session, step + 1), visit.next(*visits)?),
+                };
+                (flows.think(think, seed, session, step + 1, place), next, visit)
             }
-        };
-        Some((think, 0))
+        })
     }
 }
 
@@ -115,7 +159,7 @@ impl Iterator for Numbered {
             };
             self.next += 1;
             if self.share.has(session) {
-                return Some(Launch { intended, session, step: 0, place: 0 });
+                return Some(Launch { intended, session, step: 0, place: 0, visit: Visit::FIRST });
             }
         }
     }
@@ -132,16 +176,18 @@ impl Agenda {
             Sessions::PartlyOpen { schedule, length, think } => {
                 agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end))));
                 agenda.sessions = Some(match length {
-                    Length::Flows(flows) => Turn::Flowing { think: think.clone(), flows: flows.clone(), again: false },
-                    length => Turn::Drawn { think: think.clone(), length: Some(length.clone()) },
+                    Length::Flows(flows) => {
+                        Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1) }
+                    }
+                    length => Turn::Drawn { think: think.clone(), length: length.clone() },
                 });
             }
             Sessions::Closed(closed) => {
                 agenda.returning = share.of(closed.users).map(|user| closed.first(seed, user)).collect();
-                let think = closed.think.clone();
+                let (think, visits) = (closed.think.clone(), closed.visits);
                 agenda.sessions = Some(match &closed.flows {
-                    Some(flows) => Turn::Flowing { think, flows: flows.clone(), again: true },
-                    None => Turn::Drawn { think, length: None },
+                    Some(flows) => Turn::Flowing { think, flows: flows.clone(), visits },
+                    None => Turn::User { think, visits },
                 });
             }
             Sessions::Replay(replay) => {
@@ -202,8 +248,8 @@ impl Agenda {
             if top.key >= until.0 {
                 return None;
             }
-            let Entry { key, serial, what: (step, place) } = self.returning.pop()?;
-            return Some(Launch { intended: Nanos(key), session: serial, step, place });
+            let Entry { key, serial, what: (step, place, visit) } = self.returning.pop()?;
+            return Some(Launch { intended: Nanos(key), session: serial, step, place, visit });
         }
         if arriving.intended >= until {
             return None;
@@ -216,29 +262,30 @@ impl Agenda {
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Nanos) -> After {
         let Some(turn) = &self.sessions else { return After::Leaves };
-        let Some((think, place)) = turn.after(self.seed, launch) else { return After::Leaves };
-        self.come_back(launch, done + think, place)
+        let Some((think, place, visit)) = turn.after(self.seed, launch) else { return After::Leaves };
+        self.come_back(launch, done + think, place, visit)
     }
 
     /// The session of `launch` launches again at `intended`, unless the run is over by then.
     #[inline]
-    fn come_back(&mut self, launch: Launch, intended: Nanos, place: u16) -> After {
+    fn come_back(&mut self, launch: Launch, intended: Nanos, place: u16, visit: Visit) -> After {
         if intended >= self.end {
             return After::TooLate;
         }
-        self.returning.push(intended.0, launch.session, (launch.step + 1, place));
+        self.returning.push(intended.0, launch.session, (launch.step + 1, place, visit));
         After::Returns
     }
 
     /// Tells that the visit of `launch` is over before its time, at `done`; a closed user begins another after a think time.
     pub fn broken_off(&mut self, launch: Launch, done: Nanos) -> After {
-        let (seed, Launch { session, step, place, .. }) = (self.seed, launch);
+        let (seed, Launch { session, step, place, visit, .. }) = (self.seed, launch);
         match &self.sessions {
-            Some(Turn::Drawn { length: None, .. }) => self.completed(launch, done),
-            Some(Turn::Flowing { think, flows, again: true }) => {
+            Some(Turn::User { .. }) => self.completed(launch, done),
+            Some(Turn::Flowing { think, flows, visits }) => {
+                let Some(visit) = visit.next(*visits) else { return After::Leaves };
                 let think = flows.think(think, seed, session, step + 1, place);
                 let next = flows.enter(seed, session, step + 1);
-                self.come_back(launch, done + think, next)
+                self.come_back(launch, done + think, next, visit)
             }
             _ => After::Leaves,
         }
@@ -263,9 +310,9 @@ impl Law {
 
 impl Closed {
     /// The first launch of `user`: after its place in the ramp, and what is left of a think time under way (or a whole one).
-    fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16)> {
+    fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
         let ramp = Nanos((u128::from(self.ramp.0) * u128::from(user) / u128::from(self.users)) as u64);
-        let launch = |intended: Nanos| Entry { key: intended.0, serial: user, what: (0, 0) };
+        let launch = |intended: Nanos| Entry { key: intended.0, serial: user, what: (0, 0, Visit::FIRST) };
         if self.think.is_zero() {
             return launch(ramp);
         }

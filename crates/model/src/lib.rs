@@ -21,7 +21,7 @@ pub mod time;
 pub mod trace;
 pub mod workload;
 
-pub use agenda::{After, Agenda, Launch};
+pub use agenda::{After, Agenda, Launch, Visit};
 pub use arrivals::Schedule;
 pub use event::{Event, Outcome};
 pub use flow::Flows;

@@ -100,6 +100,9 @@ pub struct Closed {
     pub ramp: Nanos,
     /// What a user does first.
     pub start: Start,
+    /// How many visits each user makes before it leaves, from 1 to [`Visit::MOST`](crate::Visit::MOST); without flows, requests. `None`: it never
+    /// leaves.
+    pub visits: Option<u32>,
     /// The visits it makes one after another; `None`: each request is chosen by weight.
     pub flows: Option<Arc<Flows>>,
 }

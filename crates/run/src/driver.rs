@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::workload::{Late, Mix};
-use offered_model::{After, Agenda, Event, Launch, Nanos, Outcome};
+use offered_model::{After, Agenda, Event, Launch, Nanos, Outcome, Visit};
 
 use crate::live::{Counts, Live};
 use crate::{Sink, Transport};
@@ -37,7 +37,7 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) live: &'a Live,
     pub(crate) sink: &'a mut dyn Sink,
     /// Where in its flow each session with a launch under way stands; `None` in a workload without flows.
-    pub(crate) places: Option<HashMap<u64, u16>>,
+    pub(crate) places: Option<HashMap<u64, (u16, Visit)>>,
 }
 
 /// What is kept between turns of the loop.
@@ -95,7 +95,7 @@ impl<T: Transport> Driver<'_, T> {
             let Some(launch) = self.agenda.due(now) else { break };
             let label = self.mix.choose(launch);
             if let Some(places) = &mut self.places {
-                places.insert(launch.session, launch.place);
+                places.insert(launch.session, (launch.place, launch.visit));
             }
             let sequence = self.numbering.0 + books.counts.launched * self.numbering.1;
             books.counts.launched += 1;
@@ -134,8 +134,8 @@ impl<T: Transport> Driver<'_, T> {
                 continue;
             }
             let Event { intended, session, step, .. } = event;
-            let place = self.places.as_mut().and_then(|places| places.remove(&session)).unwrap_or_default();
-            let launch = Launch { intended, session, step, place };
+            let (place, visit) = self.places.as_mut().and_then(|places| places.remove(&session)).unwrap_or_default();
+            let launch = Launch { intended, session, step, place, visit };
             let mut done = event.done.unwrap_or(now);
             if T::PAGES {
                 done = done.max(std::mem::take(&mut books.page));

@@ -15,8 +15,8 @@ pub(crate) use cookies::Jar;
 pub(crate) use value::Lack;
 
 use offered_model::Template;
-use offered_model::workload::script::{Auth, Objects, OnFailure, Source, Variable};
-use offered_model::workload::{Target, Workload};
+use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
+use offered_model::workload::{Sessions, Target, Workload};
 
 use self::body::Body;
 use self::hear::{Check, Extraction};
@@ -28,6 +28,8 @@ use crate::Error;
 pub(crate) struct Script {
     values: Values,
     requests: Vec<Spoken>,
+    /// Whether some value depends on which visit of its user it is for.
+    pub(crate) counts_visits: bool,
     /// Whether sessions keep cookies.
     pub(crate) cookies: bool,
     /// How many redirects in a row are followed.
@@ -78,6 +80,8 @@ pub(crate) struct Moment {
     pub(crate) session: u64,
     /// Which request of that.
     pub(crate) step: u32,
+    /// Which visit of that, where visits are counted; else 0.
+    pub(crate) visit: u32,
     /// Its number in the whole run.
     pub(crate) sequence: u64,
 }
@@ -109,7 +113,11 @@ impl Script {
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         there(&workload.variables)?;
         let names = workload.requests.iter().flat_map(|request| &request.extract).map(|e| e.name.as_str());
-        let values = Values::new(workload.seed, &workload.variables, names);
+        let users = match &workload.sessions {
+            Sessions::Closed(closed) => closed.users,
+            _ => 0,
+        };
+        let values = Values::new(workload.seed, users, &workload.variables, names);
         let requests = workload.requests.iter().map(|request| {
             let wrong = |why: String| Error::Request { name: request.name.clone(), why };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
@@ -146,6 +154,7 @@ impl Script {
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;
         let host = target.url.host();
         Ok(Self {
+            counts_visits: users > 0 && workload.variables.iter().any(|variable| variable.per == Per::Visit),
             values,
             requests,
             cookies: target.cookies,

@@ -46,6 +46,7 @@ impl Meant {
             Sessions::Closed(Closed { flows: Some(flows), .. }) if flows.thinks() => {
                 Self::Other("closed users whose think times differ by step".into())
             }
+            Sessions::Closed(Closed { visits: Some(_), .. }) => Self::Other("closed users who leave".into()),
             Sessions::Closed(Closed { users, think, ramp, start, .. }) => {
                 let meant = Self::Closed { users: *users, think: think.clone() };
                 // Theory speaks of users who are all there and have forgotten how they began.

@@ -70,8 +70,14 @@ fn models(base: &Workload, args: &Args) -> Result<Vec<Model>, Failure> {
 
     let mut models = vec![model("open".to_owned(), Sessions::Open(schedule.clone()))];
     for users in &args.users {
-        let closed =
-            Closed { users: *users, think: form.clone(), ramp: Nanos::ZERO, start: Start::MidThought, flows: None };
+        let closed = Closed {
+            users: *users,
+            think: form.clone(),
+            ramp: Nanos::ZERO,
+            start: Start::MidThought,
+            visits: None,
+            flows: None,
+        };
         models.push(model(format!("closed N={users}"), Sessions::Closed(closed)));
     }
     for stay in &args.stay {

@@ -201,3 +201,51 @@ fn a_visit_that_is_broken_off_is_over() {
         (After::Returns, first.session, first.step + 1, first.place)
     );
 }
+
+#[test]
+fn a_visit_begins_where_a_walk_begins_and_nowhere_else() {
+    // `look` comes back to itself, so its place alone does not tell.
+    let flow = "[[request]]\nname = \"look\"\nget = \"/a\"\n[[request]]\nname = \"buy\"\nget = \"/b\"\n[[flow]]\nname = \"f\"\n\
+                [[flow.step]]\nrequest = \"look\"\nnext = { look = 1, buy = 1 }\n[[flow.step]]\nrequest = \"buy\"\n";
+    let of = |arrivals: &str, rest: &str| {
+        play(&workload(&format!("duration = \"20s\"\narrivals.{arrivals}\n{rest}")), Share::ALL, response)
+    };
+    let walked = of("closed = { users = 3, think = { exponential = \"50ms\" } }", flow);
+    let mut bought: std::collections::HashMap<u64, bool> = std::collections::HashMap::new();
+    for (launch, request) in &walked {
+        let begins = bought.insert(launch.session, *request == 1).unwrap_or(true);
+        assert_eq!(launch.visit.begins(), begins, "a user begins again after it has bought: {launch:?}");
+    }
+    assert!(walked.iter().any(|(launch, _)| launch.step > 0 && launch.visit.begins()));
+    assert!(
+        of("closed = { users = 3, think = { exponential = \"50ms\" } }", REQUESTS)
+            .iter()
+            .all(|(l, _)| l.visit.begins())
+    );
+    let partly = of("partly_open = { rate = \"20/s\", stay = 0.8, think = { exponential = \"50ms\" } }", REQUESTS);
+    assert!(partly.iter().all(|(launch, _)| launch.visit.begins() == (launch.step == 0)));
+}
+
+#[test]
+fn users_who_make_so_many_visits_leave_after_them() {
+    let walk = "[[request]]\nname = \"a\"\nget = \"/a\"\n[[request]]\nname = \"b\"\nget = \"/b\"\n[[flow]]\nname = \"f\"\n\
+                [[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"\n";
+    for (rest, each) in [(walk, 6), (REQUESTS, 3)] {
+        let text = format!("duration = \"1h\"\narrivals.closed = {{ users = 7, ramp = \"1s\", visits = 3 }}\n{rest}");
+        let launched = play(&workload(&text), Share::ALL, response);
+        assert_eq!(launched.len(), 7 * each);
+        assert_eq!(launched.iter().filter(|(launch, _)| launch.visit.begins()).count(), 7 * 3);
+    }
+    // A visit that is broken off is one of them.
+    let mut agenda = Agenda::new(
+        &workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}")),
+        Share::ALL,
+    );
+    let first = agenda.due(Nanos::ZERO).unwrap();
+    assert_eq!(agenda.broken_off(first, Nanos(5)), After::Returns);
+    let second = agenda.due(Nanos(5)).unwrap();
+    assert_eq!(agenda.broken_off(second, Nanos(9)), After::Leaves);
+    // Counted as far as they are told apart, and no further.
+    let last = (0..2 * Visit::MOST).fold(Visit::FIRST, |visit, _| visit.next(None).unwrap());
+    assert_eq!((last.number(), last.begins(), last.on().begins()), (Visit::MOST, true, false));
+}

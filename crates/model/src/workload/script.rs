@@ -38,6 +38,8 @@ pub enum Source {
 pub enum Per {
     /// Once for each session.
     Session,
+    /// Once for each visit: each walk of a closed user through a flow; of a session that leaves, once for that.
+    Visit,
     /// Once for each request.
     Request,
 }
@@ -59,6 +61,7 @@ pub struct Feeder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// As they stand. Session n (or request n of the whole run) takes row n: no two take the same, on any number of machines.
+    /// Visit v of user u among N, both from 0, takes row v N + u.
     Sequential,
     /// Each as likely every time, by the seed.
     Random,
@@ -225,10 +228,30 @@ pub struct Extraction {
     pub name: String,
     /// Where it stands.
     pub find: Find,
-    /// Which of those found, from 1.
-    pub nth: u32,
-    /// The value where none is found; without it that is a failed check.
-    pub default: Option<String>,
+    /// Which of those found.
+    pub which: Which,
+    /// What it is where none is found.
+    pub otherwise: Otherwise,
+}
+
+/// Which of several places found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// This one, from 1.
+    Nth(u32),
+    /// Each as likely, by the seed.
+    Random,
+}
+
+/// What becomes of a name whose extraction found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Otherwise {
+    /// It has no value, and the check of that name fails.
+    Fails,
+    /// It has this value.
+    Is(String),
+    /// It keeps the value it had.
+    Keeps,
 }
 
 /// A place in an answer.

@@ -1,6 +1,6 @@
 //! Holding an answer to account, and remembering what it says.
 
-use offered_model::workload::script::{self, Sizes};
+use offered_model::workload::script::{self, Otherwise, Sizes, Which};
 use regex::bytes::Regex;
 use sha2::{Digest, Sha256};
 
@@ -38,8 +38,8 @@ pub(super) struct Extraction {
     name: String,
     slot: u16,
     find: Find,
-    nth: usize,
-    default: Option<String>,
+    which: Which,
+    otherwise: Otherwise,
 }
 
 impl Check {
@@ -103,13 +103,13 @@ impl Extraction {
     /// # Errors
     /// An expression, path or selector that is none.
     pub(super) fn new(extraction: &script::Extraction, values: &Values) -> Result<Self, String> {
-        let script::Extraction { name, find, nth, default } = extraction;
+        let script::Extraction { name, find, which, otherwise } = extraction;
         Ok(Self {
             name: name.clone(),
             slot: values.slot(name),
             find: Find::new(find).map_err(|why| format!("extract `{name}`: {why}"))?,
-            nth: *nth as usize,
-            default: default.clone(),
+            which: *which,
+            otherwise: otherwise.clone(),
         })
     }
 
@@ -142,11 +142,24 @@ impl Script {
         let mut failed = None;
         // What is extracted here may be asked for by the checks.
         for extraction in &request.extract {
-            let found = extraction.find.texts(&heard).nth(extraction.nth - 1).map(std::borrow::Cow::into_owned);
-            let value = found.or_else(|| extraction.default.clone());
-            if value.is_none() {
-                failed.get_or_insert_with(|| format!("extract {}", extraction.name));
-            }
+            let mut texts = extraction.find.texts(&heard);
+            let found = match extraction.which {
+                Which::Nth(nth) => texts.nth(nth as usize - 1),
+                Which::Random => {
+                    let mut all: Vec<_> = texts.collect();
+                    let any = |n| self.values.any(extraction.slot, moment, n);
+                    (!all.is_empty()).then(|| all.swap_remove(any(all.len())))
+                }
+            };
+            let value = match (found, &extraction.otherwise) {
+                (Some(found), _) => Some(found.into_owned()),
+                (None, Otherwise::Keeps) => continue,
+                (None, Otherwise::Is(value)) => Some(value.clone()),
+                (None, Otherwise::Fails) => {
+                    failed.get_or_insert_with(|| format!("extract {}", extraction.name));
+                    None
+                }
+            };
             memory.set(extraction.slot, value);
         }
         let rendered = |text: &Text| self.values.plain(text, moment, Some(memory)).ok();

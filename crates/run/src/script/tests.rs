@@ -22,7 +22,7 @@ fn script(text: &str) -> Result<Script, Error> {
     Script::new(&workload, workload.target.as_ref().unwrap())
 }
 
-const AT: Moment = Moment { session: 1, step: 2, sequence: 9 };
+const AT: Moment = Moment { session: 1, step: 2, visit: 0, sequence: 9 };
 
 fn ask(text: &str) -> Ask {
     script(text).unwrap().ask(0, AT, None, Nanos::ZERO).unwrap()
@@ -90,7 +90,7 @@ fn rows_are_functions_of_the_session_whoever_holds_it() {
             format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{user.name}}\"");
         script(&text).unwrap().ask(0, at, None, Nanos::ZERO).map(|ask| ask.path)
     };
-    let at = |session, sequence| Moment { session, step: 0, sequence };
+    let at = |session, sequence| Moment { session, step: 0, visit: 0, sequence };
     assert_eq!(of("order = \"sequential\"", at(4, 0)).unwrap(), "/bob");
     assert_eq!(of("per = \"request\"", at(4, 2)).unwrap(), "/cy");
     for (at_end, error) in [("stop", false), ("error", true)] {
@@ -105,10 +105,33 @@ fn rows_are_functions_of_the_session_whoever_holds_it() {
 }
 
 #[test]
+fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() {
+    let text = "[variables]\nuser = { file = \"users.csv\", per = \"visit\" }\nid = { uuid = true, per = \"visit\" }\n\
+                n = { sequence = 1, per = \"visit\" }\n[[request]]\nget = \"/{user.name}/{n}/{id}\"";
+    let script = script(text).unwrap();
+    assert!(script.counts_visits);
+    let of = |session, step, visit| {
+        script.ask(0, Moment { session, step, visit, sequence: 99 }, None, Nanos::ZERO).unwrap().path
+    };
+    // The same at every step of a visit, another in the next.
+    assert_eq!(of(1, 0, 0), of(1, 1, 0));
+    let id = |path: String| path.rsplit('/').next().unwrap().to_owned();
+    assert_ne!(id(of(1, 1, 0)), id(of(1, 2, 1)));
+    let users = 5;
+    let mut numbers: Vec<u64> = (0..users)
+        .flat_map(|user| (0..4).map(move |visit| (user, visit)))
+        .map(|(user, visit)| of(user, 0, visit).split('/').nth(2).unwrap().parse().unwrap())
+        .collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(1..=4 * users), "rows are taken one after another, whoever takes them");
+}
+
+#[test]
 fn uuids_are_of_version_4_and_each_their_own() {
     let text = "[variables]\na.uuid = true\nb.uuid = true\nc = { uuid = true, per = \"request\" }\n[[request]]\nget = \"/{a}/{b}/{c}\"";
     let script = script(text).unwrap();
-    let of = |session, step| script.ask(0, Moment { session, step, sequence: 0 }, None, Nanos::ZERO).unwrap().path;
+    let of =
+        |session, step| script.ask(0, Moment { session, step, visit: 0, sequence: 0 }, None, Nanos::ZERO).unwrap().path;
     let pieces = |path: String| path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let (first, second) = (pieces(of(1, 0)), pieces(of(1, 1)));
     for uuid in &first {
@@ -130,6 +153,27 @@ fn heard(rest: &str, status: u16, answer: &Reply) -> (Result<(), String>, String
     let result = script.hear(0, AT, status, answer, &mut memory);
     let told = script.ask(1, AT, Some(&memory), Nanos::ZERO);
     (result, told.map_or_else(|lack| format!("{lack:?}"), |ask| ask.path))
+}
+
+#[test]
+fn one_at_random_is_each_as_likely_and_what_is_not_found_may_stay() {
+    let text = "[variables]\nt = \"first\"\n[[request]]\nget = \"/{t}\"\n\
+                extract = [{ name = \"t\", regex = '\\d', nth = \"random\", keep = true }]";
+    let script = script(text).unwrap();
+    let mut counts = [0; 3];
+    for session in 0..3_000 {
+        let at = Moment { session, ..AT };
+        let mut memory = Memory::default();
+        let mut told = |body: &[u8]| {
+            assert_eq!(script.hear(0, at, 200, &reply(&[], body), &mut memory), Ok(()));
+            script.ask(0, at, Some(&memory), Nanos::ZERO).unwrap().path
+        };
+        assert_eq!(told(b"none"), "/first");
+        let drawn = told(b"0, 1 or 2");
+        assert_eq!((told(b"0, 1 or 2"), told(b"none")), (drawn.clone(), drawn.clone()));
+        counts[drawn[1..].parse::<usize>().unwrap()] += 1;
+    }
+    assert!(counts.iter().all(|n| (850..1_150).contains(n)), "{counts:?}");
 }
 
 const HTML: &[u8] = b"<!doctype html><title>Shop</title><form><input name=csrf value='a&amp;b'></form>\
@@ -155,6 +199,7 @@ fn values_are_found_wherever_they_stand() {
         ("css = \"div > a.logout\", attribute = \"href\"", &html, "//out?x=1&y=2"),
         ("css = \"div a\"", &html, "/Bye"),
         ("json = \"$.none\", default = \"d\"", &json, "/d"),
+        ("json = \"$.none\", nth = \"random\", default = \"d\"", &json, "/d"),
     ] {
         let (result, path) = heard(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
         assert_eq!((result, path.as_str()), (Ok(()), told), "{extract}");

@@ -13,6 +13,8 @@ use super::{Memory, Moment};
 #[derive(Debug)]
 pub(super) struct Values {
     seed: Seed,
+    /// N of a closed system, whose users make visit after visit; else 0.
+    users: u64,
     variables: Vec<Variable>,
     /// The slots of what is extracted, by name.
     slots: HashMap<String, u16>,
@@ -59,14 +61,19 @@ impl Text {
 }
 
 impl Values {
-    /// These variables, and the names of what is extracted.
-    pub(super) fn new<'a>(seed: Seed, variables: &[Variable], extracted: impl Iterator<Item = &'a str>) -> Self {
+    /// These variables of so many closed users (or 0), and the names of what is extracted.
+    pub(super) fn new<'a>(
+        seed: Seed,
+        users: u64,
+        variables: &[Variable],
+        extracted: impl Iterator<Item = &'a str>,
+    ) -> Self {
         let mut slots = HashMap::new();
         for name in extracted {
             let next = slots.len() as u16;
             slots.entry(name.to_owned()).or_insert(next);
         }
-        Self { seed, variables: variables.to_vec(), slots }
+        Self { seed, users, variables: variables.to_vec(), slots }
     }
 
     /// The slot of what is extracted as `name`, one of the names given.
@@ -130,6 +137,12 @@ impl Values {
         Ok(rendered)
     }
 
+    /// A number below `n`, each as likely, for what is extracted into `slot` at this moment.
+    pub(super) fn any(&self, slot: u16, moment: Moment, n: usize) -> usize {
+        // Extractions draw from the other end of the variables' numbers.
+        data(self.seed, u16::MAX - slot, moment.session, moment.step).below(n as u64) as usize
+    }
+
     /// The text as it is.
     ///
     /// # Errors
@@ -142,11 +155,13 @@ impl Values {
         let Variable { name, source, per } = &self.variables[usize::from(number)];
         let step = match per {
             Per::Session => 0,
+            Per::Visit => moment.visit,
             Per::Request => moment.step,
         };
-        // What counts is disjoint over threads and machines: both numbers are the whole run's.
+        // What counts is disjoint over threads and machines: these numbers are the whole run's.
         let count = match per {
             Per::Session => moment.session,
+            Per::Visit => moment.session + u64::from(moment.visit) * self.users,
             Per::Request => moment.sequence,
         };
         let stream = || data(self.seed, number, moment.session, step);

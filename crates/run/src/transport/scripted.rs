@@ -19,6 +19,8 @@ pub(crate) struct Scripted<W> {
     /// Stops the run, and says why.
     halt: Arc<Halt>,
     worker: u16,
+    /// How many visits each closed user has begun, where values depend on it. It outlives what is remembered.
+    visits: HashMap<u64, u32>,
     /// What sessions remember, those that remember anything.
     memories: HashMap<u64, Memory>,
     /// The launches under way, by session: a session has one at a time.
@@ -31,7 +33,7 @@ pub(crate) struct Scripted<W> {
 struct Page {
     launch: Launch,
     label: u16,
-    sequence: u64,
+    moment: Moment,
     /// What was asked last for the request itself.
     ask: Ask,
     /// How many redirects have been followed.
@@ -52,16 +54,21 @@ struct Page {
     fetching: HashMap<u16, (u8, String)>,
 }
 
-impl Page {
-    fn moment(&self) -> Moment {
-        Moment { session: self.launch.session, step: self.launch.step, sequence: self.sequence }
-    }
-}
-
 impl<W: Wire> Scripted<W> {
     /// The sessions of `worker` over `wire`.
     pub(crate) fn new(wire: W, script: Arc<Script>, halt: Arc<Halt>, worker: u16) -> Self {
-        Self { wire, script, halt, worker, memories: HashMap::new(), pages: HashMap::new(), heard: Vec::new() }
+        let (visits, memories, pages) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { wire, script, halt, worker, visits, memories, pages, heard: Vec::new() }
+    }
+
+    /// Which visit of its session a launch belongs to, from 0, where that is counted.
+    fn visit(&mut self, launch: Launch) -> u32 {
+        if !self.script.counts_visits {
+            return 0;
+        }
+        let begun = self.visits.entry(launch.session).or_default();
+        *begun += u32::from(launch.visit.begins());
+        begun.saturating_sub(1)
     }
 
     /// Looks at everything that was heard, and at what follows from it at once.
@@ -114,7 +121,7 @@ impl<W: Wire> Scripted<W> {
                     self.wire.begin(&page.ask, event, &mut self.heard);
                     return;
                 }
-                Ok(None) => match script.hear(page.label, page.moment(), status, reply, memory) {
+                Ok(None) => match script.hear(page.label, page.moment, status, reply, memory) {
                     Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
                     Ok(()) => {}
                     Err(check) => fail(&mut page.request, check),
@@ -161,7 +168,7 @@ impl<W: Wire> Scripted<W> {
             let event = Event { intended: wanted, object, ..begun };
             let lane = page.lanes.trailing_zeros() as u8;
             let memory = self.memories.get(&session);
-            match self.script.object((page.label, object), lane, page.moment(), memory, self.wire.now()) {
+            match self.script.object((page.label, object), lane, page.moment, memory, self.wire.now()) {
                 Ok(ask) => {
                     page.lanes &= !(1 << lane);
                     page.fetching.insert(object, (lane, ask.path.clone()));
@@ -190,7 +197,8 @@ impl<W: Wire> Transport for Scripted<W> {
 
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
         let now = self.wire.now();
-        let moment = Moment { session: launch.session, step: launch.step, sequence };
+        let visit = self.visit(launch);
+        let moment = Moment { session: launch.session, step: launch.step, visit, sequence };
         let event = begun(launch, label, self.worker);
         let ask = match self.script.ask(label, moment, self.memories.get(&launch.session), now) {
             Ok(ask) => ask,
@@ -203,7 +211,7 @@ impl<W: Wire> Transport for Scripted<W> {
         let page = Page {
             launch,
             label,
-            sequence,
+            moment,
             ask,
             redirects: 0,
             request: event.clone(),

@@ -67,7 +67,13 @@ mod tests {
     #[test]
     fn a_visit_lasts_from_its_first_launch_to_its_last_answer() {
         let mut visits = Visits::default();
-        let launch = |intended, session, step| Launch { intended: Nanos(intended), session, step, place: 0 };
+        let launch = |intended, session, step| Launch {
+            intended: Nanos(intended),
+            session,
+            step,
+            place: 0,
+            visit: offered_model::Visit::FIRST,
+        };
         let visit = |began, waited| Some(Visit { began: Nanos(began), waited: Nanos(waited) });
         assert_eq!(visits.answered(launch(5, 0, 0), Nanos(9), After::Leaves), visit(5, 4));
         assert_eq!(visits.answered(launch(6, 1, 0), Nanos(10), After::Returns), None);

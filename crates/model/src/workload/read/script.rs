@@ -3,7 +3,7 @@
 use super::{Reader, choice, small};
 use crate::template::{Template, is_name};
 use crate::workload::script::{
-    Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Part, Sizes, Test, Wanted, When,
+    Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
 };
 use crate::workload::source::{Mistake, Table, Value};
 
@@ -116,13 +116,26 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
     let Some(value) = table.get("extract") else { return Ok(Vec::new()) };
     let mut all: Vec<Extraction> = Vec::new();
     for item in value.list()? {
-        let table = item.table(&["name", "json", "regex", "group", "header", "css", "attribute", "nth", "default"])?;
+        let table =
+            item.table(&["name", "json", "regex", "group", "header", "css", "attribute", "nth", "default", "keep"])?;
         let (_, place) = table.one_of(&PLACES, "json = \"$.token\"")?;
         let extraction = Extraction {
             name: table.need("name", "\"token\"").and_then(|name| new_name(&name, name.text()?))?,
             find: find(&table)?.ok_or_else(|| place.mistake("is no place"))?,
-            nth: table.get("nth").map_or(Ok(1), |nth| small(&nth, nth.count()?))?,
-            default: table.get("default").map(|text| text.text().map(str::to_owned)).transpose()?,
+            which: match table.get("nth") {
+                None => Which::Nth(1),
+                Some(nth) if nth.is_text() => match nth.text()? {
+                    "random" => Which::Random,
+                    other => return Err(choice(&nth, other, &["random"])),
+                },
+                Some(nth) => Which::Nth(small(&nth, nth.count()?)?),
+            },
+            otherwise: match (table.get("default"), table.get("keep")) {
+                (Some(_), Some(keep)) => return Err(keep.mistake("stands beside default; one of them is enough")),
+                (Some(text), None) => Otherwise::Is(text.text()?.to_owned()),
+                (None, Some(keep)) if keep.truth()? => Otherwise::Keeps,
+                (None, _) => Otherwise::Fails,
+            },
         };
         if all.iter().any(|earlier| earlier.name == extraction.name) {
             return Err(item.mistake(format!("a second `{}`; give each a name of its own", extraction.name)));

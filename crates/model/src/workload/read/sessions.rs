@@ -1,6 +1,7 @@
 //! Reading `[arrivals]`: the system model, its rate profile and its pattern.
 
 use super::{Reader, choice, small};
+use crate::agenda::Visit;
 use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use crate::flow::Flows;
 use crate::law::Law;
@@ -32,7 +33,7 @@ impl Reader<'_> {
             }
             "open" => Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?),
             "closed" => {
-                let closed = self.users(&value.table(&["users", "think", "ramp", "start"])?)?;
+                let closed = self.users(&value.table(&["users", "think", "ramp", "start", "visits"])?)?;
                 Sessions::Closed(Closed { flows, ..closed })
             }
             _ => {
@@ -101,6 +102,15 @@ impl Reader<'_> {
             think: self.think(table)?,
             ramp: table.parsed("ramp")?.unwrap_or_default(),
             start,
+            visits: match table.get("visits") {
+                None => None,
+                Some(value) => match small(&value, value.count()?)? {
+                    visits @ ..=Visit::MOST => Some(visits),
+                    many => {
+                        return Err(value.mistake(format!("{many} visits are too many; write up to {}", Visit::MOST)));
+                    }
+                },
+            },
             flows: None,
         })
     }

@@ -53,8 +53,9 @@ impl Reader<'_> {
             None => Per::Session,
             Some(value) => match value.text()? {
                 "session" => Per::Session,
+                "visit" => Per::Visit,
                 "request" => Per::Request,
-                other => return Err(choice(&value, other, &["session", "request"])),
+                other => return Err(choice(&value, other, &["session", "visit", "request"])),
             },
         };
         Ok(Variable { name, source, per })

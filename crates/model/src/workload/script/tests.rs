@@ -46,7 +46,7 @@ auth = false
 extract = [
   { name = "token", json = "$.token" },
   { name = "next", regex = 'next=(\d+)', nth = 2, default = "0" },
-  { name = "all", regex = 'next=(?:\d+)' },
+  { name = "all", regex = 'next=(?:\d+)', nth = "random", keep = true },
   { name = "csrf", css = "input[name=csrf]", attribute = "value" },
   { name = "place", header = "Location" },
 ]
@@ -124,7 +124,10 @@ fn a_whole_script_is_read_to_the_last_key() {
     assert_eq!(finds[1], &Find::Regex { pattern: r"next=(\d+)".to_owned(), group: 1 });
     assert_eq!(finds[2], &Find::Regex { pattern: r"next=(?:\d+)".to_owned(), group: 0 });
     assert_eq!(finds[3], &Find::Css { selector: "input[name=csrf]".to_owned(), attribute: Some("value".to_owned()) });
-    assert_eq!((login.extract[1].nth, login.extract[1].default.as_deref()), (2, Some("0")));
+    let told: Vec<(Which, &Otherwise)> = login.extract.iter().map(|e| (e.which, &e.otherwise)).collect();
+    assert_eq!(told[0], (Which::Nth(1), &Otherwise::Fails));
+    assert_eq!(told[1], (Which::Nth(2), &Otherwise::Is("0".to_owned())));
+    assert_eq!(told[2], (Which::Random, &Otherwise::Keeps));
     let names: Vec<&str> = login.checks.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(
         names,
@@ -257,6 +260,12 @@ fn mistakes_say_where_and_what_instead() {
         ),
         (&format!("{request}extract = [{{ name = \"a\", json = \"$\", attribute = \"x\" }}]"), 5, &["goes with css"]),
         (&format!("{request}extract = [{{ name = \"a\", regex = \"x\", nth = 0 }}]"), 5, &["at least 1"]),
+        (&format!("{request}extract = [{{ name = \"a\", json = \"$\", nth = \"any\" }}]"), 5, &["not one of random"]),
+        (
+            &format!("{request}extract = [{{ name = \"a\", json = \"$\", default = \"\", keep = true }}]"),
+            5,
+            &["beside default"],
+        ),
         (&format!("{request}on_failure = \"end_session\""), 5, &["did you mean `end-session`?"]),
         (&format!("{request}connections = 6"), 5, &["goes with objects"]),
         (&format!("{request}objects = [\"a.css\"]"), 5, &["starts with /"]),

@@ -1,4 +1,4 @@
-use offered_model::Workload;
+use offered_model::{Visit, Workload};
 
 use super::*;
 
@@ -97,7 +97,7 @@ fn sessions(requests: &str) -> Scripted<Fake> {
 /// Everything that comes of one launch.
 fn launch(sessions: &mut Scripted<Fake>, label: u16, session: u64) -> Vec<Event> {
     let mut events = Vec::new();
-    let launch = Launch { intended: sessions.now(), session, step: u32::from(label), place: 0 };
+    let launch = Launch { intended: sessions.now(), session, step: u32::from(label), place: 0, visit: Visit::FIRST };
     sessions.send(launch, label, 0, &mut events);
     while events.last().is_none_or(|event| event.object > 0) {
         sessions.wait(Nanos::from_secs(100), &mut events);
@@ -219,7 +219,12 @@ fn the_end_of_the_data_stops_the_run() {
 fn what_is_given_up_has_its_events_too() {
     let mut sessions = sessions(&format!("{PAGE}connections = 2"));
     let mut events = Vec::new();
-    sessions.send(Launch { intended: Nanos::ZERO, session: 0, step: 0, place: 0 }, 0, 0, &mut events);
+    sessions.send(
+        Launch { intended: Nanos::ZERO, session: 0, step: 0, place: 0, visit: Visit::FIRST },
+        0,
+        0,
+        &mut events,
+    );
     sessions.wait(Nanos::from_secs(1), &mut events);
     sessions.abandon(&mut events);
     let ended: Vec<(u16, Outcome)> = events.iter().map(|event| (event.object, event.outcome)).collect();
