@@ -6,7 +6,6 @@ mod emulate;
 mod figures;
 mod flows;
 mod plot;
-mod script;
 mod solve;
 mod table;
 mod web_users;

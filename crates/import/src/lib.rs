@@ -16,7 +16,8 @@ mod names;
 mod openapi;
 mod plan;
 mod postman;
-mod script;
+mod program;
+pub mod scripts;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -109,7 +110,7 @@ fn read_as(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, 
         Some(_) => {}
         None if begins == '<' => return jmx::read(text, file),
         None if !['{', '['].contains(&begins) => {
-            if let Some(remedy) = script::remedy(text) {
+            if let Some(remedy) = program::remedy(text) {
                 return Err(refused(remedy));
             }
             if curl::is(text) {

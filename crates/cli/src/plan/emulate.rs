@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args as Arguments, ValueEnum};
+use offered_import::scripts;
 use offered_model::workload::{Request, Url, Workload};
 use offered_model::{Law, Nanos, Rate};
 use offered_plan::emulate::{Emulation, Wanted};
 use serde_json::{Value, json};
 
 use super::figures::{figure, percent, rate, time};
-use super::script::{Plan, Tool};
 use super::{per_second, print_json, seconds, share, users};
 use crate::exit::{Exit, Failure};
 use crate::file;
@@ -61,9 +61,36 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// A tool that people already have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Tool {
+    /// Apache JMeter 5.6, a .jmx test plan
+    Jmeter,
+    /// Grafana k6, a JavaScript module
+    K6,
+    /// Locust, a Python file
+    Locust,
+    /// Gatling, a Java simulation
+    Gatling,
+    /// wrk2, a Lua script
+    Wrk2,
+}
+
+impl From<Tool> for scripts::Tool {
+    fn from(tool: Tool) -> Self {
+        match tool {
+            Tool::Jmeter => Self::Jmeter,
+            Tool::K6 => Self::K6,
+            Tool::Locust => Self::Locust,
+            Tool::Gatling => Self::Gatling,
+            Tool::Wrk2 => Self::Wrk2,
+        }
+    }
+}
+
 /// A law of think times; its mean is solved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Think {
+enum Think {
     /// Between 0 and 2Z
     Uniform,
     /// Exponential of mean Z
@@ -75,12 +102,25 @@ pub(super) enum Think {
 }
 
 impl Think {
-    pub(super) fn law(self, mean: f64) -> Result<Law, offered_model::Wrong> {
+    fn law(self, mean: f64) -> Result<Law, offered_model::Wrong> {
         match self {
             Self::Uniform => Law::uniform(0.0, 2.0 * mean),
             Self::Exponential => Law::exponential(mean),
             Self::Constant => Law::constant(mean),
             Self::Poisson => Law::poisson_millis(mean),
+        }
+    }
+
+    /// As scripts for other tools can draw it.
+    fn in_scripts(self) -> Result<scripts::Think, Failure> {
+        match self {
+            Self::Uniform => Ok(scripts::Think::Uniform),
+            Self::Exponential => Ok(scripts::Think::Exponential),
+            Self::Constant => Ok(scripts::Think::Constant),
+            Self::Poisson => Err(Failure::input(
+                "a Poisson timer draws a Poisson count of milliseconds, which is nearly constant and no Poisson process; \
+                 take --think-law uniform or exponential",
+            )),
         }
     }
 
@@ -245,20 +285,25 @@ impl Answer<'_> {
                 self.args.duration
             )));
         }
-        let plan = Plan {
+        let emulation = scripts::Emulation {
             url,
             requests,
             users: self.emulation.users,
             think: self.emulation.think,
-            law: self.args.think_law,
             rate: self.emulation.rate,
             ratio: self.emulation.ratio,
             ramp,
             duration: self.args.duration,
         };
         let text = match self.args.tool {
-            Some(tool) => plan.script(tool)?,
-            None => plan.workload()?,
+            Some(tool) => {
+                emulation.script(tool.into(), self.args.think_law.in_scripts()?).map_err(|error| match error {
+                    scripts::Error::UnixSocket { .. } => {
+                        Failure::input(format!("{error}; give an http:// URL, or write a workload without --for"))
+                    }
+                })?
+            }
+            None => emulation.workload(&self.args.think_law.law(self.emulation.think)?),
         };
         match &self.args.out {
             None => say!(no newline: "{text}"),

@@ -1,71 +1,111 @@
-//! The emulation as a script for a standard tool, or as a workload of ours.
+//! N users who think Z on average and ask for these things, as a script for a tool that people already have, or as a workload
+//! of ours.
 
 mod gatling;
 mod jmeter;
 mod k6;
 mod locust;
+#[cfg(test)]
+mod tests;
 mod wrk2;
 
-use clap::ValueEnum;
-use offered_model::workload::{Address, Request, Url};
-use offered_model::{Nanos, Template};
+use std::fmt;
 
-use super::emulate::Think;
-use super::figures::figure;
-use crate::exit::Failure;
+use offered_model::workload::{Address, Request, Url};
+use offered_model::{Law, Nanos, Template};
 
 /// A tool that people already have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Tool {
-    /// Apache JMeter 5.6, a .jmx test plan
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Apache `JMeter` 5.6, a .jmx test plan.
     Jmeter,
-    /// Grafana k6, a JavaScript module
+    /// Grafana k6, a JavaScript module.
     K6,
-    /// Locust, a Python file
+    /// Locust, a Python file.
     Locust,
-    /// Gatling, a Java simulation
+    /// Gatling, a Java simulation.
     Gatling,
-    /// wrk2, a Lua script
+    /// wrk2, a Lua script.
     Wrk2,
 }
 
-/// N users who think Z on average and ask for these things.
-pub(super) struct Plan {
-    pub(super) url: Url,
-    pub(super) requests: Vec<Request>,
-    pub(super) users: u64,
-    pub(super) think: f64,
-    pub(super) law: Think,
-    pub(super) rate: f64,
-    pub(super) ratio: f64,
-    pub(super) ramp: Nanos,
-    pub(super) duration: Nanos,
+/// A law of think times that every tool can draw from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Think {
+    /// Between 0 and 2Z.
+    Uniform,
+    /// Exponential of mean Z.
+    Exponential,
+    /// Always Z.
+    Constant,
 }
 
-impl Plan {
-    pub(super) fn script(&self, tool: Tool) -> Result<String, Failure> {
+/// Why there is no script.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The tool speaks no Unix sockets.
+    #[error("{tool} cannot ask a Unix socket ({socket})")]
+    UnixSocket {
+        /// Which tool.
+        tool: Tool,
+        /// The socket's path.
+        socket: String,
+    },
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Jmeter => "JMeter",
+            Self::K6 => "k6",
+            Self::Locust => "Locust",
+            Self::Gatling => "Gatling",
+            Self::Wrk2 => "wrk2",
+        })
+    }
+}
+
+/// N users who think Z on average and ask for these things (Principle A, Brady and Gunther 2016).
+#[derive(Clone, Debug)]
+pub struct Emulation {
+    /// Who is asked.
+    pub url: Url,
+    /// What is asked, by weight; nothing in it depends on anything but `{session}` and `{sequence}`.
+    pub requests: Vec<Request>,
+    /// N.
+    pub users: u64,
+    /// Z, the mean think time in seconds.
+    pub think: f64,
+    /// The launches per second that are expected.
+    pub rate: f64,
+    /// N/Z, per second.
+    pub ratio: f64,
+    /// Users start one after another over this time.
+    pub ramp: Nanos,
+    /// How long it runs.
+    pub duration: Nanos,
+}
+
+impl Emulation {
+    /// The script for `tool`, with think times of this law.
+    ///
+    /// # Errors
+    /// A target that the tool cannot ask.
+    pub fn script(&self, tool: Tool, law: Think) -> Result<String, Error> {
         if let Address::Unix(socket) = &self.url.address {
-            return Err(Failure::input(format!(
-                "{tool:?} cannot ask a Unix socket ({socket}); give an http:// URL, or write a workload without --for"
-            )));
-        }
-        if self.law == Think::Poisson {
-            return Err(Failure::input(
-                "a Poisson timer draws a Poisson count of milliseconds, which is nearly constant and no Poisson process; \
-                 take --think-law uniform or exponential",
-            ));
+            return Err(Error::UnixSocket { tool, socket: socket.clone() });
         }
         Ok(match tool {
-            Tool::Jmeter => jmeter::script(self),
-            Tool::K6 => k6::script(self),
-            Tool::Locust => locust::script(self),
-            Tool::Gatling => gatling::script(self),
+            Tool::Jmeter => jmeter::script(self, law),
+            Tool::K6 => k6::script(self, law),
+            Tool::Locust => locust::script(self, law),
+            Tool::Gatling => gatling::script(self, law),
             Tool::Wrk2 => wrk2::script(self),
         })
     }
 
-    /// Our own workload, which parses to what it says.
-    pub(super) fn workload(&self) -> Result<String, Failure> {
+    /// Our own workload, which parses to what it says; `law` is that of the think times.
+    pub fn workload(&self, law: &Law) -> String {
         use std::fmt::Write as _;
         let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a TOML basic string");
         let mut text = format!(
@@ -75,7 +115,7 @@ impl Plan {
             self.duration,
             self.ramp * 2,
             self.users,
-            self.law.law(self.think)?,
+            law,
             self.ramp,
             quoted(&self.url.to_string()),
         );
@@ -92,7 +132,7 @@ impl Plan {
                 let _ = writeln!(text, "headers = {{ {} }}", headers.join(", "));
             }
         }
-        Ok(text)
+        text
     }
 
     /// What the script does, in one line.
@@ -132,4 +172,10 @@ impl Plan {
         let all: Vec<_> = self.requests.iter().zip(self.running_shares()).map(request).collect();
         format!("{:#}", serde_json::Value::Array(all))
     }
+}
+
+/// With four significant digits, or as many as the whole part has.
+fn figure(x: f64) -> String {
+    let whole = if x == 0.0 { 1 } else { x.abs().log10().floor() as i32 + 1 };
+    format!("{x:.*}", (4 - whole).clamp(0, 6) as usize)
 }

@@ -2,20 +2,19 @@
 
 use offered_model::Template;
 
-use super::super::emulate::Think;
-use super::Plan;
+use super::{Emulation, Think};
 
-/// The plan as Java: N users injected once over the ramp, who think and ask for ever.
-pub(super) fn script(plan: &Plan) -> String {
-    let think = match plan.law {
+/// The emulation as Java: N users injected once over the ramp, who think and ask for ever.
+pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+    let think = match law {
         Think::Uniform => "2 * Z * random.nextDouble()",
         Think::Exponential => "-Z * Math.log(1 - random.nextDouble())",
-        Think::Constant | Think::Poisson => "Z",
+        Think::Constant => "Z",
     };
     let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a Java literal");
     let el = |text: &str| quoted(&text.replace("{session}", "#{session}").replace("{sequence}", "#{sequence}"));
-    let total: f64 = plan.requests.iter().map(|r| r.weight).sum();
-    let requests: Vec<String> = plan
+    let total: f64 = emulation.requests.iter().map(|r| r.weight).sum();
+    let requests: Vec<String> = emulation
         .requests
         .iter()
         .filter(|r| r.weight > 0.0)
@@ -67,12 +66,12 @@ public class PrincipleA extends Simulation {{
   }}
 }}
 "#,
-        summary = plan.summary(),
-        think_mean = plan.think,
+        summary = emulation.summary(),
+        think_mean = emulation.think,
         requests = requests.join(",\n"),
-        users = plan.users,
-        ramp = plan.ramp.as_secs_f64().ceil(),
-        origin = plan.origin(),
-        duration = plan.duration.as_secs_f64().ceil(),
+        users = emulation.users,
+        ramp = emulation.ramp.as_secs_f64().ceil(),
+        origin = emulation.origin(),
+        duration = emulation.duration.as_secs_f64().ceil(),
     )
 }

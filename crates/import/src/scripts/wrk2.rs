@@ -1,9 +1,9 @@
 //! A wrk2 script.
 
-use super::Plan;
+use super::Emulation;
 
-/// The plan as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
-pub(super) fn script(plan: &Plan) -> String {
+/// The emulation as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
+pub(super) fn script(emulation: &Emulation) -> String {
     let request = |(r, upto): (&offered_model::workload::Request, f64)| {
         let headers: Vec<String> =
             r.headers.iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v.as_str()))).collect();
@@ -15,8 +15,8 @@ pub(super) fn script(plan: &Plan) -> String {
             headers.join(", ")
         )
     };
-    let requests: String = plan.requests.iter().zip(plan.running_shares()).map(request).collect();
-    let rate = plan.rate.round().max(1.0);
+    let requests: String = emulation.requests.iter().zip(emulation.running_shares()).map(request).collect();
+    let rate = emulation.rate.round().max(1.0);
     format!(
         r#"-- {summary}.
 -- Run it with: wrk -t1 -c{users} -d{duration}s -R{rate} -s FILE.lua {origin}
@@ -51,11 +51,11 @@ function request()
   end
 end
 "#,
-        summary = plan.summary(),
-        users = plan.users,
-        duration = plan.duration.as_secs_f64().ceil(),
-        origin = plan.origin(),
-        exact = super::figure(plan.rate),
+        summary = emulation.summary(),
+        users = emulation.users,
+        duration = emulation.duration.as_secs_f64().ceil(),
+        origin = emulation.origin(),
+        exact = super::figure(emulation.rate),
     )
 }
 

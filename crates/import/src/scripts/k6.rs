@@ -1,14 +1,13 @@
 //! A k6 script.
 
-use super::super::emulate::Think;
-use super::Plan;
+use super::{Emulation, Think};
 
-/// The plan as a JavaScript module: VUs that think, ask, and think again.
-pub(super) fn script(plan: &Plan) -> String {
-    let think = match plan.law {
+/// The emulation as a JavaScript module: VUs that think, ask, and think again.
+pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+    let think = match law {
         Think::Uniform => "2 * Z * Math.random()",
         Think::Exponential => "-Z * Math.log(1 - Math.random())",
-        Think::Constant | Think::Poisson => "Z",
+        Think::Constant => "Z",
     };
     format!(
         r"// {summary}.
@@ -49,12 +48,12 @@ export default function () {{
   http.request(r.method, ORIGIN + fill(r.path), fill(r.body), {{ headers: r.headers, tags: {{ name: r.name }} }});
 }}
 ",
-        summary = plan.summary(),
-        origin = plan.origin(),
-        think_mean = plan.think,
-        requests = plan.requests_json(),
-        ramp = plan.ramp.as_secs_f64(),
-        rest = (plan.duration - plan.ramp).as_secs_f64(),
-        users = plan.users,
+        summary = emulation.summary(),
+        origin = emulation.origin(),
+        think_mean = emulation.think,
+        requests = emulation.requests_json(),
+        ramp = emulation.ramp.as_secs_f64(),
+        rest = (emulation.duration - emulation.ramp).as_secs_f64(),
+        users = emulation.users,
     )
 }

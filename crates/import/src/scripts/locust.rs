@@ -1,16 +1,15 @@
 //! A Locust file.
 
-use super::super::emulate::Think;
-use super::Plan;
+use super::{Emulation, Think};
 
-/// The plan as Python: users that ask, think, and ask again.
-pub(super) fn script(plan: &Plan) -> String {
-    let think = match plan.law {
+/// The emulation as Python: users that ask, think, and ask again.
+pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+    let think = match law {
         Think::Uniform => "random.uniform(0, 2 * Z)",
         Think::Exponential => "random.expovariate(1 / Z)",
-        Think::Constant | Think::Poisson => "Z",
+        Think::Constant => "Z",
     };
-    let requests = plan.requests_json();
+    let requests = emulation.requests_json();
     format!(
         r#"# {summary}.
 # Run it with: locust -f FILE.py --headless -u {users} -r {spawn} -t {duration}s
@@ -45,12 +44,12 @@ class User(HttpUser):
         self.sequence += 1
         self.client.request(r["method"], self.fill(r["path"]), name=r["name"], data=self.fill(r["body"]), headers=r["headers"])
 "#,
-        summary = plan.summary(),
-        users = plan.users,
-        spawn = plan.users as f64 / plan.ramp.as_secs_f64(),
-        duration = plan.duration.as_secs_f64().ceil(),
-        think_mean = plan.think,
+        summary = emulation.summary(),
+        users = emulation.users,
+        spawn = emulation.users as f64 / emulation.ramp.as_secs_f64(),
+        duration = emulation.duration.as_secs_f64().ceil(),
+        think_mean = emulation.think,
         quoted = serde_json::to_string(&requests).expect("a string is JSON, and so a Python literal"),
-        origin = plan.origin(),
+        origin = emulation.origin(),
     )
 }

@@ -1,21 +1,20 @@
-//! A JMeter 5.6 test plan.
+//! A JMeter 5.6 test emulation.
 
 use std::fmt::Write as _;
 
 use offered_model::Template;
 use offered_model::workload::{Address, Request};
 
-use super::super::emulate::Think;
-use super::Plan;
+use super::{Emulation, Think};
 
-/// The plan as JMX. Timers stand before every sampler, so a user thinks, asks, and thinks again.
-pub(super) fn script(plan: &Plan) -> String {
-    let Address::Tcp { host, port } = &plan.url.address else { unreachable!("checked by the caller") };
+/// The emulation as JMX. Timers stand before every sampler, so a user thinks, asks, and thinks again.
+pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+    let Address::Tcp { host, port } = &emulation.url.address else { unreachable!("checked by the caller") };
     let mut samplers = String::new();
-    for request in &plan.requests {
+    for request in &emulation.requests {
         samplers.push_str(&sampler(request));
     }
-    if plan.requests.len() > 1 {
+    if emulation.requests.len() > 1 {
         samplers = format!(
             r#"        <SwitchController guiclass="SwitchControllerGui" testclass="SwitchController" testname="one request by weight">
           <stringProp name="SwitchController.value">{}</stringProp>
@@ -23,7 +22,7 @@ pub(super) fn script(plan: &Plan) -> String {
         <hashTree>
 {samplers}        </hashTree>
 "#,
-            escape(&choice(plan))
+            escape(&choice(emulation))
         );
     }
     format!(
@@ -61,18 +60,18 @@ pub(super) fn script(plan: &Plan) -> String {
   </hashTree>
 </jmeterTestPlan>
 "#,
-        summary = plan.summary(),
+        summary = emulation.summary(),
         host = escape(host),
-        users = plan.users,
-        ramp = plan.ramp.as_secs_f64().round(),
-        duration = plan.duration.as_secs_f64().ceil(),
-        timer = timer(plan),
+        users = emulation.users,
+        ramp = emulation.ramp.as_secs_f64().round(),
+        duration = emulation.duration.as_secs_f64().ceil(),
+        timer = timer(emulation, law),
     )
 }
 
-fn timer(plan: &Plan) -> String {
-    let mean = plan.think * 1e3;
-    match plan.law {
+fn timer(emulation: &Emulation, law: Think) -> String {
+    let mean = emulation.think * 1e3;
+    match law {
         Think::Uniform => format!(
             r#"        <UniformRandomTimer guiclass="UniformRandomTimerGui" testclass="UniformRandomTimer" testname="think 0 to 2Z">
           <stringProp name="ConstantTimer.delay">0</stringProp>
@@ -91,7 +90,7 @@ fn timer(plan: &Plan) -> String {
         <hashTree/>
 "#
         ),
-        Think::Constant | Think::Poisson => format!(
+        Think::Constant => format!(
             r#"        <ConstantTimer guiclass="ConstantTimerGui" testclass="ConstantTimer" testname="think Z">
           <stringProp name="ConstantTimer.delay">{mean:.0}</stringProp>
         </ConstantTimer>
@@ -102,8 +101,8 @@ fn timer(plan: &Plan) -> String {
 }
 
 /// A Groovy expression for the index of the next request: the first whose running share is not below a random number.
-fn choice(plan: &Plan) -> String {
-    let shares = plan.running_shares();
+fn choice(emulation: &Emulation) -> String {
+    let shares = emulation.running_shares();
     let mut tests = String::new();
     for (i, share) in shares[..shares.len() - 1].iter().enumerate() {
         let _ = write!(tests, "r < {share} ? {i} : ");

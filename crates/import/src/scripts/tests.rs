@@ -1,0 +1,75 @@
+use offered_model::Workload;
+use offered_model::workload::Sessions;
+
+use super::*;
+use crate::{Arrivals, read};
+
+const TOOLS: [Tool; 5] = [Tool::Jmeter, Tool::K6, Tool::Locust, Tool::Gatling, Tool::Wrk2];
+
+fn shop(url: &str) -> Emulation {
+    let text = format!(
+        "duration = \"10s\"\narrivals.open = {{ rate = \"1/s\" }}\ntarget.url = \"{url}\"\n\
+         [[request]]\nname = \"home\"\nget = \"/\"\nweight = 3\n\
+         [[request]]\nname = \"say \\\"<hi>\\\"\"\npost = \"/s?u={{session}}\"\nbody = '{{\"n\": {{sequence}}, \"t\": \"\\\\\"}}'\nheaders = {{ X-A = \"a&b\" }}\n"
+    );
+    let workload = Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap();
+    Emulation {
+        url: workload.target.unwrap().url,
+        requests: workload.requests,
+        users: 200,
+        think: 6.3,
+        rate: 31.5,
+        ratio: 200.0 / 6.3,
+        ramp: Nanos::from_secs(7),
+        duration: Nanos::from_secs(1500),
+    }
+}
+
+#[test]
+fn a_jmeter_script_is_read_back_as_what_was_meant() {
+    for (law, think) in [
+        (Think::Uniform, Law::uniform(0.0, 12.6).unwrap()),
+        (Think::Exponential, Law::exponential(6.3).unwrap()),
+        (Think::Constant, Law::constant(6.3).unwrap()),
+    ] {
+        let script = shop("http://h:81/").script(Tool::Jmeter, law).unwrap();
+        let plan = read(&script, "plan.jmx", None).unwrap().remove(0);
+        let Arrivals::Closed { users, ramp, think: drawn } = &plan.arrivals else { panic!("{:?}", plan.arrivals) };
+        assert_eq!((*users, *ramp, plan.duration), (200, Nanos::from_secs(7), Nanos::from_secs(1500)));
+        assert_eq!(*drawn, think);
+        let weights: Vec<(&str, f64)> = plan.requests.iter().map(|r| (r.name.as_str(), r.weight)).collect();
+        assert_eq!(weights, [("home", 3.0), ("say \"<hi>\"", 1.0)]);
+        assert_eq!(plan.target.url, "http://h:81/");
+        assert_eq!(plan.requests[1].headers[0].1.shown(), "a&b");
+    }
+}
+
+#[test]
+fn a_workload_parses_to_what_it_says() {
+    let law = Law::exponential(6.3).unwrap();
+    let emulation = shop("http://h:81/");
+    let workload = Workload::parse(&emulation.workload(&law), "w.toml", &|_| Err("no file".to_owned())).unwrap();
+    let Sessions::Closed(closed) = &workload.sessions else { panic!("closed") };
+    assert_eq!((closed.users, &closed.think, closed.ramp), (200, &law, Nanos::from_secs(7)));
+    assert_eq!(workload.requests, emulation.requests);
+}
+
+#[test]
+fn every_script_names_users_and_server_and_quotes_what_is_asked() {
+    let emulation = shop("http://h:81/");
+    for tool in TOOLS {
+        let script = emulation.script(tool, Think::Exponential).unwrap();
+        assert!(script.contains("200 users") && script.contains("h:81") || tool == Tool::Jmeter, "{tool}: {script}");
+        // What stands in a name ends no literal.
+        assert!(!script.contains("say \"<hi>"), "{tool}: {script}");
+    }
+    assert_eq!(emulation.running_shares(), [0.75, 1.0]);
+}
+
+#[test]
+fn a_unix_socket_is_refused_by_every_tool() {
+    for tool in TOOLS {
+        let refused = shop("unix:/tmp/s:/").script(tool, Think::Uniform).unwrap_err();
+        assert_eq!(refused, Error::UnixSocket { tool, socket: "/tmp/s".to_owned() });
+    }
+}
