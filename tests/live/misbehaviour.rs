@@ -37,7 +37,7 @@ fn each_bad_ending_has_its_outcome() {
                 assert!(outcome == Outcome::Timeout || late * 2 < run.events.len(), "{path}: {late} late");
                 for event in run.events.iter().filter(|e| outcome == Outcome::Timeout || e.outcome != Outcome::Timeout)
                 {
-                    let says = event.error.as_deref().unwrap_or("");
+                    let says = event.why();
                     assert!(event.outcome == outcome && says.contains(words), "{path}: {event:?}");
                 }
             });
@@ -113,14 +113,9 @@ fn a_server_that_does_not_accept_is_a_timeout() {
     let run = run(&[&[url.as_str()], OPEN, &limits].concat());
     run.all(Outcome::Timeout, "within");
     let unconnected = |error: &str| error == "no connection within 300ms";
-    let unconnected = run.events.iter().filter(|event| event.error.as_deref().is_some_and(unconnected)).count();
+    let unconnected = run.events.iter().filter(|event| unconnected(&event.why())).count();
     assert!(unconnected * 2 > run.events.len(), "{unconnected} of {}", run.events.len());
-    assert!(
-        run.events
-            .iter()
-            .filter(|e| e.error.as_deref().is_some_and(|w| w.starts_with("no conn")))
-            .all(|e| e.bytes_out == 0)
-    );
+    assert!(run.events.iter().filter(|e| e.why().starts_with("no conn")).all(|e| e.bytes_out == 0));
 }
 
 #[test]
@@ -141,13 +136,7 @@ fn limits_leave_unsent_launches_with_the_reason() {
         assert!(unsent > 0 && run.count(Outcome::Ok) > 0, "{}", run.json["outcomes"]);
         assert_eq!(run.count(Outcome::Ok) + unsent, run.events.len());
         assert_eq!(run.json["unsent"], unsent);
-        assert!(
-            run.events.iter().filter(|e| e.outcome == Outcome::Unsent).all(|e| e
-                .error
-                .as_deref()
-                .unwrap()
-                .contains(words))
-        );
+        assert!(run.events.iter().filter(|e| e.outcome == Outcome::Unsent).all(|e| e.why().contains(words)));
         assert!(run.json["warnings"].to_string().contains("never sent"), "{}", run.json["warnings"]);
         sent += run.sent();
     }
@@ -188,7 +177,7 @@ fn a_process_without_file_descriptors_says_unsent_and_a_soft_limit_is_raised() {
         let run = Run::of(Process::start(command).end(), &out);
         let unsent: Vec<_> = run.events.iter().filter(|event| event.outcome == Outcome::Unsent).collect();
         assert_eq!(unsent.is_empty(), name == "soft", "{}", run.json["outcomes"]);
-        assert!(unsent.iter().all(|e| e.error.as_deref().unwrap().contains("ulimit -n")), "{:?}", unsent.first());
+        assert!(unsent.iter().all(|e| e.why().contains("ulimit -n")), "{:?}", unsent.first());
         assert_eq!(run.count(Outcome::Ok) + unsent.len(), run.events.len());
     }
     server.stop();

@@ -81,7 +81,7 @@ impl Run {
     pub(crate) fn all(&self, outcome: Outcome, words: &str) {
         assert!(!self.events.is_empty());
         for event in &self.events {
-            let says = event.error.as_deref().unwrap_or("").contains(words);
+            let says = event.why().contains(words);
             assert!(event.outcome == outcome && says, "expected {}, `{words}`: {event:?}", outcome.name());
         }
     }

@@ -26,9 +26,9 @@ impl Left {
         self.events.iter().filter(|event| event.outcome == outcome).count()
     }
 
-    fn errors(&self, outcome: Outcome) -> BTreeSet<&str> {
+    fn errors(&self, outcome: Outcome) -> BTreeSet<std::borrow::Cow<'_, str>> {
         let these = self.events.iter().filter(|event| event.outcome == outcome);
-        these.map(|event| event.error.as_deref().unwrap_or("")).collect()
+        these.map(|event| event.why()).collect()
     }
 }
 
@@ -159,7 +159,7 @@ fn a_broken_contract_is_told_loudly() {
         let left = run(&shop, &gone(&["login", "page"], VISIT), &[]);
         let failed = left.count(outcome);
         assert!(failed > 0, "{broken:?}: {}", left.json["outcomes"]);
-        assert_eq!(left.errors(outcome), BTreeSet::from([error]), "{broken:?}");
+        assert_eq!(left.errors(outcome), BTreeSet::from([error.into()]), "{broken:?}");
         assert_eq!(left.json["outcomes"]["check_failed"], failed);
         // Who could not log in does not go on.
         if matches!(broken, Broken::Json | Broken::NoCookie | Broken::Fails) {

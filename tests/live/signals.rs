@@ -31,7 +31,7 @@ fn the_first_ctrl_c_stops_and_reports_every_launch() {
     server.stop();
     assert!(run.count(Outcome::Ok) > 0 && run.count(Outcome::Cut) > 0, "{}", run.json["outcomes"]);
     assert_eq!(run.count(Outcome::Ok) + run.count(Outcome::Cut), run.events.len());
-    let is_cut = |event: &offered_model::Event| event.error.as_deref() == Some("the run was stopped");
+    let is_cut = |event: &offered_model::Event| event.error == Some(offered_model::Reason::Stopped);
     assert!(run.events.iter().all(|event| is_cut(event) == (event.outcome == Outcome::Cut)));
     assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
     let seen = seen(&record);

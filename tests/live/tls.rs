@@ -177,7 +177,7 @@ fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
     assert!(!run.events.is_empty());
     for event in run.events.iter().filter(|event| event.outcome != Outcome::Unsent) {
         let words = ["does not speak TLS", "closed in the middle"];
-        let error = event.error.as_deref().unwrap();
+        let error = event.why();
         assert!(event.outcome == Outcome::Tls && words.iter().any(|w| error.contains(w)), "{event:?}");
     }
 }

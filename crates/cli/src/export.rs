@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Event, Nanos, Outcome, Reason, Recording};
 use offered_store::{ReadOptions, read};
 
 use crate::exit::{Exit, Failure};
@@ -120,7 +120,7 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         let ms = |from: Nanos, to: Nanos| to.since(from).0 / 1_000_000;
         let ok = event.outcome == Outcome::Ok;
         let code = if event.status > 0 { event.status.to_string() } else { event.outcome.name().to_owned() };
-        let message = event.error.as_deref().unwrap_or(if ok { "OK" } else { event.outcome.name() });
+        let message = event.error.as_ref().map_or(if ok { "OK" } else { event.outcome.name() }.into(), Reason::text);
         let latency = event.first_byte.map_or(0, |at| ms(sent, at));
         let first_byte = event.first_byte.map_or_else(String::new, |at| (origin + at).0.to_string());
         writeln!(
@@ -129,7 +129,7 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
             (origin + sent).0 / 1_000_000,
             ms(sent, done),
             field(label(recording, event)),
-            field(message),
+            field(&message),
             event.session,
             event.bytes_in,
             event.bytes_out,
@@ -168,7 +168,7 @@ fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
             event.worker,
             event.connection,
             event.reused,
-            field(event.error.as_deref().unwrap_or("")),
+            field(&event.why()),
             instant(event.handshake),
             event.object,
         )?;
@@ -181,9 +181,9 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
     for ((event, sent, done), seq) in sent(recording).zip(0u64..) {
         let at = jiff::Timestamp::from_nanosecond(i128::from((origin + sent).0)).map_err(io::Error::other)?;
         let error = match (&event.error, event.outcome) {
-            (Some(error), _) => error,
-            (None, Outcome::Ok) => "",
-            (None, outcome) => outcome.name(),
+            (Some(error), _) => error.text(),
+            (None, Outcome::Ok) => "".into(),
+            (None, outcome) => outcome.name().into(),
         };
         let row = serde_json::json!({
             "attack": "offered",

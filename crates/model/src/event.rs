@@ -7,6 +7,9 @@
 //! * `service` = done - sent: what the server (and the network) took,
 //! * `lateness` = sent - intended: what the generator did wrong.
 
+use std::borrow::Cow;
+
+use crate::reason::Reason;
 use crate::time::Nanos;
 
 /// What became of one launch.
@@ -45,8 +48,8 @@ pub struct Event {
     pub connection: u32,
     /// Whether that connection had carried a request before.
     pub reused: bool,
-    /// Why it failed or was not sent, in words; `None` when it went well.
-    pub error: Option<Box<str>>,
+    /// Why it failed or was not sent; `None` when it went well.
+    pub error: Option<Reason>,
 }
 
 impl Event {
@@ -81,6 +84,11 @@ impl Event {
     /// done - sent.
     pub fn service(&self) -> Option<Nanos> {
         Some(self.done?.since(self.sent?))
+    }
+
+    /// Why it failed or was not sent, in words; empty when it went well.
+    pub fn why(&self) -> Cow<'_, str> {
+        self.error.as_ref().map(Reason::text).unwrap_or_default()
     }
 
     /// sent - intended.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::workload::{Late, Mix};
-use offered_model::{After, Agenda, Event, Launch, Nanos, Outcome, Visit};
+use offered_model::{After, Agenda, Event, Launch, Nanos, Outcome, Reason, Visit};
 
 use crate::live::{Counts, Live};
 use crate::{Sink, Transport};
@@ -102,13 +102,11 @@ impl<T: Transport> Driver<'_, T> {
             books.counts.in_flight += 1;
             let refusal = match self.late {
                 // At a rate far beyond what can be sent the run would else go on for ever.
-                _ if now > self.end + GRACE => Some("the run was over before it could be sent".to_owned()),
+                _ if now > self.end + GRACE => Some(Reason::Over),
                 Late::Skip(limit) if now.since(launch.intended) > limit => {
-                    Some(format!("late by {} (late = \"skip\")", now.since(launch.intended)))
+                    Some(Reason::Late(now.since(launch.intended)))
                 }
-                _ if books.counts.in_flight > self.in_flight => {
-                    Some(format!("{} requests under way (in_flight limit)", self.in_flight))
-                }
+                _ if books.counts.in_flight > self.in_flight => Some(Reason::InFlight(self.in_flight)),
                 _ => None,
             };
             now = match refusal {
@@ -117,7 +115,7 @@ impl<T: Transport> Driver<'_, T> {
                     let event =
                         Event { session: launch.session, step: launch.step, label, ..Event::at(launch.intended) };
                     let worker = self.numbering.0 as u16;
-                    books.fresh.push(Event { worker, error: Some(why.into()), ..event });
+                    books.fresh.push(Event { worker, error: Some(why), ..event });
                     now
                 }
             };

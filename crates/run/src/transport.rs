@@ -25,7 +25,7 @@ pub(crate) use way::{Spoken, Way};
 pub(crate) use websocket::WebSocket;
 pub(crate) use wire::{Ask, Reply, Wire};
 
-use offered_model::{Event, Launch, Nanos, Outcome};
+use offered_model::{Event, Launch, Nanos, Outcome, Reason};
 
 /// How long before a launch a precise wait stops sleeping: above nearly all the wake-up errors of a quiet machine.
 pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
@@ -64,8 +64,8 @@ pub trait Transport {
     fn idle(&self) -> Nanos;
 }
 
-/// An attempt that failed: how, and in words.
-type Failure = (Outcome, String);
+/// An attempt that failed: how, and why.
+type Failure = (Outcome, Reason);
 
 /// The event of a launch of request `label` that has just begun.
 fn begun(launch: Launch, label: u16, worker: u16) -> Event {

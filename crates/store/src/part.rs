@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Nanos, Outcome, Reason};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -141,7 +141,7 @@ fn write_first_columns<'a, W: Write + Send>(
     columns.put::<Int32Type>(|e| i32::from(e.worker))?;
     columns.put::<Int32Type>(|e| e.connection as i32)?;
     columns.put::<BoolType>(|e| e.reused)?;
-    columns.put_some::<ByteArrayType>(|e| e.error.as_deref().map(ByteArray::from))?;
+    columns.put_some::<ByteArrayType>(|e| e.error.as_ref().map(|why| ByteArray::from(&*why.text())))?;
     Ok(columns)
 }
 
@@ -252,7 +252,7 @@ fn read_group(group: &dyn RowGroupReader, columns: usize, events: &mut Vec<Event
     rows.fill::<Int32Type>(12, |e, connection| e.connection = connection.map_or(0, |&n| n as u32))?;
     rows.fill::<BoolType>(13, |e, reused| e.reused = reused.is_some_and(|&yes| yes))?;
     rows.fill::<ByteArrayType>(14, |e, why| {
-        e.error = why.map(|why| String::from_utf8_lossy(why.data()).into());
+        e.error = why.map(|why| Reason::read(&String::from_utf8_lossy(why.data())));
     })?;
     if columns > ALWAYS {
         rows.fill::<Int64Type>(15, |e, took| e.handshake = nanos(took))?;

@@ -1,6 +1,8 @@
 //! How launches ended, failures told apart by what they said.
 
-use offered_model::{Outcome, Recording};
+use std::borrow::Cow;
+
+use offered_model::{Outcome, Reason, Recording};
 use offered_stats::frequent::{Frequent, frequent};
 use serde::Serialize;
 
@@ -14,7 +16,7 @@ pub struct Kind {
     pub outcome: &'static str,
     /// The HTTP status, where there was one.
     pub status: Option<u16>,
-    /// What the error said.
+    /// Why, in words that launches which failed alike have in common.
     pub error: Option<String>,
     /// How many.
     pub n: u64,
@@ -22,12 +24,13 @@ pub struct Kind {
 
 /// The ways in which all launches of `recording` ended, the most frequent first.
 pub(super) fn endings(recording: &Recording) -> Vec<Kind> {
-    let kinds = recording.events.iter().map(|event| (event.outcome, event.status, event.error.as_deref()));
+    let kinds =
+        recording.events.iter().map(|event| (event.outcome, event.status, event.error.as_ref().map(Reason::kind)));
     let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
-    let kind = |((outcome, status, error), n): ((Outcome, u16, Option<&str>), u64)| Kind {
+    let kind = |((outcome, status, error), n): ((Outcome, u16, Option<Cow<'_, str>>), u64)| Kind {
         outcome: outcome.name(),
         status: (status > 0).then_some(status),
-        error: error.map(str::to_owned),
+        error: error.map(Cow::into_owned),
         n,
     };
     let rest = (others > 0).then(|| Kind {

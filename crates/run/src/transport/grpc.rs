@@ -6,8 +6,8 @@ use std::path::Path;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue};
-use offered_model::Outcome;
 use offered_model::workload::{Call, Descriptors, Target, Workload};
+use offered_model::{Outcome, Reason};
 use percent_encoding::percent_decode;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
@@ -141,7 +141,7 @@ impl Method {
         }
         status(reply, trailers)?;
         if !reply.body.is_empty() {
-            let malformed = |why: String| (Outcome::Malformed, why);
+            let malformed = |why: String| (Outcome::Malformed, why.into());
             let message = messages(&reply.body)
                 .next()
                 .and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
@@ -215,12 +215,13 @@ fn status(reply: &Reply, trailers: Option<&HeaderMap>) -> Result<(), Failure> {
     };
     let code = said("grpc-status").and_then(|code| std::str::from_utf8(code).ok()?.parse::<usize>().ok());
     match code {
-        None => Err((Outcome::Malformed, "the answer has no grpc-status".to_owned())),
+        None => Err((Outcome::Malformed, Reason::words("the answer has no grpc-status"))),
         Some(0) => Ok(()),
         Some(code) => {
             let name = STATUSES.get(code).map_or_else(|| format!("status {code}"), ToString::to_string);
             let message = said("grpc-message").map(|text| percent_decode(text).decode_utf8_lossy()).unwrap_or_default();
-            Err((Outcome::GrpcError, if message.is_empty() { name } else { format!("{name}: {message}") }))
+            let why = if message.is_empty() { name } else { format!("{name}: {message}") };
+            Err((Outcome::GrpcError, why.into()))
         }
     }
 }
@@ -247,10 +248,10 @@ mod tests {
             super::status(&Reply::default(), Some(&HeaderMap::from_iter(trailers)))
         };
         assert_eq!(told("0", ""), Ok(()));
-        assert_eq!(told("5", "no%20such order"), Err((Outcome::GrpcError, "NOT_FOUND: no such order".to_owned())));
-        assert_eq!(told("99", ""), Err((Outcome::GrpcError, "status 99".to_owned())));
+        assert_eq!(told("5", "no%20such order"), Err((Outcome::GrpcError, "NOT_FOUND: no such order".into())));
+        assert_eq!(told("99", ""), Err((Outcome::GrpcError, "status 99".into())));
         let in_head = Reply { headers: vec![("grpc-status".to_owned(), b"14".to_vec())], ..Reply::default() };
-        assert_eq!(super::status(&in_head, None), Err((Outcome::GrpcError, "UNAVAILABLE".to_owned())));
+        assert_eq!(super::status(&in_head, None), Err((Outcome::GrpcError, "UNAVAILABLE".into())));
         assert!(matches!(super::status(&Reply::default(), None), Err((Outcome::Malformed, _))));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Reuse, Workload};
-use offered_model::{Event, Launch, Nanos, Outcome};
+use offered_model::{Event, Launch, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use self::answer::{Answer, Progress};
@@ -241,7 +241,7 @@ impl Http1 {
         let key = self.connections.insert(connection);
         if let Err(error) = self.poller.add(&self.connections[key].stream, key) {
             return match self.connections.remove(key).into_exchange() {
-                Some(exchange) => failed(exchange, undialed(&error)),
+                Some(exchange) => failed(exchange, undialed(error)),
                 None => Ok(()),
             };
         }
@@ -286,7 +286,7 @@ impl Http1 {
         let now = self.clock.now();
         if let Some(exchange) = self.close(key) {
             let Exchange { event, answer, .. } = exchange;
-            ear.ended(Event { done: Some(now), outcome, error: Some(why.into()), ..event }, answer);
+            ear.ended(Event { done: Some(now), outcome, error: Some(why), ..event }, answer);
         }
     }
 
@@ -360,7 +360,7 @@ impl Http1 {
                     }
                     // The end of a kept connection may already be there, and will not be told again.
                 }
-                Err(why) => return self.fail(key, (Outcome::Malformed, why.to_owned()), ear),
+                Err(why) => return self.fail(key, (Outcome::Malformed, Reason::words(why)), ear),
             }
         }
         self.again.push((key, self.connections[key].number));
@@ -400,12 +400,10 @@ impl Http1 {
     fn expire(&mut self, ear: &mut impl Ear) {
         let now = self.clock.now();
         while let Some(key) = self.connecting.over(now, |key, serial| is_opening(&self.connections, key, serial)) {
-            let why = format!("no connection within {}", self.setup.connect_timeout);
-            self.fail(key, (Outcome::Timeout, why), ear);
+            self.fail(key, (Outcome::Timeout, Reason::NotConnected(self.setup.connect_timeout)), ear);
         }
         while let Some(key) = self.answering.over(now, |key, serial| is_at(&self.connections, key, serial)) {
-            let why = format!("no complete answer within {}", self.setup.response_timeout);
-            self.fail(key, (Outcome::Timeout, why), ear);
+            self.fail(key, (Outcome::Timeout, Reason::NotAnswered(self.setup.response_timeout)), ear);
         }
     }
 
@@ -420,8 +418,8 @@ impl Http1 {
     fn begin_with(&mut self, event: Event, answer: Answer, lane: u8, say: &impl Say, ear: &mut impl Ear) -> Nanos {
         let reusable = self.reusable(event.session, lane);
         if reusable.is_none() && self.connections.len() >= self.limit {
-            let why = format!("{} connections busy (connections limit)", self.limit);
-            ear.ended(Event { error: Some(why.into()), ..event }, answer);
+            let why = Reason::Connections(self.limit as u64);
+            ear.ended(Event { error: Some(why), ..event }, answer);
             return self.clock.now();
         }
         self.serial += 1;
@@ -439,7 +437,7 @@ impl Http1 {
                 Err(failure) => self.fail(key, failure, ear),
             }
         } else if let Err((exchange, (outcome, why))) = self.open(exchange, lane, say) {
-            let error = Some(why.into());
+            let error = Some(why);
             let Exchange { event, answer, .. } = *exchange;
             let event = match outcome {
                 Outcome::Unsent => Event { sent: None, error, ..event },
@@ -500,7 +498,7 @@ impl Http1 {
         for connection in self.connections.drain() {
             let _ = self.poller.remove(&connection.stream);
             if let Some(Exchange { event, answer, .. }) = connection.into_exchange() {
-                let error = Some("the run was stopped".into());
+                let error = Some(Reason::Stopped);
                 ear.ended(Event { outcome: Outcome::Cut, error, ..event }, answer);
             }
         }

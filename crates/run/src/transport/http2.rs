@@ -20,7 +20,7 @@ use bytes::Bytes;
 use h2::client::{self, SendRequest};
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Reuse, Workload};
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use self::exchange::{Exchange, State, failure};
@@ -92,7 +92,9 @@ impl Setup {
                 match told {
                     Heard::FirstByte { .. } => {}
                     Heard::Ended(_, Some(reply)) => return Ok(reply),
-                    Heard::Ended(event, None) => return Err(event.error.unwrap_or_default().into()),
+                    Heard::Ended(event, None) => {
+                        return Err(event.error.map(|why| why.to_string()).unwrap_or_default());
+                    }
                 }
             }
             wire.wait(Nanos::MAX, &mut heard);
@@ -221,7 +223,7 @@ impl Http2 {
     fn open(&mut self, session: u64, now: Nanos) -> Result<usize, Failure> {
         let stream = Stream::dial(&self.setup.route, &self.clock)?;
         let key = self.connections.vacant_key();
-        self.poller.add(&stream, key).map_err(|error| undialed(&error))?;
+        self.poller.add(&stream, key).map_err(undialed)?;
         let number = self.opened;
         self.opened += 1;
         self.connections.insert(Connection {
@@ -284,7 +286,7 @@ impl Http2 {
         if let Poll::Ready(ended) = polled {
             let told = connection.link.borrow_mut().failure.take();
             let failure = told.unwrap_or_else(|| match ended {
-                Ok(()) => (Outcome::Reset, "closed before the answer was complete".to_owned()),
+                Ok(()) => (Outcome::Reset, Reason::words("closed before the answer was complete")),
                 Err(error) => failure(&error),
             });
             self.end(key, &failure, heard);
@@ -302,7 +304,7 @@ impl Http2 {
         match begin.as_mut().poll(&mut Context::from_waker(&connection.waker)) {
             Poll::Ready(Ok((send, driver))) => connection.speaking = Some(Speaking { send, driver }),
             Poll::Ready(Err(error)) => return self.end(key, &failure(&error), heard),
-            Poll::Pending => return self.end(key, &(Outcome::Reset, "the socket took nothing".to_owned()), heard),
+            Poll::Pending => return self.end(key, &(Outcome::Reset, Reason::words("the socket took nothing")), heard),
         }
         for (nth, waiting) in std::mem::take(&mut connection.waiting).into_iter().enumerate() {
             if let Some(exchange) = self.exchanges.get_mut(waiting) {
@@ -434,12 +436,10 @@ impl Http2 {
     /// Gives up the exchanges whose time is over.
     fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
         while let Some(key) = self.connecting.over(now, |key, number| is_opening(&self.connections, key, number)) {
-            let why = format!("no connection within {}", self.setup.connect_timeout);
-            self.end(key, &(Outcome::Timeout, why), heard);
+            self.end(key, &(Outcome::Timeout, Reason::NotConnected(self.setup.connect_timeout)), heard);
         }
         while let Some(key) = self.answering.over(now, |key, serial| is_under_way(&self.exchanges, key, serial)) {
-            let why = format!("no complete answer within {}", self.setup.response_timeout);
-            self.finish(key, (Outcome::Timeout, why), heard);
+            self.finish(key, (Outcome::Timeout, Reason::NotAnswered(self.setup.response_timeout)), heard);
         }
     }
 
@@ -456,21 +456,20 @@ impl Wire for Http2 {
     }
 
     fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
-        let unsent = |event: Event, why: String, heard: &mut Vec<Heard>| {
-            heard.push(Heard::Ended(Event { error: Some(why.into()), ..event }, None));
+        let unsent = |event: Event, why: Reason, heard: &mut Vec<Heard>| {
+            heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
         };
         let (label, session) = (event.label, event.session);
         let request = match exchange::request(ask, &self.setup.origin, self.setup.methods.of(label)) {
             Ok(request) => request,
             Err(why) => {
-                unsent(event, why, heard);
+                unsent(event, why.into(), heard);
                 return self.clock.now();
             }
         };
         let usable = self.usable(session);
         if usable.is_none() && self.limit.is_some_and(|limit| self.connections.len() >= limit) {
-            let why = format!("all streams of {} connections busy (connections limit)", self.connections.len());
-            unsent(event, why, heard);
+            unsent(event, Reason::Streams(self.connections.len() as u64), heard);
             return self.clock.now();
         }
         let sent = self.clock.now();
@@ -545,7 +544,7 @@ impl Wire for Http2 {
 
     fn abandon(&mut self, heard: &mut Vec<Heard>) {
         for exchange in self.exchanges.drain() {
-            let error = Some("the run was stopped".into());
+            let error = Some(Reason::Stopped);
             heard.push(Heard::Ended(Event { outcome: Outcome::Cut, status: 0, error, ..exchange.event }, None));
         }
         for connection in self.connections.drain() {

@@ -53,7 +53,7 @@ impl Route {
     /// # Errors
     /// Nobody listens there, or TLS finds no agreement.
     pub(crate) fn open(&self, timeout: Nanos) -> Result<Stream, Error> {
-        Stream::open(self, timeout).map_err(|(outcome, why)| self.addresses.unreachable(outcome, why))
+        Stream::open(self, timeout).map_err(|(outcome, why)| self.addresses.unreachable(outcome, why.to_string()))
     }
 
     /// Whether the server would speak HTTP/2, where `asked` leaves it to it.

@@ -242,7 +242,7 @@ impl<W: Wire> Transport for Scripted<W> {
             OnFailure::Continue => false,
             OnFailure::EndSession => true,
             OnFailure::Stop => {
-                let why = event.error.as_deref().map_or_else(|| format!("status {}", event.status), str::to_owned);
+                let why = event.error.as_ref().map_or_else(|| format!("status {}", event.status), ToString::to_string);
                 let name = self.script.name(event.label);
                 self.halt
                     .stop(format!("request `{name}` did not go well: {} ({why})", event.outcome.name()), End::Failed);

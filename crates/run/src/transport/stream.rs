@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use offered_clock::{Clock, Poller};
-use offered_model::{Nanos, Outcome};
+use offered_model::{Nanos, Outcome, Reason};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send, socket,
@@ -57,8 +57,8 @@ impl Stream {
     /// # Errors
     /// It cannot even begin.
     pub(crate) fn dial(route: &Route, clock: &Clock) -> Result<Self, Failure> {
-        let (place, source) = route.addresses.next().map_err(|why| (Outcome::Dns, why))?;
-        let (socket, connected) = dial(&place, source).map_err(|error| undialed(&error))?;
+        let (place, source) = route.addresses.next().map_err(|why| (Outcome::Dns, why.into()))?;
+        let (socket, connected) = dial(&place, source).map_err(undialed)?;
         let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None };
         if connected {
             stream.connected(route, clock)?;
@@ -82,8 +82,8 @@ impl Stream {
             if !writable {
                 return Ok(false);
             }
-            let attempt = sockopt::socket_error(&self.socket).map_err(|error| refused(&error.into()))?;
-            attempt.map_err(|error| refused(&error.into()))?;
+            let attempt = sockopt::socket_error(&self.socket).map_err(|error| refused(error.into()))?;
+            attempt.map_err(|error| refused(error.into()))?;
             self.connected(route, clock)?;
         }
         self.advance(route, clock)
@@ -169,7 +169,7 @@ impl Stream {
     /// # Errors
     /// It does not open.
     pub(crate) fn open(route: &Route, timeout: Nanos) -> Result<Self, Failure> {
-        let system = |error: io::Error| (Outcome::Unsent, error.to_string());
+        let system = |error: io::Error| (Outcome::Unsent, Reason::from(error));
         let (clock, mut poller) = (Clock::start(), Poller::new().map_err(system)?);
         let mut stream = Self::dial(route, &clock)?;
         poller.add(&stream, 0).map_err(system)?;
@@ -177,7 +177,7 @@ impl Stream {
         while !stream.is_open() {
             let left = timeout.since(clock.now());
             if left == Nanos::ZERO {
-                return Err((Outcome::Timeout, format!("no connection within {timeout}")));
+                return Err((Outcome::Timeout, Reason::NotConnected(timeout)));
             }
             poller.wait(Some(left), &mut ready).map_err(system)?;
             for ready in &ready {
@@ -254,29 +254,28 @@ fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Read, Failure> {
 }
 
 /// An attempt to connect that ended before it began: for want of something of ours nothing was sent.
-pub(super) fn undialed(error: &io::Error) -> Failure {
+pub(super) fn undialed(error: io::Error) -> Failure {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE | Errno::NFILE) => {
-            (Outcome::Unsent, "no file descriptor is left (raise `ulimit -n`)".to_owned())
+            (Outcome::Unsent, Reason::words("no file descriptor is left (raise `ulimit -n`)"))
         }
-        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, "no local port is left (reuse connections)".to_owned()),
-        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.to_string()),
+        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, Reason::words("no local port is left (reuse connections)")),
+        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.into()),
         // What a Unix socket says whose server does not accept.
-        Some(Errno::AGAIN) => (Outcome::Refused, "the server's backlog is full".to_owned()),
+        Some(Errno::AGAIN) => (Outcome::Refused, Reason::words("the server's backlog is full")),
         _ => refused(error),
     }
 }
 
 /// A connection attempt that failed.
-fn refused(error: &io::Error) -> Failure {
+fn refused(error: io::Error) -> Failure {
     match error.kind() {
-        io::ErrorKind::TimedOut => (Outcome::Timeout, error.to_string()),
-        _ => (Outcome::Refused, error.to_string()),
+        io::ErrorKind::TimedOut => (Outcome::Timeout, error.into()),
+        _ => (Outcome::Refused, error.into()),
     }
 }
 
 /// A connection that broke under an exchange.
-#[allow(clippy::needless_pass_by_value)] // shaped for map_err
 pub(super) fn broken(error: io::Error) -> Failure {
-    (Outcome::Reset, error.to_string())
+    (Outcome::Reset, error.into())
 }

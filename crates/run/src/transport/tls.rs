@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use offered_model::Outcome;
+use offered_model::{Outcome, Reason};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::client::ClientConnection;
@@ -48,12 +48,14 @@ impl Tls {
             if !self.0.is_handshaking() {
                 return Ok(true);
             }
-            self.flush(socket).map_err(|error| broken(&error))?;
+            self.flush(socket).map_err(broken)?;
             match self.0.read_tls(&mut Socket(socket)) {
-                Ok(0) => return Err((Outcome::Tls, "the server closed in the middle of the TLS handshake".to_owned())),
+                Ok(0) => {
+                    return Err((Outcome::Tls, Reason::words("the server closed in the middle of the TLS handshake")));
+                }
                 Ok(_) => self.process(socket)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(broken(&error)),
+                Err(error) => return Err(broken(error)),
             }
         }
     }
@@ -69,7 +71,7 @@ impl Tls {
         // Alerts, and answers to a change of keys.
         let flushed = self.flush(socket);
         processed.map_err(failed)?;
-        flushed.map_err(|error| broken(&error))
+        flushed.map_err(broken)
     }
 
     /// Reads what has come: from the socket into the end of `buffer`, from there in the clear to its start.
@@ -79,19 +81,19 @@ impl Tls {
             let received = match recv(socket, &mut *sealed, RecvFlags::empty()) {
                 Ok((0, _)) => {
                     // It must be told of the end, to tell a good one from a bad one.
-                    self.0.read_tls(&mut io::empty()).map_err(|error| broken(&error))?;
+                    self.0.read_tls(&mut io::empty()).map_err(broken)?;
                     0
                 }
                 Ok((received, _)) => received,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => 0,
-                Err(error) => return Err(broken(&error.into())),
+                Err(error) => return Err(broken(error.into())),
             };
             // What came with the handshake may wait inside.
             let (mut bytes, mut ended) = self.clear(clear, 0)?;
             let mut rest = &sealed[..received];
             while !rest.is_empty() && !ended {
-                self.0.read_tls(&mut rest).map_err(|error| broken(&error))?;
+                self.0.read_tls(&mut rest).map_err(broken)?;
                 self.process(socket)?;
                 let more;
                 (more, ended) = self.clear(clear, bytes)?;
@@ -117,7 +119,7 @@ impl Tls {
                 Ok(0) => return Ok((moved, at + moved < out.len())),
                 Ok(more) => moved += more,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok((moved, false)),
-                Err(error) => return Err(broken(&error)),
+                Err(error) => return Err(broken(error)),
             }
         }
     }
@@ -180,10 +182,10 @@ impl io::Write for Socket<'_> {
 }
 
 /// The socket broke, or ended without TLS's own goodbye, which may hide that something is missing.
-fn broken(error: &io::Error) -> Failure {
+fn broken(error: io::Error) -> Failure {
     match error.kind() {
-        ErrorKind::UnexpectedEof => (Outcome::Reset, "closed without a word (TLS close_notify)".to_owned()),
-        _ => (Outcome::Reset, error.to_string()),
+        ErrorKind::UnexpectedEof => (Outcome::Reset, Reason::words("closed without a word (TLS close_notify)")),
+        _ => (Outcome::Reset, error.into()),
     }
 }
 
@@ -219,5 +221,5 @@ fn failed(error: TlsError) -> Failure {
         TlsError::InvalidMessage(_) => "the server does not speak TLS there".to_owned(),
         other => other.to_string(),
     };
-    (Outcome::Tls, why)
+    (Outcome::Tls, why.into())
 }

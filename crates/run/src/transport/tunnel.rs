@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use offered_model::Outcome;
+use offered_model::{Outcome, Reason};
 
 use super::Failure;
 use super::stream::broken;
@@ -39,13 +39,13 @@ impl Tunnel {
         let mut piece = [0; 1024];
         loop {
             match socket.read(&mut piece) {
-                Ok(0) => return Err((Outcome::Refused, "the proxy closed without an answer".to_owned())),
+                Ok(0) => return Err((Outcome::Refused, Reason::words("the proxy closed without an answer"))),
                 Ok(read) => self.answer.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(broken(error)),
             }
             if let Some(answered) = self.answered() {
-                return answered.map(|()| true).map_err(|why| (Outcome::Refused, why));
+                return answered.map(|()| true).map_err(|why| (Outcome::Refused, why.into()));
             }
         }
     }

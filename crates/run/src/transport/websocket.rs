@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue, Request, Uri};
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Call, Reuse, Workload};
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Nanos, Outcome, Reason};
 use regex::bytes::Regex;
 use slab::Slab;
 use tungstenite::handshake::MidHandshake;
@@ -140,7 +140,7 @@ impl io::Read for Io {
             Ok(Read::Nothing) => Err(ErrorKind::WouldBlock.into()),
             Ok(Read::End) => Ok(0),
             Err(failure) => {
-                let error = io::Error::other(failure.1.clone());
+                let error = io::Error::other(failure.1.to_string());
                 self.failure = Some(failure);
                 Err(error)
             }
@@ -259,9 +259,9 @@ impl WebSocket {
 
     /// Opens a connection for an exchange; its key.
     fn open(&mut self, ask: &Ask, exchange: Exchange) -> Result<usize, (Box<Exchange>, Failure)> {
-        let begun = self.greeting(ask).map_err(|why| (Outcome::Unsent, why)).and_then(|request| {
+        let begun = self.greeting(ask).map_err(|why| (Outcome::Unsent, why.into())).and_then(|request| {
             let stream = Stream::dial(&self.setup.route, &self.clock)?;
-            self.poller.add(&stream, self.connections.vacant_key()).map_err(|error| undialed(&error))?;
+            self.poller.add(&stream, self.connections.vacant_key()).map_err(undialed)?;
             Ok((stream, request))
         });
         let (stream, request) = match begun {
@@ -332,7 +332,7 @@ impl WebSocket {
                 Message::Close(why) => {
                     let why = why.as_ref().map(|why| format!(" ({} {})", u16::from(why.code), why.reason));
                     let why = format!("closed by the server{}", why.unwrap_or_default());
-                    return self.fail(key, (Outcome::Reset, why), heard);
+                    return self.fail(key, (Outcome::Reset, why.into()), heard);
                 }
                 _ => continue,
             };
@@ -381,8 +381,8 @@ impl WebSocket {
         let Some(exchange) = connection.exchange else { return };
         let event = Event { done: Some(self.clock.now()), outcome, ..exchange.event };
         let refused = match outcome {
-            Outcome::HttpError => Event { status: why.parse().unwrap_or_default(), ..event },
-            _ => Event { error: Some(why.into()), ..event },
+            Outcome::HttpError => Event { status: why.text().parse().unwrap_or_default(), ..event },
+            _ => Event { error: Some(why), ..event },
         };
         heard.push(Heard::Ended(refused, None));
     }
@@ -401,12 +401,10 @@ impl WebSocket {
     /// Gives up what is not connected or answered in time.
     fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
         while let Some(key) = self.connecting.over(now, |key, serial| is_opening(&self.connections, key, serial)) {
-            let why = format!("no connection within {}", self.setup.connect_timeout);
-            self.fail(key, (Outcome::Timeout, why), heard);
+            self.fail(key, (Outcome::Timeout, Reason::NotConnected(self.setup.connect_timeout)), heard);
         }
         while let Some(key) = self.answering.over(now, |key, serial| is_at(&self.connections, key, serial)) {
-            let why = format!("nothing of what was awaited within {}", self.setup.response_timeout);
-            self.fail(key, (Outcome::Timeout, why), heard);
+            self.fail(key, (Outcome::Timeout, Reason::NotAwaited(self.setup.response_timeout)), heard);
         }
     }
 
@@ -429,8 +427,8 @@ impl Wire for WebSocket {
             self.owned.get(&session).filter(|(key, number)| connections.get(*key).is_some_and(|c| c.number == *number));
         let own = own.map(|(key, _)| *key);
         if own.is_none() && self.connections.len() >= self.limit {
-            let why = format!("{} connections busy (connections limit)", self.limit);
-            heard.push(Heard::Ended(Event { error: Some(why.into()), ..event }, None));
+            let why = Reason::Connections(self.limit as u64);
+            heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
             return self.clock.now();
         }
         let unsaid = ask.body.clone().map(|body| match String::from_utf8(body) {
@@ -453,7 +451,7 @@ impl Wire for WebSocket {
             None => match self.open(ask, exchange) {
                 Ok(key) => (key, true),
                 Err((exchange, (outcome, why))) => {
-                    let error = Some(why.into());
+                    let error = Some(why);
                     let event = match outcome {
                         Outcome::Unsent => Event { sent: None, error, ..exchange.event },
                         _ => Event { done: Some(self.clock.now()), outcome, error, ..exchange.event },
@@ -513,7 +511,7 @@ impl Wire for WebSocket {
                 let _ = self.poller.remove(&*stream);
             }
             if let Some(exchange) = connection.exchange {
-                let error = Some("the run was stopped".into());
+                let error = Some(Reason::Stopped);
                 heard.push(Heard::Ended(Event { outcome: Outcome::Cut, error, ..exchange.event }, None));
             }
         }
@@ -545,14 +543,14 @@ fn failure(error: tungstenite::Error) -> Failure {
     use tungstenite::Error as E;
     match error {
         E::Http(answer) if answer.status().as_u16() >= 400 => {
-            (Outcome::HttpError, answer.status().as_u16().to_string())
+            (Outcome::HttpError, answer.status().as_u16().to_string().into())
         }
-        E::Http(answer) => (Outcome::Malformed, format!("answered {} instead of 101", answer.status())),
-        E::Io(error) => (Outcome::Reset, error.to_string()),
-        E::ConnectionClosed | E::AlreadyClosed => (Outcome::Reset, "closed by the server".to_owned()),
+        E::Http(answer) => (Outcome::Malformed, format!("answered {} instead of 101", answer.status()).into()),
+        E::Io(error) => (Outcome::Reset, error.into()),
+        E::ConnectionClosed | E::AlreadyClosed => (Outcome::Reset, Reason::words("closed by the server")),
         E::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
-            (Outcome::Reset, "closed by the server without a word".to_owned())
+            (Outcome::Reset, Reason::words("closed by the server without a word"))
         }
-        other => (Outcome::Malformed, other.to_string()),
+        other => (Outcome::Malformed, other.to_string().into()),
     }
 }

@@ -46,7 +46,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
                     (false, Some(400..)) => Outcome::HttpError,
                     (false, _) => Outcome::Reset,
                 },
-                error: (!line.ok).then(|| line.details.into_owned().into_boxed_str()),
+                error: (!line.ok).then(|| line.details.into_owned().into()),
                 ..Event::at(start)
             },
         );

@@ -186,7 +186,7 @@ impl Log<'_> {
                 sent: Some(at(from)),
                 done: Some(at(to.max(from))),
                 outcome: if ok { Outcome::Ok } else { Outcome::HttpError },
-                error: (!ok).then(|| crate::labels::text(&message).into_boxed_str()),
+                error: (!ok).then(|| crate::labels::text(&message).into()),
                 ..Event::at(at(from))
             },
         );

@@ -71,7 +71,7 @@ fn request(row: &Row, users: &mut HashMap<Box<[u8]>, u64>, intake: &mut Intake) 
             done: Some(MS * end.max(start)),
             session: session.unwrap_or(0),
             outcome: if ok { Outcome::Ok } else { Outcome::HttpError },
-            error: (!ok).then(|| crate::labels::text(row.get(status + 1).trim_ascii()).into_boxed_str()),
+            error: (!ok).then(|| crate::labels::text(row.get(status + 1).trim_ascii()).into()),
             ..Event::at(MS * start)
         },
     );

@@ -74,7 +74,7 @@ impl LeftOut {
                     0 => Outcome::Reset,
                     _ => Outcome::HttpError,
                 },
-                error: (!line.error.is_empty()).then(|| line.error.into_owned().into_boxed_str()),
+                error: (!line.error.is_empty()).then(|| line.error.into_owned().into()),
                 ..Event::at(start)
             },
         );

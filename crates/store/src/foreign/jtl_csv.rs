@@ -3,7 +3,7 @@
 //! Which columns there are, between which delimiter, and whether there is a header is up to `jmeter.save.saveservice.*`; a
 //! header names them. Without one the position of `success` and the number of columns behind it tell the version.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Nanos, Outcome, Reason};
 
 use super::intake::{Bad, Intake};
 use super::jtl::{Threads, is_controller, outcome, settle};
@@ -226,6 +226,6 @@ impl Log {
     }
 }
 
-fn error(code: &[u8], message: &[u8]) -> Box<str> {
-    crate::labels::text(if message.is_empty() { code } else { message }).into_boxed_str()
+fn error(code: &[u8], message: &[u8]) -> Reason {
+    crate::labels::text(if message.is_empty() { code } else { message }).into()
 }

@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Nanos, Outcome, Reason};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};
@@ -46,7 +46,7 @@ struct Request {
     label: u16,
     status: u16,
     session: u64,
-    error: Option<Box<str>>,
+    error: Option<Reason>,
 }
 
 impl Request {
@@ -191,7 +191,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
                 label: intake.label(tags.name.as_deref().unwrap_or("").as_bytes()),
                 status: tags.status.and_then(|status| whole(status.as_bytes())).unwrap_or(0) as u16,
                 session: user.unwrap_or(0),
-                error: tags.error.map(Cow::into_owned).map(Into::into),
+                error: tags.error.map(|why| why.into_owned().into()),
                 ..Request::default()
             });
         } else if let (Some(request), true) = (&mut open, line.metric.starts_with("http_req_")) {

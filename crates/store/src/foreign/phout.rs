@@ -52,7 +52,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
                     (71, _) => Outcome::Malformed,
                     _ => Outcome::Reset,
                 },
-                error: (net != 0).then(|| format!("network code {net}").into_boxed_str()),
+                error: (net != 0).then(|| format!("network code {net}").into()),
                 ..Event::at(start)
             },
         );

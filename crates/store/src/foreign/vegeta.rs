@@ -45,7 +45,7 @@ fn event(start: Nanos, took: u64, status: u16, error: Cow<str>) -> Event {
             400.. => Outcome::HttpError,
             _ => Outcome::Ok,
         },
-        error: (!error.is_empty()).then(|| error.into_owned().into_boxed_str()),
+        error: (!error.is_empty()).then(|| error.into_owned().into()),
         ..Event::at(start)
     }
 }

@@ -1,6 +1,8 @@
 //! What did not go well, per request and by what was said of it.
 
-use offered_model::{Outcome, Recording};
+use std::borrow::Cow;
+
+use offered_model::{Outcome, Reason, Recording};
 use offered_stats::frequent::{Frequent, frequent};
 use serde::Serialize;
 
@@ -15,7 +17,7 @@ pub(crate) struct Failure {
     pub(crate) outcome: &'static str,
     /// The HTTP status, where there was one.
     pub(crate) status: Option<u16>,
-    /// What was said, each number in it as `N`: the name of a failed check, why a launch was not sent.
+    /// Why, in words that launches which failed alike have in common: the name of a failed check, why one was not sent.
     pub(crate) why: Option<String>,
     pub(crate) n: u64,
 }
@@ -23,13 +25,13 @@ pub(crate) struct Failure {
 /// The failures of `recording`, its pages' objects included, the most frequent first.
 pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
     let failed = recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok);
-    let kinds = failed.map(|e| (e.label, e.outcome, e.status, e.error.as_deref().map(without_numbers)));
+    let kinds = failed.map(|e| (e.label, e.outcome, e.status, e.error.as_ref().map(Reason::kind)));
     let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
-    let failure = |((label, outcome, status, why), n): ((u16, Outcome, u16, Option<String>), u64)| Failure {
+    let failure = |((label, outcome, status, why), n): ((u16, Outcome, u16, Option<Cow<'_, str>>), u64)| Failure {
         label: recording.labels.get(usize::from(label)).cloned(),
         outcome: outcome.name(),
         status: (status > 0).then_some(status),
-        why,
+        why: why.map(Cow::into_owned),
         n,
     };
     let rest = (others > 0).then(|| Failure {
@@ -40,24 +42,6 @@ pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
         n: left,
     });
     top.into_iter().map(failure).chain(rest).collect()
-}
-
-/// Each number as `N`, so that launches late by different times failed in the same way.
-fn without_numbers(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut before = ' ';
-    for c in text.chars() {
-        let goes_on = before.is_ascii_digit() && (c.is_ascii_digit() || c == '.');
-        // `x1` is a name, not a number.
-        let begins = c.is_ascii_digit() && !before.is_alphanumeric() && before != '_';
-        if begins {
-            plain.push('N');
-        } else if !(goes_on && plain.ends_with('N')) {
-            plain.push(c);
-        }
-        before = if begins || (goes_on && plain.ends_with('N')) { '0' } else { c };
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -78,7 +62,7 @@ mod tests {
         let found = failures(&Recording { events, labels, ..Recording::default() });
         let said: Vec<_> =
             found.iter().map(|f| (f.label.as_deref().unwrap(), f.why.as_deref().unwrap(), f.n)).collect();
-        assert_eq!(said, [("form", "late by Nms (late = \"skip\")", 2), ("item", "extract csrf2", 1)]);
+        assert_eq!(said, [("form", "later than is allowed (late = \"skip\")", 2), ("item", "extract csrf2", 1)]);
     }
 
     #[test]

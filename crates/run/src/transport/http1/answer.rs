@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
+use offered_model::Reason;
 
 use super::super::wire::Reply;
 
@@ -145,14 +146,14 @@ impl Answer {
     ///
     /// # Errors
     /// The answer was not complete; what had come of it.
-    pub(crate) fn end(&self) -> Result<(), String> {
-        match self.state {
-            State::Done | State::ToTheEnd => Ok(()),
-            State::Head if self.partial.is_empty() => Err("closed before an answer".to_owned()),
-            State::Head => Err("closed in the middle of the head".to_owned()),
-            State::Length(left) => Err(format!("closed with {left} bytes of the body to come")),
-            State::Chunked(_) => Err("closed in the middle of a chunked body".to_owned()),
-        }
+    pub(crate) fn end(&self) -> Result<(), Reason> {
+        Err(match self.state {
+            State::Done | State::ToTheEnd => return Ok(()),
+            State::Head if self.partial.is_empty() => Reason::words("closed before an answer"),
+            State::Head => Reason::words("closed in the middle of the head"),
+            State::Length(left) => Reason::Missing(left),
+            State::Chunked(_) => Reason::words("closed in the middle of a chunked body"),
+        })
     }
 
     /// Keeps bytes of the body.
@@ -406,7 +407,7 @@ mod tests {
         let ended = |bytes: &str| {
             let mut answer = Answer::new(false);
             answer.read::<false>(bytes.as_bytes()).unwrap();
-            answer.end().err().unwrap_or_default()
+            answer.end().err().map(|why| why.to_string()).unwrap_or_default()
         };
         assert_eq!(ended(""), "closed before an answer");
         assert_eq!(ended("HTTP/1.1 2"), "closed in the middle of the head");

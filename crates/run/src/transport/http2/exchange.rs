@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use h2::RecvStream;
 use h2::client::ResponseFuture;
-use h2::{Reason, RecvStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use offered_clock::Clock;
 use offered_model::{Event, Nanos, Outcome};
@@ -127,7 +127,7 @@ impl Exchange {
                         let _ = body.flow_control().release_capacity(data.len());
                     }
                     // The answer is complete, and the server wants no more of the request.
-                    Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) && error.is_reset() => {
+                    Some(Err(error)) if error.reason() == Some(h2::Reason::NO_ERROR) && error.is_reset() => {
                         self.state = State::Over;
                     }
                     Some(Err(error)) => return Poll::Ready(Err(failure(&error))),
@@ -148,7 +148,7 @@ impl Exchange {
         if let Some(method) = methods.of(event.label)
             && let Err((outcome, why)) = method.answered(&mut reply, self.trailers.as_ref(), outcome)
         {
-            (event.outcome, event.error) = (outcome, Some(why.into()));
+            (event.outcome, event.error) = (outcome, Some(why));
             if !outcome.is_answer() {
                 event.status = 0;
             }
@@ -160,7 +160,7 @@ impl Exchange {
     /// It has failed.
     pub(super) fn fail(self, now: Nanos, (outcome, why): Failure, heard: &mut Vec<Heard>) {
         // A status without the rest of its answer is none.
-        let event = Event { done: Some(now), outcome, status: 0, error: Some(why.into()), ..self.event };
+        let event = Event { done: Some(now), outcome, status: 0, error: Some(why), ..self.event };
         heard.push(Heard::Ended(event, None));
     }
 }
@@ -169,9 +169,9 @@ impl Exchange {
 pub(super) fn failure(error: &h2::Error) -> Failure {
     let reason = error.reason().map(|reason| format!("{reason:?}")).unwrap_or_default();
     match (error.is_remote(), error.is_reset(), error.is_go_away()) {
-        (true, true, _) => (Outcome::Reset, format!("the server reset the stream (RST_STREAM, {reason})")),
-        (true, _, true) => (Outcome::Reset, format!("the server went away (GOAWAY, {reason})")),
-        _ if error.is_library() => (Outcome::Malformed, format!("the server broke HTTP/2 ({reason})")),
-        _ => (Outcome::Reset, error.to_string()),
+        (true, true, _) => (Outcome::Reset, format!("the server reset the stream (RST_STREAM, {reason})").into()),
+        (true, _, true) => (Outcome::Reset, format!("the server went away (GOAWAY, {reason})").into()),
+        _ if error.is_library() => (Outcome::Malformed, format!("the server broke HTTP/2 ({reason})").into()),
+        _ => (Outcome::Reset, error.to_string().into()),
     }
 }

@@ -61,7 +61,7 @@ impl Link {
                 Ok(true)
             }
             Err((outcome, why)) => {
-                let error = io::Error::other(why.clone());
+                let error = io::Error::other(why.to_string());
                 self.failure = Some((outcome, why));
                 Err(error)
             }

@@ -164,7 +164,7 @@ fn redirects_that_lead_nowhere_fail_by_name() {
     ] {
         let mut sessions = sessions(&format!("[[request]]\nget = \"{path}\""));
         let [event] = &launch(&mut sessions, 0, 0)[..] else { panic!("one event") };
-        assert_eq!((event.outcome, event.error.as_deref()), (outcome, Some(error)), "{path}");
+        assert_eq!((event.outcome, event.why().as_ref()), (outcome, error), "{path}");
         assert_eq!(event.sent, Some(Nanos::ZERO));
     }
 }
@@ -176,7 +176,7 @@ fn what_is_extracted_is_said_and_what_is_missing_is_unsent() {
     );
     let [unsent] = &launch(&mut sessions, 1, 1)[..] else { panic!("one event") };
     assert_eq!((unsent.outcome, unsent.sent), (Outcome::Unsent, None));
-    assert_eq!(unsent.error.as_deref(), Some("{id} has no value (nothing was extracted)"));
+    assert_eq!(unsent.why(), "{id} has no value (nothing was extracted)");
     launch(&mut sessions, 0, 1);
     assert_eq!(launch(&mut sessions, 1, 1)[0].outcome, Outcome::Ok);
     assert_eq!(sessions.wire.asked.last().unwrap().1, "/item/a%201");
@@ -211,7 +211,7 @@ fn the_end_of_the_data_stops_the_run() {
         sessions("[variables]\nuser = { file = \"u.csv\", at_end = \"error\" }\n[[request]]\nget = \"/{user.n}\"");
     assert_eq!(launch(&mut sessions, 0, 0)[0].outcome, Outcome::Ok);
     let event = launch(&mut sessions, 0, 1).remove(0);
-    assert_eq!(event.error.as_deref(), Some("the 1 rows of u.csv are used up (user)"));
+    assert_eq!(event.why(), "the 1 rows of u.csv are used up (user)");
     assert_eq!(sessions.halt.why().unwrap().end, End::Error);
 }
 

@@ -183,10 +183,7 @@ fn jmeter_csv() {
     let [home, failed, timeout] = &jtl.events[..] else { panic!() };
     assert_eq!((home.sent, home.first_byte, home.done), (Some(T0), Some(after(40.0)), Some(after(100.0))));
     assert_eq!((home.session, home.bytes_in, home.bytes_out, home.status), (1, 5000, 120, 200));
-    assert_eq!(
-        (failed.session, failed.outcome, failed.error.as_deref()),
-        (2, Outcome::HttpError, Some("Server\nError"))
-    );
+    assert_eq!((failed.session, failed.outcome, failed.why().as_ref()), (2, Outcome::HttpError, "Server\nError"));
     assert_eq!((timeout.outcome, timeout.status, timeout.first_byte), (Outcome::Timeout, 0, None));
     assert_eq!(sample("jtl-csv", 1).events[1].first_byte, Some(after(127.0)));
     assert_eq!(sample("jtl-csv", 2).events[1].sent, Some(after(250.0)));
@@ -253,7 +250,7 @@ fn jmeter_xml_counts_the_inner_samples_of_controllers_only() {
     let jtl = sample("jtl-xml", 0);
     assert_eq!(jtl.labels, ["a & b", "c", "d"]);
     assert_eq!(jtl.events[0].first_byte, Some(after(40.0)));
-    assert_eq!((jtl.events[2].status, jtl.events[2].error.as_deref()), (404, Some("Not Found")));
+    assert_eq!((jtl.events[2].status, jtl.events[2].why().as_ref()), (404, "Not Found"));
     let old = parse("<?xml version=\"1.0\"?><testResults version=\"1.1\"><sampleResult timeStamp=\"1500000000000\" dataType=\"text\" threadName=\"T 1-1\" label=\"a\" time=\"110\" responseMessage=\"OK\" responseCode=\"200\" success=\"true\"/></testResults>").unwrap();
     assert_eq!((old.events[0].sent, old.labels[0].as_str()), (Some(T0), "a"));
 }
@@ -262,7 +259,7 @@ fn jmeter_xml_counts_the_inner_samples_of_controllers_only() {
 fn gatling_of_every_age() {
     let (new, middle, old) = (sample("gatling-text", 0), sample("gatling-text", 1), sample("gatling-text", 2));
     assert_eq!(new.labels, ["home", "basket,pay / pay"]);
-    assert_eq!(new.events[1].error.as_deref(), Some("status.find.is(200), but actually found 500"));
+    assert_eq!(new.events[1].why(), "status.find.is(200), but actually found 500");
     for run in [&middle, &old] {
         assert_eq!((run.events[0].sent, run.events[0].done), (Some(after(2.0)), Some(after(20.0))));
         assert_eq!(run.events.iter().map(|event| event.session).collect::<Vec<_>>(), [0, 1]);
@@ -311,7 +308,7 @@ fn gatling_binary() {
     let recording = parse(&log).unwrap();
     assert_eq!(recording.labels, ["basket / pay", "pay"]);
     assert_eq!(recording.events[0].sent, Some(after(5.0)));
-    assert_eq!((recording.events[1].done, recording.events[1].error.as_deref()), (Some(after(31.0)), Some("bad")));
+    assert_eq!((recording.events[1].done, recording.events[1].why().as_ref()), (Some(after(31.0)), "bad"));
     let cut = parse(&log[..log.len() - 1]).unwrap();
     assert_eq!(cut.events.len(), 2);
     assert!(cut.notes[0].starts_with("cut"));
@@ -355,7 +352,7 @@ fn the_simple_tables() {
     let locust = sample("locust-csv", 0);
     assert_eq!((locust.events[0].sent, locust.events[0].done), (Some(after(250.0)), Some(after(262.34))));
     assert_eq!((locust.labels[1].as_str(), locust.resolution), ("GET /b", Nanos::from_millis(10)));
-    assert!(locust.events[1].error.as_deref().unwrap().contains("refused"));
+    assert!(locust.events[1].why().contains("refused"));
     assert_eq!(sample("locust-csv", 1).events[0], Event { status: 0, ..locust.events[0].clone() });
 
     let har = sample("har", 0);
@@ -390,7 +387,7 @@ fn pgbench_with_and_without_a_schedule() {
         (Nanos(end.0 - 4_883_000), Some(Nanos(end.0 - 4_784_000)))
     );
     assert_eq!((rate.events[1].outcome, rate.events[1].sent), (Outcome::Unsent, None));
-    assert_eq!((rate.events[2].outcome, rate.events[2].error.as_deref()), (Outcome::Malformed, Some("serialization")));
+    assert_eq!((rate.events[2].outcome, rate.events[2].why().as_ref()), (Outcome::Malformed, "serialization"));
     assert!(rate.intent_known && !sample("pgbench", 1).intent_known);
 }
 

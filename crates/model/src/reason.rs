@@ -1,0 +1,210 @@
+//! Why a launch failed or was not sent: a kind with its numbers, which becomes words only where it is shown or written.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+
+use crate::Nanos;
+
+/// Why a launch failed or was not sent.
+///
+/// Reasons of our own are kinds with numbers, so that none is put into words while launches wait, and launches that failed alike
+/// can be counted together whatever their numbers ([`Reason::kind`]). [`Reason::read`] reads back what `Display` writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Not sent: it was late by so much, and the workload skips what is late.
+    Late(Nanos),
+    /// Not sent: its turn came when the run was over.
+    Over,
+    /// Not sent: so many requests were under way, as many as may be.
+    InFlight(u64),
+    /// Not sent: so many connections were busy, as many as may be.
+    Connections(u64),
+    /// Not sent: all streams of so many connections were busy, as many as may be.
+    Streams(u64),
+    /// No connection within this time.
+    NotConnected(Nanos),
+    /// No complete answer within this time.
+    NotAnswered(Nanos),
+    /// Nothing of what was awaited within this time.
+    NotAwaited(Nanos),
+    /// The run was stopped first.
+    Stopped,
+    /// The connection ended when so many bytes of the body had still to come.
+    Missing(u64),
+    /// An error of the operating system, by its number.
+    System(i32),
+    /// Anything else, in the words of who said it.
+    Words(Cow<'static, str>),
+}
+
+/// What stands before and behind the number of a reason.
+type Around = (&'static str, &'static str);
+
+const LATE: Around = ("late by ", " (late = \"skip\")");
+const OVER: &str = "the run was over before it could be sent";
+const IN_FLIGHT: Around = ("", " requests under way (in_flight limit)");
+const CONNECTIONS: Around = ("", " connections busy (connections limit)");
+const STREAMS: Around = ("all streams of ", " connections busy (connections limit)");
+const NOT_CONNECTED: Around = ("no connection within ", "");
+const NOT_ANSWERED: Around = ("no complete answer within ", "");
+const NOT_AWAITED: Around = ("nothing of what was awaited within ", "");
+const STOPPED: &str = "the run was stopped";
+const MISSING: Around = ("closed with ", " bytes of the body to come");
+/// How the standard library ends an error of the system.
+const SYSTEM: Around = (" (os error ", ")");
+
+impl Reason {
+    /// In words.
+    pub const fn words(words: &'static str) -> Self {
+        Self::Words(Cow::Borrowed(words))
+    }
+
+    /// The reason that `text` says: what `Display` wrote, or the words of somebody else.
+    pub fn read(text: &str) -> Self {
+        let (time, count) = (number::<Nanos>, number::<u64>);
+        // Each is taken only when it prints as it was read: `late by 0.5s` is somebody else's.
+        let typed = match text {
+            OVER => return Self::Over,
+            STOPPED => return Self::Stopped,
+            _ => None
+                .or_else(|| time(text, LATE).map(Self::Late))
+                .or_else(|| time(text, NOT_CONNECTED).map(Self::NotConnected))
+                .or_else(|| time(text, NOT_ANSWERED).map(Self::NotAnswered))
+                .or_else(|| time(text, NOT_AWAITED).map(Self::NotAwaited))
+                .or_else(|| count(text, STREAMS).map(Self::Streams))
+                .or_else(|| count(text, MISSING).map(Self::Missing))
+                .or_else(|| count(text, IN_FLIGHT).map(Self::InFlight))
+                .or_else(|| count(text, CONNECTIONS).map(Self::Connections))
+                .or_else(|| {
+                    let at = text.rfind(SYSTEM.0)?;
+                    number::<i32>(&text[at..], SYSTEM).map(Self::System)
+                }),
+        };
+        typed.filter(|typed| typed.text() == text).unwrap_or_else(|| Self::Words(Cow::Owned(text.to_owned())))
+    }
+
+    /// In words; those of others are not copied.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Words(words) => Cow::Borrowed(words),
+            typed => Cow::Owned(typed.to_string()),
+        }
+    }
+
+    /// The kind in words: the same for all launches that failed in the same way, without what is each one's own.
+    pub fn kind(&self) -> Cow<'_, str> {
+        match self {
+            Self::Late(_) => Cow::Borrowed("later than is allowed (late = \"skip\")"),
+            Self::Missing(_) => Cow::Borrowed("closed in the middle of the body"),
+            other => other.text(),
+        }
+    }
+}
+
+/// The number between `before` and `after`.
+fn number<T: std::str::FromStr>(text: &str, (before, after): Around) -> Option<T> {
+    text.strip_prefix(before)?.strip_suffix(after)?.parse().ok()
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut around = |(before, after): Around, number: &dyn fmt::Display| write!(f, "{before}{number}{after}");
+        match self {
+            Self::Late(by) => around(LATE, by),
+            Self::Over => f.write_str(OVER),
+            Self::InFlight(limit) => around(IN_FLIGHT, limit),
+            Self::Connections(limit) => around(CONNECTIONS, limit),
+            Self::Streams(limit) => around(STREAMS, limit),
+            Self::NotConnected(limit) => around(NOT_CONNECTED, limit),
+            Self::NotAnswered(limit) => around(NOT_ANSWERED, limit),
+            Self::NotAwaited(limit) => around(NOT_AWAITED, limit),
+            Self::Stopped => f.write_str(STOPPED),
+            Self::Missing(bytes) => around(MISSING, bytes),
+            Self::System(number) => write!(f, "{}", io::Error::from_raw_os_error(*number)),
+            Self::Words(words) => f.write_str(words),
+        }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        Self::read(text)
+    }
+}
+
+impl From<Cow<'_, str>> for Reason {
+    fn from(text: Cow<'_, str>) -> Self {
+        Self::read(&text)
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self::read(&text)
+    }
+}
+
+impl From<io::Error> for Reason {
+    /// The system's number where there is one, else the error's words.
+    fn from(error: io::Error) -> Self {
+        error.raw_os_error().map_or_else(|| Self::Words(Cow::Owned(error.to_string())), Self::System)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn typed() -> impl Strategy<Value = Reason> {
+        prop_oneof![
+            any::<u64>().prop_map(|n| Reason::Late(Nanos(n))),
+            Just(Reason::Over),
+            any::<u64>().prop_map(Reason::InFlight),
+            any::<u64>().prop_map(Reason::Connections),
+            any::<u64>().prop_map(Reason::Streams),
+            any::<u64>().prop_map(|n| Reason::NotConnected(Nanos(n))),
+            any::<u64>().prop_map(|n| Reason::NotAnswered(Nanos(n))),
+            any::<u64>().prop_map(|n| Reason::NotAwaited(Nanos(n))),
+            Just(Reason::Stopped),
+            any::<u64>().prop_map(Reason::Missing),
+            any::<i32>().prop_map(Reason::System),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_as_what_it_was(reason in typed(), words: String) {
+            prop_assert_eq!(Reason::read(&reason.to_string()), reason);
+            prop_assert_eq!(Reason::read(&words).to_string(), words);
+        }
+    }
+
+    #[test]
+    fn what_others_say_stays_as_they_said_it() {
+        for text in [
+            "late by 0.5s (late = \"skip\")",
+            "no complete answer within 3 seconds",
+            "HTTP/2 stream 17 was not closed",
+            "went wrong (os error 104)",
+            "Connection reset by peer (os error 4294967296)",
+            "007 requests under way (in_flight limit)",
+        ] {
+            assert_eq!(Reason::read(text), Reason::Words(Cow::Owned(text.to_owned())));
+            assert_eq!(Reason::read(text).kind(), text);
+        }
+        assert_eq!(Reason::read("no connection within 3s"), Reason::NotConnected(Nanos::from_secs(3)));
+        let reset = Reason::from(io::Error::from_raw_os_error(104));
+        assert_eq!((reset.clone(), Reason::read(&reset.text())), (Reason::System(104), Reason::System(104)));
+    }
+
+    #[test]
+    fn what_is_each_launchs_own_makes_no_other_kind() {
+        let late = |by| Reason::Late(Nanos::from_millis(by));
+        assert_eq!(late(3).kind(), late(4000).kind());
+        assert_ne!(late(3).text(), late(4000).text());
+        assert_eq!(Reason::Missing(1).kind(), Reason::Missing(2).kind());
+        assert_eq!(Reason::NotAnswered(Nanos::from_secs(2)).kind(), "no complete answer within 2s");
+    }
+}
