@@ -22,12 +22,15 @@ pub(crate) struct Failure {
     pub(crate) n: u64,
 }
 
+/// What launches have in common that failed in the same way: request, outcome, status and why.
+type Kind<'a> = (u16, Outcome, u16, Option<Cow<'a, str>>);
+
 /// The failures of `recording`, its pages' objects included, the most frequent first.
 pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
     let failed = recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok);
     let kinds = failed.map(|e| (e.label, e.outcome, e.status, e.error.as_ref().map(Reason::kind)));
     let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
-    let failure = |((label, outcome, status, why), n): ((u16, Outcome, u16, Option<Cow<'_, str>>), u64)| Failure {
+    let failure = |((label, outcome, status, why), n): (Kind<'_>, u64)| Failure {
         label: recording.labels.get(usize::from(label)).cloned(),
         outcome: outcome.name(),
         status: (status > 0).then_some(status),
