@@ -98,7 +98,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         worker: r.0,
         connection: r.1,
         reused: r.2,
-        error: r.3.map(String::into_boxed_str),
+        error: r.3.map(Into::into),
     })
 }
 
