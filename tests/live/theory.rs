@@ -34,7 +34,7 @@ fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) {
     let events: Vec<Event> = sinks.into_iter().flatten().collect();
     assert_eq!((summary.requests, summary.arrivals.len()), (events.len() as u64, events.len()), "{name}");
     assert!(events.iter().all(|event| event.outcome == Outcome::Ok), "{name}");
-    let mut judged: Vec<&Event> = events.iter().filter(|event| event.intended >= workload.skip_first).collect();
+    let mut judged: Vec<&Event> = events.iter().filter(|event| event.intended >= workload.skip_first()).collect();
     judged.sort_unstable_by_key(|event| event.intended);
     let mean = |events: &[&Event], time: fn(&Event) -> Option<Nanos>| {
         events.iter().map(|event| time(event).unwrap().as_secs_f64()).sum::<f64>() / events.len() as f64

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use offered_clock::unix_now;
-use offered_model::workload::{Closed, Sessions};
+use offered_model::workload::Sessions;
 use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_run::{Done, Generator, Load};
 use offered_serve::{Options, Server};
@@ -132,8 +132,8 @@ pub(crate) fn too_much(workload: &Workload, share: Share, threads: u16) -> Optio
 
 /// Launches per second meant; of a closed system those of users who only think. `None` where the server alone decides.
 fn asked(workload: &Workload) -> Option<f64> {
-    match &workload.sessions {
-        Sessions::Closed(Closed { users, think, .. }) if !think.is_zero() => Some(*users as f64 / think.mean()),
+    match workload.sessions() {
+        Sessions::Closed(closed) if !closed.think().is_zero() => Some(closed.users() as f64 / closed.think().mean()),
         _ => workload.asked_rate(),
     }
 }

@@ -72,14 +72,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         input,
         field,
         trial: Box::new(|point| Trial::make(point, args)),
-        seed: workload.seed.0,
+        seed: workload.seed().0,
         left: args.trials,
         points: Vec::new(),
         warning: None,
     };
-    let most = workload.duration * args.trials as u64;
+    let most = workload.duration() * args.trials as u64;
     let time = if args.simulate { String::new() } else { format!(", {most} in all, usually far fewer") };
-    search.tell(&format!("at most {} trials of {}{time}", args.trials, workload.duration));
+    search.tell(&format!("at most {} trials of {}{time}", args.trials, workload.duration()));
     let answer = search.run(start)?;
     if args.json {
         say!("{}", serde_json::to_string_pretty(&answer).map_err(Failure::stopped)?);
@@ -98,11 +98,11 @@ fn at_least_one_value(text: &str) -> Result<usize, String> {
 /// The field, and where the search along it begins.
 fn start(vary: &str, workload: &Workload) -> Result<(String, f64), Failure> {
     let (field, given) = vary.split_once('=').map_or((vary, None), |(field, value)| (field, Some(value)));
-    let own = || match &workload.sessions {
+    let own = || match workload.sessions() {
         Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } if field == "rate" => {
-            Some(schedule.rate.as_constant()?.per_sec())
+            Some(schedule.rate().as_constant()?.per_sec())
         }
-        Sessions::Closed(closed) if field == "users" => Some(closed.users as f64),
+        Sessions::Closed(closed) if field == "users" => Some(closed.users() as f64),
         _ => None,
     };
     let start = match given {

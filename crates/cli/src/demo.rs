@@ -165,7 +165,7 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
 
 /// The mean response in milliseconds with its 95 % interval, from ten batches of the time that is judged.
 fn mean_response(workload: &Workload, events: &[Event]) -> Estimate {
-    let (from, span) = (workload.skip_first, workload.duration - workload.skip_first);
+    let (from, span) = (workload.skip_first(), workload.duration() - workload.skip_first());
     let mut batches = [(0.0, 0.0); 10];
     for event in events.iter().filter(|event| event.intended >= from) {
         if let Some(response) = event.response() {

@@ -69,15 +69,15 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         modelled(path)?
     } else {
         let Args { servers, discipline, service, seed, .. } = args;
-        (Modelled { servers, discipline, service, room: None }, Seed(seed))
+        (Modelled::new(servers, &discipline, service)?, Seed(seed))
     };
-    let policy: Policy = modelled.discipline.parse()?;
-    let mean = Nanos::from_secs_f64(modelled.service.mean());
+    let policy: Policy = modelled.discipline().parse()?;
+    let mean = Nanos::from_secs_f64(modelled.service().mean());
     let running = Server::start(Options {
         listen: args.listen,
-        discipline: policy.boxed(&Setting { servers: modelled.servers, class_means: vec![mean], seed })?,
-        room: modelled.room,
-        service: modelled.service,
+        discipline: policy.boxed(&Setting { servers: modelled.servers(), class_means: vec![mean], seed })?,
+        room: modelled.room(),
+        service: modelled.service().clone(),
         seed,
         spin: match args.precision {
             Precision::Spin => SPIN,
@@ -102,15 +102,15 @@ fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
     let name = path.display();
     let text = file::text(path)?;
     let workload = Workload::parse(&text, &name.to_string(), &file::beside(Some(path))).map_err(Failure::input)?;
-    let server = workload.server.ok_or_else(|| {
+    let server = workload.server().ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
     })?;
-    if workload.requests.iter().any(|request| request.service.is_some()) {
+    if workload.requests().iter().any(|request| request.service().is_some()) {
         return Err(Failure::input(format!(
             "{name} gives requests service laws of their own; serve has one law for all: take them out, or simulate the file"
         )));
     }
-    Ok((server, workload.seed))
+    Ok((server.clone(), workload.seed()))
 }
 
 /// Stops the server when what has arrived is answered.

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         vary::points(&input, &args.vary)?.into_iter().map(|point| Cell::new(point, &args.out)).collect();
     apart(&cells)?;
     let steps = args.slo.as_ref().map(|_| curve::steps(&args.vary[0])).transpose()?;
-    let seed = input.parse(&input.text)?.seed;
+    let seed = input.parse(&input.text)?.seed();
     begin(&args.out, &input)?;
     visit(args, &mut cells, seed)?;
     let objective = args.slo.as_ref();
@@ -167,12 +167,13 @@ fn visit(args: &Args, cells: &mut [Cell], seed: Seed) -> Result<(), Failure> {
             eprintln!("{line}");
         }
     };
-    let left =
-        |todo: &[usize]| todo.iter().map(|place| cells[*place].point.workload.duration).fold(Nanos::ZERO, |a, b| a + b);
+    let left = |todo: &[usize]| {
+        todo.iter().map(|place| cells[*place].point.workload.duration()).fold(Nanos::ZERO, |a, b| a + b)
+    };
     let time = if args.simulate { String::new() } else { format!(", at least {}", left(&todo)) };
     let s = if cells.len() == 1 { "" } else { "s" };
     tell(format!("{} cell{s}, {} of them finished; {} to do{time}", cells.len(), cells.len() - todo.len(), todo.len()));
-    if cells.iter().any(|cell| cell.point.workload.skip_first == Nanos::ZERO) {
+    if cells.iter().any(|cell| cell.point.workload.skip_first() == Nanos::ZERO) {
         tell("warning: without skip_first the beginning of every cell counts; give it a warm-up, for example skip_first = \"5s\"".to_owned());
     }
     for (done, place) in todo.iter().enumerate() {

@@ -104,10 +104,10 @@ fn what_is_written_for_ourselves_is_read_back_as_it_was_meant() {
     done(&format!("emulate {} --rate 31.73/s --response 53ms --users 200 --out {}", requests.display(), out.display()));
     let written = std::fs::read_to_string(&out).unwrap();
     let parsed = offered_model::workload::Workload::parse(&written, "out", &|_| Err(String::new())).unwrap();
-    let offered_model::workload::Sessions::Closed(closed) = parsed.sessions else { panic!("{written}") };
-    assert_eq!((closed.users, parsed.requests.len()), (200, 2));
-    assert!((closed.think.mean() - 200.0 / 31.73).abs() < 1e-9);
-    assert_eq!((parsed.requests[0].name.as_str(), parsed.requests[0].weight), ("a \"b\"", 3.0));
+    let offered_model::workload::Sessions::Closed(closed) = parsed.sessions() else { panic!("{written}") };
+    assert_eq!((closed.users(), parsed.requests().len()), (200, 2));
+    assert!((closed.think().mean() - 200.0 / 31.73).abs() < 1e-9);
+    assert_eq!((parsed.requests()[0].name(), parsed.requests()[0].weight()), ("a \"b\"", 3.0));
 }
 
 #[test]

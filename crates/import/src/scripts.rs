@@ -121,14 +121,14 @@ impl Emulation {
         );
         for request in &self.requests {
             let (name, method, path) =
-                (quoted(&request.name), request.method.to_lowercase(), quoted(request.path.as_str()));
-            let _ = write!(text, "\n[[request]]\nname = {name}\n{method} = {path}\nweight = {}\n", request.weight);
-            if let Some(body) = request.body.text() {
+                (quoted(request.name()), request.method().to_lowercase(), quoted(request.path().as_str()));
+            let _ = write!(text, "\n[[request]]\nname = {name}\n{method} = {path}\nweight = {}\n", request.weight());
+            if let Some(body) = request.body().text() {
                 let _ = writeln!(text, "body = {}", quoted(body.as_str()));
             }
-            if !request.headers.is_empty() {
+            if !request.headers().is_empty() {
                 let headers: Vec<String> =
-                    request.headers.iter().map(|(k, v)| format!("{} = {}", quoted(k), quoted(v.as_str()))).collect();
+                    request.headers().iter().map(|(k, v)| format!("{} = {}", quoted(k), quoted(v.as_str()))).collect();
                 let _ = writeln!(text, "headers = {{ {} }}", headers.join(", "));
             }
         }
@@ -153,9 +153,9 @@ impl Emulation {
 
     /// Share of the launches that fall to each request or to one before it; the last is 1.
     fn running_shares(&self) -> Vec<f64> {
-        let total: f64 = self.requests.iter().map(|r| r.weight).sum();
+        let total: f64 = self.requests.iter().map(Request::weight).sum();
         let running = self.requests.iter().scan(0.0, |sum, r| {
-            *sum += r.weight;
+            *sum += r.weight();
             Some(*sum / total)
         });
         running.collect()
@@ -165,8 +165,8 @@ impl Emulation {
     fn requests_json(&self) -> String {
         let request = |(r, upto): (&Request, f64)| {
             serde_json::json!({
-                "upto": upto, "name": r.name, "method": r.method, "path": r.path.as_str(), "body": r.body.text().map(Template::as_str),
-                "headers": r.headers.iter().map(|(k, v)| (k, v.as_str())).collect::<std::collections::BTreeMap<_, _>>(),
+                "upto": upto, "name": r.name(), "method": r.method(), "path": r.path().as_str(), "body": r.body().text().map(Template::as_str),
+                "headers": r.headers().iter().map(|(k, v)| (k, v.as_str())).collect::<std::collections::BTreeMap<_, _>>(),
             })
         };
         let all: Vec<_> = self.requests.iter().zip(self.running_shares()).map(request).collect();

@@ -70,10 +70,10 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
     let data = "<CSVDataSet testname=\"users\"><stringProp name=\"filename\">data/u.csv</stringProp><stringProp name=\"variableNames\">user,basket</stringProp></CSVDataSet><hashTree/>";
     let content = format!("{}{data}<RandomController/>\n<hashTree>{pages}</hashTree>", uniform(0, 12_500));
     let (plan, workload) = one(&threads(200, 100, &content));
-    let Sessions::Closed(closed) = &workload.sessions else { panic!("{workload:?}") };
-    assert_eq!((closed.users, closed.ramp), (200, Nanos::from_secs(100)));
-    assert_eq!(closed.think, Law::uniform(0.0, 12.5).unwrap());
-    assert_eq!(workload.duration, Nanos::from_secs(1500));
+    let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload:?}") };
+    assert_eq!((closed.users(), closed.ramp()), (200, Nanos::from_secs(100)));
+    assert_eq!(*closed.think(), Law::uniform(0.0, 12.5).unwrap());
+    assert_eq!(workload.duration(), Nanos::from_secs(1500));
     assert_eq!(workload.shares(), vec![1.0 / 15.0; 15]);
     assert!(plan.flows.is_empty(), "each round is one request");
     assert_eq!(plan.notes, [], "everything is translated");
@@ -132,8 +132,8 @@ fn loops_and_shares_of_rounds_are_counted_in_the_mix() {
 fn a_poisson_timer_is_a_count_of_milliseconds_and_says_so() {
     let timer = "<PoissonRandomTimer><stringProp name=\"ConstantTimer.delay\">0</stringProp><stringProp name=\"RandomTimer.range\">300</stringProp></PoissonRandomTimer><hashTree/>";
     let (plan, workload) = one(&threads(1, 0, &[timer.to_owned(), get("a", "")].concat()));
-    let Sessions::Closed(closed) = &workload.sessions else { panic!() };
-    assert_eq!(closed.think, Law::poisson_millis(0.3).unwrap());
+    let Sessions::Closed(closed) = workload.sessions() else { panic!() };
+    assert_eq!(*closed.think(), Law::poisson_millis(0.3).unwrap());
     assert!(plan.notes.iter().any(|note| note.what.contains("does not make arrivals Poisson")));
 }
 
@@ -169,12 +169,12 @@ fn arrivals_and_open_model_groups_are_partly_open() {
     let (plan, workload) = one(&jmx(&format!("{open}<hashTree>{}{}</hashTree>", get("a", ""), get("b", &wait(1000)))));
     let Arrivals::Open { rate, process, .. } = &plan.arrivals else { panic!("{plan:?}") };
     assert_eq!((rate, *process), (&Profile::Ramp(0.0, 10.0, Nanos::from_secs(60)), "poisson"));
-    assert_eq!(workload.duration, Nanos::from_secs(300));
-    assert!(matches!(workload.sessions, Sessions::PartlyOpen { .. }));
+    assert_eq!(workload.duration(), Nanos::from_secs(300));
+    assert!(matches!(workload.sessions(), Sessions::PartlyOpen { .. }));
     let arrivals = "<com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup testname=\"p\"><stringProp name=\"TargetLevel\">120</stringProp><stringProp name=\"Hold\">10</stringProp><stringProp name=\"Unit\">M</stringProp></com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup>";
     let (plan, workload) = one(&jmx(&format!("{arrivals}<hashTree>{}</hashTree>", get("a", ""))));
     assert_eq!(plan.duration, Nanos::from_secs(600));
-    assert!(matches!(workload.sessions, Sessions::Open(_)));
+    assert!(matches!(workload.sessions(), Sessions::Open(_)));
     assert!((workload.asked_rate().unwrap() - 2.0).abs() < 1e-12);
 }
 
@@ -185,7 +185,7 @@ fn a_throughput_timer_that_rules_is_a_rate_and_one_that_does_not_is_noted() {
     assert!((workload.asked_rate().unwrap() - 10.0).abs() < 1e-9, "{workload:?}");
     assert!(plan.notes.iter().any(|note| note.what.contains("held back")), "{:?}", plan.notes);
     let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), wait(1000), get("a", "")].concat()));
-    assert!(matches!(workload.sessions, Sessions::Closed(_)));
+    assert!(matches!(workload.sessions(), Sessions::Closed(_)));
     assert!(plan.notes.iter().any(|note| note.element.starts_with("ConstantThroughputTimer")), "{:?}", plan.notes);
 }
 

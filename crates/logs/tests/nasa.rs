@@ -49,9 +49,9 @@ fn the_findings_and_the_workloads_of_all_three_models() {
     for model in ["open", "partly-open", "closed"] {
         let text = found.workload(model);
         let workload = Workload::parse(&text, "nasa.toml", &|_| unreachable!()).unwrap();
-        assert!(workload.requests.len() > 100);
+        assert!(workload.requests().len() > 100);
         if let Some(rate) = workload.asked_rate() {
-            let launches = rate * workload.duration.as_secs_f64();
+            let launches = rate * workload.duration().as_secs_f64();
             assert!((launches / 30_969.0 - 1.0).abs() < 0.02, "{model}: {launches} launches");
         }
     }
@@ -82,8 +82,8 @@ fn the_trace_launches_those_requests_at_those_instants() {
         let launch = agenda.due(Nanos::MAX).unwrap();
         // A second of the log is 277,777.8 ns of the replay: no sum, so no drift.
         assert_eq!(launch.intended, Nanos((second as f64 * 1e9 / 3600.0).round() as u64));
-        let sent = &workload.requests[usize::from(mix.choose(launch))];
-        assert_eq!(sent.name, requests[fields.nth(1).unwrap().parse::<usize>().unwrap()]);
+        let sent = &workload.requests()[usize::from(mix.choose(launch))];
+        assert_eq!(sent.name(), requests[fields.nth(1).unwrap().parse::<usize>().unwrap()]);
         launched += 1;
     }
     assert_eq!((launched, agenda.due(Nanos::MAX)), (30_968, None));

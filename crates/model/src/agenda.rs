@@ -12,63 +12,14 @@ use std::sync::Arc;
 use crate::arrivals::Arrivals;
 use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
+use crate::launch::{Launch, Visit};
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
+use crate::sessions::{Closed, Length, Start};
 use crate::share::Share;
 use crate::time::Nanos;
 use crate::trace::{Replay, Way};
-use crate::workload::{Closed, Length, Sessions, Start, Workload};
-
-/// One request that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Launch {
-    /// When.
-    pub intended: Nanos,
-    /// By which session: the user of a closed system, else the arrival's number in the whole run.
-    pub session: u64,
-    /// Which request of that session, from 0.
-    pub step: u32,
-    /// Where in its flow it stands; 0 in a workload without flows.
-    pub place: u16,
-    /// Which visit of its session it belongs to, and whether it begins it.
-    pub visit: Visit,
-}
-
-/// Which visit of its session a launch belongs to, and whether it is the first of it.
-///
-/// A visit is one walk of a closed user through a flow; without flows each request of a closed user is one. Any other session
-/// makes one visit. Visits are counted up to [`Visit::MOST`], beyond which their number stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Visit(u16);
-
-impl Visit {
-    const BEGINS: u16 = 1 << 15;
-    /// The largest number there is.
-    pub const MOST: u32 = (Self::BEGINS - 1) as u32;
-    /// The first launch of a session's first visit.
-    pub const FIRST: Self = Self(Self::BEGINS);
-
-    /// Whether the launch is the first of its visit.
-    pub fn begins(self) -> bool {
-        self.0 >= Self::BEGINS
-    }
-
-    /// How many visits came before it.
-    fn number(self) -> u32 {
-        u32::from(self.0 & !Self::BEGINS)
-    }
-
-    /// A later launch of the same visit.
-    fn on(self) -> Self {
-        Self(self.0 & !Self::BEGINS)
-    }
-
-    /// The first launch of the next visit; `None` where there are only so many.
-    fn next(self, visits: Option<u32>) -> Option<Self> {
-        let next = self.number() + 1;
-        visits.is_none_or(|visits| next < visits).then(|| Self(next.min(Self::MOST) as u16 | Self::BEGINS))
-    }
-}
+use crate::workload::{Sessions, Workload};
 
 /// What a session does after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,32 +119,30 @@ impl Iterator for Numbered {
 impl Agenda {
     /// The launches of `share` of `workload`.
     pub fn new(workload: &Workload, share: Share) -> Self {
-        let (seed, end) = (workload.seed, workload.duration);
+        let (seed, end) = (workload.seed(), workload.duration());
         let mut agenda =
             Self { seed, end, share, arrivals: None, arriving: NEVER, returning: Heap::default(), sessions: None };
-        match &workload.sessions {
+        match workload.sessions() {
             Sessions::Open(schedule) => agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end)))),
             Sessions::PartlyOpen { schedule, length, think } => {
                 agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end))));
-                agenda.sessions = Some(match length {
-                    Length::Flows(flows) => {
-                        Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1) }
-                    }
-                    length => Turn::Drawn { think: think.clone(), length: length.clone() },
+                agenda.sessions = Some(match length.flows() {
+                    Some(flows) => Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1) },
+                    None => Turn::Drawn { think: think.clone(), length: length.clone() },
                 });
             }
             Sessions::Closed(closed) => {
-                agenda.returning = share.of(closed.users).map(|user| closed.first(seed, user)).collect();
-                let (think, visits) = (closed.think.clone(), closed.visits);
-                agenda.sessions = Some(match &closed.flows {
+                agenda.returning = share.of(closed.users()).map(|user| closed.first(seed, user)).collect();
+                let (think, visits) = (closed.think().clone(), closed.visits());
+                agenda.sessions = Some(match closed.flows() {
                     Some(flows) => Turn::Flowing { think, flows: flows.clone(), visits },
                     None => Turn::User { think, visits },
                 });
             }
             Sessions::Replay(replay) => {
-                match &replay.way {
+                match replay.way() {
                     Way::Closed(closed) => {
-                        let users = share.of(closed.users).take_while(|user| replay.has(*user, 0));
+                        let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
                         agenda.returning = users.map(|user| closed.first(seed, user)).collect();
                     }
                     Way::Open | Way::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
@@ -311,34 +260,18 @@ impl Law {
 impl Closed {
     /// The first launch of `user`: after its place in the ramp, and what is left of a think time under way (or a whole one).
     fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
-        let ramp = Nanos((u128::from(self.ramp.0) * u128::from(user) / u128::from(self.users)) as u64);
+        let ramp = Nanos((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
         let launch = |intended: Nanos| Entry { key: intended.0, serial: user, what: (0, 0, Visit::FIRST) };
-        if self.think.is_zero() {
+        if self.think().is_zero() {
             return launch(ramp);
         }
         let mut stream = seed.at(Purpose::Start, user, 0);
-        let wait = match self.start {
-            Start::MidThought => self.think.sample_residual(&mut stream),
-            Start::Thinking => self.think.sample(&mut stream),
+        let wait = match self.start() {
+            Start::MidThought => self.think().sample_residual(&mut stream),
+            Start::Thinking => self.think().sample(&mut stream),
             Start::AtOnce => 0.0,
         };
         launch(ramp + Nanos::from_secs_f64(wait))
-    }
-}
-
-impl Length {
-    /// Whether `session` makes another request after step `step`.
-    #[inline]
-    fn goes_on(&self, seed: Seed, session: u64, step: u32) -> bool {
-        match self {
-            Self::Geometric { stay } => seed.at(Purpose::Length, session, step).uniform() < *stay,
-            Self::Fixed(requests) => step + 1 < *requests,
-            Self::Flows(_) => unreachable!("sessions with flows walk through them"),
-            Self::Empirical(lengths) => {
-                let drawn = seed.at(Purpose::Length, session, 0).below(lengths.len() as u64);
-                step + 1 < lengths[drawn as usize]
-            }
-        }
     }
 }
 

@@ -18,18 +18,53 @@ use crate::time::{Nanos, Rate};
 /// When sessions arrive: how many per second, with which pattern, and how many together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
-    /// The rate of sessions over time.
-    pub rate: Profile,
-    /// The pattern of their arrivals.
-    pub process: Process,
-    /// How many arrive at the same instant.
-    pub batch: Batch,
+    rate: Profile,
+    process: Process,
+    batch: Batch,
 }
 
 impl Schedule {
     /// A Poisson process of this constant rate.
     pub fn poisson(rate: Rate) -> Self {
         Self { rate: Profile::constant(rate), process: Process::Poisson, batch: Batch::Single }
+    }
+
+    /// Sessions at this rate, in this pattern, so many at a time.
+    ///
+    /// # Errors
+    /// Gaps that are all zero, a batch of none, or a mean batch below 1.
+    pub fn new(rate: Profile, process: Process, batch: Batch) -> Result<Self, Wrong> {
+        match (&process, batch) {
+            (Process::Renewal(gaps), _) if gaps.mean() == 0.0 => {
+                Err(Wrong::new("gaps of zero have no rate; write process = \"poisson\" with a batch"))
+            }
+            (_, Batch::Fixed(0)) => Err(Wrong::new("a batch must be at least 1")),
+            (_, Batch::Geometric(mean)) if !(mean >= 1.0 && mean.is_finite()) => {
+                Err(Wrong::new(format!("the mean batch must be at least 1, not {mean}")))
+            }
+            _ => Ok(Self { rate, process, batch }),
+        }
+    }
+
+    /// The same pattern at another rate.
+    #[must_use]
+    pub fn with_rate(self, rate: Profile) -> Self {
+        Self { rate, ..self }
+    }
+
+    /// The rate of sessions over time.
+    pub fn rate(&self) -> &Profile {
+        &self.rate
+    }
+
+    /// The pattern of their arrivals.
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// How many arrive at the same instant.
+    pub fn batch(&self) -> Batch {
+        self.batch
     }
 
     /// The instants up to `end` (not included), from `seed`; they never decrease.

@@ -14,8 +14,8 @@
 //! request. One file serves all three ways to replay: open (every entry alone), sessions, closed (the sequence only).
 
 use crate::Wrong;
+use crate::sessions::Closed;
 use crate::time::Nanos;
-use crate::workload::{Closed, Request};
 use crate::{Law, Seed};
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads `text`, the content of `file`: the trace and its distinct requests.
+    /// Reads `text`, the content of `file`: the trace, and its distinct requests as method and path.
     ///
     /// # Errors
     /// The first line that is wrong, as `file:line: what`; a trace without entries.
-    pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Request>), Wrong> {
+    pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<(String, String)>), Wrong> {
         let mut reading = Reading::default();
         let mut lines = text.lines().enumerate();
         if lines.next().map(|(_, line)| line.trim_end()) != Some(HEADER) {
@@ -64,6 +64,11 @@ impl Trace {
         self.instants.is_empty()
     }
 
+    /// The largest index of a request that it asks for.
+    pub(crate) fn most(&self) -> u16 {
+        self.requests.iter().copied().max().unwrap_or(0)
+    }
+
     fn sessions(&self) -> usize {
         self.begins.len() - 1
     }
@@ -78,7 +83,7 @@ impl Trace {
 /// A trace under construction.
 #[derive(Default)]
 struct Reading {
-    known: Vec<Request>,
+    known: Vec<(String, String)>,
     instants: Vec<Nanos>,
     requests: Vec<u16>,
     session_of: Vec<u32>,
@@ -104,7 +109,7 @@ impl Reading {
         if self.known.len() == usize::from(u16::MAX) {
             return Err("more than 65535 distinct requests; leave some out when the trace is written".to_owned());
         }
-        self.known.push(Request { method: method.to_owned(), name: line.to_owned(), ..Request::get(path) });
+        self.known.push((method.to_owned(), path.to_owned()));
         Ok(())
     }
 
@@ -141,7 +146,7 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(self) -> (Trace, Vec<Request>) {
+    fn finish(self) -> (Trace, Vec<(String, String)>) {
         let Self { known, instants, requests, session_of, sessions } = self;
         // A counting sort by session; entries of a session keep their order of time.
         let mut begins = vec![0u32; sessions as usize + 1];
@@ -165,12 +170,9 @@ impl Reading {
 /// A trace and how it is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
-    /// What came when.
-    pub trace: Arc<Trace>,
-    /// How many times faster than it was recorded, above zero.
-    pub speed: f64,
-    /// What of the trace is kept.
-    pub way: Way,
+    trace: Arc<Trace>,
+    speed: f64,
+    way: Way,
 }
 
 /// What of a trace a replay keeps.
@@ -189,6 +191,32 @@ pub enum Way {
 }
 
 impl Replay {
+    /// `trace`, `speed` times faster than it was recorded, with what `way` keeps of it.
+    ///
+    /// # Errors
+    /// A speed that is not above zero.
+    pub fn new(trace: Arc<Trace>, speed: f64, way: Way) -> Result<Self, Wrong> {
+        if speed > 0.0 && speed.is_finite() {
+            return Ok(Self { trace, speed, way });
+        }
+        Err(Wrong::new(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded")))
+    }
+
+    /// What came when.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// How many times faster than it was recorded, above zero.
+    pub fn speed(&self) -> f64 {
+        self.speed
+    }
+
+    /// What of the trace is kept.
+    pub fn way(&self) -> &Way {
+        &self.way
+    }
+
     fn scaled(&self, recorded: Nanos) -> Nanos {
         if self.speed == 1.0 { recorded } else { Nanos((recorded.0 as f64 / self.speed).round() as u64) }
     }
@@ -210,7 +238,7 @@ impl Replay {
             Way::Open => (step == 0).then_some(session as usize),
             Way::Sessions { .. } => self.trace.of(session).get(step as usize).map(|entry| *entry as usize),
             Way::Closed(closed) => {
-                usize::try_from(u128::from(session) + u128::from(step) * u128::from(closed.users)).ok()
+                usize::try_from(u128::from(session) + u128::from(step) * u128::from(closed.users())).ok()
             }
         }
         .filter(|entry| *entry < self.trace.len())
@@ -236,9 +264,8 @@ impl Replay {
                 let now = self.entry(session, step)?;
                 Some(self.scaled(self.trace.instants[next] - self.trace.instants[now]))
             }
-            Way::Sessions { think: Some(law) } | Way::Closed(Closed { think: law, .. }) => {
-                Some(law.think(seed, session, step + 1))
-            }
+            Way::Sessions { think: Some(law) } => Some(law.think(seed, session, step + 1)),
+            Way::Closed(closed) => Some(closed.think().think(seed, session, step + 1)),
         }
     }
 

@@ -11,14 +11,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use crate::sessions::{Closed, Length, Start};
 pub use read::Files;
 pub use source::Mistake;
 pub use url::{Address, Url};
 
 use crate::Wrong;
-use crate::agenda::Launch;
 use crate::arrivals::Schedule;
 use crate::flow::Flows;
+use crate::launch::Launch;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::template::Template;
@@ -30,32 +31,142 @@ use script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure, Variabl
 /// A test as it was meant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
+    seed: Seed,
+    duration: Nanos,
+    skip_first: Nanos,
+    skip_last: Nanos,
+    late: Late,
+    sessions: Sessions,
+    target: Option<Target>,
+    server: Option<Server>,
+    stations: Vec<Station>,
+    generator: Generator,
+    variables: Vec<Variable>,
+    requests: Vec<Request>,
+    thresholds: Vec<Threshold>,
+}
+
+impl Workload {
+    /// The same with another seed.
+    #[must_use]
+    pub fn with_seed(self, seed: Seed) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The same with launches meant up to here.
+    ///
+    /// # Errors
+    /// No time at all, or no more than is left out at both ends.
+    pub fn with_duration(self, duration: Nanos) -> Result<Self, Wrong> {
+        counted(duration, self.skip_first, self.skip_last)?;
+        Ok(Self { duration, ..self })
+    }
+
+    /// The same with another system model.
+    ///
+    /// # Errors
+    /// Flows or a trace that ask for requests the workload does not have.
+    pub fn with_sessions(self, sessions: Sessions) -> Result<Self, Wrong> {
+        let asked = match &sessions {
+            Sessions::Replay(replay) => Some(replay.trace().most()),
+            sessions => sessions.flows().and_then(|flows| flows.steps().iter().map(|step| step.request).max()),
+        };
+        match asked {
+            Some(request) if usize::from(request) >= self.requests.len() => Err(Wrong::new(format!(
+                "sessions ask for request {request}, and there are only {}",
+                self.requests.len()
+            ))),
+            _ => Ok(Self { sessions, ..self }),
+        }
+    }
+
+    /// The same with these weights of its requests, one each.
+    ///
+    /// # Errors
+    /// Another number of weights, one that is not zero or more, or none above zero.
+    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, Wrong> {
+        let fits = weights.len() == self.requests.len() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());
+        if !fits || weights.iter().all(|w| *w == 0.0) {
+            return Err(Wrong::new("each request needs a weight of zero or more, and one of them a weight above zero"));
+        }
+        self.requests.iter_mut().zip(weights).for_each(|(request, weight)| request.weight = *weight);
+        Ok(self)
+    }
+
     /// From which every random choice follows.
-    pub seed: Seed,
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
     /// Launches are meant from 0 up to here.
-    pub duration: Nanos,
+    pub fn duration(&self) -> Nanos {
+        self.duration
+    }
+
     /// Ramp-up, kept in the data, left out of statistics.
-    pub skip_first: Nanos,
+    pub fn skip_first(&self) -> Nanos {
+        self.skip_first
+    }
+
     /// Ramp-down, likewise.
-    pub skip_last: Nanos,
+    pub fn skip_last(&self) -> Nanos {
+        self.skip_last
+    }
+
     /// What to do about launches that are late.
-    pub late: Late,
+    pub fn late(&self) -> Late {
+        self.late
+    }
+
     /// The system model: who arrives, and what sessions do.
-    pub sessions: Sessions,
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
     /// The real server.
-    pub target: Option<Target>,
+    pub fn target(&self) -> Option<&Target> {
+        self.target.as_ref()
+    }
+
     /// The modelled server, where requests take the same way through it.
-    pub server: Option<Server>,
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
     /// The modelled network in its stead, where only the mean visits to each station are known; else empty.
-    pub stations: Vec<Station>,
+    pub fn stations(&self) -> &[Station] {
+        &self.stations
+    }
+
     /// How the generator itself works.
-    pub generator: Generator,
+    pub fn generator(&self) -> Generator {
+        self.generator
+    }
+
     /// What templates may ask for, besides what is extracted from answers.
-    pub variables: Vec<Variable>,
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
     /// What is asked; never empty.
-    pub requests: Vec<Request>,
+    pub fn requests(&self) -> &[Request] {
+        &self.requests
+    }
+
     /// What the run must keep to pass.
-    pub thresholds: Vec<Threshold>,
+    pub fn thresholds(&self) -> &[Threshold] {
+        &self.thresholds
+    }
+}
+
+/// Checks that something of the duration is left to count.
+fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), Wrong> {
+    if skip_first + skip_last < duration {
+        return Ok(());
+    }
+    Err(Wrong::new(format!(
+        "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
+    )))
 }
 
 /// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.
@@ -83,83 +194,17 @@ impl Sessions {
     pub fn end(&self) -> bool {
         match self {
             Self::PartlyOpen { .. } => true,
-            Self::Replay(replay) => matches!(replay.way, Way::Sessions { .. }),
+            Self::Replay(replay) => matches!(replay.way(), Way::Sessions { .. }),
             Self::Open(_) | Self::Closed(_) => false,
         }
     }
-}
 
-/// A closed system.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Closed {
-    /// N, at least 1.
-    pub users: u64,
-    /// The time from a completion to the user's next launch (the papers' Z).
-    pub think: Law,
-    /// Users start one after another, evenly over this time.
-    pub ramp: Nanos,
-    /// What a user does first.
-    pub start: Start,
-    /// How many visits each user makes before it leaves, from 1 to [`Visit::MOST`](crate::Visit::MOST); without flows, requests. `None`: it never
-    /// leaves.
-    pub visits: Option<u32>,
-    /// The visits it makes one after another; `None`: each request is chosen by weight.
-    pub flows: Option<Arc<Flows>>,
-}
-
-impl Closed {
-    /// The mean think time after a request, seconds (the papers' Z).
-    pub fn mean_think(&self) -> f64 {
-        self.flows.as_ref().map_or_else(|| self.think.mean(), |flows| flows.mean_think(&self.think))
-    }
-
-    /// The same users with this mean think time, in seconds: every think law stretched alike.
-    ///
-    /// # Errors
-    /// A mean that is not above zero, or users who do not think at all.
-    pub fn with_mean_think(&self, mean: f64) -> Result<Self, Wrong> {
-        let factor = mean / self.mean_think();
-        let think = if self.think.is_zero() { self.think.clone() } else { self.think.scaled(factor)? };
-        let flows = self.flows.as_ref().map(|flows| flows.stretched(factor).map(Arc::new)).transpose()?;
-        Ok(Self { think, flows, ..self.clone() })
-    }
-}
-
-/// What a closed user does first, after its place in the ramp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// Finishes a think time under way: the stream is stationary from the first instant.
-    MidThought,
-    /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
-    Thinking,
-    /// Launches at once: N users without a ramp make a bunch of N.
-    AtOnce,
-}
-
-/// How many requests a session makes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Length {
-    /// After each it stays with this probability (the papers' p), in [0, 1); the mean is 1/(1-p).
-    Geometric {
-        /// The stay probability.
-        stay: f64,
-    },
-    /// Always so many, at least 1.
-    Fixed(u32),
-    /// One of these, each as likely; all at least 1.
-    Empirical(Arc<[u32]>),
-    /// As many as there are on its way through these.
-    Flows(Arc<Flows>),
-}
-
-impl Length {
-    /// The mean number of requests of a session.
-    pub fn mean(&self) -> f64 {
+    /// The flows that they walk through.
+    pub fn flows(&self) -> Option<&Arc<Flows>> {
         match self {
-            Self::Geometric { stay } => 1.0 / (1.0 - stay),
-            Self::Fixed(requests) => f64::from(*requests),
-            Self::Empirical(all) => all.iter().map(|n| f64::from(*n)).sum::<f64>() / all.len() as f64,
-            Self::Flows(flows) => flows.mean(),
+            Self::Closed(closed) => closed.flows(),
+            Self::PartlyOpen { length, .. } => length.flows(),
+            Self::Open(_) | Self::Replay(_) => None,
         }
     }
 }
@@ -176,39 +221,105 @@ pub enum Late {
 /// The real server, and how to talk to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
+    url: Url,
+    reuse: Reuse,
+    connections: Option<u32>,
+    in_flight: Option<u32>,
+    connect_timeout: Nanos,
+    response_timeout: Nanos,
+    sources: Vec<std::net::IpAddr>,
+    resolve_every: Option<Nanos>,
+    headers: Vec<(String, Template)>,
+    auth: Option<Auth>,
+    cookies: bool,
+    redirects: u32,
+    tls: Tls,
+    proxy: Option<Proxy>,
+    protocol: Protocol,
+    descriptors: Option<Descriptors>,
+}
+
+impl Target {
     /// Where.
-    pub url: Url,
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// How launches find a connection.
-    pub reuse: Reuse,
+    pub fn reuse(&self) -> Reuse {
+        self.reuse
+    }
+
     /// At most so many connections over all threads; launches that find none are `unsent`.
-    pub connections: Option<u32>,
+    pub fn connections(&self) -> Option<u32> {
+        self.connections
+    }
+
     /// At most so many requests under way over all threads; launches beyond are `unsent`.
-    pub in_flight: Option<u32>,
+    pub fn in_flight(&self) -> Option<u32> {
+        self.in_flight
+    }
+
     /// The longest a connection may take to open.
-    pub connect_timeout: Nanos,
+    pub fn connect_timeout(&self) -> Nanos {
+        self.connect_timeout
+    }
+
     /// The longest an answer may take, from the moment of sending.
-    pub response_timeout: Nanos,
+    pub fn response_timeout(&self) -> Nanos {
+        self.response_timeout
+    }
+
     /// Addresses of this machine that connections come from, in turn; empty: the system chooses. One address has some 28,000
     /// ports for connections to one server.
-    pub sources: Vec<std::net::IpAddr>,
+    pub fn sources(&self) -> &[std::net::IpAddr] {
+        &self.sources
+    }
+
     /// Resolve the name again so often; `None`: once per run.
-    pub resolve_every: Option<Nanos>,
+    pub fn resolve_every(&self) -> Option<Nanos> {
+        self.resolve_every
+    }
+
     /// Sent with every request that has none of that name itself.
-    pub headers: Vec<(String, Template)>,
+    pub fn headers(&self) -> &[(String, Template)] {
+        &self.headers
+    }
+
     /// Who asks, where the request does not say.
-    pub auth: Option<Auth>,
+    pub fn auth(&self) -> Option<&Auth> {
+        self.auth.as_ref()
+    }
+
     /// Whether each session keeps its cookies.
-    pub cookies: bool,
+    pub fn cookies(&self) -> bool {
+        self.cookies
+    }
+
     /// How many redirects in a row are followed.
-    pub redirects: u32,
+    pub fn redirects(&self) -> u32 {
+        self.redirects
+    }
+
     /// How it proves who it is, and who we are, where TLS is spoken.
-    pub tls: Tls,
+    pub fn tls(&self) -> &Tls {
+        &self.tls
+    }
+
     /// Through whom connections go.
-    pub proxy: Option<Proxy>,
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
+    }
+
     /// Which HTTP is spoken.
-    pub protocol: Protocol,
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
     /// Where the messages of gRPC are described, if they are.
-    pub descriptors: Option<Descriptors>,
+    pub fn descriptors(&self) -> Option<&Descriptors> {
+        self.descriptors.as_ref()
+    }
 }
 
 /// Where the messages of gRPC are described.
@@ -288,10 +399,20 @@ pub enum Reuse {
 /// How the generator works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generator {
+    threads: Option<u16>,
+    precision: Precision,
+}
+
+impl Generator {
     /// How many threads launch; `None`: as many as the rate needs.
-    pub threads: Option<u16>,
+    pub fn threads(&self) -> Option<u16> {
+        self.threads
+    }
+
     /// How they wait for the next launch.
-    pub precision: Precision,
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
 }
 
 /// How a thread waits for its next launch.
@@ -306,60 +427,165 @@ pub enum Precision {
 /// The modelled server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
+    servers: u32,
+    discipline: String,
+    service: Law,
+    room: Option<u32>,
+}
+
+impl Server {
+    /// So many servers that work by this discipline, with room for any number of requests.
+    ///
+    /// # Errors
+    /// No servers.
+    pub fn new(servers: u32, discipline: &str, service: Law) -> Result<Self, Wrong> {
+        match servers {
+            0 => Err(Wrong::new("there must be at least 1 server")),
+            _ => Ok(Self { servers, discipline: discipline.to_owned(), service, room: None }),
+        }
+    }
+
     /// m.
-    pub servers: u32,
+    pub fn servers(&self) -> u32 {
+        self.servers
+    }
+
     /// The scheduling policy, by name.
-    pub discipline: String,
+    pub fn discipline(&self) -> &str {
+        &self.discipline
+    }
+
     /// The law of service demands (the papers' S), in seconds.
-    pub service: Law,
+    pub fn service(&self) -> &Law {
+        &self.service
+    }
+
     /// Room for so many requests, those being served included; who finds it full is refused. `None`: for any number.
-    pub room: Option<u32>,
+    pub fn room(&self) -> Option<u32> {
+        self.room
+    }
 }
 
 /// One station of a modelled network: a `[[station]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Station {
+    name: String,
+    servers: u32,
+    discipline: String,
+    service: Law,
+    visits: f64,
+}
+
+impl Station {
     /// Its name, unlike the others'.
-    pub name: String,
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// m.
-    pub servers: u32,
+    pub fn servers(&self) -> u32 {
+        self.servers
+    }
+
     /// The scheduling policy, by name.
-    pub discipline: String,
+    pub fn discipline(&self) -> &str {
+        &self.discipline
+    }
+
     /// The law of the work of one visit, in seconds.
-    pub service: Law,
+    pub fn service(&self) -> &Law {
+        &self.service
+    }
+
     /// How often a request comes by on average, above zero.
-    pub visits: f64,
+    pub fn visits(&self) -> f64 {
+        self.visits
+    }
 }
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
+    name: String,
+    call: Call,
+    method: String,
+    path: Template,
+    weight: f64,
+    headers: Vec<(String, Template)>,
+    body: Body,
+    auth: Option<Auth>,
+    extract: Vec<Extraction>,
+    checks: Vec<Check>,
+    on_failure: OnFailure,
+    objects: Option<Objects>,
+    service: Option<Law>,
+}
+
+impl Request {
     /// Its label.
-    pub name: String,
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What kind of exchange it is.
-    pub call: Call,
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
     /// `GET`, `POST`, ...
-    pub method: String,
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
     /// Path and query; where it begins with a place, that may bring a whole URL of the target.
-    pub path: Template,
+    pub fn path(&self) -> &Template {
+        &self.path
+    }
+
     /// How often it is chosen, against the others.
-    pub weight: f64,
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
     /// Sent besides the target's headers.
-    pub headers: Vec<(String, Template)>,
+    pub fn headers(&self) -> &[(String, Template)] {
+        &self.headers
+    }
+
     /// What it carries.
-    pub body: Body,
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
     /// Who asks; `None`: as the target says.
-    pub auth: Option<Auth>,
+    pub fn auth(&self) -> Option<&Auth> {
+        self.auth.as_ref()
+    }
+
     /// What is taken out of the answer.
-    pub extract: Vec<Extraction>,
+    pub fn extract(&self) -> &[Extraction] {
+        &self.extract
+    }
+
     /// What the answer must be.
-    pub checks: Vec<Check>,
+    pub fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
     /// What becomes of the session when it does not go well.
-    pub on_failure: OnFailure,
+    pub fn on_failure(&self) -> OnFailure {
+        self.on_failure
+    }
+
     /// What is fetched with it, as a browser does.
-    pub objects: Option<Objects>,
+    pub fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
+    }
+
     /// The law of its service demand on the modelled server, where it has its own.
-    pub service: Option<Law>,
+    pub fn service(&self) -> Option<&Law> {
+        self.service.as_ref()
+    }
 }
 
 /// What kind of exchange a request is.
@@ -405,11 +631,7 @@ impl Workload {
 
     /// The flows that its sessions walk through.
     pub fn flows(&self) -> Option<&Arc<Flows>> {
-        match &self.sessions {
-            Sessions::Closed(closed) => closed.flows.as_ref(),
-            Sessions::PartlyOpen { length: Length::Flows(flows), .. } => Some(flows),
-            _ => None,
-        }
+        self.sessions.flows()
     }
 
     /// The share of the launches that falls to each request; they sum to 1. (Of a replay, the trace is not counted: by weight.)
@@ -440,8 +662,8 @@ impl Workload {
     pub fn asked_before(&self, end: Nanos) -> Option<f64> {
         let end = end.min(self.duration);
         match &self.sessions {
-            Sessions::Open(schedule) => Some(schedule.rate.cumulative(end)),
-            Sessions::PartlyOpen { schedule, length, .. } => Some(length.mean() * schedule.rate.cumulative(end)),
+            Sessions::Open(schedule) => Some(schedule.rate().cumulative(end)),
+            Sessions::PartlyOpen { schedule, length, .. } => Some(length.mean() * schedule.rate().cumulative(end)),
             Sessions::Replay(replay) => Some(replay.entries_before(end)? as f64),
             Sessions::Closed(_) => None,
         }

@@ -147,20 +147,20 @@ impl System {
     /// The system model of a workload, or why no formula here covers it.
     fn of(workload: &Workload) -> Result<Self, &'static str> {
         let mean_think = workload.mean_think().unwrap_or(0.0);
-        Ok(match &workload.sessions {
+        Ok(match workload.sessions() {
             workload::Sessions::Replay(_) => return Err("a trace has no closed form"),
             workload::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
             workload::Sessions::PartlyOpen { schedule, length, .. } => Self::PartlyOpen {
                 sessions: poisson_rate(schedule)?,
                 requests: length.mean(),
-                geometric: matches!(length, workload::Length::Geometric { .. }),
+                geometric: length.stay().is_some(),
                 think: mean_think,
             },
             workload::Sessions::Closed(closed) => Self::Closed {
-                users: closed.users,
+                users: closed.users(),
                 think: mean_think,
-                exponential: matches!(closed.think.shape(), Shape::Exponential(_))
-                    && closed.flows.as_ref().is_none_or(|flows| !flows.thinks()),
+                exponential: matches!(closed.think().shape(), Shape::Exponential(_))
+                    && closed.flows().is_none_or(|flows| !flows.thinks()),
             },
         })
     }
@@ -199,7 +199,7 @@ impl System {
 
 /// The rate of a Poisson process of single arrivals.
 fn poisson_rate(schedule: &Schedule) -> Result<f64, &'static str> {
-    let poisson = match &schedule.process {
+    let poisson = match schedule.process() {
         Process::Poisson => true,
         Process::Renewal(gaps) => matches!(gaps.shape(), Shape::Exponential(_)),
         _ => false,
@@ -207,10 +207,10 @@ fn poisson_rate(schedule: &Schedule) -> Result<f64, &'static str> {
     if !poisson {
         return Err("arrivals are not a Poisson process");
     }
-    if schedule.batch != Batch::Single {
+    if schedule.batch() != Batch::Single {
         return Err("requests arrive in batches");
     }
-    schedule.rate.as_constant().map(Rate::per_sec).ok_or("the rate changes over time")
+    schedule.rate().as_constant().map(Rate::per_sec).ok_or("the rate changes over time")
 }
 
 impl<'a> Servers<'a> {
@@ -219,8 +219,8 @@ impl<'a> Servers<'a> {
     /// # Errors
     /// A workload without either.
     fn of(workload: &'a Workload) -> Result<Self, Error> {
-        match &workload.server {
-            _ if !workload.stations.is_empty() => Ok(Self::Network(&workload.stations)),
+        match workload.server() {
+            _ if !workload.stations().is_empty() => Ok(Self::Network(workload.stations())),
             Some(server) => Ok(Self::One(server, Service::of(server, workload))),
             None => Err(Error::Refused(
                 "the workload has no [server] to solve; add [server] service = { exponential = \"10ms\" }, or [[station]]s"
@@ -231,7 +231,7 @@ impl<'a> Servers<'a> {
 
     fn discipline(&self) -> String {
         match self {
-            Self::One(server, _) => server.discipline.clone(),
+            Self::One(server, _) => server.discipline().to_owned(),
             Self::Network(_) => "network".to_owned(),
         }
     }
@@ -248,11 +248,12 @@ impl<'a> Servers<'a> {
         };
         match self {
             Self::One(server, service) => {
-                Ok(vec![station("server", 1.0, service.mean(), server.servers, &server.discipline)?])
+                Ok(vec![station("server", 1.0, service.mean(), server.servers(), server.discipline())?])
             }
-            Self::Network(nodes) => {
-                nodes.iter().map(|n| station(&n.name, n.visits, n.service.mean(), n.servers, &n.discipline)).collect()
-            }
+            Self::Network(nodes) => nodes
+                .iter()
+                .map(|n| station(n.name(), n.visits(), n.service().mean(), n.servers(), n.discipline()))
+                .collect(),
         }
     }
 
@@ -321,7 +322,7 @@ fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
     let Finding { model, known, assumption } = match servers {
         Servers::Network(nodes) => network::solve(system, nodes)?,
         Servers::One(server, service) => {
-            service::check(&server.discipline)?;
+            service::check(server.discipline())?;
             match system {
                 System::Open { rate } => open::solve(rate, server, service)?,
                 System::Closed { users, think, exponential } => {

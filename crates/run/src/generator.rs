@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::{io, thread};
 
 use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
-use offered_model::workload::{Precision, Sessions};
+use offered_model::workload::{Precision, Sessions, Target};
 use offered_model::{Agenda, Law, Nanos, Share, Workload};
 
 use crate::driver::Driver;
@@ -87,17 +87,20 @@ impl Generator {
     /// No target, a name that cannot be resolved, a request that cannot be made, or limits that leave a thread with nothing.
     pub fn new(workload: Workload, share: Share, load: Load) -> Result<Self, Error> {
         let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
-        let limits = workload.target.iter().flat_map(|t| [("connections", t.connections), ("in_flight", t.in_flight)]);
+        let limits = workload
+            .target()
+            .into_iter()
+            .flat_map(|t| [("connections", t.connections()), ("in_flight", t.in_flight())]);
         let limits: Vec<(&str, u32)> = limits.filter_map(|(what, limit)| Some((what, limit?))).collect();
         let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or(u32::MAX);
         let suggested = || suggested(&workload, share).min(cores).min(fewest.min(1024) as u16);
-        let threads = workload.generator.threads.unwrap_or_else(suggested);
+        let threads = workload.generator().threads().unwrap_or_else(suggested);
         if let Some((what, limit)) = limits.into_iter().find(|(_, limit)| *limit < u32::from(threads)) {
             return Err(Error::Limit { what, limit, threads });
         }
-        let script = match (&load, &workload.target) {
+        let script = match (&load, workload.target()) {
             (Load::Target, Some(target)) if workload.is_scripted() => Some(Arc::new(Script::new(&workload, target)?)),
-            (Load::Target, _) => script::there(&workload.variables).map(|()| None)?,
+            (Load::Target, _) => script::there(workload.variables()).map(|()| None)?,
             // Nobody is not spoken to.
             (Load::Nobody(_), _) => None,
         };
@@ -158,7 +161,7 @@ impl Generator {
         };
         let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
         let workers = sinks.iter_mut().zip(0..self.threads).map(|(sink, thread)| {
-            let transport = Mock::new(self.workload.seed, response.clone(), self.worker(thread) as u16);
+            let transport = Mock::new(self.workload.seed(), response.clone(), self.worker(thread) as u16);
             self.drive(thread, transport, sink)
         });
         let workers = workers.collect();
@@ -172,7 +175,7 @@ impl Generator {
         mut sink: impl FnMut() -> S,
         begun: impl FnOnce(Clock),
     ) -> Result<(Done, Vec<S>), Error> {
-        let spin = match self.workload.generator.precision {
+        let spin = match self.workload.generator().precision() {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,
         };
@@ -191,7 +194,7 @@ impl Generator {
                         // Nobody listens any more when another thread could not be had.
                         let _ = in_place.send(poller.as_ref().map(drop).map_err(io::Error::kind));
                         let clock: &Clock = clock.wait();
-                        let limit = self.limit(thread, self.workload.target.as_ref().and_then(|t| t.connections));
+                        let limit = self.limit(thread, self.workload.target().and_then(Target::connections));
                         let (poller, worker) = (poller?, self.worker(thread) as u16);
                         clock.wait_for_start(&self.stop);
                         let worker = match way.protocol {
@@ -227,7 +230,7 @@ impl Generator {
             let clock = *clock.get_or_init(|| start_at.map_or_else(|| Clock::starting_in(LEAD), Clock::starting_at));
             let threads = ready?;
             begun(clock);
-            if let Some(every) = self.workload.target.as_ref().and_then(|target| target.resolve_every) {
+            if let Some(every) = self.workload.target().and_then(Target::resolve_every) {
                 let (way, ended) = (way.clone(), &ended);
                 scope.spawn(move || keep_resolving(&way, &clock, every, ended));
             }
@@ -267,13 +270,13 @@ impl Generator {
     }
 
     fn drive_agenda<T: Transport>(&self, thread: u16, agenda: Agenda, transport: T, sink: &mut dyn Sink) -> Worker {
-        let in_flight = self.limit(thread, self.workload.target.as_ref().and_then(|target| target.in_flight));
+        let in_flight = self.limit(thread, self.workload.target().and_then(Target::in_flight));
         let used = cpu_time();
         let mut driver = Driver {
             agenda,
             mix: self.workload.mix(),
-            late: self.workload.late,
-            end: self.workload.duration,
+            late: self.workload.late(),
+            end: self.workload.duration(),
             in_flight: in_flight.map_or(u64::MAX, u64::from),
             numbering: (self.worker(thread), self.share.parts() * u64::from(self.threads)),
             transport,
@@ -300,13 +303,13 @@ impl Generator {
 
 /// As many threads as the rate needs; a closed system without think time takes what there is.
 fn suggested(workload: &Workload, share: Share) -> u16 {
-    let peak = match &workload.sessions {
-        Sessions::Open(schedule) => schedule.rate.peak(workload.duration),
-        Sessions::Replay(replay) => replay.peak(workload.duration) as f64,
-        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate.peak(workload.duration) * length.mean(),
+    let peak = match workload.sessions() {
+        Sessions::Open(schedule) => schedule.rate().peak(workload.duration()),
+        Sessions::Replay(replay) => replay.peak(workload.duration()) as f64,
+        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().peak(workload.duration()) * length.mean(),
         Sessions::Closed(closed) => match closed.mean_think() {
-            0.0 => closed.users as f64 * 100.0,
-            think => closed.users as f64 / think,
+            0.0 => closed.users() as f64 * 100.0,
+            think => closed.users() as f64 / think,
         },
     };
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16

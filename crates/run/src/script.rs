@@ -16,7 +16,7 @@ pub(crate) use value::Lack;
 
 use offered_model::Template;
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
-use offered_model::workload::{Sessions, Target, Workload};
+use offered_model::workload::{Request, Sessions, Target, Workload};
 
 use self::body::Body;
 use self::hear::{Check, Extraction};
@@ -111,17 +111,17 @@ impl Script {
     /// # Errors
     /// An expression, path or selector that is none, or a body whose file cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
-        there(&workload.variables)?;
-        let names = workload.requests.iter().flat_map(|request| &request.extract).map(|e| e.name.as_str());
-        let users = match &workload.sessions {
-            Sessions::Closed(closed) => closed.users,
+        there(workload.variables())?;
+        let names = workload.requests().iter().flat_map(Request::extract).map(|e| e.name.as_str());
+        let users = match workload.sessions() {
+            Sessions::Closed(closed) => closed.users(),
             _ => 0,
         };
-        let values = Values::new(workload.seed, users, &workload.variables, names);
-        let requests = workload.requests.iter().map(|request| {
-            let wrong = |why: String| Error::Request { name: request.name.clone(), why };
+        let values = Values::new(workload.seed(), users, workload.variables(), names);
+        let requests = workload.requests().iter().map(|request| {
+            let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
-            if target.cookies && sets_cookies {
+            if target.cookies() && sets_cookies {
                 let why = "has a Cookie header of its own beside target.cookies = true; take one of them out";
                 return Err(wrong(why.to_owned()));
             }
@@ -132,34 +132,38 @@ impl Script {
                 Some(Auth::Nobody) | None => None,
             };
             let checks: Vec<Check> =
-                request.checks.iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(wrong)?;
-            let extract: Vec<Extraction> =
-                request.extract.iter().map(|e| Extraction::new(e, &values)).collect::<Result<_, _>>().map_err(wrong)?;
-            let paths = request.objects.iter().flat_map(|objects| &objects.paths);
+                request.checks().iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(wrong)?;
+            let extract: Vec<Extraction> = request
+                .extract()
+                .iter()
+                .map(|e| Extraction::new(e, &values))
+                .collect::<Result<_, _>>()
+                .map_err(wrong)?;
+            let paths = request.objects().into_iter().flat_map(|objects| &objects.paths);
             Ok(Spoken {
-                name: request.name.clone(),
-                method: request.method.clone(),
-                path: values.text(&request.path),
+                name: request.name().to_owned(),
+                method: request.method().to_owned(),
+                path: values.text(request.path()),
                 headers,
                 auth,
-                body: Body::new(&request.body, &values).map_err(wrong)?,
+                body: Body::new(request.body(), &values).map_err(wrong)?,
                 wants_body: checks.iter().any(Check::wants_body) || extract.iter().any(Extraction::wants_body),
                 checks,
                 extract,
-                on_failure: request.on_failure,
+                on_failure: request.on_failure(),
                 paths: paths.map(|path: &Template| values.text(path)).collect(),
-                objects: request.objects.clone(),
+                objects: request.objects().cloned(),
             })
         });
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;
-        let host = target.url.host();
+        let host = target.url().host();
         Ok(Self {
-            counts_visits: users > 0 && workload.variables.iter().any(|variable| variable.per == Per::Visit),
+            counts_visits: users > 0 && workload.variables().iter().any(|variable| variable.per == Per::Visit),
             values,
             requests,
-            cookies: target.cookies,
-            redirects: target.redirects,
-            scheme: if target.url.secure { "https" } else { "http" },
+            cookies: target.cookies(),
+            redirects: target.redirects(),
+            scheme: if target.url().secure { "https" } else { "http" },
             authority: host.clone(),
             host: host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name).trim_matches(['[', ']']).to_owned(),
         })

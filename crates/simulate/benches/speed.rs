@@ -19,7 +19,7 @@ impl Use for Race {
     fn with<D: Discipline + Send + 'static>(self, discipline: D) -> f64 {
         let mut agenda = Agenda::new(&self.workload, Share::ALL);
         let mut served = Served::new(discipline, None);
-        let sessions = self.workload.sessions.end();
+        let sessions = self.workload.sessions().end();
         let counted = Counted { servers: 1, classes: 1, sessions, from: Nanos::ZERO, until: Nanos::MAX };
         let mut statistics = Statistics::new(counted, JOBS);
         let start = cpu_time();
@@ -74,7 +74,7 @@ fn main() {
         );
         let workload = Workload::parse(&text, "bench", &|_| Err(String::new())).unwrap();
         let demands = Demands::new(&workload).unwrap();
-        let setting = Setting { servers: 1, class_means: demands.class_means(), seed: workload.seed };
+        let setting = Setting { servers: 1, class_means: demands.class_means(), seed: workload.seed() };
         let race = Race { workload, demands };
         let speed = policy.parse::<Policy>().unwrap().make(&setting, race).unwrap();
         println!("{name:24} {speed:14.1}");

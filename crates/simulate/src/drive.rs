@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use offered_model::workload::Mix;
+use offered_model::workload::{Mix, Server, Station};
 use offered_model::{After, Agenda, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
 
 use crate::discipline::{Discipline, Job};
@@ -24,13 +24,13 @@ impl Demands {
     /// Neither a `[server]` (or `[[station]]`s) nor a law for every request; or work that is always zero.
     pub fn new(workload: &Workload) -> Result<Self, Wrong> {
         // Of a network the first station speaks for all; the work of the others is drawn there.
-        let first = workload.stations.first().map(|station| &station.service);
-        let server = workload.server.as_ref().map(|server| &server.service).or(first);
-        let laws = workload.requests.iter().map(|request| {
-            request.service.as_ref().or(server).cloned().ok_or_else(|| {
+        let first = workload.stations().first().map(Station::service);
+        let server = workload.server().map(Server::service).or(first);
+        let laws = workload.requests().iter().map(|request| {
+            request.service().or(server).cloned().ok_or_else(|| {
                 Wrong::new(format!(
                     "the request {} has no service law; write for example [server] service = {{ exponential = \"10ms\" }}",
-                    request.name
+                    request.name()
                 ))
             })
         });
@@ -42,7 +42,7 @@ impl Demands {
         if mean == 0.0 {
             return Err(Wrong::new("requests bring no work: give the service law a mean above zero"));
         }
-        Ok(Self { seed: workload.seed, mix: workload.mix(), laws, mean, second_moment })
+        Ok(Self { seed: workload.seed(), mix: workload.mix(), laws, mean, second_moment })
     }
 
     /// E[S] over all requests, in seconds.

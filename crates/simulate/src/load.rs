@@ -6,7 +6,7 @@
 
 use offered_model::arrivals::Profile;
 use offered_model::workload::{Closed, Sessions};
-use offered_model::{Rate, Workload, Wrong};
+use offered_model::{Rate, Schedule, Workload, Wrong};
 
 use crate::drive::Demands;
 use crate::modelled::Modelled;
@@ -33,8 +33,7 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
     let Some(bottleneck) = modelled.bottleneck(&demands) else {
         return Err(Wrong::new("where there is a server for everybody there is no load to ask for; give a rate"));
     };
-    let mut at = workload.clone();
-    match &mut at.sessions {
+    let sessions = match workload.sessions() {
         Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.room().is_none() => {
             return Err(Wrong::new(format!(
                 "a load of {load} cannot be: at 1 or more an open system's queue grows without end; ask for less, or give the server a room"
@@ -43,17 +42,19 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
         Sessions::Replay(_) => {
             return Err(Wrong::new("a trace has the load it was recorded with; change replay's speed instead"));
         }
-        Sessions::Open(schedule) => schedule.rate = constant(&schedule.rate, load / bottleneck)?,
-        Sessions::PartlyOpen { schedule, length, .. } => {
-            schedule.rate = constant(&schedule.rate, load / bottleneck / length.mean())?;
-        }
+        Sessions::Open(schedule) => Sessions::Open(constant(schedule, load / bottleneck)?),
+        Sessions::PartlyOpen { schedule, length, think } => Sessions::PartlyOpen {
+            schedule: constant(schedule, load / bottleneck / length.mean())?,
+            length: length.clone(),
+            think: think.clone(),
+        },
         Sessions::Closed(closed) => {
-            let cycle = closed.users as f64 * bottleneck / load;
+            let cycle = closed.users() as f64 * bottleneck / load;
             let think = Search { workload, closed, cycle, least: demands.mean(), most }.think(load)?;
-            *closed = closed.with_mean_think(think)?;
+            Sessions::Closed(closed.with_mean_think(think)?)
         }
-    }
-    Ok(at)
+    };
+    workload.clone().with_sessions(sessions)
 }
 
 /// Whether the queue of `workload` would grow without end: an open or partly-open system with load 1 or more and room for all.
@@ -67,11 +68,11 @@ pub fn overloaded(workload: &Workload) -> Result<bool, Wrong> {
     Ok(load.is_some_and(|load| load >= 1.0) && modelled.room().is_none())
 }
 
-fn constant(rate: &Profile, per_sec: f64) -> Result<Profile, Wrong> {
-    if rate.as_constant().is_none() {
+fn constant(schedule: &Schedule, per_sec: f64) -> Result<Schedule, Wrong> {
+    if schedule.rate().as_constant().is_none() {
         return Err(Wrong::new("a load can be asked for where the rate is constant; write rate = \"100/s\""));
     }
-    Ok(Profile::constant(Rate::from_per_sec(per_sec)?))
+    Ok(schedule.clone().with_rate(Profile::constant(Rate::from_per_sec(per_sec)?)))
 }
 
 /// A search for the think time at which N users come round once every `cycle` seconds, since then X = N / cycle.
@@ -95,7 +96,7 @@ impl Search<'_> {
         if load >= 1.0 || most <= 0.0 {
             return Err(Wrong::new(format!(
                 "{} users cannot make a load of {load}, even without thinking; ask for less or take more users",
-                self.closed.users
+                self.closed.users()
             )));
         }
         // Without thinking the cycle is shorter than asked, with `most` longer: N users, think Z, cycle N/X = Z + E[T].
@@ -108,12 +109,11 @@ impl Search<'_> {
 
     /// By how much the cycle is too long with this mean think time.
     fn excess(&self, think: f64, jobs: u64) -> Result<f64, Wrong> {
-        let mut trial = self.workload.clone();
         let closed = self.closed.with_mean_think(think)?;
-        let users = closed.users as f64;
-        trial.sessions = Sessions::Closed(closed);
+        let users = closed.users() as f64;
+        let trial = self.workload.clone().with_sessions(Sessions::Closed(closed))?;
         // Each user must have come round several times before the rate means anything.
-        let answer = simulate(&trial, Stop::Jobs(jobs.max(20 * self.closed.users)), &mut ())?;
+        let answer = simulate(&trial, Stop::Jobs(jobs.max(20 * self.closed.users())), &mut ())?;
         Ok(users / answer.summary.throughput.value - self.cycle)
     }
 

@@ -1,6 +1,6 @@
 //! The modelled server of a workload, made.
 
-use offered_model::workload::{Server, Station as Specified};
+use offered_model::workload::Station as Specified;
 use offered_model::{Nanos, Workload, Wrong};
 
 use crate::discipline::{Network, Station};
@@ -24,19 +24,20 @@ impl Modelled {
     /// # Errors
     /// No `[server]`, or a discipline that does not exist or does not fit.
     pub fn new(workload: &Workload, demands: &Demands) -> Result<Self, Wrong> {
-        let setting = |servers| Setting { servers, class_means: demands.class_means(), seed: workload.seed };
-        let modelled = if let Some(Server { servers, discipline, room, .. }) = &workload.server {
-            Self { policy: discipline.parse()?, setting: setting(*servers), room: *room, tour: Vec::new() }
+        let setting = |servers| Setting { servers, class_means: demands.class_means(), seed: workload.seed() };
+        let modelled = if let Some(server) = workload.server() {
+            let policy = server.discipline().parse()?;
+            Self { policy, setting: setting(server.servers()), room: server.room(), tour: Vec::new() }
         } else {
-            if workload.requests.iter().any(|request| request.service.is_some()) {
+            if workload.requests().iter().any(|request| request.service().is_some()) {
                 return Err(Wrong::new("stations draw work by station; give requests no service law of their own"));
             }
-            let tour = workload.stations.iter().map(|s| Ok((s.discipline.parse()?, s.clone(), whole(s)?)));
+            let tour = workload.stations().iter().map(|s| Ok((s.discipline().parse()?, s.clone(), whole(s)?)));
             let tour = tour.collect::<Result<Vec<(Policy, _, _)>, Wrong>>()?;
             let (policy, first, _) = tour.first().ok_or_else(|| {
                 Wrong::new("the workload has no [server] to simulate; write for example [server] discipline = \"ps\", service = { exponential = \"10ms\" }")
             })?;
-            Self { policy: *policy, setting: setting(first.servers), room: None, tour }
+            Self { policy: *policy, setting: setting(first.servers()), room: None, tour }
         };
         modelled.make(Check)?;
         Ok(modelled)
@@ -57,11 +58,11 @@ impl Modelled {
         }
         let station = |(policy, station, visits): &(Policy, Specified, u32)| {
             // Work is drawn by station, so all classes are alike in size.
-            let mean = Nanos::from_secs_f64(station.service.mean());
+            let mean = Nanos::from_secs_f64(station.service().mean());
             let class_means = vec![mean; self.setting.class_means.len()];
-            let setting = Setting { servers: station.servers, class_means, seed: self.setting.seed };
+            let setting = Setting { servers: station.servers(), class_means, seed: self.setting.seed };
             let discipline = policy.boxed(&setting)?;
-            Ok(Station { discipline, service: station.service.clone(), visits: *visits })
+            Ok(Station { discipline, service: station.service().clone(), visits: *visits })
         };
         let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, Wrong>>()?;
         Ok(what.with(Network::new(stations, self.setting.seed)?))
@@ -71,7 +72,7 @@ impl Modelled {
     /// when there is a server for everybody everywhere.
     pub fn bottleneck(&self, demands: &Demands) -> Option<f64> {
         let one = (self.policy, demands.mean(), 1, self.setting.servers);
-        let many = |(p, s, visits): &(Policy, Specified, u32)| (*p, s.service.mean(), *visits, s.servers);
+        let many = |(p, s, visits): &(Policy, Specified, u32)| (*p, s.service().mean(), *visits, s.servers());
         let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
         let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
         busy.map(|(_, mean, visits, servers)| mean * f64::from(visits) / f64::from(servers)).reduce(f64::max)
@@ -85,13 +86,13 @@ impl Modelled {
 
 /// How often a request comes by, which a simulated one does a whole number of times.
 fn whole(station: &Specified) -> Result<u32, Wrong> {
-    let visits = station.visits;
+    let visits = station.visits();
     if visits.fract() == 0.0 && visits <= f64::from(u32::MAX) {
         return Ok(visits as u32);
     }
     Err(Wrong::new(format!(
         "station `{}` is visited {visits} times on average; simulate needs a whole number (plan solve takes means)",
-        station.name
+        station.name()
     )))
 }
 

@@ -70,20 +70,20 @@ pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Resul
             "the load is {load:.3}, and at 1 or more an open system's queue grows without end; lower the rate, add servers, or give the server a room"
         )));
     }
-    let mut endless = workload.clone();
-    if stop != Stop::Duration {
-        endless.duration = Nanos::MAX;
-    }
+    let endless = match stop {
+        Stop::Duration => workload.clone(),
+        _ => workload.clone().with_duration(Nanos::MAX)?,
+    };
     let run = Run { workload: &endless, demands: &demands, modelled: &modelled, stop, also };
     let (summary, ages) = modelled.make(run)??;
     let load_reached = match modelled.counted_servers() {
         Some(_) => summary.utilisation,
         None => times(summary.throughput, modelled.bottleneck(&demands).unwrap_or(demands.mean())),
     };
-    let (model, users, session_length, think) = match &workload.sessions {
+    let (model, users, session_length, think) = match workload.sessions() {
         Sessions::Open(_) => ("open", None, None, None),
         Sessions::Replay(_) => ("replay", None, None, None),
-        Sessions::Closed(closed) => ("closed", Some(closed.users), None, workload.mean_think()),
+        Sessions::Closed(closed) => ("closed", Some(closed.users()), None, workload.mean_think()),
         Sessions::PartlyOpen { length, .. } => ("partly-open", None, Some(length.mean()), workload.mean_think()),
     };
     let mut answer = Answer {
@@ -133,7 +133,7 @@ impl<S: Sink> Use for Run<'_, S> {
         let mut agenda = Agenda::new(workload, Share::ALL);
         let mut served = Served::new(discipline, modelled.room());
         let (from, until) = match stop {
-            Stop::Duration => (workload.skip_first, Nanos(workload.duration.0 - workload.skip_last.0)),
+            Stop::Duration => (workload.skip_first(), Nanos(workload.duration().0 - workload.skip_last().0)),
             _ => (Nanos::ZERO, Nanos::MAX),
         };
         let warm_up = if from > Nanos::ZERO { WarmUp::Fixed } else { WarmUp::Mser };
@@ -144,8 +144,8 @@ impl<S: Sink> Use for Run<'_, S> {
         };
         let counted = Counted {
             servers: modelled.counted_servers().unwrap_or(1),
-            classes: workload.requests.len(),
-            sessions: workload.sessions.end(),
+            classes: workload.requests().len(),
+            sessions: workload.sessions().end(),
             from,
             until,
         };

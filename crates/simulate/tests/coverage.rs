@@ -55,7 +55,7 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
         let workload = Workload::parse(&workload, name, &|_| Err(String::new())).unwrap();
         let (mut held, mut width, mut warned) = (0, 0.0, 0);
         for seed in 1..=RUNS {
-            let workload = Workload { seed: Seed(seed), ..workload.clone() };
+            let workload = workload.clone().with_seed(Seed(seed));
             let answer = simulate(&workload, Stop::Jobs(jobs), &mut ()).unwrap();
             let mean = answer.summary.response.mean;
             held += u64::from(mean.low * 1e3 <= truth && truth <= mean.high * 1e3);

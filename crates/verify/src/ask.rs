@@ -60,19 +60,23 @@ impl Default for Ask {
 impl Ask {
     /// Whether a run of `workload` (all of it, or the given fraction of it) was as it meant, in the part that counts.
     pub fn of(workload: &Workload, fraction: f64) -> Self {
-        let (from, to) = (workload.skip_first, workload.duration.since(workload.skip_last));
-        let (meant, seed) = (Meant::of(workload).share(fraction), workload.seed);
-        let schedule = match &workload.sessions {
+        Self::of_part(workload, fraction, workload.skip_first(), workload.skip_last())
+    }
+
+    /// The same in a part of its own: all but this much at the start and at the end.
+    pub fn of_part(workload: &Workload, fraction: f64, skip_first: Nanos, skip_last: Nanos) -> Self {
+        let (from, to) = (skip_first, workload.duration().since(skip_last));
+        let (meant, seed) = (Meant::of(workload, skip_first).share(fraction), workload.seed());
+        let schedule = match workload.sessions() {
             Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => Some(schedule).filter(|_| from < to),
             Sessions::Closed(_) | Sessions::Replay(_) => None,
         };
         let rate_per_s = schedule.map(|schedule| {
-            let expected = schedule.rate.cumulative(to) - schedule.rate.cumulative(from);
+            let expected = schedule.rate().cumulative(to) - schedule.rate().cumulative(from);
             expected / (to - from).as_secs_f64() * fraction
         });
-        let rate_over = schedule.filter(|schedule| schedule.rate.as_constant().is_none()).map(|_| (from, to));
-        let (skip_first, skip_last) = (workload.skip_first, workload.skip_last);
-        let insecure = workload.target.as_ref().is_some_and(|target| target.tls.insecure);
+        let rate_over = schedule.filter(|schedule| schedule.rate().as_constant().is_none()).map(|_| (from, to));
+        let insecure = workload.target().is_some_and(|target| target.tls().insecure);
         Self { meant, rate_per_s, rate_over, skip_first, skip_last, insecure, seed, ..Self::default() }
     }
 }

@@ -3,8 +3,8 @@
 mod text;
 
 use offered_model::arrivals::{Batch, Process, Schedule};
-use offered_model::workload::{Closed, Sessions, Start};
-use offered_model::{Law, Workload, superposition};
+use offered_model::workload::{Sessions, Start};
+use offered_model::{Law, Nanos, Workload, superposition};
 
 /// Users who began together are as good as mixed after so many think times,
 const SETTLING: f64 = 5.0;
@@ -40,19 +40,20 @@ pub enum Meant {
 }
 
 impl Meant {
-    /// What `workload` meant.
-    pub fn of(workload: &Workload) -> Self {
-        match &workload.sessions {
-            Sessions::Closed(Closed { flows: Some(flows), .. }) if flows.thinks() => {
+    /// What `workload` meant, after `skip_first`.
+    pub fn of(workload: &Workload, skip_first: Nanos) -> Self {
+        match workload.sessions() {
+            Sessions::Closed(closed) if closed.flows().is_some_and(|flows| flows.thinks()) => {
                 Self::Other("closed users whose think times differ by step".into())
             }
-            Sessions::Closed(Closed { visits: Some(_), .. }) => Self::Other("closed users who leave".into()),
-            Sessions::Closed(Closed { users, think, ramp, start, .. }) => {
-                let meant = Self::Closed { users: *users, think: think.clone() };
+            Sessions::Closed(closed) if closed.visits().is_some() => Self::Other("closed users who leave".into()),
+            Sessions::Closed(closed) => {
+                let think = closed.think();
+                let meant = Self::Closed { users: closed.users(), think: think.clone() };
                 // Theory speaks of users who are all there and have forgotten how they began.
-                let left_out = workload.skip_first.as_secs_f64() - ramp.as_secs_f64();
+                let left_out = skip_first.as_secs_f64() - closed.ramp().as_secs_f64();
                 let mixed = think.scv() >= MIXING && left_out >= SETTLING * think.mean();
-                let settled = left_out >= 0.0 && (*start == Start::MidThought || mixed);
+                let settled = left_out >= 0.0 && (closed.start() == Start::MidThought || mixed);
                 if settled { meant } else { Self::Other(format!("{}, not settled", meant.name())) }
             }
             Sessions::Open(schedule) => Self::of_schedule(schedule),
@@ -62,13 +63,13 @@ impl Meant {
     }
 
     fn of_schedule(schedule: &Schedule) -> Self {
-        if schedule.rate.as_constant().is_none() {
+        if schedule.rate().as_constant().is_none() {
             return Self::Other("a changing rate".into());
         }
-        if schedule.batch != Batch::Single {
+        if schedule.batch() != Batch::Single {
             return Self::Other("batches".into());
         }
-        match &schedule.process {
+        match schedule.process() {
             Process::Poisson => Self::Poisson,
             Process::Constant => Self::Constant,
             Process::FixedCount => Self::FixedCount,

@@ -43,12 +43,12 @@ pub struct Tally {
 impl Tally {
     /// Of a run of this fraction of `workload`.
     pub fn new(workload: &Workload, fraction: f64) -> Self {
-        let longest = workload.target.as_ref().map_or(Nanos::ZERO, |t| t.connect_timeout + t.response_timeout);
+        let longest = workload.target().as_ref().map_or(Nanos::ZERO, |t| t.connect_timeout() + t.response_timeout());
         Self {
             workload: workload.clone(),
             fraction,
             ask: Ask::of(workload, fraction),
-            counted: workload.skip_first..workload.duration - workload.skip_last,
+            counted: workload.skip_first()..workload.duration() - workload.skip_last(),
             longest: longest + BATCHED,
             all: Times::default(),
             ring: Ring::default(),
@@ -63,7 +63,7 @@ impl Tally {
 
     /// Takes events.
     pub fn add(&mut self, events: &[Event]) {
-        let sessions_only = matches!(self.workload.sessions, Sessions::PartlyOpen { .. });
+        let sessions_only = matches!(self.workload.sessions(), Sessions::PartlyOpen { .. });
         for event in events.iter().filter(|event| event.object == 0) {
             self.outcomes[event.outcome as usize] += 1;
             self.ring.add(event);
@@ -108,7 +108,7 @@ impl Tally {
         let standing = standing(&self.so_far(so_far.asked_per_s, live.in_flight), &self.ask);
         Pulse {
             time_s: now.as_secs_f64(),
-            duration_s: self.workload.duration.as_secs_f64(),
+            duration_s: self.workload.duration().as_secs_f64(),
             phase: self.phase(now, stopping),
             recent: Figures {
                 asked_per_s: self.asked(since.0, now),
@@ -154,7 +154,7 @@ impl Tally {
 
     /// Launches for each one whose gaps are judged.
     fn per_session(&self) -> f64 {
-        match &self.workload.sessions {
+        match self.workload.sessions() {
             Sessions::PartlyOpen { length, .. } => length.mean(),
             _ => 1.0,
         }
@@ -165,7 +165,7 @@ impl Tally {
             _ if stopping => Phase::Stopping,
             Nanos::ZERO => Phase::Starting,
             now if now < self.counted.start => Phase::WarmingUp,
-            now if now < self.workload.duration => Phase::Running,
+            now if now < self.workload.duration() => Phase::Running,
             _ => Phase::Draining,
         }
     }

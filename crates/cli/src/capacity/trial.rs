@@ -56,7 +56,8 @@ impl Trial {
             }
             (recording, verdict)
         };
-        let measured = Measured::new(&recording, &verdict, workload.skip_first, workload.duration - workload.skip_last);
+        let measured =
+            Measured::new(&recording, &verdict, workload.skip_first(), workload.duration() - workload.skip_last());
         let figures = objective.thresholds().iter().map(|threshold| {
             let figure = measured.estimate(&threshold.metric).map(|figure| figure.value);
             figure.ok_or_else(|| {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args as Arguments;
 use offered_model::arrivals::Schedule;
-use offered_model::workload::{Closed, Length, Sessions, Start};
-use offered_model::{Law, Nanos, Rate, Workload};
+use offered_model::workload::{Closed, Length, Sessions};
+use offered_model::{Law, Rate, Workload};
 use offered_plan::Error;
 use offered_plan::analytic::{Answer, answer};
 use offered_simulate::{Stop, load::at_load, simulate};
@@ -51,34 +51,25 @@ struct Model {
 
 /// Open, then closed for every number of users, then partly-open for every stay probability, all with the workload's servers.
 fn models(base: &Workload, args: &Args) -> Result<Vec<Model>, Failure> {
-    let think = match &base.sessions {
-        Sessions::Closed(Closed { think, .. }) | Sessions::PartlyOpen { think, .. } => think.clone(),
+    let think = match base.sessions() {
+        Sessions::Closed(closed) => closed.think().clone(),
+        Sessions::PartlyOpen { think, .. } => think.clone(),
         Sessions::Open(_) | Sessions::Replay(_) => Law::constant(0.0)?,
     };
     // The think time of a closed system is solved for, so one of zero gives no form to keep.
     let form = if think.is_zero() { Law::exponential(1.0)? } else { think.clone() };
     // Every model asks the same mix, which of flows is what they come to.
-    let mut requests = base.requests.clone();
-    if base.flows().is_some() {
-        requests.iter_mut().zip(base.shares()).for_each(|(request, share)| request.weight = share);
-    }
-    let model = |name: String, sessions| Model {
-        name,
-        workload: Workload { sessions, requests: requests.clone(), ..base.clone() },
+    let base = if base.flows().is_some() { base.clone().with_weights(&base.shares())? } else { base.clone() };
+    let model = |name: String, sessions| {
+        let workload = base.clone().with_sessions(sessions)?;
+        Ok::<_, Failure>(Model { name, workload })
     };
     let schedule = Schedule::poisson(Rate::from_per_sec(1.0)?);
 
-    let mut models = vec![model("open".to_owned(), Sessions::Open(schedule.clone()))];
+    let mut models = vec![model("open".to_owned(), Sessions::Open(schedule.clone()))?];
     for users in &args.users {
-        let closed = Closed {
-            users: *users,
-            think: form.clone(),
-            ramp: Nanos::ZERO,
-            start: Start::MidThought,
-            visits: None,
-            flows: None,
-        };
-        models.push(model(format!("closed N={users}"), Sessions::Closed(closed)));
+        let closed = Closed::new(*users, form.clone())?;
+        models.push(model(format!("closed N={users}"), Sessions::Closed(closed))?);
     }
     for stay in &args.stay {
         if !(0.0..1.0).contains(stay) {
@@ -86,9 +77,9 @@ fn models(base: &Workload, args: &Args) -> Result<Vec<Model>, Failure> {
                 "a stay probability is 0 or more and below 1, not {stay}; at 1 use closed"
             )));
         }
-        let length = Length::Geometric { stay: *stay };
+        let length = Length::geometric(*stay)?;
         let sessions = Sessions::PartlyOpen { schedule: schedule.clone(), length, think: think.clone() };
-        models.push(model(format!("p={stay}"), sessions));
+        models.push(model(format!("p={stay}"), sessions)?);
     }
     Ok(models)
 }
@@ -156,7 +147,7 @@ fn print(cells: &[Cell<'_>], args: &Args) {
         let shown: Vec<String> = row.iter().map(|cell| format!("{:>widest$}", cell.shown())).collect();
         say!("{:names$}{}", row[0].model.name, shown.concat());
     }
-    let think = cells.iter().find_map(|cell| match &cell.model.workload.sessions {
+    let think = cells.iter().find_map(|cell| match cell.model.workload.sessions() {
         Sessions::PartlyOpen { think, .. } => Some(format!("; partly-open: think time {}", time(think.mean()))),
         Sessions::Open(_) | Sessions::Replay(_) | Sessions::Closed(_) => None,
     });
@@ -219,9 +210,9 @@ impl Cell<'_> {
                 "think_s": null, "rate_per_s": null, "response_s": null, "method": null, "source": null, "assumption": why,
             }),
         };
-        let (users, stay) = match &model.workload.sessions {
+        let (users, stay) = match model.workload.sessions() {
             Sessions::Open(_) | Sessions::Replay(_) => (None, None),
-            Sessions::Closed(closed) => (Some(closed.users), None),
+            Sessions::Closed(closed) => (Some(closed.users()), None),
             Sessions::PartlyOpen { length, .. } => (None, Some(1.0 - 1.0 / length.mean())),
         };
         row["model"] = json!(model.name);

@@ -326,7 +326,7 @@ impl Answer<'_> {
                 )));
             }
             let scripted = workload.is_scripted();
-            let target = workload.target.ok_or_else(|| {
+            let target = workload.target().ok_or_else(|| {
                 Failure::input(format!(
                     "{} has no [target]; add [target] url = \"http://127.0.0.1:8080/\"",
                     path.display()
@@ -338,7 +338,7 @@ impl Answer<'_> {
                     path.display()
                 )));
             }
-            return Ok((target.url, workload.requests));
+            return Ok((target.url().clone(), workload.requests().to_vec()));
         }
         let url = self.args.url.clone().ok_or_else(|| {
             Failure::input("what should be asked? give --url http://127.0.0.1:8080/ or a workload with a [target]")

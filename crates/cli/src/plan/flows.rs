@@ -39,15 +39,15 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         table.row([
             flows.flows()[usize::from(step.flow)].name.clone(),
             step.name.clone(),
-            workload.requests[usize::from(step.request)].name.clone(),
+            workload.requests()[usize::from(step.request)].name().to_owned(),
             figure(*visits),
             percent(visits / flows.mean()),
         ]);
     }
     say!("{table}");
     let mut table = Table::new(["request", "per session", "of all"]);
-    for (request, share) in workload.requests.iter().zip(workload.shares()) {
-        table.row([request.name.clone(), figure(share * flows.mean()), percent(share)]);
+    for (request, share) in workload.requests().iter().zip(workload.shares()) {
+        table.row([request.name().to_owned(), figure(share * flows.mean()), percent(share)]);
     }
     say!("{table}");
     say!("a session makes {} requests on average", figure(flows.mean()));
@@ -55,11 +55,11 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(asked) = workload.asked_rate() {
         say!("{} sessions arrive, so requests are launched {}", rate(asked / flows.mean()), rate(asked));
     }
-    if let Sessions::Closed(closed) = &workload.sessions
+    if let Sessions::Closed(closed) = workload.sessions()
         && closed.mean_think() > 0.0
     {
-        let most = closed.users as f64 / closed.mean_think();
-        say!("{} users launch at most N/Z = {}", closed.users, rate(most));
+        let most = closed.users() as f64 / closed.mean_think();
+        say!("{} users launch at most N/Z = {}", closed.users(), rate(most));
     }
     Ok(Exit::Done)
 }
@@ -69,13 +69,13 @@ fn document(workload: &Workload, flows: &Flows) -> serde_json::Value {
         json!({
             "flow": flows.flows()[usize::from(step.flow)].name,
             "step": step.name,
-            "request": workload.requests[usize::from(step.request)].name,
+            "request": workload.requests()[usize::from(step.request)].name(),
             "per_session": visits,
             "share": visits / flows.mean(),
         })
     });
-    let requests = workload.requests.iter().zip(workload.shares());
-    let requests = requests.map(|(request, share)| json!({"request": request.name, "share": share}));
+    let requests = workload.requests().iter().zip(workload.shares());
+    let requests = requests.map(|(request, share)| json!({"request": request.name(), "share": share}));
     json!({
         "schema": "offered.plan.flows/1",
         "steps": steps.collect::<Vec<_>>(),

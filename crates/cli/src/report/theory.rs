@@ -18,7 +18,7 @@ const JOBS: u64 = 200_000;
 /// Adds what is predicted of a run of `workload`, where it models its server. A simulated run is not simulated again.
 pub(crate) fn add(run: &mut Run, workload: &Workload, simulated: bool) -> Result<(), Failure> {
     run.server = server(workload);
-    if workload.server.is_none() && workload.stations.is_empty() {
+    if workload.server().is_none() && workload.stations().is_empty() {
         return Ok(());
     }
     let formula = answer(workload, None).map_err(Failure::input)?;
@@ -32,13 +32,13 @@ pub(crate) fn add(run: &mut Run, workload: &Workload, simulated: bool) -> Result
 
 /// What no load can make better of a single server; `None` where everybody has a server of his own.
 fn server(workload: &Workload) -> Option<Server> {
-    let server = workload.server.as_ref().filter(|server| server.discipline != "infinite")?;
-    let own = |law: &Option<offered_model::Law>| law.as_ref().unwrap_or(&server.service).mean();
-    let (work, weights) = workload.requests.iter().fold((0.0, 0.0), |(work, weights), request| {
-        (work + request.weight * own(&request.service), weights + request.weight)
+    let server = workload.server().filter(|server| server.discipline() != "infinite")?;
+    let own = |law: Option<&offered_model::Law>| law.unwrap_or(server.service()).mean();
+    let (work, weights) = workload.requests().iter().fold((0.0, 0.0), |(work, weights), request| {
+        (work + request.weight() * own(request.service()), weights + request.weight())
     });
-    let mean = if weights > 0.0 { work / weights } else { server.service.mean() };
-    Some(Server { capacity_per_s: f64::from(server.servers) / mean, service_ms: mean * 1e3 })
+    let mean = if weights > 0.0 { work / weights } else { server.service().mean() };
+    Some(Server { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
 }
 
 fn of_formula(answer: Answer) -> Prediction {

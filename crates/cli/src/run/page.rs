@@ -73,12 +73,12 @@ impl Ending {
 
 /// The run in a line.
 fn about(workload: &Workload, share: Share) -> String {
-    let load = match (&workload.sessions, workload.asked_rate()) {
-        (Sessions::Closed(closed), _) => format!(", {} users", closed.users),
+    let load = match (workload.sessions(), workload.asked_rate()) {
+        (Sessions::Closed(closed), _) => format!(", {} users", closed.users()),
         (_, Some(rate)) => format!(", asked {}/s", short(rate * share.fraction())),
         _ => String::new(),
     };
-    let url = workload.target.as_ref().map(|target| format!(" at {}", target.url)).unwrap_or_default();
+    let url = workload.target().map(|target| format!(" at {}", target.url())).unwrap_or_default();
     format!("{}{load}{url}", model(workload))
 }
 

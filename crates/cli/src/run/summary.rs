@@ -116,7 +116,7 @@ impl Summary {
         }
         let counts = || Outcome::ALL.into_iter().zip(counted);
         let outcomes = counts().map(|(outcome, n)| (outcome.name(), n)).filter(|(_, n)| *n > 0).collect();
-        let (from, to) = (workload.skip_first, workload.duration - workload.skip_last);
+        let (from, to) = (workload.skip_first(), workload.duration() - workload.skip_last());
         let judged = || events.iter().filter(move |event| (from..to).contains(&event.intended));
         let times = |time: fn(&Event) -> Option<Nanos>| {
             let mut nanos: Vec<u64> = judged().filter_map(|event| time(event).map(|t| t.0)).collect();
@@ -129,7 +129,7 @@ impl Summary {
         let saturated = saturation(done);
         let judgement = if saturated.is_some() { Judgement::Fails } else { verdict.judgement };
         let measured = Measured::new(recording, verdict, from, to);
-        let thresholds = Checked::all(&workload.thresholds, &measured, judgement != Judgement::Fails);
+        let thresholds = Checked::all(workload.thresholds(), &measured, judgement != Judgement::Fails);
         warnings.splice(0..0, saturated);
         warnings.extend(done.stopped.then(|| Warning {
             doubt: match &done.halted {
@@ -170,7 +170,7 @@ impl Summary {
             duration_s: done.workers.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
-            seed: workload.seed.0,
+            seed: workload.seed().0,
             judgement,
             thresholds,
             warnings,

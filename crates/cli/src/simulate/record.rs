@@ -33,7 +33,7 @@ pub(crate) fn record(
         "schema": "offered.run/1",
         "verb": "simulate",
         "version": env!("CARGO_PKG_VERSION"),
-        "seed": workload.seed.0,
+        "seed": workload.seed().0,
         "clock": "virtual",
         "load": load,
         "summary": json::Outcome::new(&[], &answer),

@@ -78,7 +78,7 @@ impl Cell {
         let recording = read(&self.path, &ReadOptions::default()).map_err(Failure::stopped)?;
         let workload = &self.point.workload;
         let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) });
-        let run = Run::new(&recording, &verdict, workload.skip_first, workload.duration - workload.skip_last);
+        let run = Run::new(&recording, &verdict, workload.skip_first(), workload.duration() - workload.skip_last());
         let summary = self.run().map_or(Value::Null, |mut run| run["summary"].take());
         let figures = Figures::of(&run, &recording, workload, &verdict, &summary);
         let asked = objective.map_or(&[][..], Objective::thresholds);

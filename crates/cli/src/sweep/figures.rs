@@ -93,7 +93,7 @@ impl Figures {
         let saturated =
             (judgement != verdict.judgement.name()).then(|| summary["warnings"][0]["doubt"].as_str()).flatten();
         Self {
-            thresholds: Checked::all(&workload.thresholds, run, judgement != "fails"),
+            thresholds: Checked::all(workload.thresholds(), run, judgement != "fails"),
             because: saturated.unwrap_or(&verdict.because).to_owned(),
             warnings: summary["warnings"].clone(),
             launched: recording.events.len() as u64,

@@ -79,15 +79,11 @@ fn is_insecure(run: &Path) -> bool {
 fn of_workload(path: &Path, fraction: f64, window: &Window) -> Result<Ask, Failure> {
     let text = file::text(path)?;
     let workload = Workload::parse(&text, &path.display().to_string(), &file::beside(Some(path)));
-    let mut workload = workload.map_err(Failure::input)?;
-    workload.skip_first = window.skip_first.unwrap_or(workload.skip_first);
-    workload.skip_last = window.skip_last.unwrap_or(workload.skip_last);
-    let skip_last = workload.skip_last;
-    if let Some(take) = window.take {
-        let taken = workload.duration.since(workload.skip_first + take);
-        workload.skip_last = workload.skip_last.max(taken);
-    }
-    Ok(Ask { skip_last, ..Ask::of(&workload, fraction) })
+    let workload = workload.map_err(Failure::input)?;
+    let skip_first = window.skip_first.unwrap_or(workload.skip_first());
+    let skip_last = window.skip_last.unwrap_or(workload.skip_last());
+    let taken = window.take.map_or(Nanos::ZERO, |take| workload.duration().since(skip_first + take));
+    Ok(Ask { skip_last, ..Ask::of_part(&workload, fraction, skip_first, skip_last.max(taken)) })
 }
 
 /// Which fraction of its workload a run launched: `run.json` beside it says so; a killed run has none, and was the whole.

@@ -1,6 +1,7 @@
 //! A Gatling simulation.
 
 use offered_model::Template;
+use offered_model::workload::Request;
 
 use super::{Emulation, Think};
 
@@ -13,22 +14,22 @@ pub(super) fn script(emulation: &Emulation, law: Think) -> String {
     };
     let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a Java literal");
     let el = |text: &str| quoted(&text.replace("{session}", "#{session}").replace("{sequence}", "#{sequence}"));
-    let total: f64 = emulation.requests.iter().map(|r| r.weight).sum();
+    let total: f64 = emulation.requests.iter().map(Request::weight).sum();
     let requests: Vec<String> = emulation
         .requests
         .iter()
-        .filter(|r| r.weight > 0.0)
+        .filter(|r| r.weight() > 0.0)
         .map(|r| {
             let header = |(k, v): &(String, Template)| format!(".header({}, {})", quoted(k), quoted(v.as_str()));
-            let headers = r.headers.iter().map(header).collect::<Vec<_>>().concat();
-            let body = r.body.text().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b.as_str())));
+            let headers = r.headers().iter().map(header).collect::<Vec<_>>().concat();
+            let body = r.body().text().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b.as_str())));
             format!(
                 "      percent({}).then(exec(http({}).httpRequest({}, {}){headers}{body}))",
                 // Rounded down: a sum above 100 would be refused.
-                (r.weight / total * 1e8).floor() / 1e6,
-                quoted(&r.name),
-                quoted(&r.method),
-                el(r.path.as_str())
+                (r.weight() / total * 1e8).floor() / 1e6,
+                quoted(r.name()),
+                quoted(r.method()),
+                el(r.path().as_str())
             )
         })
         .collect();

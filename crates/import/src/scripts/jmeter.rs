@@ -112,7 +112,7 @@ fn choice(emulation: &Emulation) -> String {
 }
 
 fn sampler(request: &Request) -> String {
-    let arguments = request.body.text().map_or_else(
+    let arguments = request.body().text().map_or_else(
         || "            <elementProp name=\"HTTPsampler.Arguments\" elementType=\"Arguments\"/>\n".to_owned(),
         |body| {
             format!(
@@ -142,7 +142,7 @@ fn sampler(request: &Request) -> String {
             escape(value.as_str())
         )
     };
-    let headers = request.headers.iter().map(header).collect::<Vec<_>>().concat();
+    let headers = request.headers().iter().map(header).collect::<Vec<_>>().concat();
     let tree = if headers.is_empty() {
         "          <hashTree/>\n".to_owned()
     } else {
@@ -165,9 +165,9 @@ fn sampler(request: &Request) -> String {
             <boolProp name="HTTPSampler.use_keepalive">true</boolProp>
 {arguments}          </HTTPSamplerProxy>
 {tree}"#,
-        name = escape(&request.name),
-        path = escape(&placeholders(request.path.as_str())),
-        method = request.method,
+        name = escape(request.name()),
+        path = escape(&placeholders(request.path().as_str())),
+        method = request.method(),
     )
 }
 

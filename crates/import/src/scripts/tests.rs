@@ -14,8 +14,8 @@ fn shop(url: &str) -> Emulation {
     );
     let workload = Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap();
     Emulation {
-        url: workload.target.unwrap().url,
-        requests: workload.requests,
+        url: workload.target().unwrap().url().clone(),
+        requests: workload.requests().to_vec(),
         users: 200,
         think: 6.3,
         rate: 31.5,
@@ -49,9 +49,9 @@ fn a_workload_parses_to_what_it_says() {
     let law = Law::exponential(6.3).unwrap();
     let emulation = shop("http://h:81/");
     let workload = Workload::parse(&emulation.workload(&law), "w.toml", &|_| Err("no file".to_owned())).unwrap();
-    let Sessions::Closed(closed) = &workload.sessions else { panic!("closed") };
-    assert_eq!((closed.users, &closed.think, closed.ramp), (200, &law, Nanos::from_secs(7)));
-    assert_eq!(workload.requests, emulation.requests);
+    let Sessions::Closed(closed) = &workload.sessions() else { panic!("closed") };
+    assert_eq!((closed.users(), closed.think(), closed.ramp()), (200, &law, Nanos::from_secs(7)));
+    assert_eq!(workload.requests(), emulation.requests);
 }
 
 #[test]

@@ -6,12 +6,12 @@ use super::Emulation;
 pub(super) fn script(emulation: &Emulation) -> String {
     let request = |(r, upto): (&offered_model::workload::Request, f64)| {
         let headers: Vec<String> =
-            r.headers.iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v.as_str()))).collect();
+            r.headers().iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v.as_str()))).collect();
         format!(
             "  {{ upto = {upto}, method = {}, path = {}, body = {}, headers = {{ {} }} }},\n",
-            quoted(&r.method),
-            quoted(r.path.as_str()),
-            r.body.text().map_or("nil".to_owned(), |b| quoted(b.as_str())),
+            quoted(r.method()),
+            quoted(r.path().as_str()),
+            r.body().text().map_or("nil".to_owned(), |b| quoted(b.as_str())),
             headers.join(", ")
         )
     };

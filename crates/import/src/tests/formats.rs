@@ -53,7 +53,7 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
     let thinks: Vec<_> = plan.flows[0].steps.iter().map(|step| step.think.clone()).collect();
     // The call of the page began 0.4 s after its style sheet was there.
     assert_eq!(thinks, [Some(Law::constant(0.4).unwrap()), None, None, None]);
-    assert_eq!(workload.requests.len(), 4);
+    assert_eq!(workload.requests().len(), 4);
     let noted = noted(&plan);
     for what in ["cookie is what one browser had", "http://ads/", "a WebSocket", "had no answer", "2 pauses"] {
         assert!(noted.contains(what), "{what}: {noted}");
@@ -124,7 +124,7 @@ fn commands_say_how_a_server_is_reached() {
     assert_eq!((plan.target.protocol, plan.target.proxy.as_deref()), (Some("auto"), Some("http://proxy:3128")));
     let own = Some(("me.pem".to_owned(), "me.pem".to_owned()));
     assert_eq!(plan.target.tls, Tls { insecure: true, roots: None, own });
-    assert!(workload.target.unwrap().tls.insecure);
+    assert!(workload.target().unwrap().tls().insecure);
     let (plan, _) = parsed("curl -k --http2 http://shop/a");
     assert_eq!((plan.target.protocol, &plan.target.tls), (None, &Tls::default()), "nothing of it goes with plain http");
 }
@@ -206,7 +206,7 @@ fn a_description_is_a_flow_for_each_operation() {
     assert_eq!(request("POST /pets, dog").auth, None);
     assert!(plan.variables.contains(&Variable { name: "petId".to_owned(), value: Value::Constant("7".to_owned()) }));
     assert!(plan.workload("api").contains("# A sketch: "));
-    assert_eq!(workload.target.as_ref().unwrap().url.to_string(), "http://pets.local/");
+    assert_eq!(workload.target().unwrap().url().to_string(), "http://pets.local/");
     let noted = noted(&plan);
     for what in ["`{petId}` has no example", "its body has no example", "wants a login (`login`)"] {
         assert!(noted.contains(what), "{what}: {noted}");

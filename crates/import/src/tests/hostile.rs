@@ -90,8 +90,8 @@ fn numbers_that_are_none_are_refused_or_bounded() {
         .replace(">1500<", &format!(">{huge}<"))
         .replace("num_threads\">1<", &format!("num_threads\">{huge}<"));
     let (_, workload) = one(&group);
-    let Sessions::Closed(closed) = &workload.sessions else { panic!("{workload:?}") };
-    assert!(closed.users <= 100_000_000 && workload.duration <= Nanos::from_secs(1_000_000));
+    let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload:?}") };
+    assert!(closed.users() <= 100_000_000 && workload.duration() <= Nanos::from_secs(1_000_000));
     // A string so long is made of a schema that wants one.
     let api = "{\"openapi\": \"3.0.0\", \"paths\": {\"/\": {\"post\": {\"requestBody\": {\"content\": {\"application/json\": {\"schema\": {\"type\": \"string\", \"minLength\": 1e18}}}}}}}}";
     assert!(read(api, "f", None).unwrap()[0].workload("f").len() < 100_000);

@@ -80,7 +80,7 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     let account = request(&plan, "account?of=${id}");
     assert_eq!(account.path.written(), "/account?of={id}");
     assert_eq!(account.headers[0].1.written(), "Bearer {token}");
-    assert_eq!(workload.requests[0].extract.len(), 2);
+    assert_eq!(workload.requests()[0].extract().len(), 2);
     assert!(plan.notes.iter().all(|note| note.what.contains("takes a row")), "{:?}", plan.notes);
 }
 
@@ -229,7 +229,7 @@ fn assertions_of_each_kind() {
         ]
     );
     assert_eq!(plan.requests[0].check[3].name.as_deref(), Some("says (2)"));
-    assert_eq!(workload.requests[0].checks.len(), 9);
+    assert_eq!(workload.requests()[0].checks().len(), 9);
     let noted: Vec<&str> = plan.notes.iter().map(|note| note.element.as_str()).collect();
     assert_eq!(noted, ["DurationAssertion `fast`", "ResponseAssertion `not`"]);
     assert!(plan.notes[0].what.contains("[thresholds]"), "{:?}", plan.notes);
@@ -280,9 +280,9 @@ fn files_parts_logins_and_redirects() {
     assert_eq!(request(&plan, "twice").body, Some(Body::Text(Text::from("a=1+2&a=%26"))));
     assert_eq!(plan.target.auth, Some(Auth::Basic(Text::from("me:s{x}"))));
     assert_eq!(plan.target.redirects, 20);
-    let target = workload.target.unwrap();
-    assert_eq!(target.redirects, 20);
-    assert_eq!(format!("{:?}", target.auth.unwrap()), "Basic([Text(\"me:s{x}\")])");
+    let target = workload.target().unwrap();
+    assert_eq!(target.redirects(), 20);
+    assert_eq!(format!("{:?}", target.auth().unwrap()), "Basic([Text(\"me:s{x}\")])");
     assert!(
         plan.notes.iter().any(|note| note.what.contains("`them`") && note.what.contains("KERBEROS")),
         "{:?}",

@@ -80,7 +80,7 @@ fn launches_come_in_order_of_time_and_none_after_the_end() {
         let workload = workload(model);
         let launched = play(&workload, Share::ALL, response);
         assert!(launched.windows(2).all(|w| w[0].0.intended <= w[1].0.intended), "{model}");
-        assert!(launched.iter().all(|(launch, _)| launch.intended < workload.duration), "{model}");
+        assert!(launched.iter().all(|(launch, _)| launch.intended < workload.duration()), "{model}");
     }
 }
 

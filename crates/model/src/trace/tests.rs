@@ -23,8 +23,8 @@ fn play(workload: &Workload, share: Share) -> Vec<(u64, u64, u32, String)> {
         match (agenda.next_due(), done) {
             (Some(due), done) if done.is_none_or(|done| due < done) => {
                 let launch = agenda.due(due).unwrap();
-                let request = &workload.requests[usize::from(mix.choose(launch))];
-                played.push((launch.intended.0 / 1_000_000, launch.session, launch.step, request.path.to_string()));
+                let request = &workload.requests()[usize::from(mix.choose(launch))];
+                played.push((launch.intended.0 / 1_000_000, launch.session, launch.step, request.path().to_string()));
                 under_way.push((due + Nanos::from_secs(1), launch));
             }
             (_, Some(done)) => {

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::script::{Auth, Body, Content, Source as From, Variable};
-use super::{Generator, Late, Length, Precision, Request, Sessions, Target, Workload};
+use super::{Generator, Late, Precision, Request, Target, Workload};
 use crate::nearest;
 use crate::random::Seed;
 use crate::template::{Name, Piece, Template, in_url};
@@ -76,11 +76,7 @@ impl Reader<'_> {
         }
         let skip_first = root.parsed("skip_first")?.unwrap_or_default();
         let skip_last: Nanos = root.parsed("skip_last")?.unwrap_or_default();
-        if skip_first + skip_last >= duration {
-            return Err(root.mistake(format!(
-                "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
-            )));
-        }
+        super::counted(duration, skip_first, skip_last).map_err(|wrong| root.mistake(wrong))?;
         let mut target = root.get("target").map(|value| target::target(&value, self.folder)).transpose()?;
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
         let path = target.as_ref().map_or("/", |target| &target.url.path);
@@ -101,11 +97,7 @@ impl Reader<'_> {
             (_, None) => requests,
         };
         let variables = root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?;
-        let walked = match &sessions {
-            Sessions::Closed(closed) => closed.flows.as_deref(),
-            Sessions::PartlyOpen { length: Length::Flows(flows), .. } => Some(&**flows),
-            _ => None,
-        };
+        let walked = sessions.flows().map(|flows| &**flows);
         names::check(&requests, target.as_ref(), &variables, walked).map_err(|(request, why)| {
             let why = format!("request `{}`: {why}", requests[request].name);
             let tables = root.get("request").and_then(|value| value.list().ok());

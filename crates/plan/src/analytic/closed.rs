@@ -16,15 +16,15 @@ pub(super) fn solve(
     server: &Server,
     service: &Service,
 ) -> Result<Finding, Error> {
-    let (m, mean) = (server.servers, service.mean());
-    let discipline = server.discipline.as_str();
+    let (m, mean) = (server.servers(), service.mean());
+    let discipline = server.discipline();
     let model = format!("closed M/G/{m}/{users}/{users} {}", discipline.to_uppercase());
     if discipline == "infinite" {
         let rate = users as f64 / (think + mean);
         let known = Known::at(mean, rate, rate * mean, "Little's law", "Little 1961");
         return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
     }
-    if server.room.is_some_and(|room| u64::from(room) < users) {
+    if server.room().is_some_and(|room| u64::from(room) < users) {
         return Ok(Finding::none(model, "limited room in a closed system"));
     }
     let insensitive = discipline == "ps" || (discipline == "lcfs-preemptive" && m == 1);

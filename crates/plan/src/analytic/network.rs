@@ -16,7 +16,7 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
     };
     let mut network = Vec::with_capacity(nodes.len());
     for node in nodes {
-        super::service::check(&node.discipline)?;
+        super::service::check(node.discipline())?;
         match product_form(node)? {
             Some(station) => network.push(station),
             None => {
@@ -24,7 +24,8 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
                     name,
                     format!(
                         "station `{}` is {} with a service law that has no product form",
-                        node.name, node.discipline
+                        node.name(),
+                        node.discipline()
                     ),
                 ));
             }
@@ -53,14 +54,14 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
 
 /// The station as the solvers want it, if it has product form.
 fn product_form(node: &workload::Station) -> Result<Option<Station>, Error> {
-    let exponential = matches!(node.service.shape(), Shape::Exponential(_));
-    let queue = Kind::Queue { servers: node.servers };
-    let kind = match node.discipline.as_str() {
+    let exponential = matches!(node.service().shape(), Shape::Exponential(_));
+    let queue = Kind::Queue { servers: node.servers() };
+    let kind = match node.discipline() {
         "infinite" => Kind::Delay,
         "ps" => queue,
-        "lcfs-preemptive" if node.servers == 1 || exponential => queue,
+        "lcfs-preemptive" if node.servers() == 1 || exponential => queue,
         "fcfs" | "lcfs" if exponential => queue,
         _ => return Ok(None),
     };
-    Station::new(node.name.as_str(), node.visits, node.service.mean(), kind).map(Some)
+    Station::new(node.name(), node.visits(), node.service().mean(), kind).map(Some)
 }

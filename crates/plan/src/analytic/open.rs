@@ -18,23 +18,23 @@ const PK: &str = "Pollaczek 1930, Khinchine 1932";
 /// Poisson arrivals at `rate` per second.
 pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
     positive("the rate", rate)?;
-    let (m, mean) = (server.servers, service.mean());
+    let (m, mean) = (server.servers(), service.mean());
     let load = rate * mean / f64::from(m);
-    if server.discipline == "infinite" {
+    if server.discipline() == "infinite" {
         let known = Known::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962");
         return Ok(Finding::known("M/G/infinity", known, "a server for every request: nobody waits"));
     }
-    if let Some(room) = server.room {
+    if let Some(room) = server.room() {
         return limited(rate, u64::from(room), server, service);
     }
     below_one(load)?;
     let known = |response: f64, method, source| Known::at(response, rate, load, method, source);
-    let name = server.discipline.to_uppercase();
+    let name = server.discipline().to_uppercase();
     let poisson = "Poisson arrivals";
-    match (server.discipline.as_str(), m) {
+    match (server.discipline(), m) {
         ("fcfs" | "lcfs" | "lcfs-preemptive", _) if service.is_exponential() => {
             let queue = Mmm::new(m, mean, rate)?;
-            let percentiles = (server.discipline == "fcfs").then(|| queue.percentiles());
+            let percentiles = (server.discipline() == "fcfs").then(|| queue.percentiles());
             let known = Known { percentiles, ..known(queue.response(), "closed form (Erlang C)", KLEINROCK) };
             Ok(Finding::known(format!("M/M/{m}"), known, format!("{poisson}, exponential service, {m} server(s)")))
         }
@@ -56,7 +56,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 ));
             }
             let percentiles = match service.law() {
-                Some(law) if server.discipline == "fcfs" => Mg1::new(law, rate)?.fcfs_percentiles(),
+                Some(law) if server.discipline() == "fcfs" => Mg1::new(law, rate)?.fcfs_percentiles(),
                 _ => None,
             };
             let known = Known { percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
@@ -79,9 +79,9 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
 }
 
 fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
-    let m = server.servers;
+    let m = server.servers();
     let loss = room == u64::from(m);
-    let symmetric = matches!(server.discipline.as_str(), "fcfs" | "lcfs" | "lcfs-preemptive" | "ps");
+    let symmetric = matches!(server.discipline(), "fcfs" | "lcfs" | "lcfs-preemptive" | "ps");
     if !(service.is_exponential() && symmetric || loss) {
         return Ok(Finding::none(format!("M/G/{m}/{room}"), "limited room with this service law and discipline"));
     }
@@ -105,11 +105,11 @@ fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<F
 }
 
 fn by_size(rate: f64, load: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
-    let name = server.discipline.to_uppercase();
+    let name = server.discipline().to_uppercase();
     let Some(law) = service.law() else {
         return Ok(Finding::none(format!("M/G/1 {name}"), "requests have service laws of their own"));
     };
-    let (policy, source) = match server.discipline.as_str() {
+    let (policy, source) = match server.discipline() {
         "srpt" => (Policy::Srpt, "Schrage and Miller 1966"),
         "psjf" => (Policy::Psjf, "Harchol-Balter 2013, chapter 32"),
         "sjf" => (Policy::Sjf, "Phipps 1956"),
@@ -126,21 +126,21 @@ fn by_size(rate: f64, load: f64, server: &Server, service: &Service) -> Result<F
 }
 
 fn by_class(rate: f64, load: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
-    let name = server.discipline.to_uppercase();
+    let name = server.discipline().to_uppercase();
     if service.classes.len() < 2 {
         return Err(Error::Refused(format!(
             "{} goes by classes, and there is one; write at least two [[request]] tables, each with its service",
-            server.discipline
+            server.discipline()
         )));
     }
     let mut classes: Vec<Class> =
         service.classes.iter().map(|(share, law)| Class { rate: rate * share, service: law.clone() }).collect();
-    match server.discipline.as_str() {
+    match server.discipline() {
         "sejf" | "pesjf" => classes.sort_by(|a, b| a.service.mean().total_cmp(&b.service.mean())),
         "lejf" | "peljf" => classes.sort_by(|a, b| b.service.mean().total_cmp(&a.service.mean())),
         _ => {}
     }
-    let (rank, source) = match server.discipline.as_str() {
+    let (rank, source) = match server.discipline() {
         "priority" | "sejf" | "lejf" => (Rank::NonPreemptive, "Cobham 1954"),
         _ => (Rank::Preemptive, "White and Christie 1958"),
     };

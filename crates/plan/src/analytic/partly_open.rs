@@ -18,16 +18,16 @@ pub(super) fn solve(
     server: &Server,
     service: &Service,
 ) -> Result<Finding, Error> {
-    let (m, mean) = (server.servers, service.mean());
+    let (m, mean) = (server.servers(), service.mean());
     let stream = Sessions::new(sessions, 1.0 - 1.0 / requests)?;
-    let (rate, discipline) = (stream.requests(), server.discipline.as_str());
+    let (rate, discipline) = (stream.requests(), server.discipline());
     let load = rate * mean / f64::from(m);
     let model = format!("partly-open M/G/{m} {}", discipline.to_uppercase());
     if discipline == "infinite" {
         let known = Known::at(mean, rate, rate * mean, "product form", SCHROEDER);
         return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
     }
-    if server.room.is_some() {
+    if server.room().is_some() {
         return Ok(Finding::none(model, "limited room in a partly-open system"));
     }
     crate::error::below_one(load)?;

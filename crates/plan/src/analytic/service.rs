@@ -16,11 +16,11 @@ pub(super) struct Service {
 impl Service {
     /// Of this server for these requests.
     pub(super) fn of(server: &Server, workload: &Workload) -> Self {
-        if workload.requests.iter().all(|r| r.service.is_none()) {
-            return Self { classes: vec![(1.0, server.service.clone())] };
+        if workload.requests().iter().all(|r| r.service().is_none()) {
+            return Self { classes: vec![(1.0, server.service().clone())] };
         }
-        let class = |(r, share): (&Request, f64)| (share, r.service.as_ref().unwrap_or(&server.service).clone());
-        let shares = workload.requests.iter().zip(workload.shares()).filter(|(_, share)| *share > 0.0);
+        let class = |(r, share): (&Request, f64)| (share, r.service().unwrap_or(server.service()).clone());
+        let shares = workload.requests().iter().zip(workload.shares()).filter(|(_, share)| *share > 0.0);
         Self { classes: shares.map(class).collect() }
     }
 

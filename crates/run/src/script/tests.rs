@@ -19,7 +19,7 @@ fn script(text: &str) -> Result<Script, Error> {
     let text =
         if text.contains("[target]") { text.to_owned() } else { format!("[target]\nurl = \"http://h:81/\"\n{text}") };
     let workload = workload(&text);
-    Script::new(&workload, workload.target.as_ref().unwrap())
+    Script::new(&workload, workload.target().unwrap())
 }
 
 const AT: Moment = Moment { session: 1, step: 2, visit: 0, sequence: 9 };

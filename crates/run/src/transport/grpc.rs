@@ -38,14 +38,14 @@ impl Methods {
     pub(super) fn new(workload: &Workload, target: &Target, setup: &Setup) -> Result<Self, Error> {
         let wrong = |name: &str, why: String| Error::Request { name: name.to_owned(), why };
         let is_call = |call: &Call| matches!(call, Call::Grpc);
-        let Some(first) = workload.requests.iter().find(|request| is_call(&request.call)) else {
+        let Some(first) = workload.requests().iter().find(|request| is_call(request.call())) else {
             return Ok(Self::default());
         };
-        let mut calls = workload.requests.iter().filter(|request| is_call(&request.call));
-        let pool = match &target.descriptors {
+        let mut calls = workload.requests().iter().filter(|request| is_call(request.call()));
+        let pool = match target.descriptors() {
             None => {
                 return Err(wrong(
-                    &first.name,
+                    first.name(),
                     "a call needs its messages' descriptors; give target.descriptors = \"file.binpb\" (protoc \
                      --include_imports --descriptor_set_out=file.binpb) or target.reflection = true"
                         .to_owned(),
@@ -53,15 +53,15 @@ impl Methods {
             }
             Some(Descriptors::File(file)) => from_file(file)?,
             Some(Descriptors::Reflection) => {
-                let services = calls.by_ref().filter_map(|request| Some(named(request.path.as_str())?.0));
+                let services = calls.by_ref().filter_map(|request| Some(named(request.path().as_str())?.0));
                 reflection::pool(setup, services).map_err(Error::Descriptors)?
             }
         };
-        let methods = workload.requests.iter().map(|request| match request.call {
+        let methods = workload.requests().iter().map(|request| match request.call() {
             Call::Grpc => {
-                let method = Method::find(&pool, request.path.as_str()).map_err(|why| wrong(&request.name, why))?;
-                if let Some(body) = request.body.text().and_then(|body| body.text()) {
-                    method.encode(body.as_bytes()).map_err(|why| wrong(&request.name, why))?;
+                let method = Method::find(&pool, request.path().as_str()).map_err(|why| wrong(request.name(), why))?;
+                if let Some(body) = request.body().text().and_then(|body| body.text()) {
+                    method.encode(body.as_bytes()).map_err(|why| wrong(request.name(), why))?;
                 }
                 Ok::<_, Error>(Some(method))
             }

@@ -48,17 +48,17 @@ impl Setup {
     /// # Errors
     /// No target, or a request that cannot be made.
     pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
-        let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
+        let target = workload.target().ok_or(Error::NoTarget)?;
         // Those of a script are made one by one.
-        let plain = if workload.is_scripted() { &[][..] } else { &workload.requests };
+        let plain = if workload.is_scripted() { &[][..] } else { workload.requests() };
         let requests: Result<Vec<_>, _> = plain.iter().map(|r| Compiled::new(r, target)).collect();
         Ok(Self {
             requests: requests?.into(),
             host: Arc::new(Host::new(target)),
             route,
-            reuse: target.reuse,
-            connect_timeout: target.connect_timeout,
-            response_timeout: target.response_timeout,
+            reuse: target.reuse(),
+            connect_timeout: target.connect_timeout(),
+            response_timeout: target.response_timeout(),
         })
     }
 }

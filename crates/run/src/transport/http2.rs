@@ -64,15 +64,15 @@ impl Setup {
     /// # Errors
     /// No target, or a method of gRPC that cannot be called.
     pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
-        let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
-        let scheme = if target.url.secure { "https" } else { "http" };
+        let target = workload.target().ok_or(Error::NoTarget)?;
+        let scheme = if target.url().secure { "https" } else { "http" };
         let setup = Self {
             route,
-            origin: format!("{scheme}://{}", target.url.host()).into(),
+            origin: format!("{scheme}://{}", target.url().host()).into(),
             methods: Arc::default(),
-            reuse: target.reuse,
-            connect_timeout: target.connect_timeout,
-            response_timeout: target.response_timeout,
+            reuse: target.reuse(),
+            connect_timeout: target.connect_timeout(),
+            response_timeout: target.response_timeout(),
         };
         let methods = Methods::new(workload, target, &setup)?;
         Ok(Self { methods: Arc::new(methods), ..setup })

@@ -34,8 +34,8 @@ pub(crate) struct Plainly {
 /// # Errors
 /// No target, or a body whose file cannot be read.
 pub(crate) fn requests(workload: &Workload) -> Result<Requests, Error> {
-    let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
-    workload.requests.iter().map(|request| Plainly::new(request, target)).collect()
+    let target = workload.target().ok_or(Error::NoTarget)?;
+    workload.requests().iter().map(|request| Plainly::new(request, target)).collect()
 }
 
 impl Plainly {
@@ -53,10 +53,10 @@ impl Plainly {
                 headers.push((name.to_owned(), Template::literal(&value)));
             }
         }
-        let body = match &request.body {
+        let body = match request.body() {
             Body::File { file, content: Err(why) } => {
                 let why = format!("cannot read {file}: {why}");
-                return Err(Error::Request { name: request.name.clone(), why });
+                return Err(Error::Request { name: request.name().to_owned(), why });
             }
             Body::File { content: Ok(content), .. } => Some(content.clone()),
             Body::Text(text) => Some(Content::Text(text.clone())),
@@ -66,8 +66,10 @@ impl Plainly {
             Some(Content::Text(text)) => text.text().is_some(),
             _ => true,
         };
-        let is_fixed = said && request.path.text().is_some() && headers.iter().all(|(_, value)| value.text().is_some());
-        let plainly = Self { method: request.method.clone(), path: request.path.clone(), headers, body, fixed: None };
+        let is_fixed =
+            said && request.path().text().is_some() && headers.iter().all(|(_, value)| value.text().is_some());
+        let plainly =
+            Self { method: request.method().to_owned(), path: request.path().clone(), headers, body, fixed: None };
         Ok(Self { fixed: is_fixed.then(|| plainly.ask(0, 0)), ..plainly })
     }
 

@@ -28,15 +28,15 @@ impl Route {
     /// # Errors
     /// A name that cannot be resolved, or TLS that cannot be spoken as asked.
     pub(crate) fn new(target: &Target) -> Result<Self, Error> {
-        let by_proxy = target.proxy.as_ref().map(|proxy| Address::Tcp { host: proxy.host.clone(), port: proxy.port });
-        let tunnel = match (&target.proxy, &target.url.address) {
-            (Some(proxy), Address::Tcp { host, port }) if target.url.secure => Some(connect(proxy, host, *port)),
+        let by_proxy = target.proxy().map(|proxy| Address::Tcp { host: proxy.host.clone(), port: proxy.port });
+        let tunnel = match (target.proxy(), &target.url().address) {
+            (Some(proxy), Address::Tcp { host, port }) if target.url().secure => Some(connect(proxy, host, *port)),
             _ => None,
         };
         Ok(Self {
-            addresses: Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url.address), &target.sources)?,
+            addresses: Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url().address), target.sources())?,
             tunnel,
-            tls: target.url.secure.then(|| Client::new(target)).transpose()?,
+            tls: target.url().secure.then(|| Client::new(target)).transpose()?,
         })
     }
 

@@ -31,29 +31,29 @@ impl Way {
     /// # Errors
     /// No target, a name that cannot be resolved, TLS that cannot be spoken, or a request that cannot be made.
     pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
-        let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
+        let target = workload.target().ok_or(Error::NoTarget)?;
         let wrong = |name: &str, why: &str| Error::Request { name: name.to_owned(), why: why.to_owned() };
-        let one_of = |is: fn(&Call) -> bool| workload.requests.iter().find(|request| is(&request.call));
+        let one_of = |is: fn(&Call) -> bool| workload.requests().iter().find(|request| is(request.call()));
         let call = one_of(|call| matches!(call, Call::Grpc));
         let chat = one_of(|call| matches!(call, Call::WebSocket { .. }));
-        match (call, chat, target.protocol) {
+        match (call, chat, target.protocol()) {
             (Some(call), _, Protocol::Http1 | Protocol::Auto) => {
-                return Err(wrong(&call.name, "gRPC is spoken over HTTP/2; write target.protocol = \"h2\""));
+                return Err(wrong(call.name(), "gRPC is spoken over HTTP/2; write target.protocol = \"h2\""));
             }
             (_, Some(chat), Protocol::Http2 | Protocol::Auto) => {
-                return Err(wrong(&chat.name, "a WebSocket begins in HTTP/1.1; take target.protocol out"));
+                return Err(wrong(chat.name(), "a WebSocket begins in HTTP/1.1; take target.protocol out"));
             }
             _ => {}
         }
         let route = Arc::new(Route::new(target)?);
         let protocol = if chat.is_some() {
             Spoken::WebSocket(websocket::Setup::new(workload, route.clone())?)
-        } else if route.speaks_http2(target.protocol, target.connect_timeout)? {
+        } else if route.speaks_http2(target.protocol(), target.connect_timeout())? {
             Spoken::Http2(http2::Setup::new(workload, route.clone())?)
         } else {
             Spoken::Http1(http1::Setup::new(workload, route.clone())?)
         };
-        Ok(Self { protocol, route, connect_timeout: target.connect_timeout })
+        Ok(Self { protocol, route, connect_timeout: target.connect_timeout() })
     }
 
     /// Connects once, as far as requests could be written, and hangs up.

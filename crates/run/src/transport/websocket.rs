@@ -49,10 +49,10 @@ impl Setup {
     /// # Errors
     /// No target, or something to wait for that is no regular expression.
     pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
-        let target = workload.target.as_ref().ok_or(Error::NoTarget)?;
-        let awaited = workload.requests.iter().map(|request| {
-            let wrong = |why: String| Error::Request { name: request.name.clone(), why };
-            match &request.call {
+        let target = workload.target().ok_or(Error::NoTarget)?;
+        let awaited = workload.requests().iter().map(|request| {
+            let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
+            match request.call() {
                 Call::WebSocket { awaited } => awaited
                     .as_deref()
                     .map(Regex::new)
@@ -64,14 +64,14 @@ impl Setup {
                 )),
             }
         });
-        let scheme = if target.url.secure { "wss" } else { "ws" };
+        let scheme = if target.url().secure { "wss" } else { "ws" };
         Ok(Self {
             route,
-            origin: format!("{scheme}://{}", target.url.host()).into(),
+            origin: format!("{scheme}://{}", target.url().host()).into(),
             awaited: awaited.collect::<Result<_, _>>()?,
-            reuse: target.reuse,
-            connect_timeout: target.connect_timeout,
-            response_timeout: target.response_timeout,
+            reuse: target.reuse(),
+            connect_timeout: target.connect_timeout(),
+            response_timeout: target.response_timeout(),
         })
     }
 }

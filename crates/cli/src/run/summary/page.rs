@@ -147,8 +147,8 @@ impl Page<'_> {
 }
 
 /// The system model in a word.
-pub(crate) const fn model(workload: &Workload) -> &'static str {
-    match &workload.sessions {
+pub(crate) fn model(workload: &Workload) -> &'static str {
+    match workload.sessions() {
         Sessions::Open(_) => "open",
         Sessions::PartlyOpen { .. } => "partly-open",
         Sessions::Closed(_) => "closed",

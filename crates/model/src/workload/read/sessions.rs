@@ -1,7 +1,6 @@
 //! Reading `[arrivals]`: the system model, its rate profile and its pattern.
 
 use super::{Reader, choice, small};
-use crate::agenda::Visit;
 use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use crate::flow::Flows;
 use crate::law::Law;
@@ -34,7 +33,7 @@ impl Reader<'_> {
             "open" => Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?),
             "closed" => {
                 let closed = self.users(&value.table(&["users", "think", "ramp", "start", "visits"])?)?;
-                Sessions::Closed(Closed { flows, ..closed })
+                Sessions::Closed(flows.into_iter().fold(closed, Closed::with_flows))
             }
             _ => {
                 let table = value.table(&["rate", "process", "batch", "stay", "length", "think"])?;
@@ -43,7 +42,7 @@ impl Reader<'_> {
                     (Some(_), Some(value)) => {
                         return Err(value.mistake("the flows say how long a session is; take it out"));
                     }
-                    (Some(flows), None) => Length::Flows(flows),
+                    (Some(flows), None) => Length::of_flows(flows),
                     (None, _) => length(&table)?,
                 };
                 Sessions::PartlyOpen { schedule: self.schedule(&table)?, length, think: self.think(&table)? }
@@ -59,12 +58,7 @@ impl Reader<'_> {
         let file = name.text()?;
         let text = self.text(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
         let (trace, requests) = name.checked(Trace::parse(&text, file))?;
-        let speed =
-            table.get("speed").map_or(Ok(1.0), |value| match value.number()? {
-                speed if speed > 0.0 && speed.is_finite() => Ok(speed),
-                speed => Err(value
-                    .mistake(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded"))),
-            })?;
+        let speed = table.get("speed");
         let way = table.get("as").map_or(Ok("open"), |value| match value.text()? {
             "open" => Ok("open"),
             "sessions" => Ok("sessions"),
@@ -84,7 +78,14 @@ impl Reader<'_> {
                 None => Way::Open,
             },
         };
-        Ok((Replay { trace: Arc::new(trace), speed, way }, requests))
+        let factor = speed.as_ref().map_or(Ok(1.0), Value::number)?;
+        let replay = speed.as_ref().unwrap_or(value).checked(Replay::new(Arc::new(trace), factor, way))?;
+        let named = |(method, path): (String, String)| Request {
+            name: format!("{method} {path}"),
+            method,
+            ..Request::get(&path)
+        };
+        Ok((replay, requests.into_iter().map(named).collect()))
     }
 
     fn users(&self, table: &Table<'_>) -> Result<Closed, Mistake> {
@@ -97,22 +98,13 @@ impl Reader<'_> {
                 other => return Err(choice(&value, other, &["mid-thought", "thinking", "at-once"])),
             },
         };
-        Ok(Closed {
-            users: users(&table.need("users", "200")?)?,
-            think: self.think(table)?,
-            ramp: table.parsed("ramp")?.unwrap_or_default(),
-            start,
-            visits: match table.get("visits") {
-                None => None,
-                Some(value) => match small(&value, value.count()?)? {
-                    visits @ ..=Visit::MOST => Some(visits),
-                    many => {
-                        return Err(value.mistake(format!("{many} visits are too many; write up to {}", Visit::MOST)));
-                    }
-                },
-            },
-            flows: None,
-        })
+        let users = table.need("users", "200")?;
+        let closed = users.checked(Closed::new(users.whole()?, self.think(table)?))?;
+        let closed = match table.get("visits") {
+            None => closed,
+            Some(visits) => visits.checked(closed.with_visits(small(&visits, visits.count()?)?))?,
+        };
+        Ok(closed.with_ramp(table.parsed("ramp")?.unwrap_or_default()).with_start(start))
     }
 
     pub(super) fn think(&self, table: &Table<'_>) -> Result<Law, Mistake> {
@@ -123,7 +115,7 @@ impl Reader<'_> {
         let rate = self.profile(&table.need("rate", "\"100/s\"")?)?;
         let process = table.get("process").map_or(Ok(Process::Poisson), |value| self.process(&value))?;
         let batch = table.get("batch").map_or(Ok(Batch::Single), |value| batch(&value))?;
-        Ok(Schedule { rate, process, batch })
+        Schedule::new(rate, process, batch).map_err(|wrong| table.mistake(wrong))
     }
 
     pub(super) fn profile(&self, value: &Value<'_>) -> Result<Profile, Mistake> {
@@ -197,41 +189,22 @@ impl Reader<'_> {
     }
 }
 
-/// Each costs memory from the start; where there are more, they are many machines' shares.
-const MOST_USERS: u64 = 100_000_000;
-
-fn users(value: &Value<'_>) -> Result<u64, Mistake> {
-    match value.count()? {
-        users @ ..=MOST_USERS => Ok(users),
-        users => Err(value.mistake(format!("{users} users are too many; write a number up to {MOST_USERS}"))),
-    }
-}
-
 fn length(table: &Table<'_>) -> Result<Length, Mistake> {
     let (kind, value) = table.one_of(&["stay", "length"], "stay = 0.8")?;
     if kind == "stay" {
-        let stay = value.number()?;
-        if !(0.0..1.0).contains(&stay) {
-            return Err(value.mistake(format!(
-                "the stay probability must be at least 0 and below 1, not {stay}; with 1 nobody ever leaves: use closed"
-            )));
-        }
-        return Ok(Length::Geometric { stay });
+        return value.checked(Length::geometric(value.number()?));
     }
     let table = value.table(&["fixed", "mean", "empirical"])?;
     let (kind, value) = table.one_of(&["fixed", "mean", "empirical"], "{ fixed = 5 }")?;
     match kind {
-        "fixed" => Ok(Length::Fixed(small(&value, value.count()?)?)),
+        "fixed" => value.checked(Length::fixed(small(&value, value.count()?)?)),
         "mean" => match value.number()? {
-            mean if mean >= 1.0 && mean.is_finite() => Ok(Length::Geometric { stay: 1.0 - 1.0 / mean }),
+            mean if mean >= 1.0 && mean.is_finite() => value.checked(Length::geometric(1.0 - 1.0 / mean)),
             mean => Err(value.mistake(format!("a session makes at least one request, so the mean cannot be {mean}"))),
         },
         _ => {
             let lengths = value.list()?.iter().map(|v| small(v, v.count()?)).collect::<Result<Vec<_>, _>>()?;
-            if lengths.is_empty() {
-                return Err(value.mistake("expected at least one session length"));
-            }
-            Ok(Length::Empirical(lengths.into()))
+            value.checked(Length::empirical(lengths))
         }
     }
 }

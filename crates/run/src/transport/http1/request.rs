@@ -33,8 +33,8 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(target: &Target) -> Self {
-        let name = target.url.host();
-        let proxy = target.proxy.as_ref().filter(|_| !target.url.secure);
+        let name = target.url().host();
+        let proxy = target.proxy().filter(|_| !target.url().secure);
         let origin = proxy.map(|_| format!("http://{name}")).unwrap_or_default();
         Self { greeting: proxy.and_then(authorization).unwrap_or_default(), origin, name }
     }
@@ -70,10 +70,10 @@ impl Compiled {
     /// # Errors
     /// A body whose file cannot be read, or a value that is not there.
     pub(crate) fn new(request: &Request, target: &Target) -> Result<Self, Error> {
-        let wrong = |why: String| Error::Request { name: request.name.clone(), why };
+        let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
         let Host { name, origin, greeting } = Host::new(target);
-        let mut head = vec![Piece::text(format!("{} {origin}", request.method))];
-        head.extend(Piece::all(&request.path));
+        let mut head = vec![Piece::text(format!("{} {origin}", request.method()))];
+        head.extend(Piece::all(request.path()));
         let given = |name: &str| request.headers_to(target).any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut text = " HTTP/1.1\r\n".to_owned();
         if !given("host") {
@@ -86,7 +86,7 @@ impl Compiled {
         if !given("accept") {
             text += "Accept: */*\r\n";
         }
-        if target.reuse == Reuse::Fresh {
+        if target.reuse() == Reuse::Fresh {
             text += "Connection: close\r\n";
         }
         head.push(Piece::text(text));
@@ -106,13 +106,13 @@ impl Compiled {
             head.extend(Piece::all(value));
             head.push(Piece::text("\r\n"));
         }
-        let body = match &request.body {
+        let body = match request.body() {
             Body::File { file, content: Err(why) } => return Err(wrong(format!("cannot read {file}: {why}"))),
             Body::File { content: Ok(Content::Raw(bytes)), .. } => vec![Piece::text(bytes.to_vec())],
             body => body.text().into_iter().flat_map(Piece::all).collect(),
         };
-        let mut compiled = Self { head, body, head_only: request.method == "HEAD" };
-        compiled.finish(request.body != Body::None || ["POST", "PUT", "PATCH"].contains(&request.method.as_str()));
+        let mut compiled = Self { head, body, head_only: request.method() == "HEAD" };
+        compiled.finish(*request.body() != Body::None || ["POST", "PUT", "PATCH"].contains(&request.method()));
         Ok(compiled)
     }
 
@@ -201,7 +201,7 @@ mod tests {
             "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://h:8080/start\"\n{target}\n{request}"
         );
         let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
-        workload.requests.iter().map(|request| Compiled::new(request, workload.target.as_ref().unwrap())).collect()
+        workload.requests().iter().map(|request| Compiled::new(request, workload.target().unwrap())).collect()
     }
 
     fn bytes(request: &str, target: &str) -> String {

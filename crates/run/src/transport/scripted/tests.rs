@@ -89,7 +89,7 @@ fn sessions(requests: &str) -> Scripted<Fake> {
         "duration = \"10s\"\narrivals.closed.users = 5\n[target]\nurl = \"http://h/\"\ncookies = true\nredirects = 2\n{requests}"
     );
     let workload = Workload::parse(&text, "w", &|_| Ok("n\n1\n".into())).unwrap_or_else(|mistake| panic!("{mistake}"));
-    let script = Arc::new(Script::new(&workload, workload.target.as_ref().unwrap()).unwrap());
+    let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
     let fake = Fake { now: Nanos::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
     Scripted::new(fake, script, Arc::default(), 3)
 }

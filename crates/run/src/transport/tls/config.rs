@@ -23,8 +23,8 @@ impl Client {
     /// # Errors
     /// A file that cannot be used, or a name that no certificate can have.
     pub(crate) fn new(target: &Target) -> Result<Self, Error> {
-        let tls = &target.tls;
-        let host = match (&tls.server_name, &target.url.address) {
+        let tls = target.tls();
+        let host = match (&tls.server_name, &target.url().address) {
             (Some(name), _) => name.clone(),
             (None, Address::Tcp { host, .. }) => host.clone(),
             (None, Address::Unix(_)) => "localhost".to_owned(),
@@ -57,7 +57,7 @@ impl Client {
         };
         config.resumption =
             if tls.resume { Resumption::in_memory_sessions(REMEMBERED) } else { Resumption::disabled() };
-        let protocols: &[&[u8]] = match target.protocol {
+        let protocols: &[&[u8]] = match target.protocol() {
             Protocol::Http1 => &[b"http/1.1"],
             Protocol::Http2 => &[b"h2"],
             Protocol::Auto => &[b"h2", b"http/1.1"],
