@@ -1,22 +1,23 @@
 //! `offered demo`: one server, one load, three system models, measured against theory.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use offered_model::{Event, Law, Nanos, Recording, Seed, Share, Workload};
+use offered_experiment::{Made, Plan, Summary};
+use offered_model::{Event, Law, Nanos, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
 use offered_report::{Report, Run};
-use offered_run::{Generator, Load};
+use offered_run::Load;
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Policy, Setting};
 use offered_stats::steady_state::{Estimate, ratio};
-use offered_verify::{Ask, verify};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::report;
-use crate::run::{Summary, short};
+use crate::run::short;
 use crate::say::say;
 use crate::table::Table;
 
@@ -150,14 +151,19 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
         Law::exponential(SERVICE)?
     );
     let workload = Workload::parse(&text, "demo", &|_| Err(String::new())).map_err(Failure::stopped)?;
-    let generator = Generator::new(workload.clone(), Share::ALL, Load::Target).map_err(Failure::stopped)?;
-    let (done, sinks) = generator.run(None, Vec::<Event>::new, |_| ()).map_err(Failure::stopped)?;
+    let plan = Plan {
+        text: &text,
+        workload: &workload,
+        share: Share::ALL,
+        load: Load::Target,
+        start_at: None,
+        out: None,
+        name: case.name.to_owned(),
+    };
+    let made = plan.prepare(Arc::default())?.run(Vec::new())?;
     server.stop().map_err(Failure::stopped)?;
-    let recording = Recording::of_run(sinks.into_iter().flatten().collect(), workload.labels());
-    let ask = Ask { path: case.name.to_owned(), ..Ask::of(&workload, 1.0) };
-    let verdict = verify(&recording, &ask);
-    let run = Summary::new(&workload, Share::ALL, &recording, &done, &verdict);
-    let seen = report::of_run(&recording, &ask, verdict, &run, &workload)?;
+    let seen = report::of_run(&made, &workload)?;
+    let Made { summary: run, recording, .. } = made;
     let mean = mean_response(&workload, &recording.events);
     let Case { name, arrivals, theory_ms, source } = case;
     Ok(Row { seen, model: name, arrivals, theory_ms, source, low_ms: mean.low, high_ms: mean.high, run })

@@ -1,7 +1,10 @@
 //! How a verb ends: the exit codes, and the one line that says why.
 
-use crate::say::say;
 use std::process::ExitCode;
+
+use offered_experiment::{Error, Summary};
+
+use crate::say::say;
 
 /// A verb that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,41 @@ impl Failure {
 impl From<offered_model::Wrong> for Failure {
     fn from(wrong: offered_model::Wrong) -> Self {
         Self::input(wrong)
+    }
+}
+
+/// What is said of flags is said here: the library knows none.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let why = match &error {
+            Error::LoadVaries => "`load` belongs to simulate --sweep; vary rate, users or think here".to_owned(),
+            Error::NoNumber { field, value } => format!(
+                "--slo asks up to which {field} it is kept, and `{value}` is not a number; name the field of numbers first"
+            ),
+            Error::NoStart { vary, field } => {
+                format!("where does the search along `{vary}` begin? write for example --vary {field}=100")
+            }
+            Error::Occupied { path, what } => format!("{} holds {what}; choose another --out", path.display()),
+            Error::SweepStopped { left } => {
+                format!("stopped with {left} cells to do; the same command goes on with them")
+            }
+            Error::Stopped => {
+                "stopped; a search is not kept, begin it anew nearer to where it was (--vary FIELD=START)".to_owned()
+            }
+            other => other.to_string(),
+        };
+        if error.is_of_input() { Self::Input(why) } else { Self::Stopped(why) }
+    }
+}
+
+impl Exit {
+    /// How a verb ends that made a run with this result.
+    pub(crate) fn of(summary: &Summary) -> Self {
+        match summary.believable() {
+            false => Self::Doubtful,
+            true if summary.passes() => Self::Done,
+            true => Self::Failed,
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 const LISTED: usize = 10;
 
 /// Reads the files that a workload names, which stand beside it.
-pub(crate) fn beside(workload: Option<&Path>) -> impl Fn(&str) -> Result<Vec<u8>, String> {
+pub(crate) fn beside(workload: Option<&Path>) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
     let folder = workload.and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
     move |name| named(&folder.join(name), name)
 }

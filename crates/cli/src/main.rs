@@ -7,7 +7,6 @@
 
 mod calibrate;
 mod capacity;
-mod cores;
 mod csv;
 mod demo;
 mod exit;
@@ -16,6 +15,7 @@ mod file;
 mod import;
 mod input;
 mod logs;
+mod news;
 mod plan;
 mod report;
 mod run;
@@ -25,7 +25,6 @@ mod signals;
 mod simulate;
 mod sweep;
 mod table;
-mod vary;
 mod verify;
 
 use std::process::ExitCode;

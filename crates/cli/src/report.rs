@@ -1,23 +1,21 @@
 //! `offered report`: what a run, or several, looked like, as one page.
 
-mod theory;
-
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use offered_experiment::{Made, theory};
 use offered_model::{Recording, Workload};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
 use offered_report::{Portrait, Report, Run, Site, Sweep, document, summary};
-use offered_verify::{Ask, Checked, Judgement, Measured, Verdict, Warning, verify};
+use offered_verify::{Checked, Judgement, Measured, Warning, verify};
 
 use crate::exit::{Exit, Failure};
 use crate::file;
-use crate::run::Summary;
 use crate::say::say;
 use crate::verify::{Window, intent::Intent, source, source::Hints};
 
@@ -194,29 +192,31 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
         let measured = Measured::new(&recording, &run.verdict, from, to);
         run.thresholds = Checked::all(workload.thresholds(), &measured, run.judgement != Judgement::Fails);
         drop(recording);
-        theory::add(&mut run, &workload, kept.simulated)?;
+        foresee(&mut run, &workload, kept.simulated)?;
     }
-    theory::web_users(&mut run)?;
+    run.web_users = theory::web_users(&run.verdict.queue)?;
     Ok(run)
 }
 
+/// Adds what is known of the workload's server, and predicted of the run.
+fn foresee(run: &mut Run, workload: &Workload, simulated: bool) -> Result<(), Failure> {
+    run.server = theory::server(workload);
+    run.predictions = theory::predictions(workload, simulated)?;
+    Ok(())
+}
+
 /// What is known of a run of `workload` that has just been made and judged.
-pub(crate) fn of_run(
-    recording: &Recording,
-    ask: &Ask,
-    verdict: Verdict,
-    summary: &Summary,
-    workload: &Workload,
-) -> Result<Run, Failure> {
+pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
+    let Made { summary, verdict, ask, recording, .. } = made;
     let portrait = Portrait::of(recording, ask, &verdict.window);
     let mut run = Run {
         judgement: summary.judgement,
         warnings: summary.warnings.clone(),
         thresholds: summary.thresholds.clone(),
-        ..Run::new(ask.path.clone(), verdict, portrait)
+        ..Run::new(ask.path.clone(), verdict.clone(), portrait)
     };
-    theory::add(&mut run, workload, false)?;
-    theory::web_users(&mut run)?;
+    foresee(&mut run, workload, false)?;
+    run.web_users = theory::web_users(&run.verdict.queue)?;
     Ok(run)
 }
 

@@ -1,21 +1,18 @@
 //! `offered simulate`: a workload on a virtual clock and its modelled server.
 
-mod json;
-pub(crate) mod record;
 mod table;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use offered_simulate::{Answer, Stop, load::at_load, simulate};
+use offered_experiment::{Point, Vary, cores, document, points, simulated};
+use offered_simulate::{Answer, Stop};
 
-use crate::cores;
 use crate::csv;
 use crate::exit::{Exit, Failure};
-use crate::input::Input;
+use crate::input;
 use crate::say::say;
-use crate::vary::{self, Point, Vary};
 
 /// Simulate a workload: open, closed or partly-open load on its [server], under any scheduling policy.
 #[derive(clap::Args)]
@@ -77,15 +74,15 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 
 /// Simulates every point of the sweep, or the one workload.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let input = Input::read(&args.workload)?;
-    let points = vary::points(&input, &args.sweep)?;
+    let input = input::read(&args.workload)?;
+    let points = points(&input, &args.sweep)?;
     let stop = match (args.jobs, args.until_precision) {
         (Some(jobs), _) => Stop::Jobs(jobs),
         (_, Some(precision)) => Stop::Precision(precision),
         _ => Stop::Duration,
     };
     let answers = match &args.out {
-        Some(out) => vec![record::run(&points[0], args.load, stop, out)?],
+        Some(out) => vec![simulated::recorded(&points[0], args.load, stop, out)?],
         None => all(&points, args, stop)?,
     };
     for (point, answer) in points.iter().zip(&answers) {
@@ -104,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         written.map_err(|error| Failure::stopped(format!("{error}; name a new file")))?;
     }
     if args.json {
-        say!("{}", json::document(&points, &answers));
+        say!("{}", document::simulate::document(&points, &answers));
     } else if points.len() == 1 {
         say!(no newline: "{}", table::one(&answers[0]));
     } else {
@@ -113,38 +110,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// One point: brought to its load, then simulated.
-fn answer(point: &Point, load: Option<f64>, stop: Stop) -> Result<Answer, Failure> {
-    let wrong = |wrong: offered_model::Wrong| match point.name() {
-        name if name.is_empty() => Failure::input(wrong),
-        name => Failure::input(format!("{name}: {wrong}")),
-    };
-    let workload = at(point, load, stop).map_err(wrong)?;
-    simulate(&workload, stop, &mut ()).map_err(wrong)
-}
-
-/// The workload of a point, at the load it asks for.
-fn at(point: &Point, load: Option<f64>, stop: Stop) -> Result<offered_model::Workload, offered_model::Wrong> {
-    // The think time of a closed system must be known at least as well as what is asked of the run.
-    let most = if let Stop::Jobs(jobs) = stop { jobs } else { u64::MAX };
-    match point.load.or(load) {
-        Some(load) => at_load(&point.workload, load, most),
-        None => Ok(point.workload.clone()),
-    }
-}
-
 /// All points, on all cores. Each depends on its workload only, so neither the order nor the number of threads matters.
 fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Answer>, Failure> {
     let done = Mutex::new(0);
     let show = points.len() > 1 && std::io::stderr().is_terminal();
     let answers = cores::map(points, args.threads.map_or_else(cores::all, usize::from), |point| {
-        let answer = answer(point, args.load, stop);
+        let answer = simulated::answer(point, args.load, stop);
         if show {
             progress(&done, points.len());
         }
         answer
     });
-    answers.into_iter().collect()
+    Ok(answers.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// Redraws the bar on stderr after one more point.

@@ -28,7 +28,7 @@ mod tests;
 
 pub use compare::Difference;
 pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, Kind, OverTime, Portrait, Spread};
-pub use report::{Prediction, Report, Run, Server, WebUsers};
+pub use report::{Report, Run};
 pub use sections::{document, summary};
 pub use site::Site;
 pub use sweep::Sweep;

@@ -1,5 +1,6 @@
 //! The report: what is known of some runs, in the shape of the JSON document `offered.report/1`.
 
+use offered_experiment::theory::{Prediction, Server, WebUsers};
 use offered_verify::{Checked, Judgement, Verdict, Warning};
 use serde::Serialize;
 
@@ -69,47 +70,4 @@ impl Run {
             web_users: Vec::new(),
         }
     }
-}
-
-/// What no load can make better.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Server {
-    /// Requests per second with all servers busy.
-    pub capacity_per_s: f64,
-    /// The mean time in service, without any queue.
-    pub service_ms: f64,
-}
-
-/// What theory says of the responses.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Prediction {
-    /// `formula` or `simulation`.
-    pub by: &'static str,
-    /// The model's name.
-    pub model: String,
-    /// What it rests on.
-    pub source: String,
-    /// The mean response; `None` where there is no answer, and `source` says why.
-    pub mean_ms: Option<f64>,
-    /// The 95 % interval of the mean; of a simulation.
-    pub interval_ms: Option<(f64, f64)>,
-    /// Fractions and the responses that they are at most.
-    pub percentiles_ms: Vec<[f64; 2]>,
-    /// Answers per second.
-    pub throughput_per_s: Option<f64>,
-    /// Requests at the server.
-    pub in_system: Option<f64>,
-}
-
-/// How many people with this think time the run's launches stand for: N' = lambda (R + Z').
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct WebUsers {
-    /// Z'.
-    pub think_s: f64,
-    /// N'.
-    pub web_users: f64,
-    /// The rate that ten thousand such people would make, were the responses the same.
-    pub rate_of_10000_per_s: f64,
-    /// That rate as a multiple of the run's.
-    pub times_this_run: f64,
 }

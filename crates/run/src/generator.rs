@@ -35,6 +35,7 @@ pub struct Generator {
 }
 
 /// What carries the launches.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Load {
     /// The workload's target.
     Target,
@@ -115,6 +116,13 @@ impl Generator {
         let stop: Arc<AtomicBool> = Arc::default();
         let halt = Arc::new(Halt::new(stop.clone()));
         Ok(Self { workload, share, threads, carrier, script, stop, halt, live })
+    }
+
+    /// The same, stopped by `stop` instead of a flag of its own.
+    #[must_use]
+    pub fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
+        let halt = Arc::new(Halt::new(stop.clone()));
+        Self { stop, halt, ..self }
     }
 
     /// Whether anybody answers at the target's door: connects once, sends nothing.

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
+use offered_experiment::cores;
 use offered_model::arrivals::Schedule;
 use offered_model::workload::{Closed, Length, Sessions};
 use offered_model::{Law, Rate, Workload};
@@ -17,7 +18,6 @@ use super::emulate::read_workload;
 use super::figures::time;
 use super::solve::population;
 use super::{load, print_json, users};
-use crate::cores;
 use crate::exit::{Exit, Failure};
 use crate::say::say;
 use crate::simulate::jobs;

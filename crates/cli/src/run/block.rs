@@ -5,11 +5,11 @@ use std::io::{Write, stderr};
 
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use offered_experiment::View;
 use offered_verify::Judgement;
 use offered_watch::{Figures, Phase, Pulse};
 
-use super::collect::View;
-use super::summary::short;
+use super::result::short;
 use crate::table::Table;
 
 /// The block.

@@ -1,24 +1,18 @@
 //! `--ui`: the live page of a run.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use offered_experiment::Made;
 use offered_model::workload::Sessions;
-use offered_model::{Recording, Share, Workload};
+use offered_model::{Share, Workload};
 use offered_report::Report;
-use offered_run::Generator;
-use offered_verify::{Ask, Verdict};
-use offered_watch::{Feed, Page, Pulse};
+use offered_watch::Page;
 
-use super::collect::View;
-use super::summary::{Summary, model, short};
+use super::result::{model, short};
 use crate::exit::Failure;
 use crate::report;
-
-impl View for Feed {
-    fn show(&mut self, pulse: &Pulse) {
-        Self::show(self, pulse);
-    }
-}
 
 /// The address that `--ui` means: `127.0.0.1:8090`, `[::1]:8090`, or a port of 127.0.0.1 as `8090` or `localhost:8090`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
@@ -36,10 +30,10 @@ pub(crate) fn serve(
     address: SocketAddr,
     workload: &Workload,
     share: Share,
-    generator: &Generator,
+    stop: Arc<AtomicBool>,
 ) -> Result<Page, Failure> {
     let about = about(workload, share);
-    let page = Page::serve(address, about, generator.stop()).map_err(|why| {
+    let page = Page::serve(address, about, stop).map_err(|why| {
         Failure::input(format!("cannot serve the live page at {address}: {why}; choose another --ui"))
     })?;
     if !address.ip().is_loopback() {
@@ -51,22 +45,13 @@ pub(crate) fn serve(
     Ok(page)
 }
 
-/// A page whose run is over, and what its report is made of.
-pub(crate) struct Ending {
-    pub(crate) page: Page,
-    pub(crate) ask: Ask,
-}
-
-impl Ending {
-    /// The page becomes the report of the run. The result was told already: a report that cannot be made is only a warning.
-    pub(crate) fn report(self, recording: &Recording, verdict: Verdict, summary: &Summary, workload: &Workload) {
-        let Self { page, ask } = self;
-        let report = report::of_run(recording, &ask, verdict, summary, workload);
-        match report.and_then(|seen| report::page(&Report::new(vec![seen]))) {
-            Ok(report) => page.end(report),
-            Err(Failure::Input(why) | Failure::Stopped(why)) => {
-                eprintln!("warning: the live page ends without its report: {why}");
-            }
+/// The page becomes the report of the run. The result was told already: a report that cannot be made is only a warning.
+pub(crate) fn end(page: Page, made: &Made, workload: &Workload) {
+    let report = report::of_run(made, workload);
+    match report.and_then(|seen| report::page(&Report::new(vec![seen]))) {
+        Ok(report) => page.end(report),
+        Err(Failure::Input(why) | Failure::Stopped(why)) => {
+            eprintln!("warning: the live page ends without its report: {why}");
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use offered_experiment::Point;
 use offered_simulate::Answer;
 use offered_simulate::statistics::Spread;
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 
 use crate::table::{Table, clipped};
-use crate::vary::Point;
 
 /// A number with four digits that mean something.
 fn short(x: f64) -> String {

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
+use offered_experiment::sweep::{Figures, Interval, Kept, Measured};
 use offered_model::Objective;
 use offered_store::{Cells, Column};
 
-use super::cell::Measured;
-use super::curve::Kept;
-use super::figures::{Figures, Interval};
 use crate::run::short;
 use crate::table::Table;
 

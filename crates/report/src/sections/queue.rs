@@ -1,9 +1,11 @@
 //! Section 4: the queue. Little's law, the papers' Tables 3 and 4, and theory beside measurement.
 
+use offered_experiment::theory::{Prediction, WebUsers};
+
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
 use crate::document::{Block, Cell, Section, Table, short};
 use crate::portrait::OverTime;
-use crate::report::{Prediction, Run, WebUsers};
+use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Section {
     let q = &run.verdict.queue;
@@ -89,7 +91,7 @@ fn predicted(run: &Run) -> Table {
     };
     let row = |prediction: &Prediction| {
         let interval = prediction.interval_ms.map_or(Cell::Nothing, |(low, high)| Cell::Interval(low, high));
-        let mut cells = vec![Cell::from(prediction.by), prediction.mean_ms.into(), interval];
+        let mut cells = vec![Cell::from(prediction.by.name()), prediction.mean_ms.into(), interval];
         cells.extend([0.5, 0.9, 0.95, 0.99].map(|p| Cell::from(at(prediction, p))));
         cells.extend([prediction.in_system.into(), prediction.throughput_per_s.into()]);
         cells.push(Cell::from(format!("{}: {}", prediction.model, prediction.source)));
@@ -117,7 +119,7 @@ fn agreement(run: &Run) -> Option<String> {
     let prediction = run.predictions.iter().find(|prediction| prediction.mean_ms.is_some())?;
     let mean = prediction.mean_ms?;
     let (low, high) = prediction.interval_ms.unwrap_or((mean, mean));
-    let by = prediction.by;
+    let by = prediction.by.name();
     Some(if high < ends.low || low > ends.high {
         format!(
             "The {by} lies outside the measured interval: the server is not the one modelled, or the load was not the one meant."

@@ -79,7 +79,7 @@ fn percentiles(run: &Run, response: &Spread, service: Option<&Spread>) -> Chart 
     series.extend(predicted.enumerate().map(|(i, prediction)| {
         let ink = if i == 0 { Ink::Theory } else { Ink::Meant };
         Series::new(
-            format!("{} ({})", prediction.by, prediction.model),
+            format!("{} ({})", prediction.by.name(), prediction.model),
             ink,
             Shape::Points(prediction.percentiles_ms.clone()),
         )

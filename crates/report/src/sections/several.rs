@@ -1,10 +1,12 @@
 //! Section 5: several runs side by side. Figures 10, 12, 16 and 17 of Brady and Gunther.
 
+use offered_experiment::theory::{By, Server};
+
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
 use crate::compare::MEAN;
 use crate::document::{Block, Cell, Section, Table};
 use crate::portrait::{Ends, Spread};
-use crate::report::{Report, Run, Server};
+use crate::report::{Report, Run};
 
 /// More percentile curves than this in one chart cannot be told apart.
 const CURVES: usize = 8;
@@ -64,7 +66,7 @@ fn unknown(report: &Report) -> impl Iterator<Item = String> {
 
 /// What the formula says of the mean response, where there is one.
 fn formula(run: &Run) -> Option<f64> {
-    run.predictions.iter().find(|prediction| prediction.by == "formula")?.mean_ms
+    run.predictions.iter().find(|prediction| prediction.by == By::Formula)?.mean_ms
 }
 
 fn table(runs: &[Run]) -> Table {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use offered_experiment::{Millis, Summary};
 use offered_model::Workload;
 use offered_model::workload::Sessions;
 use offered_verify::{Judgement, Verdict};
 
-use super::{Millis, Summary};
 use crate::table::Table;
 
 /// So many failures are shown; all are in the JSON.

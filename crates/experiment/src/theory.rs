@@ -3,10 +3,11 @@
 use offered_model::Workload;
 use offered_plan::analytic::{Answer, answer};
 use offered_plan::web_users::Traffic;
-use offered_report::{Prediction, Run, Server, WebUsers};
 use offered_simulate::{Stop, simulate};
+use offered_verify::Queue;
+use serde::{Deserialize, Serialize};
 
-use crate::exit::Failure;
+use crate::Error;
 
 /// Think times Z' of people between pages, in seconds.
 const THINKS: [f64; 7] = [5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0];
@@ -15,23 +16,88 @@ const PEOPLE: f64 = 10_000.0;
 /// A steady workload is simulated for so many requests, whatever the length of the run: a second or so.
 const JOBS: u64 = 200_000;
 
-/// Adds what is predicted of a run of `workload`, where it models its server. A simulated run is not simulated again.
-pub(crate) fn add(run: &mut Run, workload: &Workload, simulated: bool) -> Result<(), Failure> {
-    run.server = server(workload);
+/// What no load can make better.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    /// Requests per second with all servers busy.
+    pub capacity_per_s: f64,
+    /// The mean time in service, without any queue.
+    pub service_ms: f64,
+}
+
+/// What theory says of the responses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// Where it comes from.
+    pub by: By,
+    /// The model's name.
+    pub model: String,
+    /// What it rests on.
+    pub source: String,
+    /// The mean response; `None` where there is no answer, and `source` says why.
+    pub mean_ms: Option<f64>,
+    /// The 95 % interval of the mean; of a simulation.
+    pub interval_ms: Option<(f64, f64)>,
+    /// Fractions and the responses that they are at most.
+    pub percentiles_ms: Vec<[f64; 2]>,
+    /// Answers per second.
+    pub throughput_per_s: Option<f64>,
+    /// Requests at the server.
+    pub in_system: Option<f64>,
+}
+
+/// Where a prediction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// The arithmetic of queues.
+    Formula,
+    /// The workload on a virtual clock.
+    Simulation,
+}
+
+impl By {
+    /// Its name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Formula => "formula",
+            Self::Simulation => "simulation",
+        }
+    }
+}
+
+/// How many people with this think time the run's launches stand for: N' = lambda (R + Z').
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WebUsers {
+    /// Z'.
+    pub think_s: f64,
+    /// N'.
+    pub web_users: f64,
+    /// The rate that ten thousand such people would make, were the responses the same.
+    pub rate_of_10000_per_s: f64,
+    /// That rate as a multiple of the run's.
+    pub times_this_run: f64,
+}
+
+/// What is predicted of a run of `workload`, where it models its server; of a `simulated` run by the formula only.
+///
+/// # Errors
+/// A workload that no formula takes.
+pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Prediction>, Error> {
     if workload.server().is_none() && workload.stations().is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let formula = answer(workload, None).map_err(Failure::input)?;
+    let formula = answer(workload, None)?;
     let stop = if formula.system.is_some() { Stop::Jobs(JOBS) } else { Stop::Duration };
-    run.predictions.push(of_formula(formula));
+    let mut predictions = vec![of_formula(formula)];
     if !simulated {
-        run.predictions.push(of_simulation(workload, stop));
+        predictions.push(of_simulation(workload, stop));
     }
-    Ok(())
+    Ok(predictions)
 }
 
 /// What no load can make better of a single server; `None` where everybody has a server of his own.
-fn server(workload: &Workload) -> Option<Server> {
+pub fn server(workload: &Workload) -> Option<Server> {
     let server = workload.server().filter(|server| server.discipline() != "infinite")?;
     let own = |law: Option<&offered_model::Law>| law.unwrap_or(server.service()).mean();
     let (work, weights) = workload.requests().iter().fold((0.0, 0.0), |(work, weights), request| {
@@ -45,7 +111,7 @@ fn of_formula(answer: Answer) -> Prediction {
     let known = answer.known.as_ref();
     let percentiles = known.and_then(|known| known.percentiles);
     Prediction {
-        by: "formula",
+        by: By::Formula,
         model: answer.model.clone(),
         source: known.map_or_else(|| answer.assumption.clone(), |known| format!("{}, {}", known.method, known.source)),
         mean_ms: known.map(|known| known.response * 1e3),
@@ -61,7 +127,7 @@ fn of_formula(answer: Answer) -> Prediction {
 /// A workload that cannot be simulated says why; that is no reason to have no report.
 fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
     let nothing = Prediction {
-        by: "simulation",
+        by: By::Simulation,
         model: "none".to_owned(),
         source: String::new(),
         mean_ms: None,
@@ -89,16 +155,17 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
     }
 }
 
-/// Adds how many people the launches of a run stand for, where its rate and response are known.
-pub(crate) fn web_users(run: &mut Run) -> Result<(), Failure> {
-    let queue = &run.verdict.queue;
-    let (Some(rate), Some(response_ms)) = (queue.rate_per_s, queue.response_ms) else { return Ok(()) };
+/// How many people the launches of a run stand for, where its rate and response are known.
+///
+/// # Errors
+/// A rate or a response that no arithmetic takes.
+pub fn web_users(queue: &Queue) -> Result<Vec<WebUsers>, Error> {
+    let (Some(rate), Some(response_ms)) = (queue.rate_per_s, queue.response_ms) else { return Ok(Vec::new()) };
     let traffic = Traffic::new(rate, response_ms / 1e3, 1, 1)?;
     let row = |think_s: f64| {
         let web_users = traffic.web_users(think_s)?;
         let times_this_run = PEOPLE / web_users;
         Ok(WebUsers { think_s, web_users, rate_of_10000_per_s: rate * times_this_run, times_this_run })
     };
-    run.web_users = THINKS.into_iter().map(row).collect::<Result<_, offered_plan::Error>>()?;
-    Ok(())
+    THINKS.into_iter().map(row).collect()
 }

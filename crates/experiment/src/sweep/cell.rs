@@ -10,8 +10,7 @@ use offered_verify::{Ask, Measured as Run, verify};
 use serde_json::Value;
 
 use super::figures::Figures;
-use crate::exit::Failure;
-use crate::vary::Point;
+use crate::{Error, Point};
 
 /// A cell, finished or not.
 pub(super) struct Cell {
@@ -22,14 +21,17 @@ pub(super) struct Cell {
 }
 
 /// A finished cell.
-pub(super) struct Measured {
-    pub(super) point: Point,
+pub struct Measured {
+    /// Its values.
+    pub point: Point,
     /// Its directory within that of the sweep.
-    pub(super) directory: String,
-    pub(super) position: usize,
-    pub(super) figures: Figures,
+    pub directory: String,
+    /// When it was visited, from 0.
+    pub position: usize,
+    /// What it came to.
+    pub figures: Figures,
     /// The figures of the objective, in its order.
-    pub(super) objective: Vec<Option<Estimate>>,
+    pub objective: Vec<Option<Estimate>>,
 }
 
 impl Cell {
@@ -40,17 +42,16 @@ impl Cell {
     }
 
     /// Whether its run is there and whole; a run that was cut off is taken away.
-    pub(super) fn is_finished(&self, simulated: bool) -> Result<bool, Failure> {
+    pub(super) fn is_finished(&self, simulated: bool) -> Result<bool, Error> {
         if !self.path.exists() {
             return Ok(false);
         }
-        let refuse = |what: &str| Failure::input(format!("{} holds {what}; choose another --out", self.path.display()));
+        let refuse = |what| Error::Occupied { path: self.path.clone(), what };
         if fs::read_to_string(self.path.join("workload.toml")).ok().as_ref() != Some(&self.point.text) {
             return if self.was_killed_at_birth() { Ok(false) } else { Err(refuse("another workload")) };
         }
         let Some(run) = self.run() else {
-            fs::remove_dir_all(&self.path)
-                .map_err(|why| Failure::stopped(format!("cannot remove {}: {why}", self.path.display())))?;
+            fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))?;
             return Ok(false);
         };
         match (run["clock"] == "virtual", simulated) {
@@ -74,8 +75,8 @@ impl Cell {
     }
 
     /// Reads what it left, so that a kept cell and a fresh one are judged alike.
-    pub(super) fn measured(self, objective: Option<&Objective>) -> Result<Measured, Failure> {
-        let recording = read(&self.path, &ReadOptions::default()).map_err(Failure::stopped)?;
+    pub(super) fn measured(self, objective: Option<&Objective>) -> Result<Measured, Error> {
+        let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
         let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) });
         let run = Run::new(&recording, &verdict, workload.skip_first(), workload.duration() - workload.skip_last());
@@ -98,15 +99,14 @@ fn directory(point: &Point) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Input;
-    use crate::vary;
+    use crate::{Input, points};
 
     #[test]
     fn a_cell_whose_run_was_killed_at_birth_is_made_again_and_nothing_else_is_taken_away() {
         let folder = tempfile::tempdir().unwrap();
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n".to_owned();
-        let input = Input { path: "w.toml".into(), text };
-        let point = vary::points(&input, &["rate=1".parse().unwrap()]).map_err(|_| "a point").unwrap().remove(0);
+        let input = Input::new("w.toml".to_owned(), text, |_| Err(String::new()));
+        let point = points(&input, &["rate=1".parse().unwrap()]).unwrap().remove(0);
         let cell = Cell::new(point, folder.path());
         for begun in [&[][..], &["events"], &["events", "workload.toml.tmp"]] {
             fs::create_dir_all(&cell.path).unwrap();
@@ -120,6 +120,6 @@ mod tests {
         }
         fs::create_dir_all(&cell.path).unwrap();
         fs::write(cell.path.join("diary.txt"), "mine").unwrap();
-        assert!(matches!(cell.is_finished(false), Err(Failure::Input(_))) && cell.path.join("diary.txt").exists());
+        assert!(matches!(cell.is_finished(false), Err(Error::Occupied { .. })) && cell.path.join("diary.txt").exists());
     }
 }

@@ -10,7 +10,7 @@ use offered_clock::Clock;
 use offered_model::{Event, Nanos};
 use offered_run::{Counts, Sink};
 use offered_store::Recorder;
-use offered_watch::{Pulse, Tally};
+use offered_watch::{Feed, Pulse, Tally};
 
 /// From one pulse to the next.
 const PULSE: Nanos = Nanos::from_secs(1);
@@ -18,9 +18,15 @@ const PULSE: Nanos = Nanos::from_secs(1);
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// Where a pulse is shown.
-pub(crate) trait View: Send {
+pub trait View: Send {
     /// Shows it.
     fn show(&mut self, pulse: &Pulse);
+}
+
+impl View for Feed {
+    fn show(&mut self, pulse: &Pulse) {
+        Self::show(self, pulse);
+    }
 }
 
 /// What it takes to watch a run.

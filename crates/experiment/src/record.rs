@@ -6,27 +6,18 @@ use std::path::Path;
 use offered_model::{After, Event, Launch, Nanos, Outcome, Workload};
 use offered_simulate::drive::Sink;
 use offered_simulate::{Answer, Job, Stop, simulate};
-use offered_store::{Error, Writer};
+use offered_store::Writer;
 use serde_json::json;
 
-use super::{at, json};
-use crate::exit::Failure;
-use crate::vary::Point;
-
-/// Simulates a point, at its load.
-pub(super) fn run(point: &Point, load: Option<f64>, stop: Stop, out: &Path) -> Result<Answer, Failure> {
-    record(&point.text, &at(point, load, stop)?, load, stop, out)
-}
+use crate::Error;
+use crate::document::simulate::Outcome as Document;
 
 /// Simulates `workload`, which `text` says but for its load, and writes every launch as an event to the new directory `out`.
-pub(crate) fn record(
-    text: &str,
-    workload: &Workload,
-    load: Option<f64>,
-    stop: Stop,
-    out: &Path,
-) -> Result<Answer, Failure> {
-    let writer = Writer::create(out, text, workload.labels()).map_err(Failure::stopped)?;
+///
+/// # Errors
+/// `out` cannot be made or written to, and what the simulator refuses.
+pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<Answer, Error> {
+    let writer = Writer::create(out, text, workload.labels()).map_err(Error::Out)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
     let answer = simulate(workload, stop, &mut tape)?;
     let run = json!({
@@ -36,9 +27,9 @@ pub(crate) fn record(
         "seed": workload.seed().0,
         "clock": "virtual",
         "load": load,
-        "summary": json::Outcome::new(&[], &answer),
+        "summary": Document::new(&[], &answer),
     });
-    tape.finish(&run).map_err(Failure::stopped)?;
+    tape.finish(&run)?;
     Ok(answer)
 }
 
@@ -46,7 +37,7 @@ pub(crate) fn record(
 struct Tape {
     writer: Writer,
     batch: Vec<Event>,
-    failed: Option<Error>,
+    failed: Option<offered_store::Error>,
 }
 
 const BATCH: usize = 10_000;
@@ -61,7 +52,7 @@ impl Tape {
         if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn finish(mut self, run: &serde_json::Value) -> Result<(), Error> {
+    fn finish(mut self, run: &serde_json::Value) -> Result<(), offered_store::Error> {
         match self.failed {
             Some(error) => Err(error),
             None => self.writer.write(self.batch).and_then(|()| self.writer.finish(run)),

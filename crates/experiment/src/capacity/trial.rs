@@ -1,16 +1,17 @@
 //! One trial: a run or a simulation of the workload at one value, with a seed of its own.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use offered_model::threshold::{Quantity, Statistic};
 use offered_model::{Event, Nanos, Objective, Recording};
 use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
-use offered_verify::{Ask, Measured, verify};
+use offered_verify::{Ask, Measured, Verdict, verify};
 
-use super::Args;
-use crate::exit::Failure;
+use crate::record::Memory;
 use crate::run::{Made, Plan};
-use crate::simulate::record::Memory;
-use crate::vary::Point;
+use crate::{Error, Observer, Point};
 
 /// With fewer values beyond it a percentile of a trial is mostly luck.
 const BEYOND: f64 = 5.0;
@@ -26,43 +27,49 @@ pub(super) enum Trial {
 }
 
 impl Trial {
-    /// Makes one.
-    pub(super) fn make(point: &Point, args: &Args) -> Result<Self, Failure> {
-        let objective = &args.slo;
+    /// Simulates one.
+    pub(super) fn simulated(point: &Point, objective: &Objective) -> Result<Self, Error> {
         let workload = &point.workload;
-        let wrong = |wrong: offered_model::Wrong| Failure::input(format!("{}: {wrong}", point.name()));
-        let ask = || Ask { path: point.name(), ..Ask::of(workload, 1.0) };
-        let (recording, verdict) = if args.simulate {
-            if overloaded(workload).map_err(wrong)? {
-                return Ok(Self::Overloaded);
-            }
-            let mut events = Memory::default();
-            simulate(workload, Stop::Duration, &mut events).map_err(wrong)?;
-            let recording = Recording::of_run(events.0, workload.labels());
-            let verdict = verify(&recording, &ask());
-            (recording, verdict)
-        } else {
-            let Made { summary, verdict, recording, done, .. } = Plan::of(point, None, args.quiet).make()?;
-            if let Some(halted) = done.halted {
-                return Err(Failure::stopped(format!("the run stopped itself: {}", halted.why)));
-            }
-            if done.stopped {
-                return Err(Failure::stopped(
-                    "stopped; a search is not kept, begin it anew nearer to where it was (--vary FIELD=START)",
-                ));
-            }
-            if !summary.believable() {
-                return Ok(Self::Doubtful(summary.because(&verdict).to_owned()));
-            }
-            (recording, verdict)
-        };
+        let wrong = |wrong: offered_model::Wrong| Error::at(point.name())(wrong.into());
+        if overloaded(workload).map_err(wrong)? {
+            return Ok(Self::Overloaded);
+        }
+        let mut events = Memory::default();
+        simulate(workload, Stop::Duration, &mut events).map_err(wrong)?;
+        let recording = Recording::of_run(events.0, workload.labels());
+        let verdict = verify(&recording, &Ask { path: point.name(), ..Ask::of(workload, 1.0) });
+        Self::of(point, objective, &recording, &verdict)
+    }
+
+    /// Runs one.
+    pub(super) fn run(
+        point: &Point,
+        objective: &Objective,
+        stop: &Arc<AtomicBool>,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, Error> {
+        let made = Plan::of(point, None).prepare(stop.clone())?.run(observer.views())?;
+        let Made { summary, verdict, recording, done, .. } = made;
+        if let Some(halted) = done.halted {
+            return Err(Error::Halted(halted.why));
+        }
+        if done.stopped {
+            return Err(Error::Stopped);
+        }
+        if !summary.believable() {
+            return Ok(Self::Doubtful(summary.because(&verdict).to_owned()));
+        }
+        Self::of(point, objective, &recording, &verdict)
+    }
+
+    /// The figures of a trial that may be believed.
+    fn of(point: &Point, objective: &Objective, recording: &Recording, verdict: &Verdict) -> Result<Self, Error> {
+        let workload = &point.workload;
         let measured =
-            Measured::new(&recording, &verdict, workload.skip_first(), workload.duration() - workload.skip_last());
+            Measured::new(recording, verdict, workload.skip_first(), workload.duration() - workload.skip_last());
         let figures = objective.thresholds().iter().map(|threshold| {
             let figure = measured.estimate(&threshold.metric).map(|figure| figure.value);
-            figure.ok_or_else(|| {
-                Failure::stopped(format!("{}: there is nothing to measure {} on", point.name(), threshold.metric))
-            })
+            figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
         });
         Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, warning: too_short(objective, &measured) })
     }

@@ -9,65 +9,88 @@ use serde_json::Value;
 
 /// What a cell came to. Counts are of the whole run; the rest leaves out `skip_first` and `skip_last`.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Figures {
-    pub(super) judgement: String,
-    because: String,
+pub struct Figures {
+    /// Whether the launches were what was meant.
+    pub judgement: String,
+    /// Why, in one sentence.
+    pub because: String,
     /// `doubt` and `remedy` each; of a simulation, texts.
-    warnings: Value,
-    launched: u64,
-    unsent: u64,
-    asked_rate_per_s: Option<f64>,
-    pub(super) offered_rate_per_s: Option<f64>,
-    pub(super) throughput_per_s: Option<Interval>,
-    pub(super) errors_percent: Option<Interval>,
-    pub(super) response_ms: Option<Times>,
-    service_ms: Option<Times>,
-    pub(super) lateness_us: Option<Lateness>,
-    meant_cov: Option<f64>,
-    pub(super) arrivals_cov: Option<Interval>,
-    pub(super) queue: Queue,
-    thresholds: Vec<Checked>,
-    response_histogram: Histogram,
+    pub warnings: Value,
+    /// All launches, sent or not.
+    pub launched: u64,
+    /// Those never sent.
+    pub unsent: u64,
+    /// Launches per second meant.
+    pub asked_rate_per_s: Option<f64>,
+    /// Launches per second that were sent.
+    pub offered_rate_per_s: Option<f64>,
+    /// Answers per second.
+    pub throughput_per_s: Option<Interval>,
+    /// How many per cent failed.
+    pub errors_percent: Option<Interval>,
+    /// done - intended.
+    pub response_ms: Option<Times>,
+    /// done - sent.
+    pub service_ms: Option<Times>,
+    /// sent - intended.
+    pub lateness_us: Option<Lateness>,
+    /// The CoV of the gaps between the instants meant.
+    pub meant_cov: Option<f64>,
+    /// The CoV of the gaps between launches.
+    pub arrivals_cov: Option<Interval>,
+    /// Little's law.
+    pub queue: Queue,
+    /// The workload's own.
+    pub thresholds: Vec<Checked>,
+    /// The responses in cells of equal factors.
+    pub response_histogram: Histogram,
 }
 
 /// A number with its 95 % interval, where there is one.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Interval {
-    pub(super) value: f64,
-    pub(super) low: Option<f64>,
-    pub(super) high: Option<f64>,
+pub struct Interval {
+    /// The number.
+    pub value: f64,
+    /// The lower end.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
 }
 
-/// Percentiles in milliseconds.
+/// Mean and percentiles in milliseconds.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Times {
-    pub(super) n: usize,
-    pub(super) mean: Interval,
-    pub(super) p50: Interval,
-    pub(super) p90: Interval,
-    pub(super) p95: Interval,
-    pub(super) p99: Interval,
-    p999: Interval,
-    max: f64,
+#[expect(missing_docs, reason = "the names of statistics")]
+pub struct Times {
+    pub n: usize,
+    pub mean: Interval,
+    pub p50: Interval,
+    pub p90: Interval,
+    pub p95: Interval,
+    pub p99: Interval,
+    pub p999: Interval,
+    pub max: f64,
 }
 
 /// Percentiles in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Lateness {
-    p50: f64,
-    pub(super) p99: f64,
-    max: f64,
+#[expect(missing_docs, reason = "the names of statistics")]
+pub struct Lateness {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
 }
 
 /// Counts in cells of equal ratio, [`Histogram::PER_DECADE`] a decade: cell i holds the values from edge i up to below edge i + 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Histogram {
-    edges_ms: Vec<f64>,
-    counts: Vec<u64>,
+pub struct Histogram {
+    /// The edges, one more than there are cells.
+    pub edges_ms: Vec<f64>,
+    /// How many lie in each cell.
+    pub counts: Vec<u64>,
 }
 
 impl Interval {
-    pub(super) fn of(estimate: Estimate, unit: f64) -> Self {
+    pub(crate) fn of(estimate: Estimate, unit: f64) -> Self {
         let finite = |end: f64| end.is_finite().then_some(end * unit);
         Self { value: estimate.value * unit, low: finite(estimate.low), high: finite(estimate.high) }
     }
@@ -117,7 +140,7 @@ impl Figures {
     }
 
     /// Whether they may be believed.
-    pub(super) fn believable(&self) -> bool {
+    pub fn believable(&self) -> bool {
         self.judgement != "fails"
     }
 }
@@ -140,7 +163,8 @@ impl Times {
 }
 
 impl Histogram {
-    const PER_DECADE: f64 = 20.0;
+    /// So many cells between a value and ten times it.
+    pub const PER_DECADE: f64 = 20.0;
 
     /// Of times in nanoseconds, ascending; those below a microsecond are counted as one.
     fn of(sorted: &[u64]) -> Self {

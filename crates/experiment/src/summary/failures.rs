@@ -11,15 +11,17 @@ const MOST: usize = 20;
 
 /// Launches of one request that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// The request; `null` of the rest.
-    pub(crate) label: Option<String>,
-    pub(crate) outcome: &'static str,
+    pub label: Option<String>,
+    /// How they ended; of the rest `other`.
+    pub outcome: &'static str,
     /// The HTTP status, where there was one.
-    pub(crate) status: Option<u16>,
+    pub status: Option<u16>,
     /// Why, in words that launches which failed alike have in common: the name of a failed check, why one was not sent.
-    pub(crate) why: Option<String>,
-    pub(crate) n: u64,
+    pub why: Option<String>,
+    /// How many launches.
+    pub n: u64,
 }
 
 /// What launches have in common that failed in the same way: request, outcome, status and why.

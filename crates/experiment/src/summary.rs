@@ -1,9 +1,8 @@
-//! The summary of a run: the document `offered.run/1`, and the page a person reads.
+//! The summary of a run: the document `offered.run/1`.
 
 mod failures;
-mod page;
 
-pub(crate) use page::{Page, model, short};
+pub use failures::Failure;
 
 use std::collections::BTreeMap;
 
@@ -13,102 +12,116 @@ use offered_stats::Summary as Numbers;
 use offered_verify::{Checked, Judgement, Measured, Pages, Verdict, Warning};
 use serde::Serialize;
 
-use crate::exit::Exit;
-use failures::{Failure, failures};
+use failures::failures;
 
 /// A thread that neither sleeps nor spins for more than this share of its time has no time left to be punctual.
 const SATURATED: f64 = 0.9;
 
 /// What a run came to. Counts are of the whole run; rates, times and arrivals leave out `skip_first` and `skip_last`.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Summary {
-    schema: &'static str,
+pub struct Summary {
+    /// `offered.run/1`.
+    pub schema: &'static str,
     /// Launches (of the whole session) per second meant; `null` for a closed system, whose rate is the server's to give.
-    pub(crate) asked_rate_per_s: Option<f64>,
+    pub asked_rate_per_s: Option<f64>,
     /// Launches per second that were sent.
-    pub(crate) offered_rate_per_s: Option<f64>,
-    launched: u64,
-    unsent: u64,
-    completed: u64,
-    outcomes: BTreeMap<&'static str, u64>,
+    pub offered_rate_per_s: Option<f64>,
+    /// All launches, sent or not.
+    pub launched: u64,
+    /// Those never sent.
+    pub unsent: u64,
+    /// Those answered, well or not.
+    pub completed: u64,
+    /// Launches by how they ended.
+    pub outcomes: BTreeMap<&'static str, u64>,
     /// What did not go well, the most frequent first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    failures: Vec<Failure>,
+    pub failures: Vec<Failure>,
     /// done - intended.
-    pub(crate) response_ms: Option<Millis>,
+    pub response_ms: Option<Millis>,
     /// done - sent.
-    service_ms: Option<Millis>,
+    pub service_ms: Option<Millis>,
     /// How long TLS handshakes took, where any were made.
     #[serde(skip_serializing_if = "Option::is_none")]
-    handshake_ms: Option<Millis>,
+    pub handshake_ms: Option<Millis>,
     /// sent - intended.
-    lateness_us: Option<Micros>,
-    pub(crate) arrivals: Arrivals,
-    queue: offered_verify::Queue,
-    /// Of objects too.
-    bytes_in: u64,
-    bytes_out: u64,
+    pub lateness_us: Option<Micros>,
+    /// What the launches look like.
+    pub arrivals: Arrivals,
+    /// Little's law.
+    pub queue: offered_verify::Queue,
+    /// Bytes read, those of objects too.
+    pub bytes_in: u64,
+    /// Bytes written, those of objects too.
+    pub bytes_out: u64,
     /// Launches that brought objects with them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pages: Option<Pages>,
-    duration_s: f64,
+    pub pages: Option<Pages>,
+    /// From the start to the last answer.
+    pub duration_s: f64,
     /// Per thread: the share of the time in which it neither slept nor spun.
-    busy: Vec<f64>,
+    pub busy: Vec<f64>,
     /// Processor time of the launching threads, spinning included.
-    cpu_s: f64,
-    seed: u64,
-    pub(crate) judgement: Judgement,
+    pub cpu_s: f64,
+    /// From which every random choice follows.
+    pub seed: u64,
+    /// Whether the launches were what was meant.
+    pub judgement: Judgement,
     /// The workload's `[thresholds]`; of a run not to be believed none is checked.
-    pub(crate) thresholds: Vec<Checked>,
-    pub(crate) warnings: Vec<Warning>,
-    pub(crate) out: Option<String>,
+    pub thresholds: Vec<Checked>,
+    /// What to doubt, and what to do about it.
+    pub warnings: Vec<Warning>,
+    /// The run directory.
+    pub out: Option<String>,
     /// Whether it stopped itself because a request did not go well.
     #[serde(skip)]
     failed: bool,
 }
 
-/// Percentiles in milliseconds.
+/// Mean, spread and percentiles in milliseconds.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Millis {
-    pub(crate) mean: f64,
-    sdev: f64,
-    cov: f64,
-    p50: f64,
-    p90: f64,
-    pub(crate) p95: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
+#[expect(missing_docs, reason = "the names of statistics")]
+pub struct Millis {
+    pub mean: f64,
+    pub sdev: f64,
+    pub cov: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
 }
 
 /// Percentiles in microseconds.
 #[derive(Clone, Debug, Serialize)]
-struct Micros {
-    p50: f64,
-    p99: f64,
-    max: f64,
+#[expect(missing_docs, reason = "the names of statistics")]
+pub struct Micros {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
 }
 
 /// What the launches look like.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Arrivals {
-    meant_cov: Option<f64>,
-    pub(crate) sent_cov: Option<f64>,
-    cov_low: Option<f64>,
-    cov_high: Option<f64>,
-    anderson_darling: Option<f64>,
-    pattern: &'static str,
+pub struct Arrivals {
+    /// The CoV of the gaps between the instants meant.
+    pub meant_cov: Option<f64>,
+    /// The CoV of the gaps between launches.
+    pub sent_cov: Option<f64>,
+    /// The lower end of its 95 % interval.
+    pub cov_low: Option<f64>,
+    /// Its upper end.
+    pub cov_high: Option<f64>,
+    /// The statistic of Anderson and Darling against exponential gaps.
+    pub anderson_darling: Option<f64>,
+    /// In a word.
+    pub pattern: &'static str,
 }
 
 impl Summary {
     /// Of the recording of a run, as it was judged.
-    pub(crate) fn new(
-        workload: &Workload,
-        share: Share,
-        recording: &Recording,
-        done: &Done,
-        verdict: &Verdict,
-    ) -> Self {
+    pub fn new(workload: &Workload, share: Share, recording: &Recording, done: &Done, verdict: &Verdict) -> Self {
         let events = &recording.events;
         let mut counted = [0; Outcome::ALL.len()];
         for event in events {
@@ -180,27 +193,22 @@ impl Summary {
     }
 
     /// Whether the result may be believed: nothing that was checked failed.
-    pub(crate) fn believable(&self) -> bool {
+    pub fn believable(&self) -> bool {
         self.judgement != Judgement::Fails
     }
 
     /// Why, in one sentence: of a saturated generator that it was, else what the verdict says.
-    pub(crate) fn because<'a>(&'a self, verdict: &'a Verdict) -> &'a str {
+    pub fn because<'a>(&'a self, verdict: &'a Verdict) -> &'a str {
         match self.warnings.first().filter(|_| self.judgement != verdict.judgement) {
             Some(saturated) => &saturated.doubt,
             None => &verdict.because,
         }
     }
 
-    /// How a verb ends that has this result. A run stopped by a failure has failed, and a threshold with nothing to be held against is not kept.
-    pub(crate) fn exit(&self) -> Exit {
-        if !self.believable() {
-            Exit::Doubtful
-        } else if self.failed || self.thresholds.iter().any(|checked| checked.judgement != Judgement::Holds) {
-            Exit::Failed
-        } else {
-            Exit::Done
-        }
+    /// Whether a run that may be believed came to what it had to: no failure stopped it, and every threshold was kept. A threshold
+    /// with nothing to be held against is not.
+    pub fn passes(&self) -> bool {
+        !self.failed && self.thresholds.iter().all(|checked| checked.judgement == Judgement::Holds)
     }
 }
 

@@ -6,7 +6,7 @@ use offered_stats::steady_state::Estimate;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::vary::Point;
+use crate::Point;
 
 #[derive(Serialize)]
 struct Document {
@@ -16,7 +16,7 @@ struct Document {
 
 /// One result. Times in seconds.
 #[derive(Serialize)]
-pub(super) struct Outcome {
+pub struct Outcome {
     #[serde(skip_serializing_if = "Map::is_empty")]
     swept: Map<String, Value>,
     model: &'static str,
@@ -117,7 +117,7 @@ impl From<Spread> for Percentiles {
 
 impl Outcome {
     /// Of this answer, swept so.
-    pub(super) fn new(values: &[(String, String)], answer: &Answer) -> Self {
+    pub fn new(values: &[(String, String)], answer: &Answer) -> Self {
         let Answer { summary, .. } = answer;
         let class = |(both, label): (&Option<(Spread, Spread)>, &String)| {
             both.map(|(response, slowdown)| Class {
@@ -171,7 +171,7 @@ impl Outcome {
 }
 
 /// All of them.
-pub(super) fn document(points: &[Point], answers: &[Answer]) -> String {
+pub fn document(points: &[Point], answers: &[Answer]) -> String {
     let results = points.iter().zip(answers).map(|(point, answer)| Outcome::new(&point.values, answer)).collect();
     let document = Document { schema: "offered.simulate/1", results };
     serde_json::to_string_pretty(&document).expect("numbers and texts are JSON")

@@ -4,34 +4,34 @@ use offered_model::{Objective, Rate};
 use offered_stats::steady_state::Estimate;
 
 use super::cell::Measured;
-use crate::exit::Failure;
-use crate::vary::Vary;
+use crate::{Error, Vary};
 
 /// Up to which value of `field` the objective is kept, all other fields being `fixed`.
 ///
 /// Between two neighbouring cells the figure is taken as a straight line. The ends of the interval come from the curves through the
 /// bad and through the good ends of the cells' 95 % intervals. `None`: not within the values tried, as `note` says.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Kept {
-    pub(super) fixed: Vec<(String, String)>,
-    pub(super) field: String,
-    pub(super) value: Option<f64>,
-    pub(super) low: Option<f64>,
-    pub(super) high: Option<f64>,
-    pub(super) note: Option<String>,
+pub struct Kept {
+    /// The other fields and their values.
+    pub fixed: Vec<(String, String)>,
+    /// The field.
+    pub field: String,
+    /// The value.
+    pub value: Option<f64>,
+    /// The lower end of its interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// What must be known besides.
+    pub note: Option<String>,
 }
 
 /// The values of a field as numbers, each as it stands in the command.
-pub(super) fn steps(vary: &Vary) -> Result<Vec<(String, f64)>, Failure> {
+pub(super) fn steps(vary: &Vary) -> Result<Vec<(String, f64)>, Error> {
     let number = |value: &String| {
         let rate = || value.parse::<Rate>().ok().map(Rate::per_sec);
         let step = value.parse::<f64>().ok().or_else(rate).map(|number| (value.clone(), number));
-        step.ok_or_else(|| {
-            let field = &vary.field;
-            Failure::input(format!(
-                "--slo asks up to which {field} it is kept, and `{value}` is not a number; name the field of numbers first"
-            ))
-        })
+        step.ok_or_else(|| Error::NoNumber { field: vary.field.clone(), value: value.clone() })
     };
     vary.values.iter().map(number).collect()
 }
@@ -164,9 +164,7 @@ mod tests {
         let steps = |text: &str| steps(&text.parse().unwrap()).map(|s| s.iter().map(|(_, x)| *x).collect::<Vec<_>>());
         assert_eq!(steps("users=25,50").unwrap(), [25.0, 50.0]);
         assert_eq!(steps("rate=6000/m,50").unwrap(), [100.0, 50.0]);
-        assert!(
-            matches!(steps("discipline=ps").unwrap_err(), Failure::Input(why) if why.contains("name the field of numbers"))
-        );
+        assert!(matches!(steps("discipline=ps").unwrap_err(), Error::NoNumber { .. }));
     }
 
     #[test]

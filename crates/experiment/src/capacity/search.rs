@@ -2,20 +2,25 @@
 
 use offered_model::Objective;
 use offered_stats::steady_state::{Estimate, from_trials};
+use serde::{Deserialize, Serialize};
 
 /// What the trials at one value say of the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Said {
     /// It is kept.
+    #[serde(rename = "keeps it")]
     Keeps,
     /// It is broken.
+    #[serde(rename = "breaks it")]
     Breaks,
     /// Too close to the bound to tell.
+    #[serde(rename = "too close to tell")]
     Unsure,
 }
 
 impl Said {
-    pub(super) fn name(self) -> &'static str {
+    /// Its name in tables and JSON.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Keeps => "keeps it",
             Self::Breaks => "breaks it",

@@ -4,16 +4,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number of cores there are.
-pub(crate) fn all() -> usize {
+pub fn all() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// What `work` makes of every item, in their order; neither the order of work nor the number of threads shows.
-pub(crate) fn map<'a, T: Sync, R: Send + Sync>(
-    items: &'a [T],
-    threads: usize,
-    work: impl Fn(&'a T) -> R + Sync,
-) -> Vec<R> {
+pub fn map<'a, T: Sync, R: Send + Sync>(items: &'a [T], threads: usize, work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
     let done: Vec<OnceLock<R>> = items.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {

@@ -5,26 +5,23 @@ use std::str::FromStr;
 use offered_model::Workload;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use crate::exit::Failure;
-use crate::input::Input;
+use crate::{Error, Input};
 
 /// A field and the values it takes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Vary {
-    pub(crate) field: String,
-    pub(crate) values: Vec<String>,
+pub struct Vary {
+    /// Its name, short or a path: `rate`, `server.servers`.
+    pub field: String,
+    /// As they are written.
+    pub values: Vec<String>,
 }
 
 /// `field=a,b,c` or `field=from..to:step`, both ends included.
 impl FromStr for Vary {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| {
-            format!(
-                "`{text}` is not a field with its values{why}; write for example rate=10..90:10 or discipline=fcfs,ps"
-            )
-        };
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |why: &str| Error::NotVaried { text: text.to_owned(), why: why.to_owned() };
         let (field, values) = text.split_once('=').ok_or_else(|| wrong(""))?;
         let range = values.split_once("..").and_then(|(from, rest)| Some((from, rest.split_once(':')?)));
         let values: Vec<String> = match range {
@@ -51,26 +48,29 @@ impl FromStr for Vary {
 }
 
 /// One combination of values.
-pub(crate) struct Point {
+pub struct Point {
     /// Fields and values.
-    pub(crate) values: Vec<(String, String)>,
+    pub values: Vec<(String, String)>,
     /// The file with these values.
-    pub(crate) text: String,
+    pub text: String,
     /// The workload it says.
-    pub(crate) workload: Workload,
+    pub workload: Workload,
     /// The load, where it varies.
-    pub(crate) load: Option<f64>,
+    pub load: Option<f64>,
 }
 
 impl Point {
     /// `load=0.5 discipline=ps`; empty where nothing varies.
-    pub(crate) fn name(&self) -> String {
-        self.values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
+    pub fn name(&self) -> String {
+        name(&self.values)
     }
 }
 
 /// All combinations, the last field changing fastest.
-pub(crate) fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Failure> {
+///
+/// # Errors
+/// A field or a value that is there twice, and what [`point`] refuses.
+pub fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Error> {
     once_each(varied)?;
     let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for Vary { field, values } in varied {
@@ -85,36 +85,40 @@ pub(crate) fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Failu
 }
 
 /// Nothing is asked twice: two cells alike would be one.
-fn once_each(varied: &[Vary]) -> Result<(), Failure> {
+fn once_each(varied: &[Vary]) -> Result<(), Error> {
     for (i, Vary { field, values }) in varied.iter().enumerate() {
         if varied[..i].iter().any(|before| before.field == *field) {
-            return Err(Failure::input(format!("{field} varies twice; give all its values to one of them")));
+            return Err(Error::FieldTwice { field: field.clone() });
         }
         if let Some((_, value)) = values.iter().enumerate().find(|(j, value)| values[..*j].contains(value)) {
-            return Err(Failure::input(format!("{field}={value} is there twice; give each value once")));
+            return Err(Error::ValueTwice { field: field.clone(), value: value.clone() });
         }
     }
     Ok(())
 }
 
-/// The file with these values.
-pub(crate) fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Failure> {
+/// The workload of `input` with these values.
+///
+/// # Errors
+/// The workload is none; it has no such field; or with this value it is none.
+pub fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Error> {
     let mut load = None;
     if values.is_empty() {
         return Ok(Point { values, text: input.text.clone(), workload: input.parse(&input.text)?, load });
     }
     // The file's own mistakes first, with their lines.
     input.parse(&input.text)?;
-    let mut document: DocumentMut = input.text.parse().map_err(Failure::input)?;
+    let mut document: DocumentMut = input.text.parse().expect("a workload is TOML");
     for (field, value) in &values {
+        let wrong = |why| Error::Value { field: field.clone(), value: value.clone(), why };
         if field == "load" {
-            load = Some(value.parse().map_err(|_| Failure::input(format!("load={value}: `{value}` is not a number")))?);
+            load = Some(value.parse().map_err(|_| wrong(format!("`{value}` is not a number")))?);
         } else {
-            set(&mut document, field, value).map_err(|why| Failure::input(format!("{field}={value}: {why}")))?;
+            set(&mut document, field, value).map_err(wrong)?;
         }
     }
     let text = document.to_string();
-    let workload = input.parse(&text).map_err(|failure| of_values(&values, failure))?;
+    let workload = input.parse(&text).map_err(Error::at(name(&values)))?;
     Ok(Point { values, text, workload, load })
 }
 
@@ -155,13 +159,9 @@ fn set(document: &mut DocumentMut, field: &str, value: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// What is wrong with these values, not with the file: lines of a file nobody has seen would not help.
-fn of_values(values: &[(String, String)], failure: Failure) -> Failure {
-    let name = values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ");
-    match failure {
-        Failure::Input(why) => Failure::Input(format!("{name}: {why}")),
-        stopped @ Failure::Stopped(_) => stopped,
-    }
+/// `rate=50 think=5ms`.
+fn name(values: &[(String, String)]) -> String {
+    values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 /// A bare number is so many a second.
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(values("users=10..30:10"), ["10", "20", "30"]);
         assert_eq!(values("think=1ms, 10ms"), ["1ms", "10ms"]);
         for text in ["load", "=1", "load=", "load=1..0:0.1", "load=0..1:0", "load=a..b:c", "load=1,,2"] {
-            assert!(text.parse::<Vary>().unwrap_err().contains("is not a field with its values"), "{text}");
+            assert!(text.parse::<Vary>().unwrap_err().to_string().contains("is not a field with its values"), "{text}");
         }
     }
 
@@ -250,7 +250,8 @@ mod tests {
         for (texts, why) in
             [(&["rate=1,2,1"][..], "rate=1 is there twice"), (&["rate=1", "rate=2"], "rate varies twice")]
         {
-            assert!(matches!(once_each(&vary(texts)), Err(Failure::Input(told)) if told.contains(why)), "{texts:?}");
+            let told = once_each(&vary(texts)).unwrap_err().to_string();
+            assert!(told.contains(why), "{texts:?}: {told}");
         }
     }
 

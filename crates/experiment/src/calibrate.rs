@@ -1,0 +1,180 @@
+//! How exact, and how fast, the generator is on this machine; kept for later runs to be warned by.
+
+use std::path::PathBuf;
+
+use offered_clock::unix_now;
+use offered_model::workload::Sessions;
+use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
+use offered_run::{Done, Generator, Load};
+use offered_serve::{Options, Server};
+use offered_simulate::{Policy, Setting};
+use offered_stats::Summary;
+use offered_verify::Warning;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, cores};
+
+const SCHEMA: &str = "offered.calibrate/1";
+/// Rates of the open runs, per second.
+const RATES: [u64; 3] = [1000, 10_000, 50_000];
+/// Connections of the run at full speed.
+pub const CONNECTIONS: u64 = 64;
+
+/// What was found, as it is kept: the document `offered.calibrate/1`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// `offered.calibrate/1`.
+    pub schema: String,
+    /// Of the program that measured.
+    pub version: String,
+    /// When it was measured, since the Unix epoch.
+    pub measured_unix_s: u64,
+    /// The machine's name: of another machine nothing is believed.
+    pub machine: String,
+    /// And its cores.
+    pub cores: usize,
+    /// Against a server in the same process.
+    pub launches: Vec<Launches>,
+    /// Answers per second to one thread with 64 connections and no think time.
+    pub highest_rate_per_s: f64,
+    /// Processor time of the launching thread per request then.
+    pub cpu_us_per_request: f64,
+}
+
+/// How Poisson launches at one rate came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Launches {
+    /// How the thread waited: `spin` or `sleep`.
+    pub precision: String,
+    /// The rate asked for.
+    pub rate_per_s: u64,
+    /// The rate sent.
+    pub sent_per_s: f64,
+    /// The median of sent - intended.
+    pub lateness_p50_us: f64,
+    /// The 99 % point.
+    pub lateness_p99_us: f64,
+    /// The largest.
+    pub lateness_max_us: f64,
+    /// Processor time of the launching thread, spinning included, as a share of one core.
+    pub cpu: f64,
+}
+
+impl Calibration {
+    /// Keeps it for this user; where.
+    ///
+    /// # Errors
+    /// There is no place to keep it, or it cannot be written.
+    pub fn keep(&self) -> Result<PathBuf, Error> {
+        let path = path().ok_or(Error::NoHome)?;
+        let json = serde_json::to_string_pretty(self).expect("numbers and texts are JSON");
+        let kept = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, &json));
+        kept.map_err(Error::file("write", &path))?;
+        Ok(path)
+    }
+
+    /// The one kept, if it is of this machine.
+    fn kept() -> Option<Self> {
+        let text = std::fs::read_to_string(path()?).ok()?;
+        // What another version wrote in another shape is no calibration.
+        let found: Self = serde_json::from_str(&text).ok().filter(|found: &Self| found.schema == SCHEMA)?;
+        (found.machine == machine() && found.cores == cores::all()).then_some(found)
+    }
+}
+
+/// The warning of a run that asks more of `threads` than half of what this machine was found to sustain; `None` too when it
+/// was never calibrated.
+pub(crate) fn too_much(workload: &Workload, share: Share, threads: u16) -> Option<Warning> {
+    let asked = asked(workload)? * share.fraction();
+    let sustained = Calibration::kept()?.highest_rate_per_s * f64::from(threads);
+    (asked > sustained / 2.0).then(|| Warning {
+        doubt: format!(
+            "{asked:.0} launches/s are asked of {threads} thread{}, more than half of the {sustained:.0}/s that `offered \
+             calibrate` found possible here",
+            if threads == 1 { "" } else { "s" }
+        ),
+        remedy: "look at the lateness before anything else; give it more threads (--threads) or machines (--share)".to_owned(),
+    })
+}
+
+/// Launches per second meant; of a closed system those of users who only think. `None` where the server alone decides.
+fn asked(workload: &Workload) -> Option<f64> {
+    match workload.sessions() {
+        Sessions::Closed(closed) if !closed.think().is_zero() => Some(closed.users() as f64 / closed.think().mean()),
+        _ => workload.asked_rate(),
+    }
+}
+
+fn path() -> Option<PathBuf> {
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local/state")))?;
+    Some(state.join("offered").join("calibration.json"))
+}
+
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Measures everything, each for `long`.
+///
+/// # Errors
+/// The system has no room for a server or a launching thread.
+pub fn measure(long: Nanos) -> Result<Calibration, Error> {
+    let mut launches = Vec::new();
+    for precision in ["spin", "sleep"] {
+        for rate in RATES {
+            let (events, done) = against_ourselves(long, precision, &format!("open.rate = \"{rate}/s\""))?;
+            launches.push(Launches::of(precision, rate, &events, &done, long));
+        }
+    }
+    let (events, done) = against_ourselves(long, "sleep", &format!("closed.users = {CONNECTIONS}"))?;
+    let answered = events.iter().filter(|event| event.outcome == Outcome::Ok).count() as f64;
+    Ok(Calibration {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        measured_unix_s: unix_now().0 / 1_000_000_000,
+        machine: machine(),
+        cores: cores::all(),
+        launches,
+        highest_rate_per_s: answered / long.as_secs_f64(),
+        cpu_us_per_request: done.workers.iter().map(|worker| worker.cpu.as_micros_f64()).sum::<f64>() / answered,
+    })
+}
+
+impl Launches {
+    fn of(precision: &str, rate: u64, events: &[Event], done: &Done, long: Nanos) -> Self {
+        let mut late: Vec<u64> = events.iter().filter_map(|event| Some(event.lateness()?.0)).collect();
+        late.sort_unstable();
+        let row = Summary::of_sorted(&late, 1e3);
+        let figure = |figure: fn(&Summary) -> f64| row.as_ref().map_or(0.0, figure);
+        let cpu: f64 = done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum();
+        let elapsed: f64 = done.workers.iter().map(|worker| worker.elapsed.as_secs_f64()).sum();
+        Self {
+            precision: precision.to_owned(),
+            rate_per_s: rate,
+            sent_per_s: late.len() as f64 / long.as_secs_f64(),
+            lateness_p50_us: figure(|row| row.median),
+            lateness_p99_us: figure(|row| row.p99),
+            lateness_max_us: figure(|row| row.max),
+            cpu: cpu / elapsed,
+        }
+    }
+}
+
+/// Runs `arrivals` from one thread against a server in this process that answers at once.
+fn against_ourselves(long: Nanos, precision: &str, arrivals: &str) -> Result<(Vec<Event>, Done), Error> {
+    let (service, seed) = (Law::constant(0.0)?, Seed(1));
+    let policy: Policy = "infinite".parse()?;
+    let discipline = policy.boxed(&Setting { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
+    let server = Server::start(Options::new(discipline, service, seed))?;
+    let text = format!(
+        "seed = 1\nduration = \"{long}\"\ntarget.url = \"{}/\"\ngenerator = {{ threads = 1, precision = \"{precision}\" }}\n\
+         [arrivals]\n{arrivals}\n",
+        server.address()
+    );
+    let workload = Workload::parse(&text, "calibration", &|_| Err(String::new()))?;
+    let generator = Generator::new(workload, Share::ALL, Load::Target)?;
+    let (done, mut sinks) = generator.run(None, Vec::<Event>::new, |_| ())?;
+    server.stop()?;
+    Ok((sinks.swap_remove(0), done))
+}

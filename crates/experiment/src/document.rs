@@ -1,0 +1,4 @@
+//! The documents of the verbs.
+
+pub mod simulate;
+pub mod sweep;

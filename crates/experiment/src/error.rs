@@ -1,0 +1,175 @@
+//! Why an experiment cannot be made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use offered_model::workload::Mistake;
+
+/// Why an experiment cannot be made, or could not be made to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The workload's text is not one.
+    #[error(transparent)]
+    Workload(#[from] Mistake),
+    /// The workload asks for what cannot be simulated or computed.
+    #[error(transparent)]
+    Refused(#[from] offered_model::Wrong),
+    /// No formula applies.
+    #[error(transparent)]
+    Formula(#[from] offered_plan::Error),
+    /// The run cannot start.
+    #[error(transparent)]
+    Run(#[from] offered_run::Error),
+    /// The directory of a new run cannot be made.
+    #[error(transparent)]
+    Out(offered_store::Error),
+    /// What happened cannot be kept, or not be read again.
+    #[error(transparent)]
+    Store(#[from] offered_store::Error),
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried: `create`, `write`, `remove`, ...
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server to calibrate against cannot be had.
+    #[error(transparent)]
+    Serve(#[from] offered_serve::Error),
+    /// There is no place for what is kept from one run to the next.
+    #[error("neither XDG_STATE_HOME nor HOME is set; set one, so that the result can be kept")]
+    NoHome,
+    /// A text that does not say a field with its values.
+    #[error("`{text}` is not a field with its values{why}; write for example rate=10..90:10 or discipline=fcfs,ps")]
+    NotVaried {
+        /// The text.
+        text: String,
+        /// What is wrong with it, in parentheses after a space, or nothing.
+        why: String,
+    },
+    /// Two lists of values for one field.
+    #[error("{field} varies twice; give all its values to one of them")]
+    FieldTwice {
+        /// The field.
+        field: String,
+    },
+    /// One value twice.
+    #[error("{field}={value} is there twice; give each value once")]
+    ValueTwice {
+        /// The field.
+        field: String,
+        /// The value.
+        value: String,
+    },
+    /// A value that the field cannot take.
+    #[error("{field}={value}: {why}")]
+    Value {
+        /// The field.
+        field: String,
+        /// The value.
+        value: String,
+        /// Why not.
+        why: String,
+    },
+    /// Something went wrong at one point of a grid.
+    #[error("{point}: {error}")]
+    At {
+        /// Its name, `users=25 think=5ms`.
+        point: String,
+        /// What.
+        error: Box<Error>,
+    },
+    /// Two cells of a sweep whose directories would be the same.
+    #[error("{one} and {other} would both be {}; name one of them otherwise", path.display())]
+    OneDirectory {
+        /// A cell.
+        one: String,
+        /// Another.
+        other: String,
+        /// Their directory.
+        path: PathBuf,
+    },
+    /// The load cannot vary in a sweep of runs.
+    #[error("a load is what a simulation is brought to; in a sweep vary rate, users or think")]
+    LoadVaries,
+    /// A directory that holds something else than the experiment that is to go on in it.
+    #[error("{} holds {what}; choose another directory", path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+        /// What it holds.
+        what: &'static str,
+    },
+    /// A sweep's directory that was begun with another workload.
+    #[error("{} was begun with another workload: {} differs from {given}; go on with that one, or choose another directory",
+        path.display(), path.join("workload.toml").display())]
+    AnotherSweep {
+        /// The directory.
+        path: PathBuf,
+        /// The name of the workload given now.
+        given: String,
+    },
+    /// Up to which value an objective is kept, asked of values that are no numbers.
+    #[error("up to which {field} the objective is kept can only be asked of numbers, and `{value}` is none")]
+    NoNumber {
+        /// The field.
+        field: String,
+        /// The value.
+        value: String,
+    },
+    /// A search without a beginning.
+    #[error("where does the search along `{vary}` begin? The workload has no such value of its own")]
+    NoStart {
+        /// What was asked for.
+        vary: String,
+        /// The field in it.
+        field: String,
+    },
+    /// A figure of the objective that nothing came to.
+    #[error("there is nothing to measure {0} on")]
+    NothingToMeasure(String),
+    /// Somebody stopped a sweep.
+    #[error("stopped with {left} cells to do; the same sweep goes on with them")]
+    SweepStopped {
+        /// Cells that are still to do.
+        left: usize,
+    },
+    /// Somebody stopped a search.
+    #[error("stopped; a search is not kept, begin it anew nearer to where it was")]
+    Stopped,
+    /// The run of a search stopped itself.
+    #[error("the run stopped itself: {0}")]
+    Halted(String),
+}
+
+impl Error {
+    /// Whether what was asked for is wrong, rather than what happened when it was tried.
+    pub fn is_of_input(&self) -> bool {
+        use offered_run::Error as Run;
+        match self {
+            Self::At { error, .. } => error.is_of_input(),
+            Self::Run(Run::System(_) | Run::Resolve { .. } | Run::Nobody { .. } | Run::Handshake { .. }) => false,
+            Self::Store(_)
+            | Self::File { .. }
+            | Self::Serve(_)
+            | Self::NoHome
+            | Self::NothingToMeasure(_)
+            | Self::SweepStopped { .. }
+            | Self::Stopped
+            | Self::Halted(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Of the point called `name`; of a point without a name the error itself.
+    pub(crate) fn at(name: String) -> impl FnOnce(Self) -> Self {
+        move |error| if name.is_empty() { error } else { Self::At { point: name, error: Box::new(error) } }
+    }
+
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { action, path: path.to_owned(), source }
+    }
+}

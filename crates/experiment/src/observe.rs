@@ -1,0 +1,68 @@
+//! Who is told how far an experiment is.
+
+use offered_model::Nanos;
+
+use crate::View;
+use crate::capacity::Said;
+
+/// Told how far an experiment is. `()` does not listen.
+pub trait Observer {
+    /// Where the pulses of the next run are shown.
+    fn views(&mut self) -> Vec<Box<dyn View>> {
+        Vec::new()
+    }
+
+    /// Takes a piece of news.
+    fn told(&mut self, news: News) {
+        let _ = news;
+    }
+}
+
+impl Observer for () {}
+
+/// A piece of news.
+#[derive(Clone, Copy, Debug)]
+pub enum News<'a> {
+    /// A sweep begins.
+    Sweep {
+        /// All its cells.
+        cells: usize,
+        /// Those still to do.
+        todo: usize,
+        /// How long they last at least; `None` where they are simulated.
+        time: Option<Nanos>,
+    },
+    /// The beginning of each of its cells counts: the workload leaves nothing out.
+    NoWarmUp,
+    /// A cell begins.
+    Cell {
+        /// Which of those to do, from 1.
+        number: usize,
+        /// How many those are.
+        of: usize,
+        /// Its name.
+        name: &'a str,
+        /// How long this one and the rest last at least; `None` where they are simulated.
+        time: Option<Nanos>,
+    },
+    /// A search begins.
+    Search {
+        /// So many trials at most.
+        trials: usize,
+        /// How long one lasts, on the clock of the workload.
+        each: Nanos,
+        /// Whether they are simulated.
+        simulated: bool,
+    },
+    /// A search has made its trials at one value.
+    Tried {
+        /// The field.
+        field: &'a str,
+        /// Its value.
+        value: f64,
+        /// How many trials.
+        trials: usize,
+        /// What they say.
+        said: Said,
+    },
+}

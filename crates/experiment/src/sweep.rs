@@ -1,0 +1,218 @@
+//! A sweep: a workload at every point of a grid, each in a run directory of its own, and the curve through them.
+
+mod cell;
+mod curve;
+mod figures;
+mod order;
+
+pub use cell::Measured;
+pub use curve::Kept;
+pub use figures::{Figures, Histogram, Interval, Lateness, Times};
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use offered_model::{Nanos, Objective, Seed};
+use offered_simulate::Stop;
+
+use crate::document::sweep::Document;
+use crate::run::Plan;
+use crate::{Error, Input, News, Observer, Vary, points, record};
+use cell::Cell;
+
+/// A sweep to be made, or to be gone on with.
+pub struct Sweep<'a> {
+    /// The workload.
+    pub input: &'a Input,
+    /// Fields and their values; the curve is laid along the first.
+    pub varied: &'a [Vary],
+    /// The directory: a run directory per cell, and `sweep.json`. Finished cells that are there are kept.
+    pub out: &'a Path,
+    /// Whether cells are simulated rather than run.
+    pub simulated: bool,
+    /// Up to which value of the first field is this kept?
+    pub objective: Option<&'a Objective>,
+    /// Whether cells are visited in a random order, drawn from the workload's seed.
+    pub shuffled: bool,
+}
+
+/// A sweep that was made.
+pub struct Swept {
+    /// Its cells, in the order of the grid.
+    pub cells: Vec<Measured>,
+    /// Up to where the objective is kept, for every combination of the other fields.
+    pub kept: Vec<Kept>,
+    /// The document `offered.sweep/1`, as it stands in `sweep.json`.
+    pub json: String,
+}
+
+impl Swept {
+    /// Whether every cell may be believed.
+    pub fn believable(&self) -> bool {
+        self.cells.iter().all(|cell| cell.figures.believable())
+    }
+}
+
+impl Sweep<'_> {
+    /// Makes what is not there yet, and reads all of it; `stop`, once set, ends it before its time.
+    ///
+    /// # Errors
+    /// A field that cannot take its values, a directory that holds something else, and what a run or a simulation refuses.
+    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Swept, Error> {
+        if self.varied.iter().any(|vary| vary.field == "load") {
+            return Err(Error::LoadVaries);
+        }
+        let points = points(self.input, self.varied)?;
+        let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, self.out)).collect();
+        apart(&cells)?;
+        let steps = self.objective.map(|_| curve::steps(&self.varied[0])).transpose()?;
+        let seed = self.input.parse(&self.input.text)?.seed();
+        begin(self.out, self.input)?;
+        self.visit(&mut cells, seed, stop, observer)?;
+        let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
+        let kept = match (self.objective, steps) {
+            (Some(objective), Some(steps)) => curve::kept(objective, &self.varied[0].field, &steps, &cells),
+            _ => Vec::new(),
+        };
+        let mut swept = Swept { cells, kept, json: String::new() };
+        swept.json = serde_json::to_string_pretty(&Document::of(self, &swept)).expect("numbers and texts are JSON");
+        let path = self.out.join("sweep.json");
+        fs::write(&path, format!("{}\n", swept.json)).map_err(Error::file("write", &path))?;
+        Ok(swept)
+    }
+
+    /// Runs what is not finished yet.
+    fn visit(
+        &self,
+        cells: &mut [Cell],
+        seed: Seed,
+        stop: &Arc<AtomicBool>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let order = if self.shuffled { order::shuffled(cells.len(), seed) } else { order::strided(cells.len()) };
+        let mut todo = Vec::new();
+        for (position, place) in order.into_iter().enumerate() {
+            cells[place].position = position;
+            if !cells[place].is_finished(self.simulated)? {
+                todo.push(place);
+            }
+        }
+        let time = |todo: &[usize]| {
+            let lasting = todo.iter().map(|place| cells[*place].point.workload.duration());
+            (!self.simulated).then(|| lasting.fold(Nanos::ZERO, |a, b| a + b))
+        };
+        observer.told(News::Sweep { cells: cells.len(), todo: todo.len(), time: time(&todo) });
+        if cells.iter().any(|cell| cell.point.workload.skip_first() == Nanos::ZERO) {
+            observer.told(News::NoWarmUp);
+        }
+        for (done, place) in todo.iter().enumerate() {
+            let (cell, rest) = (&cells[*place], &todo[done..]);
+            let name = cell.point.name();
+            observer.told(News::Cell { number: done + 1, of: todo.len(), name: &name, time: time(rest) });
+            self.make(cell, rest.len(), stop, observer)?;
+        }
+        Ok(())
+    }
+
+    /// One cell, into its directory.
+    fn make(&self, cell: &Cell, left: usize, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<(), Error> {
+        let point = &cell.point;
+        let of_cell = |error| Error::at(point.name())(error);
+        if self.simulated {
+            let made = record(&point.text, &point.workload, None, Stop::Duration, &cell.path);
+            return made.map(drop).map_err(of_cell);
+        }
+        let ready = Plan::of(point, Some(&cell.path)).prepare(stop.clone()).map_err(of_cell)?;
+        if ready.run(observer.views()).map_err(of_cell)?.done.stopped {
+            // Half a cell is none.
+            fs::remove_dir_all(&cell.path).map_err(Error::file("remove", &cell.path))?;
+            return Err(Error::SweepStopped { left });
+        }
+        Ok(())
+    }
+}
+
+/// Makes the directory, or finds that it holds this very sweep.
+fn begin(out: &Path, input: &Input) -> Result<(), Error> {
+    let own = out.join("workload.toml");
+    let write = || fs::write(&own, &input.text).map_err(Error::file("write", &own));
+    if !out.exists() {
+        fs::create_dir_all(out.join("cells")).map_err(Error::file("create", out))?;
+        return write();
+    }
+    match fs::read_to_string(&own) {
+        Ok(text) if text == input.text => Ok(()),
+        // Whoever mends a workload that could not even begin means this sweep.
+        Ok(_) if !has_finished_cells(out) => {
+            let cells = out.join("cells");
+            if cells.exists() {
+                fs::remove_dir_all(&cells).map_err(Error::file("remove", &cells))?;
+            }
+            write()
+        }
+        Ok(_) => Err(Error::AnotherSweep { path: out.to_owned(), given: input.name.clone() }),
+        Err(_) => Err(Error::Occupied { path: out.to_owned(), what: "no sweep (no workload.toml)" }),
+    }
+}
+
+/// Whether a cell of the sweep in `out` has ended.
+fn has_finished_cells(out: &Path) -> bool {
+    let cells = fs::read_dir(out.join("cells")).into_iter().flatten();
+    cells.flatten().any(|cell| cell.path().join("run.json").exists())
+}
+
+/// Values that differ in what no file name may hold would share a directory.
+fn apart(cells: &[Cell]) -> Result<(), Error> {
+    let mut seen = HashMap::new();
+    for cell in cells {
+        if let Some(other) = seen.insert(&cell.path, cell) {
+            let other: &Cell = other;
+            return Err(Error::OneDirectory {
+                one: other.point.name(),
+                other: cell.point.name(),
+                path: cell.path.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(text: &str) -> Input {
+        Input::new("w.toml".to_owned(), text.to_owned(), |_| Err(String::new()))
+    }
+
+    #[test]
+    fn a_sweep_of_which_nothing_has_ended_may_begin_with_a_mended_workload() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("sweep");
+        begin(&out, &input("first")).unwrap();
+        let cell = out.join("cells/rate=1");
+        fs::create_dir(&cell).unwrap();
+        begin(&out, &input("mended")).unwrap();
+        assert!(!cell.exists() && fs::read_to_string(out.join("workload.toml")).unwrap() == "mended");
+        fs::create_dir_all(&cell).unwrap();
+        fs::write(cell.join("run.json"), "{}").unwrap();
+        begin(&out, &input("mended")).unwrap();
+        let why = begin(&out, &input("third")).unwrap_err().to_string();
+        assert!(why.contains("was begun with another workload") && cell.exists(), "{why}");
+    }
+
+    #[test]
+    fn cells_do_not_share_a_directory() {
+        let input = input("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\n");
+        let cells = |values: &str| -> Vec<Cell> {
+            let points = points(&input, &[values.parse().unwrap()]).unwrap();
+            points.into_iter().map(|point| Cell::new(point, Path::new("out"))).collect()
+        };
+        assert!(apart(&cells("request.0.get=/a,/b")).is_ok());
+        let why = apart(&cells("request.0.get=/a/b,/a_b")).unwrap_err().to_string();
+        assert!(why.contains("would both be out/cells/request.0.get=_a_b"), "{why}");
+    }
+}
