@@ -119,9 +119,11 @@ fn launch(
 ) -> Result<(Done, Vec<Event>), Error> {
     let collector = Collector::start(store.map(|store| store.recorder.clone()), watch);
     let outcome = generator.run(start_at, || collector.sink(), |clock| collector.begin(clock));
+    // The collector ends when the ways to it are gone.
+    let done = outcome.map(|(done, _)| done);
     // Also a run that could not begin takes its block away before it says why.
     let events = collector.finish();
-    Ok((outcome?.0, events))
+    Ok((done?, events))
 }
 
 /// The recording of what happened: read back from disk where it was written, so that what is judged is what is kept.
