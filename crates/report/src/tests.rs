@@ -5,7 +5,9 @@ use offered_verify::{Ask, verify};
 
 use crate::chart::{Chart, Shape};
 use crate::document::Block;
-use crate::{Portrait, Report, Run, Server, document};
+use offered_experiment::theory::Server;
+
+use crate::{Portrait, Report, Run, document};
 
 /// 4000 Poisson launches at 100/s, each answered after an exponential time of this mean; every tenth fails.
 fn run(name: &str, mean_ms: f64) -> Run {
