@@ -18,7 +18,7 @@ use offered_plan::open::mg1::Mg1;
 use offered_plan::partly_open::Sessions;
 use offered_run::{Generator, Load};
 use offered_serve::{Options, Running, Server};
-use offered_simulate::policy::Setting;
+use offered_simulate::policy::{Make, Setting};
 use offered_stats::exponential::kolmogorov_distance;
 use offered_stats::steady_state::from_batches;
 use offered_stats::summary::{gaps, quantile};

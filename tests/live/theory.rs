@@ -9,7 +9,7 @@ use offered_plan::open::mg1::Mg1;
 use offered_plan::partly_open::Sessions;
 use offered_run::{Generator, Load};
 use offered_serve::{Options, Server};
-use offered_simulate::policy::Setting;
+use offered_simulate::policy::{Make, Setting};
 use offered_stats::steady_state::independent;
 
 /// Mean service, seconds; exponential.

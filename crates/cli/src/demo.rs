@@ -11,7 +11,7 @@ use offered_plan::{load, partly_open};
 use offered_report::{Report, Run};
 use offered_run::Load;
 use offered_serve::{Options, Server};
-use offered_simulate::policy::{Policy, Setting};
+use offered_simulate::policy::{Make, Policy, Setting};
 use offered_stats::steady_state::{Estimate, ratio};
 use serde::Serialize;
 

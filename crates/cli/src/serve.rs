@@ -9,7 +9,7 @@ use offered_clock::Clock;
 use offered_model::workload::Server as Modelled;
 use offered_model::{Law, Nanos, Seed, Workload};
 use offered_serve::{Address, Options, Server, Stopper, Summary};
-use offered_simulate::{Policy, Setting};
+use offered_simulate::{Make, Policy, Setting};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     service: Law,
     /// Who is served when: ps, fcfs, infinite (nobody waits), srpt, and all others of the workload file
     #[arg(long, value_name = "NAME", default_value = "ps")]
-    discipline: String,
+    discipline: Policy,
     /// Servers behind the one queue, each of speed 1
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     servers: u32,
@@ -69,13 +69,16 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         modelled(path)?
     } else {
         let Args { servers, discipline, service, seed, .. } = args;
-        (Modelled::new(servers, &discipline, service)?, Seed(seed))
+        (Modelled::new(servers, discipline, service)?, Seed(seed))
     };
-    let policy: Policy = modelled.discipline().parse()?;
     let mean = Nanos::from_secs_f64(modelled.service().mean());
     let running = Server::start(Options {
         listen: args.listen,
-        discipline: policy.boxed(&Setting { servers: modelled.servers(), class_means: vec![mean], seed })?,
+        discipline: modelled.discipline().boxed(&Setting {
+            servers: modelled.servers(),
+            class_means: vec![mean],
+            seed,
+        })?,
         room: modelled.room(),
         service: modelled.service().clone(),
         seed,

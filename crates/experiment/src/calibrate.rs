@@ -7,7 +7,7 @@ use offered_model::workload::Sessions;
 use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_run::{Done, Generator, Load};
 use offered_serve::{Options, Server};
-use offered_simulate::{Policy, Setting};
+use offered_simulate::{Make, Policy, Setting};
 use offered_stats::Summary;
 use offered_verify::Warning;
 use serde::{Deserialize, Serialize};
@@ -164,8 +164,7 @@ impl Launches {
 /// Runs `arrivals` from one thread against a server in this process that answers at once.
 fn against_ourselves(long: Nanos, precision: &str, arrivals: &str) -> Result<(Vec<Event>, Done), Error> {
     let (service, seed) = (Law::constant(0.0)?, Seed(1));
-    let policy: Policy = "infinite".parse()?;
-    let discipline = policy.boxed(&Setting { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
+    let discipline = Policy::Infinite.boxed(&Setting { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
     let server = Server::start(Options::new(discipline, service, seed))?;
     let text = format!(
         "seed = 1\nduration = \"{long}\"\ntarget.url = \"{}/\"\ngenerator = {{ threads = 1, precision = \"{precision}\" }}\n\

@@ -1,6 +1,6 @@
 //! What theory says of a run: the formula and the simulation of its workload, and how many people its launches stand for.
 
-use offered_model::Workload;
+use offered_model::{Policy, Workload};
 use offered_plan::analytic::{Answer, answer};
 use offered_plan::web_users::Traffic;
 use offered_simulate::{Stop, simulate};
@@ -98,7 +98,7 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
 
 /// What no load can make better of a single server; `None` where everybody has a server of his own.
 pub fn server(workload: &Workload) -> Option<Server> {
-    let server = workload.server().filter(|server| server.discipline() != "infinite")?;
+    let server = workload.server().filter(|server| server.discipline() != Policy::Infinite)?;
     let own = |law: Option<&offered_model::Law>| law.unwrap_or(server.service()).mean();
     let (work, weights) = workload.requests().iter().fold((0.0, 0.0), |(work, weights), request| {
         (work + request.weight() * own(request.service()), weights + request.weight())

@@ -21,6 +21,7 @@ use crate::arrivals::Schedule;
 use crate::flow::Flows;
 use crate::launch::Launch;
 use crate::law::Law;
+use crate::policy::Policy;
 use crate::random::{Purpose, Seed};
 use crate::template::Template;
 use crate::threshold::Threshold;
@@ -428,7 +429,7 @@ pub enum Precision {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     servers: u32,
-    discipline: String,
+    discipline: Policy,
     service: Law,
     room: Option<u32>,
 }
@@ -438,10 +439,10 @@ impl Server {
     ///
     /// # Errors
     /// No servers.
-    pub fn new(servers: u32, discipline: &str, service: Law) -> Result<Self, Wrong> {
+    pub fn new(servers: u32, discipline: Policy, service: Law) -> Result<Self, Wrong> {
         match servers {
             0 => Err(Wrong::new("there must be at least 1 server")),
-            _ => Ok(Self { servers, discipline: discipline.to_owned(), service, room: None }),
+            _ => Ok(Self { servers, discipline, service, room: None }),
         }
     }
 
@@ -450,9 +451,9 @@ impl Server {
         self.servers
     }
 
-    /// The scheduling policy, by name.
-    pub fn discipline(&self) -> &str {
-        &self.discipline
+    /// The scheduling policy.
+    pub fn discipline(&self) -> Policy {
+        self.discipline
     }
 
     /// The law of service demands (the papers' S), in seconds.
@@ -471,7 +472,7 @@ impl Server {
 pub struct Station {
     name: String,
     servers: u32,
-    discipline: String,
+    discipline: Policy,
     service: Law,
     visits: f64,
 }
@@ -487,9 +488,9 @@ impl Station {
         self.servers
     }
 
-    /// The scheduling policy, by name.
-    pub fn discipline(&self) -> &str {
-        &self.discipline
+    /// The scheduling policy.
+    pub fn discipline(&self) -> Policy {
+        self.discipline
     }
 
     /// The law of the work of one visit, in seconds.

@@ -9,10 +9,10 @@ mod open;
 mod partly_open;
 mod service;
 
-use offered_model::Rate;
 use offered_model::arrivals::{Batch, Process, Schedule};
 use offered_model::law::Shape;
 use offered_model::workload::{self, Server, Workload};
+use offered_model::{Policy, Rate};
 
 use crate::closed::bounds::{self, Bounds};
 use crate::{AtStation, Error, Kind, Percentiles, Solution, Station, load};
@@ -231,19 +231,19 @@ impl<'a> Servers<'a> {
 
     fn discipline(&self) -> String {
         match self {
-            Self::One(server, _) => server.discipline().to_owned(),
+            Self::One(server, _) => server.discipline().to_string(),
             Self::Network(_) => "network".to_owned(),
         }
     }
 
     /// As stations that only their capacity matters of.
     fn stations(&self) -> Result<Vec<Station>, Error> {
-        let station = |name: &str, visits, mean, servers, discipline: &str| {
+        let station = |name: &str, visits, mean, servers, discipline| {
             Station::new(
                 name,
                 visits,
                 mean,
-                if discipline == "infinite" { Kind::Delay } else { Kind::Queue { servers } },
+                if discipline == Policy::Infinite { Kind::Delay } else { Kind::Queue { servers } },
             )
         };
         match self {
@@ -317,22 +317,17 @@ fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Ans
 /// Solves one system model in front of one server or network.
 ///
 /// # Errors
-/// Wrong numbers, an open load of 1 or more, or a discipline that does not exist.
+/// Wrong numbers, or an open load of 1 or more.
 fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
     let Finding { model, known, assumption } = match servers {
         Servers::Network(nodes) => network::solve(system, nodes)?,
-        Servers::One(server, service) => {
-            service::check(server.discipline())?;
-            match system {
-                System::Open { rate } => open::solve(rate, server, service)?,
-                System::Closed { users, think, exponential } => {
-                    closed::solve(users, think, exponential, server, service)?
-                }
-                System::PartlyOpen { sessions, requests, geometric, think } => {
-                    partly_open::solve(sessions, requests, geometric, think, server, service)?
-                }
+        Servers::One(server, service) => match system {
+            System::Open { rate } => open::solve(rate, server, service)?,
+            System::Closed { users, think, exponential } => closed::solve(users, think, exponential, server, service)?,
+            System::PartlyOpen { sessions, requests, geometric, think } => {
+                partly_open::solve(sessions, requests, geometric, think, server, service)?
             }
-        }
+        },
     };
     let bounds = match system {
         System::Closed { users, think, .. } => bounds::bounds(&servers.stations()?, users, think).ok(),

@@ -5,7 +5,7 @@ use offered_model::{Agenda, Nanos, Purpose, Seed, Share, Workload};
 use offered_simulate::drive::{Demands, Served, drive};
 use offered_simulate::policy::Use;
 use offered_simulate::statistics::{Counted, Statistics};
-use offered_simulate::{Discipline, Policy, Setting};
+use offered_simulate::{Discipline, Make, Policy, Setting};
 
 const JOBS: u64 = 4_000_000;
 

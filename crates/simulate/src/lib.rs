@@ -17,5 +17,5 @@ pub mod swf;
 
 pub use discipline::{Discipline, Job};
 pub use modelled::Modelled;
-pub use policy::{Policy, Setting};
+pub use policy::{Make, Policy, Setting};
 pub use simulation::{Answer, Stop, simulate};

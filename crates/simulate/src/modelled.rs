@@ -5,7 +5,7 @@ use offered_model::{Nanos, Workload, Wrong};
 
 use crate::discipline::{Network, Station};
 use crate::drive::Demands;
-use crate::policy::{Policy, Setting, Use};
+use crate::policy::{Make, Policy, Setting, Use};
 
 /// A modelled server that has been checked: one station, or several that every request visits.
 #[derive(Clone, Debug)]
@@ -22,17 +22,21 @@ impl Modelled {
     /// Of this workload, whose requests bring this work.
     ///
     /// # Errors
-    /// No `[server]`, or a discipline that does not exist or does not fit.
+    /// No `[server]`, or a discipline that does not fit.
     pub fn new(workload: &Workload, demands: &Demands) -> Result<Self, Wrong> {
         let setting = |servers| Setting { servers, class_means: demands.class_means(), seed: workload.seed() };
         let modelled = if let Some(server) = workload.server() {
-            let policy = server.discipline().parse()?;
-            Self { policy, setting: setting(server.servers()), room: server.room(), tour: Vec::new() }
+            Self {
+                policy: server.discipline(),
+                setting: setting(server.servers()),
+                room: server.room(),
+                tour: Vec::new(),
+            }
         } else {
             if workload.requests().iter().any(|request| request.service().is_some()) {
                 return Err(Wrong::new("stations draw work by station; give requests no service law of their own"));
             }
-            let tour = workload.stations().iter().map(|s| Ok((s.discipline().parse()?, s.clone(), whole(s)?)));
+            let tour = workload.stations().iter().map(|s| Ok((s.discipline(), s.clone(), whole(s)?)));
             let tour = tour.collect::<Result<Vec<(Policy, _, _)>, Wrong>>()?;
             let (policy, first, _) = tour.first().ok_or_else(|| {
                 Wrong::new("the workload has no [server] to simulate; write for example [server] discipline = \"ps\", service = { exponential = \"10ms\" }")
@@ -51,7 +55,7 @@ impl Modelled {
     /// Makes the discipline, empty, and hands it to `what` with its own type.
     ///
     /// # Errors
-    /// As [`Policy::make`].
+    /// As [`Make::make`].
     pub fn make<U: Use>(&self, what: U) -> Result<U::Out, Wrong> {
         if self.tour.is_empty() {
             return self.policy.make(&self.setting, what);

@@ -251,7 +251,6 @@ fn what_cannot_be_simulated_is_one_clear_line() {
     refused(open, "no service law");
     refused(&format!("{open}{fcfs}"), "load is 2.000");
     refused(&format!("{open}{}", server("peljf", H2)), "[[request]]");
-    refused(&format!("{open}{}", server("sprt", H2)), "no discipline");
     refused(&format!("{open}{}", server("fcfs", "{ constant = \"0s\" }")), "no work");
     let unreachable = |text: &str, load: f64, why: &str| {
         let error = at_load(&workload(text), load, 10_000).unwrap_err().to_string();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Policy;
 use crate::Visit;
 use proptest::prelude::*;
 
@@ -81,8 +82,8 @@ fn a_network_is_a_list_of_stations() {
                 service.constant = \"4ms\"";
     let workload = parse(text).unwrap();
     let [web, db] = &workload.stations[..] else { panic!("two stations") };
-    assert_eq!((web.name.as_str(), web.visits, web.servers, web.discipline.as_str()), ("web", 1.0, 4, "fcfs"));
-    assert_eq!((db.visits, db.discipline.as_str(), workload.server), (2.5, "ps", None));
+    assert_eq!((web.name.as_str(), web.visits, web.servers, web.discipline), ("web", 1.0, 4, Policy::Fcfs));
+    assert_eq!((db.visits, db.discipline, workload.server), (2.5, Policy::Ps(None), None));
     let twice = parse(&text.replace("\"db\"", "\"web\"")).unwrap_err().to_string();
     assert!(twice.contains("a second station named `web`"), "{twice}");
 }
@@ -213,6 +214,11 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\nweight = 0",
             3,
             &["weight above zero"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\ndiscipline = \"sptr\"",
+            5,
+            &["server.discipline: `sptr` is no discipline", "did you mean `srpt`?"],
         ),
         ("duration = \"10s\"\ngenerator.threads = 5000\narrivals.open.rate = \"1/s\"", 2, &["threads"]),
         (

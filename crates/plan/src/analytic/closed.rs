@@ -1,5 +1,6 @@
 //! Closed systems with one station.
 
+use offered_model::policy::{Knowledge, Order, Policy};
 use offered_model::workload::Server;
 
 use super::service::Service;
@@ -18,8 +19,8 @@ pub(super) fn solve(
 ) -> Result<Finding, Error> {
     let (m, mean) = (server.servers(), service.mean());
     let discipline = server.discipline();
-    let model = format!("closed M/G/{m}/{users}/{users} {}", discipline.to_uppercase());
-    if discipline == "infinite" {
+    let model = format!("closed M/G/{m}/{users}/{users} {}", discipline.to_string().to_uppercase());
+    if discipline == Policy::Infinite {
         let rate = users as f64 / (think + mean);
         let known = Known::at(mean, rate, rate * mean, "Little's law", "Little 1961");
         return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
@@ -27,12 +28,12 @@ pub(super) fn solve(
     if server.room().is_some_and(|room| u64::from(room) < users) {
         return Ok(Finding::none(model, "limited room in a closed system"));
     }
-    let insensitive = discipline == "ps" || (discipline == "lcfs-preemptive" && m == 1);
-    let blind = matches!(discipline, "fcfs" | "lcfs" | "lcfs-preemptive");
+    let insensitive = discipline == Policy::Ps(None) || (discipline == Policy::Lcfs { preemptive: true } && m == 1);
+    let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
     if insensitive || (blind && service.is_exponential()) {
         let machines = MachineRepair::new(m, mean, users, think)?;
         let answer = machines.solve();
-        let percentiles = (discipline == "fcfs").then(|| machines.percentiles());
+        let percentiles = (discipline == Policy::Fcfs).then(|| machines.percentiles());
         let (name, assumption) = if insensitive {
             (model, "product form: only the means of service and think time count")
         } else {
@@ -58,11 +59,16 @@ pub(super) fn solve(
         ));
     }
     let solved = match (discipline, m, service.law()) {
-        ("fcfs" | "lcfs", 1, Some(law)) => match phases::solve(law, users, think) {
+        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1, Some(law)) => match phases::solve(law, users, think) {
             Err(Error::Refused(why)) => return Ok(Finding::none(model, why)),
             solved => Some(solved?),
         },
-        ("pesjf" | "peljf" | "priority-preemptive", 1, _) => by_class(users, think, discipline, service)?,
+        (
+            Policy::Priority { preemptive: true }
+            | Policy::Size(Order { preemptive: true, known: Knowledge::ByClass, .. }),
+            1,
+            _,
+        ) => by_class(users, think, discipline, service)?,
         _ => None,
     };
     let Some(answer) = solved else {
@@ -81,14 +87,14 @@ pub(super) fn solve(
     Ok(Finding::known(model, known, "exponential think times, service made of exponential phases"))
 }
 
-fn by_class(users: u64, think: f64, discipline: &str, service: &Service) -> Result<Option<Answer>, Error> {
+fn by_class(users: u64, think: f64, discipline: Policy, service: &Service) -> Result<Option<Answer>, Error> {
     let Some((share, first, second)) = service.two_exponential_classes() else { return Ok(None) };
     if users > priority::MOST_USERS {
         return Ok(None);
     }
     let turned = match discipline {
-        "pesjf" => first > second,
-        "peljf" => first < second,
+        Policy::Size(Order { longest: false, .. }) => first > second,
+        Policy::Size(Order { longest: true, .. }) => first < second,
         _ => false,
     };
     let (p, first, second) = if turned { (1.0 - share, second, first) } else { (share, first, second) };

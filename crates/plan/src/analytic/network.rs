@@ -1,7 +1,7 @@
 //! Several stations, where they have product form.
 
 use offered_model::law::Shape;
-use offered_model::workload;
+use offered_model::{Policy, workload};
 
 use super::{Finding, Known, System};
 use crate::closed::mva;
@@ -16,7 +16,6 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
     };
     let mut network = Vec::with_capacity(nodes.len());
     for node in nodes {
-        super::service::check(node.discipline())?;
         match product_form(node)? {
             Some(station) => network.push(station),
             None => {
@@ -57,10 +56,10 @@ fn product_form(node: &workload::Station) -> Result<Option<Station>, Error> {
     let exponential = matches!(node.service().shape(), Shape::Exponential(_));
     let queue = Kind::Queue { servers: node.servers() };
     let kind = match node.discipline() {
-        "infinite" => Kind::Delay,
-        "ps" => queue,
-        "lcfs-preemptive" if node.servers() == 1 || exponential => queue,
-        "fcfs" | "lcfs" if exponential => queue,
+        Policy::Infinite => Kind::Delay,
+        Policy::Ps(None) => queue,
+        Policy::Lcfs { preemptive: true } if node.servers() == 1 || exponential => queue,
+        Policy::Fcfs | Policy::Lcfs { preemptive: false } if exponential => queue,
         _ => return Ok(None),
     };
     Station::new(node.name(), node.visits(), node.service().mean(), kind).map(Some)

@@ -1,5 +1,6 @@
 //! Open systems.
 
+use offered_model::policy::{Knowledge, Order, Policy};
 use offered_model::workload::Server;
 
 use super::service::Service;
@@ -10,7 +11,7 @@ use crate::open::finite;
 use crate::open::mg1::Mg1;
 use crate::open::mmm::Mmm;
 use crate::open::priority::{Class, Rank, mean};
-use crate::open::size_based::{Policy, response};
+use crate::open::size_based::{self, response};
 
 const KLEINROCK: &str = "Kleinrock 1975, Queueing Systems I";
 const PK: &str = "Pollaczek 1930, Khinchine 1932";
@@ -20,7 +21,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
     positive("the rate", rate)?;
     let (m, mean) = (server.servers(), service.mean());
     let load = rate * mean / f64::from(m);
-    if server.discipline() == "infinite" {
+    if server.discipline() == Policy::Infinite {
         let known = Known::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962");
         return Ok(Finding::known("M/G/infinity", known, "a server for every request: nobody waits"));
     }
@@ -29,16 +30,16 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
     }
     below_one(load)?;
     let known = |response: f64, method, source| Known::at(response, rate, load, method, source);
-    let name = server.discipline().to_uppercase();
+    let name = server.discipline().to_string().to_uppercase();
     let poisson = "Poisson arrivals";
     match (server.discipline(), m) {
-        ("fcfs" | "lcfs" | "lcfs-preemptive", _) if service.is_exponential() => {
+        (Policy::Fcfs | Policy::Lcfs { .. }, _) if service.is_exponential() => {
             let queue = Mmm::new(m, mean, rate)?;
-            let percentiles = (server.discipline() == "fcfs").then(|| queue.percentiles());
+            let percentiles = (server.discipline() == Policy::Fcfs).then(|| queue.percentiles());
             let known = Known { percentiles, ..known(queue.response(), "closed form (Erlang C)", KLEINROCK) };
             Ok(Finding::known(format!("M/M/{m}"), known, format!("{poisson}, exponential service, {m} server(s)")))
         }
-        ("ps", _) => {
+        (Policy::Ps(None), _) => {
             let response = Mmm::new(m, mean, rate)?.response();
             let known = known(response, "closed form, insensitive to the service law", "Baskett et al. 1975 (BCMP)");
             Ok(Finding::known(
@@ -47,7 +48,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 format!("{poisson}; a request uses at most one of the {m} server(s); only the mean service counts"),
             ))
         }
-        ("fcfs" | "lcfs", 1) => {
+        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1) => {
             let response = mean + rate * service.second_moment() / (2.0 * (1.0 - load));
             if response.is_infinite() {
                 return Ok(Finding::none(
@@ -56,13 +57,13 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 ));
             }
             let percentiles = match service.law() {
-                Some(law) if server.discipline() == "fcfs" => Mg1::new(law, rate)?.fcfs_percentiles(),
+                Some(law) if server.discipline() == Policy::Fcfs => Mg1::new(law, rate)?.fcfs_percentiles(),
                 _ => None,
             };
             let known = Known { percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
             Ok(Finding::known("M/G/1", known, format!("{poisson}, one server, order of service blind to sizes")))
         }
-        ("lcfs-preemptive", 1) => {
+        (Policy::Lcfs { preemptive: true }, 1) => {
             let known = known(
                 mean / (1.0 - load),
                 "closed form, insensitive to the service law",
@@ -70,9 +71,20 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
             );
             Ok(Finding::known("M/G/1 LCFS-PR", known, format!("{poisson}; the interrupted resume where they were")))
         }
-        ("srpt" | "psjf" | "sjf" | "ljf" | "pljf" | "fb", 1) => by_size(rate, load, server, service),
-        ("priority" | "priority-preemptive" | "sejf" | "pesjf" | "lejf" | "peljf", 1) => {
-            by_class(rate, load, server, service)
+        (Policy::Srpt, 1) => by_size(rate, load, size_based::Policy::Srpt, "Schrage and Miller 1966", &name, service),
+        (Policy::Fb, 1) => by_size(rate, load, size_based::Policy::Fb, "Kleinrock 1976, section 4.6", &name, service),
+        (Policy::Size(Order { preemptive, longest, known: Knowledge::Exactly }), 1) => {
+            let (policy, source) = match (preemptive, longest) {
+                (true, false) => (size_based::Policy::Psjf, "Harchol-Balter 2013, chapter 32"),
+                (false, false) => (size_based::Policy::Sjf, "Phipps 1956"),
+                (false, true) => (size_based::Policy::Ljf, "Phipps 1956, order reversed"),
+                (true, true) => (size_based::Policy::Pljf, "Harchol-Balter 2013, chapter 32, order reversed"),
+            };
+            by_size(rate, load, policy, source, &name, service)
+        }
+        (Policy::Priority { preemptive }, 1) => by_class(rate, load, preemptive, None, server, service),
+        (Policy::Size(Order { preemptive, longest, known: Knowledge::ByClass }), 1) => {
+            by_class(rate, load, preemptive, Some(longest), server, service)
         }
         _ => Ok(Finding::none(format!("M/G/{m} {name}"), format!("{name} on {m} server(s) with this service law"))),
     }
@@ -81,7 +93,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
 fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
     let m = server.servers();
     let loss = room == u64::from(m);
-    let symmetric = matches!(server.discipline(), "fcfs" | "lcfs" | "lcfs-preemptive" | "ps");
+    let symmetric = matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(None));
     if !(service.is_exponential() && symmetric || loss) {
         return Ok(Finding::none(format!("M/G/{m}/{room}"), "limited room with this service law and discipline"));
     }
@@ -104,18 +116,16 @@ fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<F
     ))
 }
 
-fn by_size(rate: f64, load: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
-    let name = server.discipline().to_uppercase();
+fn by_size(
+    rate: f64,
+    load: f64,
+    policy: size_based::Policy,
+    source: &'static str,
+    name: &str,
+    service: &Service,
+) -> Result<Finding, Error> {
     let Some(law) = service.law() else {
         return Ok(Finding::none(format!("M/G/1 {name}"), "requests have service laws of their own"));
-    };
-    let (policy, source) = match server.discipline() {
-        "srpt" => (Policy::Srpt, "Schrage and Miller 1966"),
-        "psjf" => (Policy::Psjf, "Harchol-Balter 2013, chapter 32"),
-        "sjf" => (Policy::Sjf, "Phipps 1956"),
-        "ljf" => (Policy::Ljf, "Phipps 1956, order reversed"),
-        "pljf" => (Policy::Pljf, "Harchol-Balter 2013, chapter 32, order reversed"),
-        _ => (Policy::Fb, "Kleinrock 1976, section 4.6"),
     };
     let known = Known::at(response(law, rate, policy)?, rate, load, "numeric integration over sizes", source);
     Ok(Finding::known(
@@ -125,8 +135,16 @@ fn by_size(rate: f64, load: f64, server: &Server, service: &Service) -> Result<F
     ))
 }
 
-fn by_class(rate: f64, load: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
-    let name = server.discipline().to_uppercase();
+/// Classes in their order, or by their mean sizes, the longest first or last.
+fn by_class(
+    rate: f64,
+    load: f64,
+    preemptive: bool,
+    longest_first: Option<bool>,
+    server: &Server,
+    service: &Service,
+) -> Result<Finding, Error> {
+    let name = server.discipline().to_string().to_uppercase();
     if service.classes.len() < 2 {
         return Err(Error::Refused(format!(
             "{} goes by classes, and there is one; write at least two [[request]] tables, each with its service",
@@ -135,14 +153,14 @@ fn by_class(rate: f64, load: f64, server: &Server, service: &Service) -> Result<
     }
     let mut classes: Vec<Class> =
         service.classes.iter().map(|(share, law)| Class { rate: rate * share, service: law.clone() }).collect();
-    match server.discipline() {
-        "sejf" | "pesjf" => classes.sort_by(|a, b| a.service.mean().total_cmp(&b.service.mean())),
-        "lejf" | "peljf" => classes.sort_by(|a, b| b.service.mean().total_cmp(&a.service.mean())),
-        _ => {}
+    match longest_first {
+        Some(false) => classes.sort_by(|a, b| a.service.mean().total_cmp(&b.service.mean())),
+        Some(true) => classes.sort_by(|a, b| b.service.mean().total_cmp(&a.service.mean())),
+        None => {}
     }
-    let (rank, source) = match server.discipline() {
-        "priority" | "sejf" | "lejf" => (Rank::NonPreemptive, "Cobham 1954"),
-        _ => (Rank::Preemptive, "White and Christie 1958"),
+    let (rank, source) = match preemptive {
+        false => (Rank::NonPreemptive, "Cobham 1954"),
+        true => (Rank::Preemptive, "White and Christie 1958"),
     };
     let known = Known::at(mean(&classes, rank)?, rate, load, "closed form, mean over the classes", source);
     Ok(Finding::known(

@@ -1,5 +1,6 @@
 //! Partly-open systems.
 
+use offered_model::Policy;
 use offered_model::workload::Server;
 
 use super::service::Service;
@@ -22,8 +23,8 @@ pub(super) fn solve(
     let stream = Sessions::new(sessions, 1.0 - 1.0 / requests)?;
     let (rate, discipline) = (stream.requests(), server.discipline());
     let load = rate * mean / f64::from(m);
-    let model = format!("partly-open M/G/{m} {}", discipline.to_uppercase());
-    if discipline == "infinite" {
+    let model = format!("partly-open M/G/{m} {}", discipline.to_string().to_uppercase());
+    if discipline == Policy::Infinite {
         let known = Known::at(mean, rate, rate * mean, "product form", SCHROEDER);
         return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
     }
@@ -31,8 +32,8 @@ pub(super) fn solve(
         return Ok(Finding::none(model, "limited room in a partly-open system"));
     }
     crate::error::below_one(load)?;
-    let insensitive = discipline == "ps" || (discipline == "lcfs-preemptive" && m == 1);
-    let blind = matches!(discipline, "fcfs" | "lcfs" | "lcfs-preemptive");
+    let insensitive = discipline == Policy::Ps(None) || (discipline == Policy::Lcfs { preemptive: true } && m == 1);
+    let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
     if insensitive || (blind && service.is_exponential()) {
         let response = stream.product_form(m, mean)?;
         let known = Known::at(response, rate, load, "product form", SCHROEDER);
@@ -42,7 +43,7 @@ pub(super) fn solve(
             "Poisson sessions; the think time and the law of session lengths do not count",
         ));
     }
-    let (Some(law), "fcfs", 1, true) = (service.law(), discipline, m, geometric) else {
+    let (Some(law), Policy::Fcfs, 1, true) = (service.law(), discipline, m, geometric) else {
         return Ok(Finding::none(
             model,
             format!("{discipline} on {m} server(s) with this service law and these sessions"),

@@ -4,8 +4,6 @@ use offered_model::law::Shape;
 use offered_model::workload::{Request, Server};
 use offered_model::{Law, Workload};
 
-use crate::Error;
-
 /// The laws of service by class of requests, with the share of each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Service {
@@ -57,34 +55,4 @@ impl Service {
             _ => None,
         }
     }
-}
-
-const DISCIPLINES: [&str; 18] = [
-    "fcfs",
-    "lcfs",
-    "lcfs-preemptive",
-    "ps",
-    "srpt",
-    "sjf",
-    "psjf",
-    "ljf",
-    "pljf",
-    "sejf",
-    "pesjf",
-    "lejf",
-    "peljf",
-    "priority",
-    "priority-preemptive",
-    "fb",
-    "rr",
-    "infinite",
-];
-
-/// Refuses the name of a discipline that does not exist; settings after a colon are `simulate`'s to judge.
-pub(super) fn check(discipline: &str) -> Result<(), Error> {
-    let name = discipline.split(':').next().unwrap_or_default();
-    if DISCIPLINES.contains(&name) {
-        return Ok(());
-    }
-    Err(Error::Refused(format!("`{discipline}` is not a discipline; there are {}", DISCIPLINES.join(", "))))
 }

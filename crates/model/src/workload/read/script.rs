@@ -1,7 +1,7 @@
 //! Reading what a request says beyond method and path, and what it wants of the answer.
 
 use super::{Reader, choice, small};
-use crate::template::{Template, is_name};
+use crate::template::{Piece, Template, is_name};
 use crate::workload::script::{
     Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
 };
@@ -47,6 +47,19 @@ pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
         "basic" => Ok(Auth::Basic(text)),
         _ => Ok(Auth::Bearer(text)),
     }
+}
+
+/// A path: it begins with `/`, or with a place that brings one.
+pub(super) fn path(value: &Value<'_>) -> Result<Template, Mistake> {
+    let text = value.text()?;
+    let path = Template::new(text);
+    let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
+    if !begins || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
+        return Err(value.mistake(format!(
+            "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
+        )));
+    }
+    Ok(path)
 }
 
 impl Reader<'_> {
@@ -315,7 +328,7 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
     };
     let mut paths = Vec::new();
     for item in value.list()? {
-        paths.push(super::target::path(&item)?);
+        paths.push(path(&item)?);
     }
     if paths.is_empty() || paths.len() > 1000 {
         return Err(value.mistake("expected between 1 and 1000 paths, such as [\"/a.css\", \"/b.js\"]"));

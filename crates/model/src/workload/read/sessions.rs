@@ -99,7 +99,7 @@ impl Reader<'_> {
             },
         };
         let users = table.need("users", "200")?;
-        let closed = users.checked(Closed::new(users.whole()?, self.think(table)?))?;
+        let closed = users.checked(Closed::new(users.count()?, self.think(table)?))?;
         let closed = match table.get("visits") {
             None => closed,
             Some(visits) => visits.checked(closed.with_visits(small(&visits, visits.count()?)?))?,

@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use super::{Reader, choice, reach, script, small};
-use crate::template::{Piece, Template};
+use crate::template::Template;
 use crate::time::Nanos;
 use crate::workload::script::{Body, OnFailure};
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
-use crate::{Law, Wrong};
+use crate::{Law, Policy, Wrong};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
@@ -116,9 +116,9 @@ impl Reader<'_> {
     }
 
     /// What a server and a station have in common.
-    fn service(&self, table: &Table<'_>) -> Result<(u32, String, Law), Mistake> {
+    fn service(&self, table: &Table<'_>) -> Result<(u32, Policy, Law), Mistake> {
         let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
-        let discipline = table.get("discipline").map_or(Ok("fcfs"), |v| v.text())?.to_owned();
+        let discipline = table.get("discipline").map_or(Ok(Policy::Fcfs), |v| v.checked(v.text()?.parse()))?;
         Ok((servers, discipline, self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?))
     }
 
@@ -179,7 +179,7 @@ impl Reader<'_> {
             Call::WebSocket { .. } if table.get("get").is_none() => ("GET".to_owned(), Template::new(default_path)),
             Call::Http | Call::WebSocket { .. } => {
                 let (method, given) = method_and_path(&table)?;
-                (method, path(&given)?)
+                (method, script::path(&given)?)
             }
             Call::Grpc => return Err(value.mistake("a call of gRPC has no method and path of HTTP; take them out")),
         };
@@ -245,19 +245,6 @@ fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake
         return Err(method.mistake(format!("`{name}` is not a method; write capital letters, for example \"GET\"")));
     }
     Ok((name.to_owned(), table.need("path", "\"/\"")?))
-}
-
-/// A path: it begins with `/`, or with a place that brings one.
-pub(super) fn path(value: &Value<'_>) -> Result<Template, Mistake> {
-    let text = value.text()?;
-    let path = Template::new(text);
-    let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
-    if !begins || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
-        return Err(value.mistake(format!(
-            "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
-        )));
-    }
-    Ok(path)
 }
 
 fn headers(table: &Table<'_>) -> Result<Vec<(String, Template)>, Mistake> {

@@ -1,0 +1,171 @@
+//! Scheduling policies by name: what the workload file and the command line say of a modelled server's discipline.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::time::Nanos;
+use crate::{Wrong, nearest};
+
+/// A scheduling policy, as it is written: `fcfs`, `lcfs`, `lcfs-preemptive`, `ps`, `ps:16` (at most 16 share), `srpt`,
+/// `sjf`, `psjf`, `ljf`, `pljf`, the same by expected size `sejf`, `pesjf`, `lejf`, `peljf` (the class's mean; `sejf:0.5` for
+/// the exact size with noise of squared coefficient of variation 0.5), `priority`, `priority-preemptive`, `fb`, `rr:10ms`,
+/// `infinite`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Policy {
+    /// First come, first served.
+    Fcfs,
+    /// Last come, first served.
+    Lcfs {
+        /// Whether a newcomer interrupts.
+        preemptive: bool,
+    },
+    /// Processor sharing, among at most so many.
+    Ps(Option<u32>),
+    /// Shortest remaining processing time.
+    Srpt,
+    /// By size.
+    Size(Order),
+    /// By class, the first class first.
+    Priority {
+        /// Whether a newcomer interrupts.
+        preemptive: bool,
+    },
+    /// Foreground-background: least attained service.
+    Fb,
+    /// Round robin with this quantum.
+    RoundRobin(Nanos),
+    /// A server for everybody.
+    Infinite,
+}
+
+/// An order by size: the eight policies between SJF and PELJF.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Order {
+    /// Whether a newcomer interrupts.
+    pub preemptive: bool,
+    /// Longest first; else shortest first.
+    pub longest: bool,
+    /// What the server knows of a size.
+    pub known: Knowledge,
+}
+
+/// What a server knows of a job's size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Knowledge {
+    /// The size.
+    Exactly,
+    /// The mean of its class.
+    ByClass,
+    /// The size times noise of this squared coefficient of variation.
+    WithNoise(f64),
+}
+
+/// The names without a setting.
+const PLAIN: [(&str, Policy); 17] = [
+    ("fcfs", Policy::Fcfs),
+    ("lcfs", Policy::Lcfs { preemptive: false }),
+    ("lcfs-preemptive", Policy::Lcfs { preemptive: true }),
+    ("ps", Policy::Ps(None)),
+    ("srpt", Policy::Srpt),
+    ("sjf", Policy::Size(Order { preemptive: false, longest: false, known: Knowledge::Exactly })),
+    ("psjf", Policy::Size(Order { preemptive: true, longest: false, known: Knowledge::Exactly })),
+    ("ljf", Policy::Size(Order { preemptive: false, longest: true, known: Knowledge::Exactly })),
+    ("pljf", Policy::Size(Order { preemptive: true, longest: true, known: Knowledge::Exactly })),
+    ("sejf", Policy::Size(Order { preemptive: false, longest: false, known: Knowledge::ByClass })),
+    ("pesjf", Policy::Size(Order { preemptive: true, longest: false, known: Knowledge::ByClass })),
+    ("lejf", Policy::Size(Order { preemptive: false, longest: true, known: Knowledge::ByClass })),
+    ("peljf", Policy::Size(Order { preemptive: true, longest: true, known: Knowledge::ByClass })),
+    ("priority", Policy::Priority { preemptive: false }),
+    ("priority-preemptive", Policy::Priority { preemptive: true }),
+    ("fb", Policy::Fb),
+    ("infinite", Policy::Infinite),
+];
+
+impl Policy {
+    /// Every policy that needs no setting, in the order they are listed.
+    pub fn all() -> impl Iterator<Item = Self> {
+        PLAIN.iter().map(|(_, policy)| *policy)
+    }
+}
+
+impl FromStr for Policy {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong = || {
+            let names: Vec<&str> = PLAIN.iter().map(|(name, _)| *name).collect();
+            Wrong::new(format!(
+                "`{text}` is no discipline{}; there are {}, ps:16, sejf:0.5 and rr:10ms",
+                nearest(text, &names),
+                names.join(", ")
+            ))
+        };
+        let (name, setting) = text.split_once(':').map_or((text, None), |(name, setting)| (name, Some(setting)));
+        let plain = PLAIN.iter().find(|(known, _)| *known == name).map(|(_, policy)| *policy);
+        match (plain, setting) {
+            (Some(policy), None) => Ok(policy),
+            (Some(Self::Ps(_)), Some(limit)) => match limit.parse().map_err(|_| wrong())? {
+                0 => Err(Wrong::new("ps:0 would serve nobody; the limit is at least 1")),
+                limit => Ok(Self::Ps(Some(limit))),
+            },
+            (Some(Self::Size(order)), Some(scv)) if order.known == Knowledge::ByClass => {
+                let scv: f64 = scv.parse().map_err(|_| wrong())?;
+                if !(scv > 0.0 && scv.is_finite()) {
+                    return Err(Wrong::new(format!("the noise of {name} must be a number above zero, not {scv}")));
+                }
+                Ok(Self::Size(Order { known: Knowledge::WithNoise(scv), ..order }))
+            }
+            (None, Some(quantum)) if name == "rr" => match quantum.parse()? {
+                Nanos::ZERO => Err(Wrong::new("the quantum of rr must be above zero")),
+                quantum => Ok(Self::RoundRobin(quantum)),
+            },
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (plain, setting) = match *self {
+            Self::RoundRobin(quantum) => return write!(f, "rr:{quantum}"),
+            Self::Ps(Some(limit)) => (Self::Ps(None), format!(":{limit}")),
+            Self::Size(Order { known: Knowledge::WithNoise(scv), preemptive, longest }) => {
+                (Self::Size(Order { known: Knowledge::ByClass, preemptive, longest }), format!(":{scv}"))
+            }
+            policy => (policy, String::new()),
+        };
+        let name = PLAIN.iter().find(|(_, policy)| *policy == plain).map_or("", |(name, _)| name);
+        write!(f, "{name}{setting}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_prints_as_it_parses() {
+        for name in PLAIN.iter().map(|(name, _)| *name).chain(["ps:16", "rr:10ms", "pesjf:0.5", "lejf:2"]) {
+            assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
+        }
+        assert!(Policy::all().eq(PLAIN.iter().map(|(_, policy)| *policy)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_one_clear_line() {
+        for text in ["", "sptr", "fcfs:3", "ps:x", "rr", "rr:10", "sjf:0.5", "priority:1"] {
+            let error = text.parse::<Policy>().unwrap_err().to_string();
+            assert!(error.contains('`') && !error.contains('\n'), "{text}: {error}");
+        }
+        for (text, why) in [
+            ("sptr", "did you mean `srpt`?"),
+            ("ps:0", "at least 1"),
+            ("rr:0s", "above zero"),
+            ("sejf:-1", "above zero"),
+            ("sejf:nan", "above zero"),
+        ] {
+            let error = text.parse::<Policy>().unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}
