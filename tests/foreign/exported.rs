@@ -4,7 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::harness::{Tested, needs};
 use crate::program::{offered, printed, total, verdict};
+
+tests![
+    a_jtl_verifies_to_the_same_document_as_the_run,
+    csv_and_vegeta_verify_to_the_same_tables,
+    both_lists_of_gaps_are_the_gaps_of_the_table,
+    an_hdr_log_is_read_by_others_as_what_the_run_was
+];
 
 const HEAD: &str = "seed = 7\nduration = \"30s\"\nskip_first = \"2s\"\n[target]\nurl = \"http://127.0.0.1:1\"\n\
     [[request]]\nname = \"home\"\nget = \"/\"\n[[request]]\nname = 'a, \"b\"'\nget = \"/x\"\n[arrivals]\n";
@@ -34,7 +42,6 @@ fn export(run: &str, to: &str) -> String {
     file
 }
 
-#[test]
 fn a_jtl_verifies_to_the_same_document_as_the_run() {
     let (_folder, runs) = runs();
     for (run, workload) in runs {
@@ -49,7 +56,6 @@ fn a_jtl_verifies_to_the_same_document_as_the_run() {
     }
 }
 
-#[test]
 fn csv_and_vegeta_verify_to_the_same_tables() {
     let (_folder, runs) = runs();
     let columns = ["--start-column", "sent_ns", "--end-column", "done_ns", "--label-column", "label", "--unit", "1ns"];
@@ -67,7 +73,6 @@ fn csv_and_vegeta_verify_to_the_same_tables() {
     }
 }
 
-#[test]
 fn both_lists_of_gaps_are_the_gaps_of_the_table() {
     let (folder, runs) = runs();
     let gaps = |file: &Path| -> Vec<f64> {
@@ -85,13 +90,10 @@ fn both_lists_of_gaps_are_the_gaps_of_the_table() {
     }
 }
 
-#[test]
-fn an_hdr_log_is_read_by_others_as_what_the_run_was() {
+fn an_hdr_log_is_read_by_others_as_what_the_run_was() -> Tested {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/foreign/tools/hdr.py");
-    if !Command::new("python3").args(["-c", "import hdrh"]).output().is_ok_and(|found| found.status.success()) {
-        eprintln!("skipped: python3 has no `hdrh`; get it with: pip install hdrhistogram");
-        return;
-    }
+    let has = Command::new("python3").args(["-c", "import hdrh"]).output().is_ok_and(|found| found.status.success());
+    needs("hdrhistogram", has)?;
     let (_folder, runs) = runs();
     for (run, _) in runs {
         let verdict = verdict(&run, &["--skip-first", "0s"]);
@@ -107,4 +109,5 @@ fn an_hdr_log_is_read_by_others_as_what_the_run_was() {
             assert!((theirs / ours - 1.0).abs() < 2e-3, "{run} {key}: {theirs} and {ours}");
         }
     }
+    Ok(())
 }

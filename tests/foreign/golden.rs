@@ -10,6 +10,13 @@ use serde_json::Value;
 
 use crate::program::offered;
 
+tests![
+    every_command_prints_what_it_printed,
+    the_document_has_every_key_that_is_promised,
+    stdin_and_compression_change_nothing_but_the_name,
+    the_toolkit_s_tables_and_histograms_are_written
+];
+
 /// The name of the file, and the arguments after `verify`.
 const COMMANDS: &[(&str, &str)] = &[
     ("even", "even.txt"),
@@ -72,7 +79,6 @@ fn round(value: &mut Value) {
     }
 }
 
-#[test]
 fn every_command_prints_what_it_printed() {
     let mut changed = Vec::new();
     for (name, args) in COMMANDS {
@@ -91,7 +97,6 @@ fn every_command_prints_what_it_printed() {
     assert!(changed.is_empty(), "{}", changed.join("\n"));
 }
 
-#[test]
 fn the_document_has_every_key_that_is_promised() {
     let text = page("a.jtl --by-threads --json");
     let json = text.split("--- stdout\n").nth(1).unwrap().split("--- stderr").next().unwrap();
@@ -127,7 +132,6 @@ fn the_document_has_every_key_that_is_promised() {
     }
 }
 
-#[test]
 fn stdin_and_compression_change_nothing_but_the_name() {
     use std::io::Write;
     let plain = fs::read(place().join("data/a.jtl")).unwrap();
@@ -149,7 +153,6 @@ fn stdin_and_compression_change_nothing_but_the_name() {
     assert_eq!(of_stdin(&gz.finish().unwrap()), file);
 }
 
-#[test]
 fn the_toolkit_s_tables_and_histograms_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().to_str().unwrap();

@@ -1,9 +1,12 @@
-//! The program under test, and the server that the tools meet.
+//! The program under test, the files it is tried on, and the server that the tools meet.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+
+use crate::harness::{Missing, needs};
 
 /// `offered` with these arguments.
 pub(crate) fn offered(args: &[&str]) -> Command {
@@ -28,6 +31,18 @@ pub(crate) fn verdict(file: &str, more: &[&str]) -> Value {
 /// The last row of a table: `Total`.
 pub(crate) fn total<'a>(verdict: &'a Value, table: &str) -> &'a Value {
     verdict[table].as_array().and_then(|rows| rows.last()).unwrap_or_else(|| panic!("no table {table} in {verdict}"))
+}
+
+/// The path of a file in `../shared`, which is never part of the project.
+pub(crate) fn shared(name: &str) -> Result<String, Missing> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
+    needs("shared", path.is_file())?;
+    Ok(path.to_str().unwrap().to_owned())
+}
+
+/// The path of a file that other people's tools or servers wrote.
+pub(crate) fn real(name: &str) -> Result<String, Missing> {
+    shared(&format!("data/{name}"))
 }
 
 /// A server that ends with the test.

@@ -1,20 +1,18 @@
 //! Real files through the whole program, against what ../shared/data/README.md knows of them.
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use crate::program::{offered, printed, total, verdict};
+use crate::harness::Tested;
+use crate::program::{offered, printed, real, total, verdict};
 
-/// The path of a real file, if it is there.
-fn real(name: &str) -> Option<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
-    if !path.is_file() {
-        eprintln!("skipped: {} is not here", path.display());
-        return None;
-    }
-    Some(path.to_str().unwrap().to_owned())
-}
+tests![
+    figures_13_and_15_of_brady_and_gunther_in_every_digit,
+    the_whole_of_that_file_is_not_steady,
+    apache_s_log_has_end_stamps,
+    gatling_in_text_and_binary,
+    the_samples_of_other_tools,
+    nasa_s_web_log
+];
 
 #[track_caller]
 fn near(value: &Value, expected: f64, tolerance: f64) {
@@ -32,9 +30,8 @@ fn says(printed: &str, lines: &[&str]) {
     }
 }
 
-#[test]
-fn figures_13_and_15_of_brady_and_gunther_in_every_digit() {
-    let Some(file) = real("jmeter_1830_AggRpt.csv") else { return };
+fn figures_13_and_15_of_brady_and_gunther_in_every_digit() -> Tested {
+    let file = real("jmeter_1830_AggRpt.csv")?;
     let page = printed(offered(&["verify", &file, "--skip-first", "120s", "--take", "1200s", "--by-threads"]));
     let (gaps, rest) = page.split_once("Responses (ms)").unwrap();
     // label n /s median mean sdev CoV p90 p95 p99 min max
@@ -62,52 +59,58 @@ fn figures_13_and_15_of_brady_and_gunther_in_every_digit() {
     let verdict = verdict(&file, &["--skip-first", "120s", "--take", "1200s"]);
     near(&total(&verdict, "launches")["cov"], 1.002, 5e-4);
     near(&verdict["queue"]["users"], 200.0, 1.0);
+    near(&verdict["queue"]["think_ms"], 6250.0, 50.0);
     // Gap by gap it is Poisson; it is a closed system all the same, and its counts show it.
     assert_eq!((&verdict["pattern"], &verdict["judgement"]), (&"too-even".into(), &"fails".into()));
     assert!(verdict["because"].as_str().unwrap().contains("closed"), "{}", verdict["because"]);
+    // Uniform think times have a C2 of 1/3, and to that the dispersion of their counts tends.
+    let windows = verdict["dispersion"].as_array().unwrap();
+    near(&windows.last().unwrap()["idc"], 1.0 / 3.0, 0.15);
+    let meant = ["--skip-first", "120s", "--take", "1200s", "--meant", "closed:200:uniform:0s,12.5s"];
+    assert_eq!(crate::program::verdict(&file, &meant)["judgement"], "holds");
+    Ok(())
 }
 
-#[test]
-fn the_whole_of_that_file_is_not_steady() {
-    let Some(file) = real("jmeter_1830_AggRpt.csv") else { return };
+fn the_whole_of_that_file_is_not_steady() -> Tested {
+    let file = real("jmeter_1830_AggRpt.csv")?;
     let verdict = verdict(&file, &[]);
     near(&total(&verdict, "launches")["cov"], 1.19, 5e-3);
     assert_eq!(verdict["pattern"], "over-dispersed");
+    Ok(())
 }
 
-#[test]
-fn apache_s_log_has_end_stamps() {
-    let Some(file) = real("apache_sample_log1.jtl") else { return };
+fn apache_s_log_has_end_stamps() -> Tested {
+    let file = real("apache_sample_log1.jtl")?;
     let end = verdict(&file, &[]);
     near(&total(&end, "launches")["cov"], 0.90, 5e-3);
     assert_eq!(end["source"]["rows"], 10_000);
     let stamps = end["source"]["stamps"].as_str().unwrap();
     assert!(stamps.starts_with("end") && stamps.contains("4671 overlap if stamps are starts, 0 if"), "{stamps}");
     near(&total(&verdict(&file, &["--stamps", "start"]), "launches")["cov"], 0.87, 5e-3);
+    Ok(())
 }
 
-#[test]
-fn gatling_in_text_and_binary() {
-    let Some(nuxeo) = real("nuxeo_simulation-v3.10.log.gz") else { return };
+fn gatling_in_text_and_binary() -> Tested {
+    let nuxeo = real("nuxeo_simulation-v3.10.log.gz")?;
     let nuxeo = verdict(&nuxeo, &[]);
     near(&total(&nuxeo, "launches")["cov"], 0.997, 5e-4);
     near(&total(&nuxeo, "launches")["rate_per_s"], 88.3, 0.1);
     assert_eq!(total(&nuxeo, "responses")["n"], 16_029);
     near(&nuxeo["window"]["to_s"], 181.6, 0.1);
-    let together = verdict(&real("taurus_gatling-351-000.simulation.log").unwrap(), &[]);
+    let together = verdict(&real("taurus_gatling-351-000.simulation.log")?, &[]);
     near(&total(&together, "launches")["cov"], 2.86, 1e-2);
     assert_eq!((&together["source"]["rows"], &together["pattern"]), (&220.into(), &"bunched".into()));
-    let binary = verdict(&real("taurus_gatling-6-314.simulation.log").unwrap(), &[]);
+    let binary = verdict(&real("taurus_gatling-6-314.simulation.log")?, &[]);
     assert_eq!((&binary["source"]["format"], &binary["pattern"]), (&"gatling-binary".into(), &"too-few".into()));
+    Ok(())
 }
 
-#[test]
-fn the_samples_of_other_tools() {
-    let Some(hey) = real("samples/hey_c10_q10_5s.csv") else { return };
+fn the_samples_of_other_tools() -> Tested {
+    let hey = real("samples/hey_c10_q10_5s.csv")?;
     let hey = verdict(&hey, &[]);
     near(&total(&hey, "launches")["cov"], 2.99, 1e-2);
     assert_eq!(hey["because"], "launches come in bunches of 10, every 100 ms");
-    let pgbench = verdict(&real("samples/pgbench_rate50.log").unwrap(), &[]);
+    let pgbench = verdict(&real("samples/pgbench_rate50.log")?, &[]);
     near(&total(&pgbench, "launches")["cov"], 0.945, 5e-4);
     near(&pgbench["meant"]["cov"], 0.935, 5e-4);
     assert_eq!(pgbench["source"]["rows"], 162);
@@ -120,22 +123,23 @@ fn the_samples_of_other_tools() {
         ("vegeta.csv", "vegeta-csv"),
         ("vegeta.json", "vegeta-json"),
     ] {
-        let verdict = verdict(&real(&format!("samples/{name}")).unwrap(), &[]);
+        let verdict = verdict(&real(&format!("samples/{name}"))?, &[]);
         assert_eq!((&verdict["source"]["format"], &verdict["source"]["unreadable"]), (&format.into(), &0.into()));
     }
     for (name, remedy) in [("fortio.json", "-access-log-file"), ("k6_unix_seconds.csv", "K6_CSV_TIME_FORMAT=unix_nano")]
     {
-        let output = offered(&["verify", &real(&format!("samples/{name}")).unwrap()]).output().unwrap();
+        let output = offered(&["verify", &real(&format!("samples/{name}"))?]).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && error.contains(remedy) && error.lines().count() == 1, "{error}");
     }
+    Ok(())
 }
 
-#[test]
-fn nasa_s_web_log() {
-    let Some(file) = real("nasa_1995-08-01.log.gz") else { return };
+fn nasa_s_web_log() -> Tested {
+    let file = real("nasa_1995-08-01.log.gz")?;
     let verdict = verdict(&file, &[]);
     let (rows, unreadable) = (&verdict["source"]["rows"], &verdict["source"]["unreadable"]);
     assert_eq!(rows.as_u64().unwrap() + unreadable.as_u64().unwrap(), 30_969);
     assert_eq!(verdict["source"]["format"], "access-log");
+    Ok(())
 }

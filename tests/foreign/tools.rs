@@ -1,26 +1,30 @@
 //! Load testers that were not written here, run against `offered serve`, and judged by what they wrote.
 //!
 //! `sh tests/foreign/tools/fetch DIR` builds them with Go; they are looked for on the path. JMeter's run is in
-//! `crates/cli/tests/plan_jmeter.rs`, beside the plan it runs.
+//! `jmeter.rs` beside this.
 
 use std::fs;
 use std::process::{Command, Stdio};
 
+use crate::harness::{Missing, Tested, needs};
 use crate::program::{Server, offered, printed, total, verdict};
 
-/// The tool, if it is on the path.
-fn tool(name: &str) -> Option<Command> {
+tests![
+    hey_launches_its_workers_together,
+    vegeta_is_a_clock_and_says_the_same_in_csv_and_json,
+    vegeta_reads_what_we_export_for_it
+];
+
+/// The tool of this name on the path.
+fn tool(name: &'static str) -> Result<Command, Missing> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
-    if found.is_none() {
-        eprintln!("skipped: {name} is not on the path; build it with: sh tests/foreign/tools/fetch DIR");
-    }
-    found.map(Command::new)
+    needs(name, found.is_some())?;
+    Ok(Command::new(found.unwrap()))
 }
 
-#[test]
-fn hey_launches_its_workers_together() {
-    let Some(mut hey) = tool("hey") else { return };
+fn hey_launches_its_workers_together() -> Tested {
+    let mut hey = tool("hey")?;
     let server = Server::start();
     // Ten workers of ten requests a second each: asked for a hundred a second, it makes ten bunches of ten.
     hey.args(["-c", "10", "-q", "10", "-z", "5s", "-o", "csv", &server.url]);
@@ -37,23 +41,24 @@ fn hey_launches_its_workers_together() {
     assert!(because.contains("in bunches of") && (8..=10).contains(&size), "{because}");
     let strict = offered(&["verify", file.to_str().unwrap(), "--strict"]).output().unwrap();
     assert_eq!(strict.status.code(), Some(3));
+    Ok(())
 }
 
-#[test]
-fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() {
-    let Some(mut attack) = tool("vegeta") else { return };
+fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() -> Tested {
+    let mut attack = tool("vegeta")?;
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(place("targets"), format!("GET {}\n", server.url)).unwrap();
     let (targets, results) = (format!("-targets={}", place("targets")), format!("-output={}", place("results")));
+    let vegeta = attack.get_program().to_owned();
     attack.args(["attack", "-rate=25", "-duration=4s", &targets, &results]);
     printed(attack);
     let of = |format: &str| {
         let (encoded, to) = (place(&format!("vegeta.{format}")), format!("--to={format}"));
         let output = format!("--output={encoded}");
         printed({
-            let mut encode = tool("vegeta").unwrap();
+            let mut encode = Command::new(&vegeta);
             encode.args(["encode", &to, &output, &place("results")]);
             encode
         });
@@ -67,11 +72,11 @@ fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() {
     }
     // And it is no Poisson stream.
     assert_eq!(verdict(&place("vegeta.csv"), &[])["judgement"], "fails");
+    Ok(())
 }
 
-#[test]
-fn vegeta_reads_what_we_export_for_it() {
-    let Some(mut report) = tool("vegeta") else { return };
+fn vegeta_reads_what_we_export_for_it() -> Tested {
+    let mut report = tool("vegeta")?;
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run").to_str().unwrap().to_owned();
     let dry = ["run", "http://127.0.0.1:1/", "--open", "100/s", "--seed", "3", "--dry-run", "--out", &run];
@@ -89,4 +94,5 @@ fn vegeta_reads_what_we_export_for_it() {
     assert!((rate / gaps - n / (n - 1.0)).abs() < 1e-6, "{rate} and {gaps}");
     let mean_ms = theirs["latencies"]["mean"].as_f64().unwrap() / 1e6;
     assert!((mean_ms - responses["mean_ms"].as_f64().unwrap()).abs() < 1e-3, "{mean_ms}");
+    Ok(())
 }

@@ -4,8 +4,16 @@ use std::path::Path;
 
 use offered_model::{Event, Launch, Nanos, Outcome, Visit, Workload};
 
+use crate::harness::{Tested, needs};
 use crate::process::{Serve, soon};
 use crate::run::{Run, run, seen, start};
+
+tests![
+    every_launch_is_one_event_and_one_request_at_the_server,
+    the_same_over_a_unix_socket,
+    the_same_over_ipv6,
+    a_large_body_costs_no_memory_and_holds_up_no_launch
+];
 
 const OPEN: &[&str] = &["--open", "150/s", "--duration", "1s"];
 const CLOSED: &[&str] = &["--closed", "20", "--think", "exponential:100ms", "--duration", "1s"];
@@ -47,7 +55,6 @@ const CASES: &[Case] = &[
     Case { outcome: Outcome::HttpError, body: 24, ..case("/status/503", OPEN, &[]) },
 ];
 
-#[test]
 fn every_launch_is_one_event_and_one_request_at_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
@@ -95,28 +102,31 @@ fn every_launch_is_one_event_and_one_request_at_the_server() {
     }
 }
 
-#[test]
-fn the_same_over_a_unix_socket_and_over_ipv6() {
-    let folder = tempfile::tempdir().unwrap();
-    let socket = format!("unix:{}", folder.path().join("s.sock").display());
-    for listen in [socket.as_str(), "[::1]:0"] {
-        if listen.starts_with('[') && std::net::TcpListener::bind("[::1]:0").is_err() {
-            println!("skipped: this machine has no ::1");
-            continue;
-        }
-        let record = folder.path().join(format!("{}.csv", listen.len()));
-        let server = Serve::start(listen, &record);
-        let path = if listen.starts_with("unix") { ":/bytes/100" } else { "/bytes/100" };
-        let run = run(&[&[format!("{}{path}", server.url).as_str()], OPEN].concat());
-        server.stop();
-        run.all(Outcome::Ok, "");
-        let seen = seen(&record);
-        assert_eq!(seen.len(), run.events.len());
-        assert!(seen.iter().all(|row| row.is_answered && row.path == "/bytes/100"));
-    }
+/// Every launch at a server that listens there, asked for `path` after its address, is one row of the server's.
+fn both_sides_agree(folder: &Path, listen: &str, path: &str) {
+    let record = folder.join("seen.csv");
+    let server = Serve::start(listen, &record);
+    let run = run(&[&[format!("{}{path}", server.url).as_str()], OPEN].concat());
+    server.stop();
+    run.all(Outcome::Ok, "");
+    let seen = seen(&record);
+    assert_eq!(seen.len(), run.events.len());
+    assert!(seen.iter().all(|row| row.is_answered && row.path == "/bytes/100"));
 }
 
-#[test]
+fn the_same_over_a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = format!("unix:{}", folder.path().join("s.sock").display());
+    both_sides_agree(folder.path(), &socket, ":/bytes/100");
+}
+
+fn the_same_over_ipv6() -> Tested {
+    needs("ipv6", std::net::TcpListener::bind("[::1]:0").is_ok())?;
+    let folder = tempfile::tempdir().unwrap();
+    both_sides_agree(folder.path(), "[::1]:0", "/bytes/100");
+    Ok(())
+}
+
 fn a_large_body_costs_no_memory_and_holds_up_no_launch() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));

@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
+use crate::harness::{Missing, needs};
+
 /// A browser with one page; ended when dropped.
 pub(crate) struct Chromium {
     child: Child,
@@ -21,14 +23,13 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// Starts one; `None`, saying so, where there is none.
-    pub(crate) fn start() -> Option<Self> {
+    /// Starts one.
+    pub(crate) fn start() -> Result<Self, Missing> {
         let profile = tempfile::tempdir().unwrap();
         let names = ["chromium", "chromium-browser", "google-chrome"];
-        let Some(mut child) = names.into_iter().find_map(|name| launch(name, &profile)) else {
-            eprintln!("skipped: no Chromium is there (apt-get install chromium)");
-            return None;
-        };
+        let child = names.into_iter().find_map(|name| launch(name, &profile));
+        needs("chromium", child.is_some())?;
+        let mut child = child.unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let url =
             lines.map_while(Result::ok).find_map(|line| Some(line.split_once("listening on ws://")?.1.to_owned()));
@@ -43,7 +44,7 @@ impl Chromium {
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
         browser.command("Runtime.enable", json!({}));
         browser.command("Log.enable", json!({}));
-        Some(browser)
+        Ok(browser)
     }
 
     /// Opens `url`.

@@ -4,9 +4,17 @@ use std::path::Path;
 
 use offered_model::Outcome;
 
+use crate::harness::Tested;
 use crate::process::ended;
 use crate::run::run;
 use crate::servers::Server;
+
+tests![
+    calls_are_made_from_a_file_of_descriptors_or_by_reflection,
+    a_status_other_than_ok_is_a_failure_with_its_name,
+    an_answer_is_looked_into_as_json,
+    what_cannot_be_called_is_told_before_launch
+];
 
 fn workload(folder: &Path, name: &str, target: &str, requests: &str) -> String {
     let file = folder.join(name);
@@ -19,10 +27,9 @@ fn workload(folder: &Path, name: &str, target: &str, requests: &str) -> String {
 
 const PLACE: &str = "[[request]]\ngrpc = \"shop.Orders/Place\"\nbody = '{\"item\": \"tea {session}\", \"count\": 3}'\n";
 
-#[test]
-fn calls_are_made_from_a_file_of_descriptors_or_by_reflection() {
+fn calls_are_made_from_a_file_of_descriptors_or_by_reflection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::orders(folder.path()) else { return };
+    let server = Server::orders(folder.path())?;
     let mut placed = 0;
     for described in ["descriptors = \"orders.binpb\"", "reflection = true"] {
         let target = format!("url = \"{}\"\n{described}", server.url);
@@ -36,22 +43,22 @@ fn calls_are_made_from_a_file_of_descriptors_or_by_reflection() {
     let log = server.stop();
     assert_eq!(log.len(), placed);
     assert!(log.iter().all(|line| line.starts_with("tea ") && line.ends_with(" 3")), "{:?}", log.first());
+    Ok(())
 }
 
-#[test]
-fn a_status_other_than_ok_is_a_failure_with_its_name() {
+fn a_status_other_than_ok_is_a_failure_with_its_name() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::orders(folder.path()) else { return };
+    let server = Server::orders(folder.path())?;
     let target = format!("url = \"{}\"\ndescriptors = \"orders.binpb\"", server.url);
     let run = run(&[&workload(folder.path(), "few.toml", &target, &PLACE.replace(": 3", ": -3"))]);
     run.all(Outcome::GrpcError, "INVALID_ARGUMENT: fewer than none, é");
     server.stop();
+    Ok(())
 }
 
-#[test]
-fn an_answer_is_looked_into_as_json() {
+fn an_answer_is_looked_into_as_json() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::orders(folder.path()) else { return };
+    let server = Server::orders(folder.path())?;
     let target = format!("url = \"{}\"\ndescriptors = \"orders.binpb\"", server.url);
     let wrong = format!("{PLACE}check = [{{ name = \"forty\", json = \"$.number\", is = \"40\" }}]");
     run(&[&workload(folder.path(), "forty.toml", &target, &wrong)]).all(Outcome::CheckFailed, "forty");
@@ -71,12 +78,12 @@ fn an_answer_is_looked_into_as_json() {
     let again = chained.events.iter().filter(|event| chained.labels[usize::from(event.label)] == "again").count();
     assert!(again > 0);
     assert_eq!(log.iter().filter(|line| *line == "more 30").count(), again);
+    Ok(())
 }
 
-#[test]
-fn what_cannot_be_called_is_told_before_launch() {
+fn what_cannot_be_called_is_told_before_launch() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::orders(folder.path()) else { return };
+    let server = Server::orders(folder.path())?;
     let here = format!("url = \"{}\"\n", server.url);
     for (target, request, words) in [
         ("descriptors = \"orders.binpb\"", PLACE.replace("Place", "Plaice"), "known: Place, Watch"),
@@ -94,4 +101,5 @@ fn what_cannot_be_called_is_told_before_launch() {
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
     }
     assert_eq!(server.stop(), Vec::<String>::new());
+    Ok(())
 }

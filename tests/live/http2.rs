@@ -4,29 +4,34 @@ use std::path::Path;
 
 use offered_model::Outcome;
 
+use crate::harness::{Missing, Tested};
 use crate::nginx::Nginx;
 use crate::process::ended;
 use crate::run::{Run, run};
 use crate::tls::{SECURE, certificates};
 
+tests![
+    streams_share_a_connection_and_every_request_is_one_line_of_the_log,
+    both_sides_agree_on_it_in_the_handshake,
+    a_server_that_goes_away_is_left_for_a_new_connection,
+    a_server_that_takes_few_streams_gets_more_connections,
+    a_script_runs_over_streams_too,
+    a_stream_that_is_reset_is_named
+];
+
 /// Without TLS, by prior knowledge.
 const PLAIN: &str = "listen 127.0.0.1:PORT http2; keepalive_requests 100000; access_log FOLDER/access.log counted;";
 
-fn nginx(folder: &Path, directives: &str) -> Option<Nginx> {
+fn nginx(folder: &Path, directives: &str) -> Result<Nginx, Missing> {
     certificates(folder);
-    let nginx = Nginx::listening(folder, directives);
-    if nginx.is_none() {
-        println!("skipped: no nginx on this machine");
-    }
-    nginx
+    Nginx::listening(folder, directives)
 }
 
 const OPEN: [&str; 4] = ["--open", "200/s", "--duration", "1s"];
 
-#[test]
-fn streams_share_a_connection_and_every_request_is_one_line_of_the_log() {
+fn streams_share_a_connection_and_every_request_is_one_line_of_the_log() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = nginx(folder.path(), PLAIN) else { return };
+    let nginx = nginx(folder.path(), PLAIN)?;
     let at = |rate: &str, path: &str, more: &[&str]| {
         let url = format!("{}{path}", nginx.url);
         run(&[&[url.as_str(), "--protocol", "h2", "--open", rate, "--duration", "1s"], more].concat())
@@ -53,12 +58,12 @@ fn streams_share_a_connection_and_every_request_is_one_line_of_the_log() {
     assert_eq!(sessions.connections(), sessions.events.len());
     // The windows of flow control were refilled again and again.
     assert!(large.events.iter().all(|event| event.bytes_in == 1 << 20) && large.connections() == 1);
+    Ok(())
 }
 
-#[test]
-fn both_sides_agree_on_it_in_the_handshake() {
+fn both_sides_agree_on_it_in_the_handshake() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(two) = nginx(folder.path(), SECURE) else { return };
+    let two = nginx(folder.path(), SECURE)?;
     let ask =
         |url: &str, protocol: &str| -> Run { run(&[&[url, "--insecure", "--protocol", protocol], &OPEN[..]].concat()) };
     let (auto, told) = (ask(&format!("{}/ok", two.url), "auto"), ask(&format!("{}/ok", two.url), "h2"));
@@ -69,20 +74,20 @@ fn both_sides_agree_on_it_in_the_handshake() {
     let log = two.stop();
     assert!(log.iter().all(|line| line.starts_with("200 HTTP/2.0")), "{:?}", log.first());
     let folder = tempfile::tempdir().unwrap();
-    let Some(one) = nginx(folder.path(), &SECURE.replace(" http2", "")) else { return };
+    let one = nginx(folder.path(), &SECURE.replace(" http2", ""))?;
     let auto = ask(&format!("{}/ok", one.url), "auto");
     auto.all(Outcome::Ok, "");
     let refused = ended(&["run", &format!("{}/ok", one.url), "--insecure", "--protocol", "h2", "--open", "1/s"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("target.protocol"), "{refused:?}");
     let log = one.stop();
     assert_eq!(log.iter().filter(|line| line.starts_with("200 HTTP/1.1")).count(), auto.events.len());
+    Ok(())
 }
 
-#[test]
-fn a_server_that_goes_away_is_left_for_a_new_connection() {
+fn a_server_that_goes_away_is_left_for_a_new_connection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let goes_away = PLAIN.replace("100000", "10");
-    let Some(nginx) = nginx(folder.path(), &goes_away) else { return };
+    let nginx = nginx(folder.path(), &goes_away)?;
     let url = format!("{}/ok", nginx.url);
     let run = run(&[&[url.as_str(), "--protocol", "h2"], &OPEN[..]].concat());
     let log = nginx.stop();
@@ -94,13 +99,13 @@ fn a_server_that_goes_away_is_left_for_a_new_connection() {
         assert!(why.contains("GOAWAY") || why.contains("closed"), "{why}");
     }
     assert_eq!(log.len(), run.count(Outcome::Ok));
+    Ok(())
 }
 
-#[test]
-fn a_server_that_takes_few_streams_gets_more_connections() {
+fn a_server_that_takes_few_streams_gets_more_connections() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let few = format!("{PLAIN} http2_max_concurrent_streams 2;");
-    let Some(nginx) = nginx(folder.path(), &few) else { return };
+    let nginx = nginx(folder.path(), &few)?;
     let url = format!("{}/slow", nginx.url);
     let some = ["--protocol", "h2", "--open", "40/s", "--duration", "1s", "--timeout", "2s"];
     let free = run(&[&[url.as_str()], &some[..]].concat());
@@ -111,12 +116,12 @@ fn a_server_that_takes_few_streams_gets_more_connections() {
     let busy = limited.events.iter().find(|event| event.outcome == Outcome::Unsent).unwrap();
     assert!(busy.why().contains("connections limit"), "{busy:?}");
     nginx.stop();
+    Ok(())
 }
 
-#[test]
-fn a_script_runs_over_streams_too() {
+fn a_script_runs_over_streams_too() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = nginx(folder.path(), PLAIN) else { return };
+    let nginx = nginx(folder.path(), PLAIN)?;
     let text = format!(
         "duration = \"1s\"\narrivals.open.rate = \"50/s\"\n[target]\nurl = \"{}\"\nprotocol = \"h2\"\n[[request]]\nget = \"/ok\"\n\
          check = [{{ body = true, contains = \"ok\" }}, {{ header = \"Server\", contains = \"nginx\" }}]\nobjects = [\"/ok/a\", \"/ok/b\"]\n",
@@ -134,13 +139,14 @@ fn a_script_runs_over_streams_too() {
         let asked = log.iter().filter(|line| line.ends_with(&format!("GET {path}"))).count();
         assert_eq!(asked as u64, launched, "{path}");
     }
+    Ok(())
 }
 
-#[test]
-fn a_stream_that_is_reset_is_named() {
+fn a_stream_that_is_reset_is_named() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = nginx(folder.path(), PLAIN) else { return };
+    let nginx = nginx(folder.path(), PLAIN)?;
     let run = run(&[&[format!("{}/drop", nginx.url).as_str(), "--protocol", "h2"], &OPEN[..]].concat());
     nginx.stop();
     assert_eq!(run.count(Outcome::Reset), run.events.len(), "{:?}", run.events.first());
+    Ok(())
 }

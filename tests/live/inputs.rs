@@ -4,6 +4,14 @@ use std::process::Command;
 
 use crate::process::{Process, ended, offered};
 
+tests![
+    wrong_input_is_one_line_and_leaves_nothing,
+    a_port_where_nobody_listens_and_a_name_nobody_knows_stop_the_run,
+    a_recorded_run_is_never_overwritten_and_an_unwritable_place_is_told_before_the_first_launch,
+    wrong_files_are_told_by_line,
+    a_reader_that_leaves_and_a_full_disk_are_no_panic
+];
+
 const URL: &str = "http://127.0.0.1:9/";
 
 /// What is given, and words of the complaint.
@@ -58,7 +66,6 @@ const WRONG: &[(&[&str], &str)] = &[
     (&[], "TARGET"),
 ];
 
-#[test]
 fn wrong_input_is_one_line_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("deep/run");
@@ -74,7 +81,6 @@ fn wrong_input_is_one_line_and_leaves_nothing() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
-#[test]
 fn a_port_where_nobody_listens_and_a_name_nobody_knows_stop_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
@@ -92,7 +98,6 @@ fn a_port_where_nobody_listens_and_a_name_nobody_knows_stop_the_run() {
     }
 }
 
-#[test]
 fn a_recorded_run_is_never_overwritten_and_an_unwritable_place_is_told_before_the_first_launch() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "mine").unwrap();
@@ -108,7 +113,6 @@ fn a_recorded_run_is_never_overwritten_and_an_unwritable_place_is_told_before_th
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-#[test]
 fn wrong_files_are_told_by_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("w.toml");
@@ -132,7 +136,6 @@ fn wrong_files_are_told_by_line() {
     assert!(ended(&["run", file.to_str().unwrap()]).stderr.contains("not a text file"));
 }
 
-#[test]
 fn a_reader_that_leaves_and_a_full_disk_are_no_panic() {
     let program = offered(&[]).get_program().to_owned();
     for (pipe, code) in [("| true", 0), (">/dev/full", 1)] {

@@ -3,6 +3,10 @@
 //! Loopback only, on free ports; every wait is bounded, every process is ended by its own handle. Nothing asserts how long
 //! something took, only what became of it.
 
+#[macro_use]
+#[path = "../harness.rs"]
+mod harness;
+
 mod accounting;
 mod chromium;
 mod grpc;
@@ -13,6 +17,7 @@ mod nginx;
 mod page;
 mod process;
 mod proxies;
+mod report;
 mod run;
 mod scripts;
 mod servers;
@@ -22,3 +27,24 @@ mod theory;
 mod tls;
 mod watching;
 mod websocket;
+
+fn main() {
+    harness::run([
+        accounting::tests(),
+        grpc::tests(),
+        http2::tests(),
+        inputs::tests(),
+        misbehaviour::tests(),
+        nginx::tests(),
+        page::tests(),
+        proxies::tests(),
+        report::tests(),
+        scripts::tests(),
+        signals::tests(),
+        sweep::tests(),
+        theory::tests(),
+        tls::tests(),
+        watching::tests(),
+        websocket::tests(),
+    ])
+}

@@ -13,9 +13,18 @@ use rustix::net::{AddressFamily, SocketAddrV4, SocketType, bind, getsockname, li
 use crate::process::{Process, Serve, offered, until_exists};
 use crate::run::{Run, run, seen, start};
 
+tests![
+    each_bad_ending_has_its_outcome,
+    a_server_that_dies_in_the_middle_is_accounted_for_to_the_last_request,
+    a_kept_connection_that_the_server_closes_is_not_used_again,
+    a_server_that_does_not_accept_is_a_timeout,
+    limits_leave_unsent_launches_with_the_reason,
+    late_launches_are_skipped_and_counted_when_the_workload_says_so,
+    a_process_without_file_descriptors_says_unsent_and_a_soft_limit_is_raised
+];
+
 const OPEN: &[&str] = &["--open", "100/s", "--duration", "1s"];
 
-#[test]
 fn each_bad_ending_has_its_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
@@ -46,7 +55,6 @@ fn each_bad_ending_has_its_outcome() {
     server.stop();
 }
 
-#[test]
 fn a_server_that_dies_in_the_middle_is_accounted_for_to_the_last_request() {
     let folder = tempfile::tempdir().unwrap();
     let (record, out) = (folder.path().join("seen.csv"), folder.path().join("run"));
@@ -82,7 +90,6 @@ fn closing() -> (String, Arc<AtomicU64>) {
     (url, answered)
 }
 
-#[test]
 fn a_kept_connection_that_the_server_closes_is_not_used_again() {
     let (url, answered) = closing();
     for reuse in ["pool", "per-session"] {
@@ -105,7 +112,6 @@ fn deaf() -> (OwnedFd, String) {
     (socket, format!("http://{address}/"))
 }
 
-#[test]
 fn a_server_that_does_not_accept_is_a_timeout() {
     // Linux completes as many handshakes as the backlog holds, and ignores the others' first packets.
     let (_socket, url) = deaf();
@@ -118,7 +124,6 @@ fn a_server_that_does_not_accept_is_a_timeout() {
     assert!(run.events.iter().filter(|e| e.why().starts_with("no conn")).all(|e| e.bytes_out == 0));
 }
 
-#[test]
 fn limits_leave_unsent_launches_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
@@ -144,7 +149,6 @@ fn limits_leave_unsent_launches_with_the_reason() {
     assert_eq!(seen(&record).len(), sent, "unsent means unsent");
 }
 
-#[test]
 fn late_launches_are_skipped_and_counted_when_the_workload_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
@@ -163,7 +167,6 @@ fn late_launches_are_skipped_and_counted_when_the_workload_says_so() {
     assert_eq!(seen(&record).len(), 0);
 }
 
-#[test]
 fn a_process_without_file_descriptors_says_unsent_and_a_soft_limit_is_raised() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));

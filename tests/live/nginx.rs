@@ -6,8 +6,11 @@ use std::process::Command;
 use offered_model::Outcome;
 use rustix::process::Signal;
 
+use crate::harness::{Missing, Tested, needs};
 use crate::process::{Process, soon, until_exists};
 use crate::run::{Run, run, start};
+
+tests![every_request_is_one_line_of_the_access_log, a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer];
 
 pub(crate) struct Nginx {
     process: Process,
@@ -16,14 +19,15 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// In one process, on a free port; `None` when this machine has no nginx.
-    fn start(folder: &Path) -> Option<Self> {
+    /// In one process, on a free port.
+    fn start(folder: &Path) -> Result<Self, Missing> {
         Self::listening(folder, "listen 127.0.0.1:PORT; access_log FOLDER/access.log counted;")
     }
 
     /// The same, listening as these directives say, in which PORT and FOLDER are filled in.
-    pub(crate) fn listening(folder: &Path, directives: &str) -> Option<Self> {
-        let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|p| Command::new(p).arg("-v").output().is_ok())?;
+    pub(crate) fn listening(folder: &Path, directives: &str) -> Result<Self, Missing> {
+        let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|p| Command::new(p).arg("-v").output().is_ok());
+        needs("nginx", program.is_some())?;
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = folder.to_str().unwrap();
         std::fs::create_dir(format!("{folder}/files")).unwrap();
@@ -52,11 +56,11 @@ impl Nginx {
         let scheme = if directives.contains("ssl") { "https" } else { "http" };
         let path = format!("{folder}/nginx.conf");
         std::fs::write(&path, conf).unwrap();
-        let mut command = Command::new(program);
+        let mut command = Command::new(program.unwrap());
         command.args(["-c", &path, "-p", folder, "-e", &format!("{folder}/error.log")]);
         let process = Process::start(command);
         assert!(soon(|| std::net::TcpStream::connect(("127.0.0.1", port)).ok()).is_some(), "nginx does not listen");
-        Some(Self { process, log: format!("{folder}/access.log").into(), url: format!("{scheme}://127.0.0.1:{port}") })
+        Ok(Self { process, log: format!("{folder}/access.log").into(), url: format!("{scheme}://127.0.0.1:{port}") })
     }
 
     /// Ends it; what it logged.
@@ -75,13 +79,9 @@ type Args = &'static [&'static str];
 /// The line it logs, the path, the load and how it is carried, the outcome.
 type Case = (&'static str, &'static str, Args, Args, Outcome);
 
-#[test]
-fn every_request_is_one_line_of_the_access_log() {
+fn every_request_is_one_line_of_the_access_log() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = Nginx::start(folder.path()) else {
-        println!("skipped: no nginx on this machine");
-        return;
-    };
+    let nginx = Nginx::start(folder.path())?;
     let cases: [Case; 8] = [
         ("200 GET /ok/0", "/ok/0", OPEN, &[], Outcome::Ok),
         ("200 GET /ok/1", "/ok/1", CLOSED, &[], Outcome::Ok),
@@ -109,15 +109,12 @@ fn every_request_is_one_line_of_the_access_log() {
         assert!(run.connections() * most >= run.events.len(), "{line}");
     }
     assert_eq!(log.len(), runs.iter().map(|run| run.events.len()).sum::<usize>());
+    Ok(())
 }
 
-#[test]
-fn a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer() {
+fn a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = Nginx::start(folder.path()) else {
-        println!("skipped: no nginx on this machine");
-        return;
-    };
+    let nginx = Nginx::start(folder.path())?;
     let out = folder.path().join("run");
     let file = folder.path().join("w.toml");
     let text = format!(
@@ -133,4 +130,5 @@ fn a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer() {
     assert_eq!(log.iter().filter(|line| line.ends_with("/ok")).count(), run.count(Outcome::Ok));
     assert_eq!(log.iter().filter(|line| line.ends_with("/slow")).count(), run.count(Outcome::Cut));
     assert_eq!(log.len(), run.events.len());
+    Ok(())
 }

@@ -10,7 +10,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::chromium::Chromium;
+use crate::harness::Tested;
 use crate::process::{Serve, offered, soon};
+
+tests![
+    figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_the_report,
+    the_button_asks_before_it_stops_the_run
+];
 
 /// A run with a live page.
 struct Run {
@@ -77,10 +83,9 @@ fn until(browser: &mut Chromium, id: &str, which: impl Fn(&str) -> bool) -> Stri
 const DRAWN: &str =
     "[...document.querySelectorAll('figure')].filter(f => f.querySelector('polyline[points*=\" \"]')).length";
 
-#[test]
-fn figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_the_report() {
+fn figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_the_report() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut browser) = Chromium::start() else { return };
+    let mut browser = Chromium::start()?;
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let run = Run::start(&server, folder.path(), "6s");
     let told = pulses(&run.link);
@@ -126,6 +131,7 @@ fn figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_th
         assert!((live / result - 1.0).abs() < 0.02, "{live} is not {result}");
     }
     assert!(TcpStream::connect(link.split('/').nth(2).unwrap()).is_err(), "the page is gone with the run");
+    Ok(())
 }
 
 /// Presses a button; whether the question is to be seen after that.
@@ -133,10 +139,9 @@ fn press(browser: &mut Chromium, id: &str) -> bool {
     browser.value(&format!("document.getElementById('{id}').click(), document.getElementById('ask').open")) == true
 }
 
-#[test]
-fn the_button_asks_before_it_stops_the_run() {
+fn the_button_asks_before_it_stops_the_run() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut browser) = Chromium::start() else { return };
+    let mut browser = Chromium::start()?;
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let run = Run::start(&server, folder.path(), "10m");
     browser.open(&run.link);
@@ -152,4 +157,5 @@ fn the_button_asks_before_it_stops_the_run() {
     assert!(json["warnings"].to_string().contains("the run was stopped before its time"), "{}", json["warnings"]);
     let kept = offered_store::read(&folder.path().join("run"), &offered_store::ReadOptions::default()).unwrap();
     assert_eq!(json["launched"], kept.events.len());
+    Ok(())
 }

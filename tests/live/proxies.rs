@@ -6,10 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use offered_model::Outcome;
 
+use crate::harness::Tested;
 use crate::nginx::Nginx;
 use crate::process::ended;
 use crate::run::run;
 use crate::tls::{SECURE, certificates};
+
+tests![tls_goes_through_a_tunnel, a_plain_request_is_told_whole];
 
 /// A proxy that makes tunnels for who knows the password; what it was asked, head by head.
 fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
@@ -56,11 +59,10 @@ fn tunnel(mut client: TcpStream, heads: &Mutex<Vec<String>>) -> Option<()> {
     Some(())
 }
 
-#[test]
-fn tls_goes_through_a_tunnel() {
+fn tls_goes_through_a_tunnel() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     certificates(folder.path());
-    let Some(nginx) = Nginx::listening(folder.path(), SECURE) else { return println!("skipped: no nginx here") };
+    let nginx = Nginx::listening(folder.path(), SECURE)?;
     let (proxy, asked) = proxy();
     let url = format!("{}/ok", nginx.url);
     let through = format!("http://me:p%40ss@{proxy}");
@@ -77,14 +79,14 @@ fn tls_goes_through_a_tunnel() {
     let host = url.trim_start_matches("https://").trim_end_matches("/ok").to_owned();
     let asked = asked.lock().unwrap();
     assert!(asked.iter().any(|head| head.starts_with(&format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n"))));
+    Ok(())
 }
 
-#[test]
-fn a_plain_request_is_told_whole() {
+fn a_plain_request_is_told_whole() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     // nginx answers for any host when it is asked for a whole URL, as a proxy is.
     let listen = "listen 127.0.0.1:PORT; access_log FOLDER/access.log whole;";
-    let Some(nginx) = Nginx::listening(folder.path(), listen) else { return println!("skipped: no nginx here") };
+    let nginx = Nginx::listening(folder.path(), listen)?;
     let through = nginx.url.replace("http://", "http://me:secret@");
     let run = run(&["http://shop.invalid/ok", "--proxy", &through, "--open", "100/s", "--duration", "500ms"]);
     run.all(Outcome::Ok, "");
@@ -92,4 +94,5 @@ fn a_plain_request_is_told_whole() {
     assert_eq!(log.len(), run.events.len());
     let whole = "GET http://shop.invalid/ok HTTP/1.1 shop.invalid Basic bWU6c2VjcmV0";
     assert!(log.iter().all(|line| line == whole), "{:?}", log.first());
+    Ok(())
 }

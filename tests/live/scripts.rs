@@ -13,6 +13,14 @@ use serde_json::Value;
 use self::shop::{Broken, Shop};
 use crate::process::{Ended, Process, offered};
 
+tests![
+    a_visit_goes_well_as_long_as_the_application_keeps_its_contract,
+    a_broken_contract_is_told_loudly,
+    a_failed_check_breaks_the_threshold_or_stops_the_run,
+    data_are_dealt_out_once_and_their_end_is_told,
+    a_script_that_cannot_run_is_one_line
+];
+
 /// What a run left: how it ended, its document, its launches and their objects.
 struct Left {
     ended: Ended,
@@ -110,7 +118,6 @@ request = "page"
 request = "order"
 "#;
 
-#[test]
 fn a_visit_goes_well_as_long_as_the_application_keeps_its_contract() {
     let shop = Shop::open(Broken::Nothing);
     let left = run(&shop, VISIT, &[]);
@@ -142,7 +149,6 @@ fn a_visit_goes_well_as_long_as_the_application_keeps_its_contract() {
     }
 }
 
-#[test]
 fn a_broken_contract_is_told_loudly() {
     let gone = |requests: &[&str], text: &str| -> String {
         assert!(requests.iter().all(|name| text.contains(name)));
@@ -169,7 +175,6 @@ fn a_broken_contract_is_told_loudly() {
     }
 }
 
-#[test]
 fn a_failed_check_breaks_the_threshold_or_stops_the_run() {
     let shop = Shop::open(Broken::Stock);
     let text =
@@ -188,7 +193,6 @@ fn a_failed_check_breaks_the_threshold_or_stops_the_run() {
     assert_ne!(left.ended.code, Some(0));
 }
 
-#[test]
 fn data_are_dealt_out_once_and_their_end_is_told() {
     let text = r#"
 duration = "1s"
@@ -231,7 +235,6 @@ check = [{ status = 200 }]
     assert!(ended.stderr.contains("the 2 rows of users.csv are used up (id)"), "{}", ended.stderr);
 }
 
-#[test]
 fn a_script_that_cannot_run_is_one_line() {
     let shop = Shop::open(Broken::Nothing);
     let base = "duration = \"1s\"\narrivals.open.rate = \"5/s\"\ntarget.url = \"URL\"\n";

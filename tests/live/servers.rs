@@ -1,9 +1,10 @@
-//! Servers of other protocols, from Python packages; who lacks them skips and says so.
+//! Servers of other protocols, from Python packages.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
+use crate::harness::{Missing, needs};
 use crate::process::{Process, soon};
 
 /// A port that was free a moment ago.
@@ -11,14 +12,9 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Whether Python has these modules; says so if not.
+/// Whether Python has these modules.
 fn has(modules: &str) -> bool {
-    let has =
-        Command::new("python3").args(["-c", &format!("import {modules}")]).output().is_ok_and(|o| o.status.success());
-    if !has {
-        println!("skipped: no python3 with {modules} on this machine");
-    }
-    has
+    Command::new("python3").args(["-c", &format!("import {modules}")]).output().is_ok_and(|o| o.status.success())
 }
 
 /// A server under way, and what it has been told, a line each.
@@ -30,14 +26,16 @@ pub(crate) struct Server {
 
 impl Server {
     /// `orders.py`, whose descriptors are `orders.binpb` in `folder`.
-    pub(crate) fn orders(folder: &Path) -> Option<Self> {
+    pub(crate) fn orders(folder: &Path) -> Result<Self, Missing> {
+        needs("grpc", has("grpc, grpc_reflection"))?;
         let descriptors = folder.join("orders.binpb");
-        has("grpc, grpc_reflection").then(|| Self::start(folder, "orders.py", &[descriptors.to_str().unwrap()]))
+        Ok(Self::start(folder, "orders.py", &[descriptors.to_str().unwrap()]))
     }
 
     /// `chat.py`.
-    pub(crate) fn chat(folder: &Path) -> Option<Self> {
-        has("websockets.sync.server").then(|| Self::start(folder, "chat.py", &[]))
+    pub(crate) fn chat(folder: &Path) -> Result<Self, Missing> {
+        needs("websockets", has("websockets.sync.server"))?;
+        Ok(Self::start(folder, "chat.py", &[]))
     }
 
     fn start(folder: &Path, script: &str, args: &[&str]) -> Self {

@@ -7,6 +7,14 @@ use rustix::process::Signal;
 use crate::process::{Process, Serve, soon, until_exists};
 use crate::run::{Run, seen, start};
 
+tests![
+    the_first_ctrl_c_stops_and_reports_every_launch,
+    the_second_ctrl_c_leaves_at_once,
+    a_killed_run_can_be_read_and_says_that_it_was_cut,
+    ctrl_c_ends_the_wait_for_a_start_that_is_far,
+    a_run_whose_directory_vanishes_fails_with_one_line
+];
+
 /// A run of a minute, half of whose requests are never answered.
 fn endless(folder: &std::path::Path, server: &Serve) -> Process {
     let file = folder.join("w.toml");
@@ -20,7 +28,6 @@ fn endless(folder: &std::path::Path, server: &Serve) -> Process {
     process
 }
 
-#[test]
 fn the_first_ctrl_c_stops_and_reports_every_launch() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
@@ -39,7 +46,6 @@ fn the_first_ctrl_c_stops_and_reports_every_launch() {
     assert_eq!(seen.iter().filter(|row| row.path == "/stall" && !row.is_answered).count(), run.count(Outcome::Cut));
 }
 
-#[test]
 fn the_second_ctrl_c_leaves_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
@@ -58,7 +64,6 @@ fn the_second_ctrl_c_leaves_at_once() {
     assert!(recording.notes.iter().any(|note| note.starts_with("cut: ")), "{:?}", recording.notes);
 }
 
-#[test]
 fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
@@ -72,7 +77,6 @@ fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
     assert_eq!(recording.unreadable, 0);
 }
 
-#[test]
 fn ctrl_c_ends_the_wait_for_a_start_that_is_far() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
@@ -84,7 +88,6 @@ fn ctrl_c_ends_the_wait_for_a_start_that_is_far() {
     assert_eq!(run.events.len(), 0);
 }
 
-#[test]
 fn a_run_whose_directory_vanishes_fails_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));

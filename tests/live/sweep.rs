@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use crate::process::{Process, Serve, ended, offered, until_exists};
 
+tests![a_killed_sweep_goes_on_where_it_was, a_search_whose_generator_is_the_limit_says_so_and_blames_nobody_else];
+
 /// Every file of the finished cells.
 fn finished(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
@@ -24,7 +26,6 @@ fn finished(out: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-#[test]
 fn a_killed_sweep_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
@@ -65,7 +66,6 @@ fn a_killed_sweep_goes_on_where_it_was() {
     server.stop();
 }
 
-#[test]
 fn a_search_whose_generator_is_the_limit_says_so_and_blames_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));

@@ -12,6 +12,13 @@ use offered_serve::{Options, Server};
 use offered_simulate::policy::{Make, Setting};
 use offered_stats::steady_state::independent;
 
+tests![
+    open_arrivals_at_a_processor_sharing_server,
+    open_arrivals_at_a_first_come_first_served_server,
+    twenty_users_of_a_closed_system,
+    visitors_of_a_partly_open_system
+];
+
 /// Mean service, seconds; exponential.
 const SERVICE: f64 = 0.004;
 /// Batches of the run, whose means are as good as independent.
@@ -61,24 +68,20 @@ fn open(policy: &str) {
     holds(policy, policy, &format!("open.rate = \"{rate}/s\""), theory);
 }
 
-#[test]
 fn open_arrivals_at_a_processor_sharing_server() {
     open("ps");
 }
 
-#[test]
 fn open_arrivals_at_a_first_come_first_served_server() {
     open("fcfs");
 }
 
-#[test]
 fn twenty_users_of_a_closed_system() {
     let think = 0.1;
     let theory = MachineRepair::new(1, SERVICE, 20, think).unwrap().solve().response;
     holds("closed", "fcfs", &format!("closed = {{ users = 20, think.exponential = \"{think}s\" }}"), theory);
 }
 
-#[test]
 fn visitors_of_a_partly_open_system() {
     let (rate, stay) = (25.0, 0.8);
     let theory = Sessions::new(rate, stay).unwrap().product_form(1, SERVICE).unwrap();

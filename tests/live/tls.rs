@@ -8,9 +8,19 @@ use offered_model::Outcome;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use serde_json::Value;
 
+use crate::harness::{Missing, Tested};
 use crate::nginx::Nginx;
 use crate::process::ended;
 use crate::run::{Run, run, start};
+
+tests![
+    every_connection_makes_one_handshake_and_only_those_are_timed,
+    nothing_is_resumed_unless_asked_for,
+    a_client_certificate_is_shown,
+    a_certificate_that_does_not_hold_is_one_line_before_launch,
+    insecure_says_so_in_every_output,
+    a_target_that_speaks_no_tls_is_an_outcome_of_its_own
+];
 
 /// Nginx's words for TLS with the certificates of [`certificates`].
 pub(crate) const SECURE: &str = "listen 127.0.0.1:PORT ssl http2; ssl_certificate FOLDER/server.pem; \
@@ -46,19 +56,14 @@ fn workload(folder: &Path, name: &str, target: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-fn secure(folder: &Path) -> Option<Nginx> {
+fn secure(folder: &Path) -> Result<Nginx, Missing> {
     certificates(folder);
-    let nginx = Nginx::listening(folder, SECURE);
-    if nginx.is_none() {
-        println!("skipped: no nginx on this machine");
-    }
-    nginx
+    Nginx::listening(folder, SECURE)
 }
 
-#[test]
-fn every_connection_makes_one_handshake_and_only_those_are_timed() {
+fn every_connection_makes_one_handshake_and_only_those_are_timed() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = secure(folder.path()) else { return };
+    let nginx = secure(folder.path())?;
     let target = |more: &str| format!("url = \"{}/ok\"\ntls.roots = \"root.pem\"\n{more}", nginx.url);
     let pooled = run(&[&workload(folder.path(), "pool.toml", &target(""))]);
     let fresh = run(&[&workload(folder.path(), "fresh.toml", &target("reuse = \"fresh\""))]);
@@ -80,12 +85,12 @@ fn every_connection_makes_one_handshake_and_only_those_are_timed() {
     assert_eq!(log.iter().filter(|line| **line == named).count(), post.events.len());
     let others = pooled.events.len() + fresh.events.len() + large.events.len();
     assert_eq!(log.iter().filter(|line| **line == http1).count(), others, "{:?}", log.first());
+    Ok(())
 }
 
-#[test]
-fn nothing_is_resumed_unless_asked_for() {
+fn nothing_is_resumed_unless_asked_for() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = secure(folder.path()) else { return };
+    let nginx = secure(folder.path())?;
     let target = format!("url = \"{}/ok\"\nreuse = \"fresh\"\ntls.roots = \"root.pem\"", nginx.url);
     run(&[&workload(folder.path(), "whole.toml", &target)]);
     let file = workload(folder.path(), "resumed.toml", &format!("{target}\ntls.resume = true"));
@@ -94,12 +99,12 @@ fn nothing_is_resumed_unless_asked_for() {
     let (again, whole): (Vec<_>, Vec<_>) = log.iter().partition(|line| line.starts_with("200 HTTP/1.1 r "));
     assert!(!again.is_empty() && again.len() <= resumed.events.len(), "{} of {}", again.len(), log.len());
     assert!(whole.len() >= log.len() - resumed.events.len());
+    Ok(())
 }
 
-#[test]
-fn a_client_certificate_is_shown() {
+fn a_client_certificate_is_shown() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = secure(folder.path()) else { return };
+    let nginx = secure(folder.path())?;
     let target = format!(
         "url = \"{}/ok\"\ntls = {{ roots = \"root.pem\", certificate = \"client.pem\", key = \"client.key\" }}",
         nginx.url
@@ -111,12 +116,12 @@ fn a_client_certificate_is_shown() {
     let swapped = target.replace("client.key", "server.key");
     let ended = ended(&["run", &workload(folder.path(), "swapped.toml", &swapped)]);
     assert!(ended.code == Some(2) && ended.stderr.contains("no certificate and its key"), "{ended:?}");
+    Ok(())
 }
 
-#[test]
-fn a_certificate_that_does_not_hold_is_one_line_before_launch() {
+fn a_certificate_that_does_not_hold_is_one_line_before_launch() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = secure(folder.path()) else { return };
+    let nginx = secure(folder.path())?;
     for (tls, words) in [
         ("roots = \"client.pem\"", "signed by none of the roots trusted here"),
         ("resume = true", "signed by none of the roots trusted here"),
@@ -131,12 +136,12 @@ fn a_certificate_that_does_not_hold_is_one_line_before_launch() {
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
     }
     assert_eq!(nginx.stop(), Vec::<String>::new());
+    Ok(())
 }
 
-#[test]
-fn insecure_says_so_in_every_output() {
+fn insecure_says_so_in_every_output() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(nginx) = secure(folder.path()) else { return };
+    let nginx = secure(folder.path())?;
     let out = folder.path().join("run");
     let url = format!("{}/ok", nginx.url);
     let json = Run::of(start(&out, &[&url, "--insecure", "--open", "100/s", "--duration", "500ms"]).end(), &out);
@@ -152,9 +157,9 @@ fn insecure_says_so_in_every_output() {
         assert!(output.contains("insecure: any certificate was taken"), "{output}");
     }
     nginx.stop();
+    Ok(())
 }
 
-#[test]
 fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());

@@ -4,7 +4,16 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::harness::{Missing, Tested, needs};
 use crate::process::{Serve, soon};
+
+tests![
+    the_block_shows_figures_that_change_and_is_gone_at_the_end,
+    a_sweep_shows_the_block_of_the_cell_under_way,
+    ctrl_c_takes_the_block_away_and_prints_the_summary,
+    colours_are_seen_unless_they_are_not_wanted,
+    quiet_shows_nothing
+];
 
 /// Terminals of this process, told apart.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -15,12 +24,9 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `command` in a shell; `None`, saying so, where there is no tmux.
-    fn start(command: &str) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("skipped: tmux is not there (apt-get install tmux)");
-            return None;
-        }
+    /// Runs `command` in a shell.
+    fn start(command: &str) -> Result<Self, Missing> {
+        needs("tmux", Command::new("tmux").arg("-V").output().is_ok())?;
         let number = NUMBER.fetch_add(1, Relaxed);
         let terminal = Self { name: format!("offered-{}-{number}", std::process::id()) };
         // What is set here must not decide what is seen there.
@@ -28,7 +34,7 @@ impl Terminal {
         let size = ["-x", "80", "-y", "24"];
         let started = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&shell]].concat());
         assert!(started.status.success(), "{started:?}");
-        Some(terminal)
+        Ok(terminal)
     }
 
     fn tmux(&self, args: &[&str]) -> Output {
@@ -74,13 +80,12 @@ fn serve(folder: &Path) -> Serve {
     Serve::start("127.0.0.1:0", &folder.join("seen.csv"))
 }
 
-#[test]
-fn the_block_shows_figures_that_change_and_is_gone_at_the_end() {
+fn the_block_shows_figures_that_change_and_is_gone_at_the_end() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     let json = folder.path().join("run.json");
     let command = run(&server, &format!("-d 4s --json > {}", json.display()));
-    let Some(terminal) = Terminal::start(&command) else { return };
+    let terminal = Terminal::start(&command)?;
     let first = terminal.until(is_shown);
     let launched = after(&first, "launched").unwrap();
     let later = terminal.until(|seen| after(seen, "launched").is_some_and(|n| n > launched));
@@ -94,10 +99,10 @@ fn the_block_shows_figures_that_change_and_is_gone_at_the_end() {
     assert!(!is_shown(&ended) && !ended.contains("[="), "{ended}");
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
     assert!(json["launched"].as_f64().unwrap() >= after(&later, "launched").unwrap(), "{later}");
+    Ok(())
 }
 
-#[test]
-fn a_sweep_shows_the_block_of_the_cell_under_way() {
+fn a_sweep_shows_the_block_of_the_cell_under_way() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("sweep"));
@@ -110,7 +115,7 @@ fn a_sweep_shows_the_block_of_the_cell_under_way() {
         let (offered, file, out) = (env!("CARGO_BIN_EXE_offered"), file.display(), out.display());
         format!("{offered} sweep {file} --vary rate=100,200 --out {out}{rest} --json > /dev/null")
     };
-    let Some(terminal) = Terminal::start(&sweep("")) else { return };
+    let terminal = Terminal::start(&sweep(""))?;
     for (cell, rate) in [("cell 1 of 2: rate=100", "so far 100 "), ("cell 2 of 2: rate=200", "so far 200 ")] {
         let seen = terminal.until(|seen| seen.contains(cell) && is_shown(seen));
         assert!(seen.contains("s of 3 s"), "{seen}");
@@ -118,42 +123,43 @@ fn a_sweep_shows_the_block_of_the_cell_under_way() {
     }
     let ended = terminal.until(|seen| seen.contains("ended with"));
     assert!(!is_shown(&ended) && ended.contains("cell 2 of 2"), "{ended}");
-    let Some(quiet) = Terminal::start(&sweep("-quiet --quiet")) else { return };
+    let quiet = Terminal::start(&sweep("-quiet --quiet"))?;
     let ended = quiet.until(|seen| !seen.trim().is_empty());
     assert!(ended.trim_start().starts_with("ended with"), "{ended}");
+    Ok(())
 }
 
-#[test]
-fn ctrl_c_takes_the_block_away_and_prints_the_summary() {
+fn ctrl_c_takes_the_block_away_and_prints_the_summary() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
-    let Some(terminal) = Terminal::start(&run(&server, "-d 60s")) else { return };
+    let terminal = Terminal::start(&run(&server, "-d 60s"))?;
     terminal.until(is_shown);
     terminal.tmux(&["send-keys", "C-c"]);
     let ended = terminal.until(|seen| seen.contains("ended with"));
     assert!(!is_shown(&ended), "{ended}");
     assert!(ended.contains("Little") && ended.contains("the run was stopped before its time"), "{ended}");
+    Ok(())
 }
 
-#[test]
-fn colours_are_seen_unless_they_are_not_wanted() {
+fn colours_are_seen_unless_they_are_not_wanted() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     for (set, coloured) in [("", true), ("NO_COLOR=1 ", false)] {
         // Whatever the machine makes of it: it holds, or it fails.
-        let Some(terminal) = Terminal::start(&format!("{set}{}", run(&server, "-d 60s"))) else { return };
+        let terminal = Terminal::start(&format!("{set}{}", run(&server, "-d 60s")))?;
         let judged = |seen: &str| seen.contains("HOLDS so far") || seen.contains("FAILS so far");
         terminal.until(judged);
         let seen = terminal.seen(true);
         assert_eq!(seen.contains("\x1b[3"), coloured, "{seen:?}");
     }
+    Ok(())
 }
 
-#[test]
-fn quiet_shows_nothing() {
+fn quiet_shows_nothing() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
-    let Some(terminal) = Terminal::start(&run(&server, "-d 2s --json --quiet > /dev/null")) else { return };
+    let terminal = Terminal::start(&run(&server, "-d 2s --json --quiet > /dev/null"))?;
     let ended = terminal.until(|seen| !seen.trim().is_empty());
     assert!(ended.trim_start().starts_with("ended with"), "{ended}");
+    Ok(())
 }

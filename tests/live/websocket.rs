@@ -4,9 +4,16 @@ use std::path::Path;
 
 use offered_model::Outcome;
 
+use crate::harness::Tested;
 use crate::process::ended;
 use crate::run::run;
 use crate::servers::Server;
+
+tests![
+    a_session_speaks_on_its_own_connection,
+    what_was_said_is_looked_into,
+    silence_goodbyes_and_refusals_are_told_apart
+];
 
 fn workload(folder: &Path, target: &str, requests: &str) -> String {
     let file = folder.join("chat.toml");
@@ -17,10 +24,9 @@ fn workload(folder: &Path, target: &str, requests: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-#[test]
-fn a_session_speaks_on_its_own_connection() {
+fn a_session_speaks_on_its_own_connection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::chat(folder.path()) else { return };
+    let server = Server::chat(folder.path())?;
     let target = format!("url = \"{}/room\"", server.url);
     let request = "[[request]]\nname = \"hello\"\nwebsocket = { send = \"hello {session}\", await = \"^you said hello [0-9]+$\" }\n\
                    check = [{ body = true, contains = \"said hello\" }]";
@@ -39,23 +45,23 @@ fn a_session_speaks_on_its_own_connection() {
     let mut said: Vec<String> = run.events.iter().map(|event| format!("hello {}", event.session)).collect();
     said.sort();
     assert_eq!(log, said);
+    Ok(())
 }
 
-#[test]
-fn what_was_said_is_looked_into() {
+fn what_was_said_is_looked_into() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::chat(folder.path()) else { return };
+    let server = Server::chat(folder.path())?;
     let target = format!("url = \"{}\"", server.url);
     let request = "[[request]]\nname = \"hello\"\nwebsocket = { send = \"hello\", await = \"^you\" }\n\
                    check = [{ name = \"polite\", body = true, contains = \"please\" }]";
     run(&[&workload(folder.path(), &target, request)]).all(Outcome::CheckFailed, "polite");
     server.stop();
+    Ok(())
 }
 
-#[test]
-fn silence_goodbyes_and_refusals_are_told_apart() {
+fn silence_goodbyes_and_refusals_are_told_apart() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::chat(folder.path()) else { return };
+    let server = Server::chat(folder.path())?;
     let url = format!("url = \"{}\"", server.url);
     let ask = |target: &str, request: &str| run(&[&workload(folder.path(), target, request)]);
     let drop = ask(&url, "[[request]]\nwebsocket = { send = \"drop\", await = \"said\" }");
@@ -81,4 +87,5 @@ fn silence_goodbyes_and_refusals_are_told_apart() {
         let ended = ended(&["run", &workload(folder.path(), &url, request)]);
         assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains(words), "{ended:?}");
     }
+    Ok(())
 }

@@ -1,15 +1,16 @@
 //! The page as its reader has it: its words to the letter, its numbers those of the JSON document, and nothing in it that runs
 //! but our own scripts.
 
-#[path = "../live/chromium.rs"]
-mod chromium;
+mod hostile;
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+
+use hostile::hostile;
 
 /// A run of a few hundred requests on the virtual clock, the same on every machine.
 const WORKLOAD: &str = "\
@@ -36,15 +37,6 @@ name = \"a|b<i>\"
 get = \"/search\"
 ";
 
-/// Labels that try to run a script, to close one, or to break a line of one; as rows of JMeter's table.
-const HOSTILE: [&str; 5] = [
-    "</script><script>document.title='ran'</script>",
-    "<img src=x onerror=\"document.title='ran'\">",
-    "\" onmouseover=\"document.title='ran'",
-    "<a href=\"javascript:document.title='ran'\">click</a> \u{2028}\u{2029} ${alert(1)} {{7*7}}",
-    "=cmd|' /C calc'!A0 %{x} &lt;b&gt;",
-];
-
 fn offered(folder: &Path, args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -58,22 +50,6 @@ fn simulated() -> tempfile::TempDir {
     fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
     offered(folder.path(), &["simulate", "w.toml", "--out", "run"]);
     folder
-}
-
-/// A file of JMeter's whose labels, errors and name are hostile.
-fn hostile(folder: &Path) -> PathBuf {
-    let name = "<img src=x onerror=document.title=1>.jtl";
-    let mut rows = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,Latency\n".to_owned();
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    for i in 0..500u64 {
-        let label = quoted(HOSTILE[(i % 5) as usize]);
-        // Gaps that are neither equal nor in order of size.
-        let at = 1_600_000_000_000 + i * 40 + (i * i * 31) % 37;
-        let (success, code) = if i % 7 == 0 { ("false", "500") } else { ("true", "200") };
-        rows += &format!("{at},{},{label},{code},{label},{label} 1-{},{success},100,5\n", 10 + i % 90, i % 9);
-    }
-    fs::write(folder.join(name), rows).unwrap();
-    folder.join(name)
 }
 
 /// The words of a page: without scripts, styles, and the data behind links.
@@ -196,27 +172,6 @@ fn what_comes_from_outside_is_text_everywhere() {
     assert!(!summary.contains("<img") && !summary.contains("</script>"));
     let cases = offered(folder.path(), &["report", file, "--format", "junit"]);
     assert!(!cases.contains("<img") && cases.contains("&lt;img"), "{cases}");
-}
-
-#[test]
-fn a_browser_draws_every_chart_and_runs_nothing_from_outside() {
-    let Some(mut browser) = chromium::Chromium::start() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = hostile(folder.path());
-    let file = file.file_name().unwrap().to_str().unwrap();
-    offered(folder.path(), &["report", file, file, "-o", "page.html"]);
-    browser.open(&format!("file://{}", folder.path().join("page.html").display()));
-    // However long it takes: a chart is drawn when it has a frame and axes.
-    let drawn = "new Promise(done => { const look = () => { \
-         const [all, drawn] = ['.plot[data-from]', '.js-plotly-plot .xy .gridlayer'].map(s => document.querySelectorAll(s).length); \
-         all > 0 && all === drawn && document.readyState === 'complete' ? done(drawn) : setTimeout(look, 50); }; look(); })";
-    let drawn = browser.value(drawn);
-    assert!(drawn.as_u64() > Some(20), "{drawn} charts are drawn");
-    assert_eq!(browser.console(), &[] as &[String], "the console is silent");
-    assert_eq!(browser.value("document.title"), "2 runs - offered", "no script of a label set the title");
-    let elements = "document.querySelectorAll('body img, a[href^=\"javascript\"], [onmouseover], [onerror]').length";
-    assert_eq!(browser.value(elements), 0, "no label became an element");
-    assert!(browser.text("responses-1").contains("<img src=x onerror"), "labels are to be seen as text");
 }
 
 #[test]

@@ -37,6 +37,4 @@ pub use station::{AtStation, Kind, Solution, Station};
 #[cfg(test)]
 mod checks;
 #[cfg(test)]
-mod oracles;
-#[cfg(test)]
 mod tests;

@@ -99,20 +99,6 @@ mod tests {
         assert!(read("hello\n").unwrap_err().to_string().contains("log.swf:1: 1 fields"));
     }
 
-    #[test]
-    fn the_nasa_log_is_what_it_is_known_to_be() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/NASA-iPSC-1993-3.1-cln.swf.gz");
-        let Ok(file) = std::fs::File::open(path) else {
-            println!("skipped: {path} is absent");
-            return;
-        };
-        let log = std::io::BufReader::new(flate2::read::MultiGzDecoder::new(file));
-        let swf = Swf::read("nasa", log).unwrap();
-        assert_eq!((swf.run_times.len(), swf.run_times.len() as u64 + swf.without), (18_066, 18_239));
-        let law = offered_model::Law::empirical(swf.run_times).unwrap();
-        assert!((law.mean() - 772.0).abs() < 0.5 && (law.scv() - 11.98).abs() < 0.005, "{} {}", law.mean(), law.scv());
-    }
-
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "[0-9 .;x\n-]{0,200}") {

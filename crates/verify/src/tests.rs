@@ -1,4 +1,4 @@
-//! The verdict on streams whose nature is known, and on the paper's own run.
+//! The verdict on streams whose nature is known.
 
 mod own;
 mod runs;
@@ -6,7 +6,7 @@ mod runs;
 use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
 use serde_json::Value;
 
-use crate::{Ask, Failures, Judgement, Meant, Pattern, Verdict, merge, samples, verify};
+use crate::{Ask, Failures, Judgement, Meant, Pattern, merge, samples, verify};
 
 const S: f64 = 1e9;
 
@@ -316,107 +316,6 @@ fn the_document_has_the_agreed_keys() {
     assert_eq!(document["pattern"], "poisson");
     assert_eq!(document["judgement"], "holds");
     assert_eq!(document["launches"].as_array().unwrap().last().unwrap()["label"], "Total");
-}
-
-#[test]
-fn heys_bunches_are_named_in_its_own_output() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/samples/hey_c10_q10_5s.csv");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: {path} is not there");
-        return;
-    };
-    // The last column is the offset of the launch in seconds, to a tenth of a millisecond.
-    let offsets = text.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse::<f64>().ok());
-    let recording = Recording { resolution: Nanos::from_micros(100), ..launched(offsets.map(|at| at * S)) };
-    let verdict = verify(&recording, &Ask::default());
-    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Bunched, Judgement::Fails));
-    assert!(verdict.because.contains("bunches of 10, every 100 ms"), "{}", verdict.because);
-    assert!((verdict.launches.last().unwrap().cov - 2.99).abs() < 0.01);
-}
-
-/// The paper's run 1830, headerless JMeter CSV; `None`, said aloud, where the file is not at hand.
-fn run_1830() -> Option<Recording> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/jmeter_1830_AggRpt.csv");
-    let Ok(text) =
-        std::fs::read_to_string(path).or_else(|_| std::fs::read_to_string(path.replace("/../../../", "/../../../../")))
-    else {
-        eprintln!("skipped: {path} is not there");
-        return None;
-    };
-    let mut labels: Vec<String> = Vec::new();
-    let events = text.lines().filter_map(|line| {
-        let cells: Vec<&str> = line.split(',').collect();
-        let [sent, elapsed, label, _, _, thread, _, success, bytes, first_byte] = cells[..] else { return None };
-        let label = labels.iter().position(|known| known == label).unwrap_or_else(|| {
-            labels.push(label.to_owned());
-            labels.len() - 1
-        });
-        let sent = Nanos::from_millis(sent.parse().ok()?);
-        let after = |ms: &str| Some(sent + Nanos::from_millis(ms.parse().ok()?));
-        Some(Event {
-            sent: Some(sent),
-            first_byte: after(first_byte),
-            done: after(elapsed),
-            label: label as u16,
-            session: thread.rsplit('-').next()?.parse().ok()?,
-            outcome: if success == "true" { Outcome::Ok } else { Outcome::HttpError },
-            bytes_in: bytes.parse().ok()?,
-            ..Event::at(sent)
-        })
-    });
-    Some(Recording {
-        events: events.collect(),
-        labels: labels.clone(),
-        format: "jtl-csv".into(),
-        resolution: Nanos::from_millis(1),
-        sessions_known: true,
-        ..Recording::default()
-    })
-}
-
-#[test]
-fn the_papers_run_gives_the_papers_numbers() {
-    let Some(recording) = run_1830() else { return };
-    let ask = Ask {
-        skip_first: Nanos::from_secs(120),
-        take: Some(Nanos::from_secs(1200)),
-        by_threads: true,
-        ..Ask::default()
-    };
-    let verdict: Verdict = verify(&recording, &ask);
-    let row = |label: &str| verdict.launches.iter().find(|row| row.label == label).unwrap();
-    let digits = |x: f64| format!("{x:.2}");
-    // Figure 13 of Brady and Gunther.
-    let total = row("Total");
-    assert_eq!(
-        (total.n, digits(total.mean_ms), digits(total.sdev_ms), digits(total.cov)),
-        (38072, "31.52".into(), "31.59".into(), "1.00".into())
-    );
-    assert_eq!((total.p90_ms, total.p95_ms, total.p99_ms, total.max_ms), (73.0, 94.0, 143.0, 435.0));
-    let home = row("010_Home");
-    assert_eq!((home.n, digits(home.mean_ms), digits(home.sdev_ms)), (10026, "119.68".into(), "119.18".into()));
-    let statistics = row("040_Statistics");
-    assert_eq!(
-        (statistics.n, digits(statistics.mean_ms), digits(statistics.sdev_ms), digits(statistics.cov)),
-        (2573, "465.92".into(), "458.19".into(), "0.98".into())
-    );
-    let answers = verdict.responses.last().unwrap();
-    assert_eq!((answers.n, digits(answers.mean_ms), digits(answers.sdev_ms)), (38073, "52.74".into(), "155.39".into()));
-    assert_eq!((answers.p90_ms, answers.p95_ms, answers.p99_ms), (25.0, 607.0, 633.0));
-    assert_eq!(digits(answers.kb_per_s.unwrap()), "1910.16");
-    // Figure 15.
-    for (threads, cov) in [(1, "0.56"), (2, "0.73"), (3, "0.80"), (50, "0.99"), (200, "1.00")] {
-        let row = verdict.by_threads.iter().find(|row| row.threads == threads).unwrap();
-        assert_eq!(digits(row.cov), cov, "{threads} threads");
-    }
-    // Closed, 200 users thinking 0 to 12.5 s: a CoV of 1, but the dispersion of counts tends to 1/3.
-    assert_eq!(verdict.queue.users_seen, Some(200));
-    assert!((verdict.queue.think_ms.unwrap() - 6250.0).abs() < 50.0, "{:?}", verdict.queue);
-    assert!((verdict.dispersion.last().unwrap().idc - 1.0 / 3.0).abs() < 0.15);
-    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::TooEven, Judgement::Fails), "{}", verdict.because);
-    let think = Law::uniform(0.0, 12.5).unwrap();
-    let meant = verify(&recording, &Ask { meant: Meant::Closed { users: 200, think }, ..ask });
-    assert_eq!(meant.judgement, Judgement::Holds, "{:#?}", meant.tests);
 }
 
 #[test]

@@ -5,6 +5,11 @@ use std::fmt::Write as _;
 use offered_logs::{Findings, Options, Progress, inputs, read};
 use offered_model::{Agenda, Law, Nanos, Share, Workload};
 
+use crate::harness::Tested;
+use crate::program::real;
+
+tests![nasas_log_comes_back, sites_of_known_laws_come_back];
+
 const TIMEOUT: u64 = 1800;
 
 fn findings(name: &str) -> Findings {
@@ -45,18 +50,12 @@ fn assert_same_site(name: &str) {
     near("requests", there.lines as f64, back.lines as f64, 0.08);
 }
 
-#[test]
-fn nasas_log_comes_back() {
-    let name = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/nasa_1995-08-01.log.gz");
-    let found = [name, "/work/shared/data/nasa_1995-08-01.log.gz"];
-    match found.into_iter().find(|path| std::path::Path::new(path).exists()) {
-        Some(path) => assert_same_site(path),
-        None => eprintln!("skipped: shared/data/nasa_1995-08-01.log.gz is not here"),
-    }
+fn nasas_log_comes_back() -> Tested {
+    assert_same_site(&real("nasa_1995-08-01.log.gz")?);
+    Ok(())
 }
 
 /// Sites whose think times are exponential, or so long-tailed that the timeout cuts them, with geometric or fixed lengths.
-#[test]
 fn sites_of_known_laws_come_back() {
     let tailed = Law::lognormal(60.0, 60.0).unwrap();
     for (think, length) in [

@@ -1,21 +1,25 @@
-//! The real log of NASA's Kennedy Space Center of 1 August 1995; skipped, saying so, where it is not at hand.
+//! Two real logs of NASA: what the web server of the Kennedy Space Center saw on 1 August 1995, and the jobs of a supercomputer.
 
 use offered_logs::{Findings, Options, Progress, Rules, inputs, read, trace};
-use offered_model::{Agenda, Nanos, Share, Workload};
+use offered_model::{Agenda, Law, Nanos, Share, Workload};
+use offered_simulate::swf::Swf;
 
-fn nasa() -> Option<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/nasa_1995-08-01.log.gz");
-    let path =
-        [path, "/work/shared/data/nasa_1995-08-01.log.gz"].into_iter().find(|path| std::path::Path::new(path).exists());
-    if path.is_none() {
-        eprintln!("skipped: shared/data/nasa_1995-08-01.log.gz is not here");
-    }
-    path.map(str::to_owned)
+use crate::harness::{Missing, Tested};
+use crate::program::real;
+
+tests![
+    the_known_facts_of_the_log,
+    the_findings_and_the_workloads_of_all_three_models,
+    the_trace_launches_those_requests_at_those_instants,
+    the_jobs_of_the_supercomputer
+];
+
+fn nasa() -> Result<String, Missing> {
+    real("nasa_1995-08-01.log.gz")
 }
 
-#[test]
-fn the_known_facts_of_the_log() {
-    let Some(path) = nasa() else { return };
+fn the_known_facts_of_the_log() -> Tested {
+    let path = nasa()?;
     let options = Options::default();
     let inputs = inputs(&[path], &options.choice).unwrap();
     let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
@@ -31,11 +35,11 @@ fn the_known_facts_of_the_log() {
         assert_eq!(2365 + longer[tau], sessions, "sessions at {tau} s");
     }
     assert_eq!(all.pages(), (9801, 2854));
+    Ok(())
 }
 
-#[test]
-fn the_findings_and_the_workloads_of_all_three_models() {
-    let Some(path) = nasa() else { return };
+fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
+    let path = nasa()?;
     let options = Options { labels: Some(Rules::default()), threads: 2, ..Options::default() };
     let inputs = inputs(&[path], &options.choice).unwrap();
     let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
@@ -55,11 +59,11 @@ fn the_findings_and_the_workloads_of_all_three_models() {
             assert!((launches / 30_969.0 - 1.0).abs() < 0.02, "{model}: {launches} launches");
         }
     }
+    Ok(())
 }
 
-#[test]
-fn the_trace_launches_those_requests_at_those_instants() {
-    let Some(path) = nasa() else { return };
+fn the_trace_launches_those_requests_at_those_instants() -> Tested {
+    let path = nasa()?;
     let options = Options::default();
     let inputs = inputs(&[path], &options.choice).unwrap();
     let mut text = Vec::new();
@@ -87,4 +91,15 @@ fn the_trace_launches_those_requests_at_those_instants() {
         launched += 1;
     }
     assert_eq!((launched, agenda.due(Nanos::MAX)), (30_968, None));
+    Ok(())
+}
+
+fn the_jobs_of_the_supercomputer() -> Tested {
+    let log = std::fs::File::open(real("NASA-iPSC-1993-3.1-cln.swf.gz")?).unwrap();
+    let log = std::io::BufReader::new(flate2::read::MultiGzDecoder::new(log));
+    let swf = Swf::read("nasa", log).unwrap();
+    assert_eq!((swf.run_times.len(), swf.run_times.len() as u64 + swf.without), (18_066, 18_239));
+    let law = Law::empirical(swf.run_times).unwrap();
+    assert!((law.mean() - 772.0).abs() < 0.5 && (law.scv() - 11.98).abs() < 0.005, "{} {}", law.mean(), law.scv());
+    Ok(())
 }

@@ -1,12 +1,15 @@
 //! The JMeter plan that `offered plan emulate --for jmeter` writes, run by JMeter itself against `offered serve`.
 //!
-//! Needs `JMETER_HOME`, a directory that `sh tests/live/jmeter/fetch DIR` makes from Maven Central; skipped, with the reason,
-//! where it is absent.
+//! Needs `JMETER_HOME`, a directory that `sh tests/foreign/jmeter/fetch DIR` makes from Maven Central.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+use crate::harness::{Tested, needs};
+
+tests![jmeter_runs_the_plan_and_launches_as_it_says];
 
 /// The ramp, and Java's start, in milliseconds; what users do before is not judged.
 const START: u64 = 30_000;
@@ -141,15 +144,14 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt() / mean)
 }
 
-#[test]
-fn jmeter_runs_the_plan_and_launches_as_it_says() {
-    let Some(home) = std::env::var_os("JMETER_HOME") else {
-        eprintln!("skipped: JMETER_HOME is not set; make one with: sh tests/live/jmeter/fetch DIR");
-        return;
-    };
+fn jmeter_runs_the_plan_and_launches_as_it_says() -> Tested {
+    let home = std::env::var_os("JMETER_HOME");
+    needs("jmeter", home.is_some())?;
+    let home = std::path::PathBuf::from(home.unwrap());
     std::thread::scope(|scope| {
         for law in ["uniform", "exponential"] {
-            scope.spawn(|| run_in_jmeter(Path::new(&home), law));
+            scope.spawn(|| run_in_jmeter(&home, law));
         }
     });
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `offered plan` as a person uses it: what it prints, what it refuses, and what its JSON is called.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p offered --test plan` rewrites tests/golden/plan after a change that was meant.
+//! `UPDATE_GOLDEN=1 cargo test -p offered --test verbs plan` rewrites tests/golden/plan after a change that was meant.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

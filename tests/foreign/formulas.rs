@@ -1,20 +1,24 @@
-//! Every number of `shared/oracles/queueing.json` that has a formula or a chain here, to six significant digits.
+//! Every number of `../shared/oracles/queueing.json` that has a formula or a chain in the room `plan`, to six significant digits.
 //!
-//! The keys are the questions. Those that no solver of this room answers are named in [`NOT_OURS`], so that a key can be
+//! The keys are the questions. Those that no solver there answers are named in [`NOT_OURS`], so that a key can be
 //! neither forgotten nor quietly skipped.
 
 use offered_model::Law;
 use offered_model::law::Shape;
-
-use crate::closed::machine_repair::MachineRepair;
-use crate::closed::{Launches, mva, phases, priority, schweitzer};
-use crate::open::mg1::Mg1;
-use crate::open::mmm::Mmm;
-use crate::open::priority as ranks;
-use crate::open::size_based::{Policy, response};
-use crate::partly_open::Sessions;
-use crate::{Station, load};
 use offered_model::superposition;
+use offered_plan::closed::machine_repair::MachineRepair;
+use offered_plan::closed::{Launches, mva, phases, priority, schweitzer};
+use offered_plan::open::mg1::Mg1;
+use offered_plan::open::mmm::Mmm;
+use offered_plan::open::priority as ranks;
+use offered_plan::open::size_based::{Policy, response};
+use offered_plan::partly_open::Sessions;
+use offered_plan::{Station, load};
+
+use crate::harness::Tested;
+use crate::program::shared;
+
+tests![every_shared_oracle_is_met_to_six_digits];
 
 /// Partly-open FCFS with hyperexponential service at a finite think time has no closed form: it is `simulate`'s.
 const NOT_OURS: [&str; 3] = [
@@ -215,13 +219,8 @@ fn answer(key: &str) -> f64 {
     }
 }
 
-#[test]
-fn every_shared_oracle_is_met_to_six_digits() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/oracles/queueing.json");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: {path} is not here");
-        return;
-    };
+fn every_shared_oracle_is_met_to_six_digits() -> Tested {
+    let text = std::fs::read_to_string(shared("oracles/queueing.json")?).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let (mut wrong, mut checked) = (vec![], 0);
     for value in document["values"].as_array().unwrap() {
@@ -235,6 +234,6 @@ fn every_shared_oracle_is_met_to_six_digits() {
             wrong.push(format!("{key}: {found} is not {expected}"));
         }
     }
-    eprintln!("{checked} oracles checked");
     assert!(wrong.is_empty(), "{} of {checked} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
 }

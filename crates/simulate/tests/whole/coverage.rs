@@ -1,6 +1,6 @@
 //! How often the 95 % interval of the mean response holds the truth, over runs that differ in their seed only.
 //!
-//! `cargo test --release -p offered-simulate --test coverage -- --ignored --nocapture` prints the table of
+//! `cargo test --release -p offered-simulate --test whole coverage -- --ignored --nocapture` prints the table of
 //! book/src/reference/simulate.md, in some minutes. The truths are closed forms and solved Markov chains.
 
 use offered_model::{Seed, Workload};
@@ -45,24 +45,30 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-const RUNS: u64 = 100;
+/// Runs per system; `OFFERED_RUNS=10` is CI's short form.
+fn runs() -> u64 {
+    std::env::var("OFFERED_RUNS").map_or(100, |runs| runs.parse().expect("OFFERED_RUNS is a number of runs"))
+}
 
 #[test]
 #[ignore = "some minutes, with --release"]
 fn nineteen_of_twenty_intervals_hold_the_truth() {
+    let runs = runs();
     println!("{:45} {:>5} {:>8} {:>8}", "system at load 0.9", "holds", "within", "warned");
     for Case { name, workload, jobs, truth } in cases() {
         let workload = Workload::parse(&workload, name, &|_| Err(String::new())).unwrap();
         let (mut held, mut width, mut warned) = (0, 0.0, 0);
-        for seed in 1..=RUNS {
+        for seed in 1..=runs {
             let workload = workload.clone().with_seed(Seed(seed));
             let answer = simulate(&workload, Stop::Jobs(jobs), &mut ()).unwrap();
             let mean = answer.summary.response.mean;
             held += u64::from(mean.low * 1e3 <= truth && truth <= mean.high * 1e3);
-            width += 100.0 * mean.relative() / RUNS as f64;
+            width += 100.0 * mean.relative() / runs as f64;
             warned += u64::from(answer.warnings.iter().any(|warning| warning.contains("alike")));
         }
         println!("{name:45} {held:>5} {width:>6.1} % {warned:>8}");
-        assert!(held >= 90, "{name}: {held} of {RUNS}");
+        // Of ten honest intervals fewer than seven hold in one case of a thousand, of a hundred fewer than ninety in one of a hundred.
+        let least = if runs < 100 { 0.7 } else { 0.9 };
+        assert!(held as f64 >= least * runs as f64, "{name}: {held} of {runs}");
     }
 }

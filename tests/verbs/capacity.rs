@@ -31,10 +31,13 @@ fn the_capacity_of_an_m_m_1_is_where_its_99_percent_point_meets_the_bound() {
 
 /// The number that the guide states.
 #[test]
-#[ignore = "takes minutes: cargo test --release -p offered --test capacity -- --ignored --nocapture"]
+#[ignore = "takes minutes: cargo test --release -p offered --test verbs capacity -- --ignored --nocapture"]
 fn the_interval_holds_the_truth_for_most_seeds() {
     let truth = 100.0 - 100f64.ln() / 0.25;
-    let (seeds, mut held, mut widths, mut trials) = (100, 0, Vec::new(), 0);
+    // `OFFERED_RUNS=10` is CI's short form.
+    let seeds =
+        std::env::var("OFFERED_RUNS").map_or(100, |seeds| seeds.parse().expect("OFFERED_RUNS is a number of seeds"));
+    let (mut held, mut widths, mut trials) = (0, Vec::new(), 0);
     for seed in 1..=seeds {
         let text = format!(
             "seed = {}\nduration = \"10m\"\nskip_first = \"10s\"\narrivals.open.rate = \"50/s\"\nserver.service = {{ exponential = \"10ms\" }}\n",
@@ -42,14 +45,15 @@ fn the_interval_holds_the_truth_for_most_seeds() {
         );
         let found = capacity(&text, &["--vary", "rate", "--slo", "p99 < 250ms"]);
         let (low, high) = (found["low"].as_f64().unwrap(), found["high"].as_f64().unwrap());
-        held += usize::from(low <= truth && truth <= high);
+        held += u32::from(low <= truth && truth <= high);
         widths.push(high / low);
         trials += found["trials"].as_u64().unwrap();
         println!("seed {seed}: {low:.2} to {high:.2}, held by {held}");
     }
     widths.sort_by(f64::total_cmp);
     println!("held by {held} of {seeds}; median width {:.3}; {} trials each", widths[widths.len() / 2], trials / seeds);
-    assert!(held * 100 >= seeds as usize * 90, "{held} of {seeds}");
+    let least = if seeds < 100 { 0.7 } else { 0.9 };
+    assert!(f64::from(held) >= least * seeds as f64, "{held} of {seeds}");
 }
 
 #[test]

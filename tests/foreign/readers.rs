@@ -1,15 +1,50 @@
 //! Files that real tools wrote, against the facts that ../shared/data/README.md states about them.
 
-use super::*;
+use offered_model::{Nanos, Recording};
+use offered_store::{ReadOptions, Stamps};
+
+use crate::harness::{Missing, Tested};
+use crate::program::real;
+
+tests![
+    the_run_1830_of_brady_and_gunther,
+    apaches_log_has_end_stamps,
+    gatling_wrote_text_and_then_binary,
+    hey_launches_ten_at_a_time,
+    pgbench_knows_what_was_meant,
+    k6_stamps_the_end_and_blocked_includes_the_handshakes,
+    vegeta_says_the_same_in_csv_and_json,
+    fortio_h2load_and_ab,
+    nasas_web_log
+];
+
+/// A real file, read.
+fn read(name: &str) -> Result<Recording, Missing> {
+    Ok(offered_store::read(real(name)?.as_ref(), &ReadOptions::default()).unwrap())
+}
+
+/// The launch instants in order of time.
+fn launches(recording: &Recording) -> Vec<u64> {
+    let mut launches: Vec<u64> = recording.events.iter().map(|event| event.sent.unwrap().0).collect();
+    launches.sort_unstable();
+    launches
+}
+
+/// sdev / mean of the gaps between instants, with n - 1.
+fn cov(instants: &[u64]) -> f64 {
+    let gaps: Vec<f64> = instants.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let squares: f64 = gaps.iter().map(|gap| (gap - mean).powi(2)).sum();
+    (squares / (gaps.len() - 1) as f64).sqrt() / mean
+}
 
 #[track_caller]
 fn near(value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
 }
 
-#[test]
-fn the_run_1830_of_brady_and_gunther() {
-    let Some(run) = real("jmeter_1830_AggRpt.csv") else { return };
+fn the_run_1830_of_brady_and_gunther() -> Tested {
+    let run = read("jmeter_1830_AggRpt.csv")?;
     assert_eq!((run.format.as_str(), run.resolution, run.unreadable), ("jtl-csv", Nanos::from_millis(1), 0));
     assert_eq!(run.labels.len(), 6, "{:?}", run.labels);
     let all = launches(&run);
@@ -22,11 +57,11 @@ fn the_run_1830_of_brady_and_gunther() {
     assert!(run.stamps.unwrap().starts_with("start"));
     let threads: std::collections::BTreeSet<u64> = run.events.iter().map(|event| event.session).collect();
     assert_eq!(threads.into_iter().collect::<Vec<_>>(), (1..=200).collect::<Vec<_>>());
+    Ok(())
 }
 
-#[test]
-fn apaches_log_has_end_stamps() {
-    let Some(run) = real("apache_sample_log1.jtl") else { return };
+fn apaches_log_has_end_stamps() -> Tested {
+    let run = read("apache_sample_log1.jtl")?;
     assert_eq!((run.format.as_str(), run.events.len()), ("jtl-xml", 10_000));
     near(cov(&launches(&run)), 0.90, 0.005);
     let stamps = run.stamps.unwrap();
@@ -36,85 +71,87 @@ fn apaches_log_has_end_stamps() {
         "{stamps}"
     );
     let options = ReadOptions { stamps: Some(Stamps::Start), ..ReadOptions::default() };
-    let start = real_with("apache_sample_log1.jtl", &options).unwrap();
+    let start = offered_store::read(real("apache_sample_log1.jtl")?.as_ref(), &options).unwrap();
     near(cov(&launches(&start)), 0.87, 0.005);
+    Ok(())
 }
 
-#[test]
-fn gatling_wrote_text_and_then_binary() {
-    let Some(nuxeo) = real("nuxeo_simulation-v3.10.log.gz") else { return };
+fn gatling_wrote_text_and_then_binary() -> Tested {
+    let nuxeo = read("nuxeo_simulation-v3.10.log.gz")?;
     assert_eq!((nuxeo.format.as_str(), nuxeo.events.len()), ("gatling-text", 16_029));
     let all = launches(&nuxeo);
     near(cov(&all), 0.997, 0.0005);
     near(16_029.0 / ((all[all.len() - 1] - all[0]) as f64 / 1e9), 88.3, 0.1);
-    let taurus = real("taurus_gatling-351-000.simulation.log").unwrap();
+    let taurus = read("taurus_gatling-351-000.simulation.log")?;
     assert_eq!(taurus.events.len(), 220);
     near(cov(&launches(&taurus)), 2.86, 0.01);
-    let binary = real("taurus_gatling-6-314.simulation.log").unwrap();
+    let binary = read("taurus_gatling-6-314.simulation.log")?;
     assert_eq!((binary.format.as_str(), binary.notes.len()), ("gatling-binary", 0));
     assert_eq!(binary.labels[..3], ["request_0", "request_0 Redirect 1", "jquery.min.js"]);
     // From the file's bytes: 36 records begin with 1, and request_0 took from 0x249 to 0x36b ms after 1_756_297_866_... .
     let first = &binary.events[0];
     assert_eq!(first.service(), Some(Nanos::from_millis(0x36b - 0x249)));
     assert_eq!(first.sent, Some(Nanos::from_millis(0x198_dff0_abd4 + 0x249)));
+    Ok(())
 }
 
-#[test]
-fn hey_launches_ten_at_a_time() {
-    let Some(run) = real("samples/hey_c10_q10_5s.csv") else { return };
+fn hey_launches_ten_at_a_time() -> Tested {
+    let run = read("samples/hey_c10_q10_5s.csv")?;
     near(cov(&launches(&run)), 2.99, 0.01);
     assert_eq!(run.resolution, Nanos::from_micros(100));
+    Ok(())
 }
 
-#[test]
-fn pgbench_knows_what_was_meant() {
-    let Some(run) = real("samples/pgbench_rate50.log") else { return };
+fn pgbench_knows_what_was_meant() -> Tested {
+    let run = read("samples/pgbench_rate50.log")?;
     assert_eq!(run.events.len(), 162);
     assert!(run.intent_known);
     near(cov(&launches(&run)), 0.945, 0.0005);
     let mut meant: Vec<u64> = run.events.iter().map(|event| event.intended.0).collect();
     meant.sort_unstable();
     near(cov(&meant), 0.935, 0.0005);
+    Ok(())
 }
 
-#[test]
-fn k6_stamps_the_end_and_blocked_includes_the_handshakes() {
-    let Some(csv) = real("samples/k6_unix_nano.csv") else { return };
-    let json = real("samples/k6_points.json").unwrap();
+fn k6_stamps_the_end_and_blocked_includes_the_handshakes() -> Tested {
+    let csv = read("samples/k6_unix_nano.csv")?;
+    let json = read("samples/k6_points.json")?;
     assert_eq!((csv.format.as_str(), json.format.as_str()), ("k6-csv", "k6-json"));
     // Constant arrival rate: k6 aims at even gaps, and the launches must come out nearly so.
     for run in [&csv, &json] {
         assert!(run.events.len() > 10 && run.unreadable == 0);
         assert!(cov(&launches(run)) < 0.2, "{}", cov(&launches(run)));
     }
-    let seconds = crate::read(&shared("samples/k6_unix_seconds.csv"), &ReadOptions::default());
+    let seconds = offered_store::read(real("samples/k6_unix_seconds.csv")?.as_ref(), &ReadOptions::default());
     assert!(seconds.unwrap_err().to_string().contains("K6_CSV_TIME_FORMAT=unix_nano"));
+    Ok(())
 }
 
-#[test]
-fn vegeta_says_the_same_in_csv_and_json() {
-    let Some(csv) = real("samples/vegeta.csv") else { return };
-    let json = real("samples/vegeta.json").unwrap();
+fn vegeta_says_the_same_in_csv_and_json() -> Tested {
+    let csv = read("samples/vegeta.csv")?;
+    let json = read("samples/vegeta.json")?;
     assert_eq!((csv.format.as_str(), json.format.as_str()), ("vegeta-csv", "vegeta-json"));
     assert_eq!(csv.labels, ["GET http://127.0.0.1:18991/"]);
     assert_eq!(csv.events, json.events);
+    Ok(())
 }
 
-#[test]
-fn fortio_h2load_and_ab() {
-    let Some(fortio) = real("samples/fortio_access.jsonl") else { return };
+fn fortio_h2load_and_ab() -> Tested {
+    let fortio = read("samples/fortio_access.jsonl")?;
     assert_eq!((fortio.format.as_str(), fortio.events.len()), ("fortio", 40));
-    let h2load = real("samples/h2load.tsv").unwrap();
+    let h2load = read("samples/h2load.tsv")?;
     assert_eq!((h2load.format.as_str(), h2load.events.len()), ("h2load", 5));
-    let ab = real("samples/ab.tsv").unwrap();
+    let ab = read("samples/ab.tsv")?;
     assert_eq!((ab.format.as_str(), ab.events.len(), ab.resolution), ("ab-g", 20, Nanos::from_secs(1)));
-    let summary = crate::read(&shared("samples/fortio.json"), &ReadOptions::default()).unwrap_err().to_string();
+    let summary =
+        offered_store::read(real("samples/fortio.json")?.as_ref(), &ReadOptions::default()).unwrap_err().to_string();
     assert!(summary.contains("-access-log-file"), "{summary}");
+    Ok(())
 }
 
-#[test]
-fn nasas_web_log() {
-    let Some(run) = real("nasa_1995-08-01.log.gz") else { return };
+fn nasas_web_log() -> Tested {
+    let run = read("nasa_1995-08-01.log.gz")?;
     assert_eq!((run.format.as_str(), run.events.len() as u64 + run.unreadable), ("access-log", 30_969));
     assert_eq!(run.events.iter().map(|event| event.session).max(), Some(2364));
+    Ok(())
 }

@@ -1,0 +1,10 @@
+//! Each verb, the whole program: what it answers, writes and refuses.
+
+mod calibrate;
+mod capacity;
+mod emulate_web_traffic;
+mod import;
+mod logs;
+mod plan;
+mod simulate;
+mod think_time;
