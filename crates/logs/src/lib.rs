@@ -4,6 +4,26 @@
 //! [`Findings`] says what the sessions look like and which system model (Schroeder, Wierman and Harchol-Balter 2006) they
 //! call for.
 //!
+//! # Example
+//! Two clients; one of them comes back after more than the timeout of half an hour.
+//! ```
+//! use offered_logs::{Options, Progress, inputs, read};
+//!
+//! let line = |client, time| format!("{client} - - [10/Oct/2026:{time} +0000] \"GET / HTTP/1.1\" 200 500\n");
+//! let log = [line("10.0.0.1", "09:00:00"), line("10.0.0.2", "09:00:10"), line("10.0.0.1", "09:00:30"), line("10.0.0.1", "11:00:00")];
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("access.log");
+//! std::fs::write(&file, log.concat())?;
+//!
+//! let options = Options::default();
+//! let inputs = inputs(&[file.display().to_string()], &options.choice)?;
+//! let tally = read(&inputs, &options, 1800, &Progress::default())?;
+//! assert_eq!((tally.lines, tally.unreadable), (4, 0));
+//! let sessions = tally.sessions();
+//! assert_eq!((sessions.clients(), sessions.all().len()), (2, 3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Limitations
 //! A client is an address (or address and agent, or a field): people behind one proxy are one client, one person on two
 //! networks is two. Most logs stamp whole seconds, which hides everything that happens within one.

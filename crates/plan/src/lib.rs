@@ -9,6 +9,18 @@
 //! * *What will this system answer?* [`open`], [`closed`], [`partly_open`], [`jackson`]: each solver names its source.
 //! * *Which rate or think time gives this load?* [`load`].
 //!
+//! # Example
+//! Which think time makes 200 users of a closed tool launch 31.73 requests a second, when an answer takes 53 ms?
+//! ```
+//! use offered_plan::emulate::Wanted;
+//!
+//! let emulation = Wanted::new(31.73, 0.053)?.with_users(200)?;
+//! assert!((emulation.think - 200.0 / 31.73).abs() < 1e-12);
+//! // What is launched is a little less, because users also wait: N / (Z + R).
+//! assert!((emulation.rate - 31.465).abs() < 1e-3);
+//! # Ok::<(), offered_plan::Error>(())
+//! ```
+//!
 //! # Limitations
 //! A solver refuses what it cannot do; none falls back to another method. Every closed solver here is free of
 //! subtractions of nearly equal numbers, so a population of 100,000 users at any load neither overflows nor goes negative.

@@ -3,6 +3,26 @@
 //! A thread owns everything it needs: its share of the agenda, its connections, its poller. Sessions are entries of an
 //! agenda, not tasks; a launch is written to its socket by the thread that found it due, so nothing lies between the clock and
 //! the wire. Threads meet only at the start, and in the counters people watch.
+//!
+//! # Example
+//! Nobody is asked and time does not pass: the launches of ten seconds, each answered after an exponential time of 20 ms.
+//! ```
+//! use offered_model::{Event, Law, Share, Workload};
+//! use offered_run::{Generator, Load};
+//!
+//! let text = r#"
+//!     seed = 1
+//!     duration = "10s"
+//!     generator.threads = 1
+//!     arrivals.open = { rate = "100/s", process = "constant" }
+//! "#;
+//! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
+//! let generator = Generator::new(workload, Share::ALL, Load::Nobody(Law::exponential(0.02)?))?;
+//! let (done, sinks) = generator.run(None, Vec::<Event>::new, |_| {})?;
+//! assert_eq!((sinks[0].len(), done.stopped), (1000, false));
+//! assert!(sinks[0].iter().all(|event| event.sent == Some(event.intended) && event.done > event.sent));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod driver;
 mod error;

@@ -4,6 +4,25 @@
 //! A [`Discipline`] is a server and its queue, as a value with three methods; it never looks at a clock, so the same value
 //! serves here and behind a socket. [`drive`](drive::drive) brings it together with the agenda of a workload, the same agenda
 //! that the load generator follows.
+//!
+//! # Example
+//! An M/M/1 queue at half load: E[T] = E[S] / (1 - rho) = 20 ms.
+//! ```
+//! use offered_model::Workload;
+//! use offered_simulate::{Stop, simulate};
+//!
+//! let text = r#"
+//!     seed = 1
+//!     duration = "1h"
+//!     arrivals.open = { rate = "50/s" }
+//!     server = { discipline = "fcfs", service = { exponential = "10ms" } }
+//! "#;
+//! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
+//! let answer = simulate(&workload, Stop::Jobs(100_000), &mut ())?;
+//! let mean = answer.summary.response.mean;
+//! assert!((mean.value - 0.020).abs() < 4.0 / 3.0 * mean.half_width() && mean.half_width() < 0.001);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod discipline;
 mod doubts;

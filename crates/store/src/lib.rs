@@ -3,6 +3,25 @@
 //! A run directory holds `workload.toml` verbatim, `run.json` and `events/part-NNNN.parquet`. A part appears under its name
 //! only when it is whole, at least every two seconds, so a killed run loses at most that and stays readable. Reading knows
 //! one door, [`read`], whatever stands behind it: our directory, one of its parts, or another tool's result file.
+//!
+//! # Example
+//! A table of JMeter's, known by its content; a path is read by [`read`].
+//! ```
+//! use offered_model::Nanos;
+//! use offered_store::{ReadOptions, read_from};
+//!
+//! let table = "\
+//! timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,bytes,Latency
+//! 1700000000000,40,home,200,OK,users 1-1,text,true,512,12
+//! 1700000000250,60,home,503,Busy,users 1-2,text,false,64,9
+//! ";
+//! let recording = read_from("results.jtl", table.as_bytes(), &ReadOptions::default())?;
+//! assert_eq!((recording.format.as_str(), recording.labels.as_slice()), ("jtl-csv", &["home".to_owned()][..]));
+//! let (first, second) = (&recording.events[0], &recording.events[1]);
+//! assert_eq!(second.sent.unwrap() - first.sent.unwrap(), Nanos::from_millis(250));
+//! assert_eq!((first.service(), second.status), (Some(Nanos::from_millis(40)), 503));
+//! # Ok::<(), offered_store::Error>(())
+//! ```
 
 mod door;
 mod error;

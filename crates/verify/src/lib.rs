@@ -6,6 +6,27 @@
 //! How it judges is told in `finding.rs`: beyond chance *and* large enough to matter. How often it is wrong is measured in
 //! book/src/background/calibration.md.
 //!
+//! # Example
+//! Launches every 10 ms are a clock, whatever was meant; a Poisson process was not kept.
+//! ```
+//! use offered_model::{Event, Nanos, Outcome, Recording};
+//! use offered_verify::{Ask, Judgement, Meant, Pattern, verify};
+//!
+//! let launch = |i| {
+//!     let sent = Nanos::from_millis(10 * i);
+//!     Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(3)), outcome: Outcome::Ok, ..Event::at(sent) }
+//! };
+//! let recording = Recording {
+//!     events: (0..500).map(launch).collect(),
+//!     labels: vec!["home".into()],
+//!     resolution: Nanos(1),
+//!     ..Recording::default()
+//! };
+//! let verdict = verify(&recording, &Ask { meant: Meant::Poisson, ..Ask::default() });
+//! assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Clockwork, Judgement::Fails));
+//! assert!(verdict.launches.last().unwrap().cov < 0.01);
+//! ```
+//!
 //! # Limitations
 //! Bunching inside a tick of the clock that made the stamps cannot be seen. From one run, a Poisson process and one of a fixed
 //! count cannot be told apart. A saturated closed system with exponential service launches a perfect Poisson stream; only the
