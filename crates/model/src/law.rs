@@ -8,6 +8,7 @@
 //! 1/sqrt(mean in ms), so it is nearly constant. It has nothing to do with a Poisson *process*, whose gaps are
 //! `exponential`.
 
+mod incomplete;
 mod parts;
 mod sample;
 mod text;
@@ -17,9 +18,9 @@ pub(crate) use text::NAMES;
 use std::sync::Arc;
 
 use statrs::function::erf::erfc_inv;
-use statrs::function::gamma::{gamma_lr, gamma_ur};
 
 use crate::Wrong;
+use incomplete::{lower_gamma, upper_gamma};
 
 /// A distribution of non-negative numbers with a finite mean, checked when it was made.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,12 +101,34 @@ impl Empirical {
     }
 }
 
+/// Numbers of a law lie between 1 / `LARGEST` and this, so that their cubes are numbers too.
+const LARGEST: f64 = 1e30;
+/// Squared coefficients of variation lie between 1 / `WIDEST` and this: beyond, the parts of a law differ by more than a
+/// double can tell, and what is drawn has no longer the mean that was asked for.
+const WIDEST: f64 = 1e9;
+/// Weibull laws of a smaller shape have moments beyond all numbers; larger shapes are constants.
+const WEIBULL_SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1e6;
+/// Tail indices beyond are constants.
+const STEEPEST: f64 = 1e9;
+/// Longer means of a Poisson count of milliseconds are constants, and their atoms too many to list.
+const LONGEST_POISSON_SECS: f64 = 1e6;
+
 fn positive(name: &str, value: f64) -> Result<f64, Wrong> {
-    if value.is_finite() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(Wrong::new(format!("{name} must be a number above zero, not {value}")))
+    if !(value.is_finite() && value > 0.0) {
+        return Err(Wrong::new(format!("{name} must be a number above zero, not {value}")));
     }
+    between(name, value, 1.0 / LARGEST, LARGEST)
+}
+
+fn between(name: &str, value: f64, least: f64, most: f64) -> Result<f64, Wrong> {
+    if value >= least && value <= most {
+        return Ok(value);
+    }
+    Err(Wrong::new(format!("{name} must lie between {least:e} and {most:e}, not {value:e}")))
+}
+
+fn positive_scv(value: f64) -> Result<f64, Wrong> {
+    between("the scv", positive("the scv", value)?, 1.0 / WIDEST, WIDEST)
 }
 
 impl Law {
@@ -114,11 +137,11 @@ impl Law {
     /// # Errors
     /// A negative or infinite value.
     pub fn constant(value: f64) -> Result<Self, Wrong> {
-        if value.is_finite() && value >= 0.0 {
-            Ok(Self(Shape::Constant(value)))
-        } else {
-            Err(Wrong::new(format!("a constant must be zero or more, not {value}")))
+        if !(value.is_finite() && value >= 0.0) {
+            return Err(Wrong::new(format!("a constant must be zero or more, not {value}")));
         }
+        let value = if value > 0.0 { positive("a constant", value)? } else { 0.0 };
+        Ok(Self(Shape::Constant(value)))
     }
 
     /// Uniform between `low` and `high`.
@@ -126,11 +149,10 @@ impl Law {
     /// # Errors
     /// `low` negative, or not below `high`.
     pub fn uniform(low: f64, high: f64) -> Result<Self, Wrong> {
-        if low.is_finite() && high.is_finite() && low >= 0.0 && low < high {
-            Ok(Self(Shape::Uniform(low, high)))
-        } else {
-            Err(Wrong::new(format!("a uniform law needs 0 <= low < high, not {low} and {high}")))
+        if !(low.is_finite() && high.is_finite() && low >= 0.0 && low < high) {
+            return Err(Wrong::new(format!("a uniform law needs 0 <= low < high, not {low} and {high}")));
         }
+        Ok(Self(Shape::Uniform(low, positive("the upper end", high)?)))
     }
 
     /// Exponential with this mean.
@@ -144,9 +166,9 @@ impl Law {
     /// Gamma with this mean and squared coefficient of variation (shape 1/scv, scale mean*scv).
     ///
     /// # Errors
-    /// A mean or scv that is not above zero.
+    /// A mean or scv that is not above zero, or beyond what numbers can hold (an scv from 1e-9 to 1e9).
     pub fn gamma(mean: f64, scv: f64) -> Result<Self, Wrong> {
-        let (mean, scv) = (positive("the mean", mean)?, positive("the scv", scv)?);
+        let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
         Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }))
     }
 
@@ -167,7 +189,7 @@ impl Law {
     /// Mean and scv alone do not fix such a law; see [`Law::hyperexponential_with`] for the third parameter.
     ///
     /// # Errors
-    /// A mean that is not above zero, or an scv below 1.
+    /// A mean that is not above zero, or an scv below 1 or above 1e9.
     pub fn hyperexponential(mean: f64, scv: f64) -> Result<Self, Wrong> {
         let mean = positive("the mean", mean)?;
         if !(scv.is_finite() && scv >= 1.0) {
@@ -175,6 +197,7 @@ impl Law {
                 "a hyperexponential law needs scv >= 1, not {scv}; use gamma or erlang below 1"
             )));
         }
+        let scv = positive_scv(scv)?;
         let p = 0.5 * (1.0 + libm::sqrt((scv - 1.0) / (scv + 1.0)));
         Ok(Self(Shape::Hyperexponential { p, first: mean / (2.0 * p), second: mean / (2.0 * (1.0 - p)) }))
     }
@@ -195,15 +218,17 @@ impl Law {
         let s = libm::sqrt((scv - 1.0) / 2.0);
         let first = mean * (1.0 - s * libm::sqrt((1.0 - p) / p));
         let second = mean * (1.0 + s * libm::sqrt(p / (1.0 - p)));
+        let (first, second) =
+            (positive("the mean of the first phase", first)?, positive("that of the second", second)?);
         Ok(Self(Shape::Hyperexponential { p, first, second }))
     }
 
     /// Lognormal with this mean and scv.
     ///
     /// # Errors
-    /// A mean or scv that is not above zero.
+    /// A mean or scv that is not above zero, or beyond what numbers can hold (an scv from 1e-9 to 1e9).
     pub fn lognormal(mean: f64, scv: f64) -> Result<Self, Wrong> {
-        let (mean, scv) = (positive("the mean", mean)?, positive("the scv", scv)?);
+        let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
         let variance = libm::log1p(scv);
         Ok(Self(Shape::Lognormal { mu: libm::log(mean) - variance / 2.0, sigma: libm::sqrt(variance) }))
     }
@@ -211,9 +236,10 @@ impl Law {
     /// Weibull with this shape and mean.
     ///
     /// # Errors
-    /// A shape or mean that is not above zero.
+    /// A shape or mean that is not above zero, or a shape below 0.01 (whose moments no number holds) or above a million.
     pub fn weibull(mean: f64, shape: f64) -> Result<Self, Wrong> {
         let (mean, shape) = (positive("the mean", mean)?, positive("the shape", shape)?);
+        let shape = between("the shape", shape, *WEIBULL_SHAPES.start(), *WEIBULL_SHAPES.end())?;
         Ok(Self(Shape::Weibull { shape, scale: mean / libm::tgamma(1.0 + 1.0 / shape) }))
     }
 
@@ -228,7 +254,7 @@ impl Law {
                 "a pareto law needs shape > 1 to have a mean, not {shape}; bounded_pareto takes any shape"
             )));
         }
-        Ok(Self(Shape::Pareto { min, shape }))
+        Ok(Self(Shape::Pareto { min, shape: between("the shape", shape, 1.0, STEEPEST)? }))
     }
 
     /// Pareto between `min` and `max`, with any tail index above zero.
@@ -237,9 +263,11 @@ impl Law {
     /// Anything but 0 < min < max and a shape above zero.
     pub fn bounded_pareto(min: f64, max: f64, shape: f64) -> Result<Self, Wrong> {
         let (min, shape) = (positive("the smallest value", min)?, positive("the shape", shape)?);
-        if !(max.is_finite() && max > min) {
+        let shape = between("the shape", shape, 1.0 / STEEPEST, STEEPEST)?;
+        if !(max.is_finite() && max / min > 1.0) {
             return Err(Wrong::new(format!("a bounded_pareto law needs min < max, not {min} and {max}")));
         }
+        let max = positive("the largest value", max)?;
         Ok(Self(Shape::BoundedPareto { min, max, shape }))
     }
 
@@ -248,7 +276,9 @@ impl Law {
     /// # Errors
     /// A mean that is not above zero.
     pub fn poisson_millis(mean: f64) -> Result<Self, Wrong> {
-        Ok(Self(Shape::Poisson(positive("the mean", mean)? * 1e3)))
+        Ok(Self(Shape::Poisson(
+            between("the mean", positive("the mean", mean)?, 1.0 / LARGEST, LONGEST_POISSON_SECS)? * 1e3,
+        )))
     }
 
     /// One of `values`, each as likely.
@@ -260,9 +290,10 @@ impl Law {
             return Err(Wrong::new(format!("an empirical law takes numbers of zero or more, not {bad}")));
         }
         values.sort_by(f64::total_cmp);
-        if values.last().is_none_or(|largest| *largest == 0.0) {
+        let Some(largest) = values.last().filter(|largest| **largest > 0.0) else {
             return Err(Wrong::new("an empirical law needs at least one value above zero"));
-        }
+        };
+        positive("the largest value", *largest)?;
         let sums = values.iter().scan(0.0, |sum, v| {
             *sum += v;
             Some(*sum)
@@ -274,9 +305,12 @@ impl Law {
     /// The law of `factor` times a value of this one (a Poisson count of milliseconds stays one, with that mean).
     ///
     /// # Errors
-    /// A factor that is not above zero.
+    /// A factor that is not above zero, or that leads beyond what numbers can hold.
     pub fn scaled(&self, factor: f64) -> Result<Self, Wrong> {
         let by = positive("the factor", factor)?;
+        if !self.is_zero() {
+            positive("the mean", self.mean() * by)?;
+        }
         Ok(Self(match &self.0 {
             Shape::Constant(value) => Shape::Constant(value * by),
             Shape::Uniform(low, high) => Shape::Uniform(low * by, high * by),
@@ -315,7 +349,7 @@ impl Law {
             Shape::Gamma { shape, scale } => shape * scale,
             Shape::Hyperexponential { p, first, second } => p * first + (1.0 - p) * second,
             Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * sigma / 2.0),
-            Shape::Weibull { shape, scale } => scale * libm::tgamma(1.0 + 1.0 / shape),
+            Shape::Weibull { shape, scale } => weibull_moment(*shape, *scale, 1.0),
             Shape::Pareto { min, shape } => shape * min / (shape - 1.0),
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 1.0),
             Shape::Poisson(millis) => millis / 1e3,
@@ -332,7 +366,7 @@ impl Law {
             Shape::Gamma { shape, scale } => shape * (shape + 1.0) * scale * scale,
             Shape::Hyperexponential { p, first, second } => 2.0 * (p * first * first + (1.0 - p) * second * second),
             Shape::Lognormal { mu, sigma } => libm::exp(2.0 * mu + 2.0 * sigma * sigma),
-            Shape::Weibull { shape, scale } => scale * scale * libm::tgamma(1.0 + 2.0 / shape),
+            Shape::Weibull { shape, scale } => weibull_moment(*shape, *scale, 2.0),
             Shape::Pareto { min, shape } if *shape > 2.0 => shape * min * min / (shape - 2.0),
             Shape::Pareto { .. } => f64::INFINITY,
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 2.0),
@@ -362,7 +396,7 @@ impl Law {
             Shape::Uniform(low, high) => ((x - low) / (high - low)).clamp(0.0, 1.0),
             Shape::Exponential(mean) => -libm::expm1(-x / mean),
             Shape::Gamma { .. } | Shape::Lognormal { .. } if x == 0.0 => 0.0,
-            Shape::Gamma { shape, scale } => gamma_lr(*shape, x / scale),
+            Shape::Gamma { shape, scale } => lower_gamma(*shape, x / scale),
             Shape::Hyperexponential { p, first, second } => {
                 -p * libm::expm1(-x / first) - (1.0 - p) * libm::expm1(-x / second)
             }
@@ -371,13 +405,13 @@ impl Law {
             }
             Shape::Weibull { shape, scale } => -libm::expm1(-libm::pow(x / scale, *shape)),
             Shape::Pareto { min, .. } | Shape::BoundedPareto { min, .. } if x <= *min => 0.0,
-            Shape::Pareto { min, shape } => 1.0 - libm::pow(min / x, *shape),
+            Shape::Pareto { min, shape } => -libm::expm1(-shape * libm::log(x / min)),
             Shape::BoundedPareto { max, .. } if x >= *max => 1.0,
             Shape::BoundedPareto { min, max, shape } => {
-                (1.0 - libm::pow(min / x, *shape)) / (1.0 - libm::pow(min / max, *shape))
+                libm::expm1(-shape * libm::log(x / min)) / libm::expm1(-shape * libm::log(max / min))
             }
             // The half guards 3 ms written as 0.003 s against falling to 2.9999 ms.
-            Shape::Poisson(millis) => gamma_ur(libm::floor(x * 1e3 + 1e-6) + 1.0, *millis),
+            Shape::Poisson(millis) => upper_gamma(libm::floor(x * 1e3 + 1e-6) + 1.0, *millis),
             Shape::Empirical(e) => e.values.partition_point(|v| *v <= x) as f64 / e.values.len() as f64,
         }
     }
@@ -401,13 +435,20 @@ impl Law {
 
 /// E[X^k] of a bounded Pareto law; any real `shape`, zero and negative ones included (they arise as size-biased laws).
 fn bounded_pareto_moment(min: f64, max: f64, shape: f64, k: f64) -> f64 {
-    power_integral(min, max, k - shape - 1.0) / power_integral(min, max, -shape - 1.0)
+    let reach = max / min;
+    libm::pow(min, k) * power_integral(reach, k - shape - 1.0) / power_integral(reach, -shape - 1.0)
 }
 
-/// The integral of x^e from `low` to `high`.
-fn power_integral(low: f64, high: f64, e: f64) -> f64 {
-    let n = e + 1.0;
-    if n.abs() < 1e-12 { libm::log(high / low) } else { (libm::pow(high, n) - libm::pow(low, n)) / n }
+/// The integral of x^e from 1 to `high`.
+fn power_integral(high: f64, e: f64) -> f64 {
+    let (n, log) = (e + 1.0, libm::log(high));
+    if n == 0.0 { log } else { libm::expm1(n * log) / n }
+}
+
+/// E[X^k] of a Weibull law; by logarithms where its gamma function is beyond numbers.
+fn weibull_moment(shape: f64, scale: f64, k: f64) -> f64 {
+    let n = 1.0 + k / shape;
+    if n < 100.0 { libm::pow(scale, k) * libm::tgamma(n) } else { libm::exp(k * libm::log(scale) + libm::lgamma(n)) }
 }
 
 fn bounded_pareto_quantile(min: f64, max: f64, shape: f64, u: f64) -> f64 {

@@ -4,6 +4,9 @@ use offered_model::Law;
 use offered_model::integral::integral;
 use offered_model::law::Shape;
 
+/// The part of the mean size below which [`integral`] does not look: exp(-pi/2 sinh 6.5).
+const UNSEEN: f64 = 1.33e-227;
+
 /// What a policy may ask about a size x of a law F.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
@@ -42,14 +45,25 @@ impl<'a> Sizes<'a> {
         Self::Atoms(atoms.into_iter().map(point).collect())
     }
 
+    /// Whether the integrals below see the law: its density makes 1. It does not where all sizes lie so close together that
+    /// the quadrature steps over them.
+    pub(crate) fn are_seen(&self) -> bool {
+        (self.expect(|_| 1.0) - 1.0).abs() < 1e-5
+    }
+
     /// E[g(S)].
     pub(crate) fn expect(&self, g: impl Fn(Point) -> f64) -> f64 {
         match self {
             Self::Atoms(atoms) => atoms.iter().map(|(p, at)| p * g(*at)).sum(),
-            Self::Density(law) => over_sizes(law, |x| {
-                let density = density(law, x);
-                if density == 0.0 { 0.0 } else { density * g(point(law, x)) }
-            }),
+            Self::Density(law) => {
+                let seen = over_sizes(law, |x| {
+                    let density = density(law, x);
+                    if density == 0.0 { 0.0 } else { density * g(point(law, x)) }
+                });
+                // A gamma or Weibull law of a small shape has many sizes below all that the quadrature looks at: zeros.
+                let zeros = law.cdf(law.mean() * UNSEEN);
+                if zeros > 0.0 { seen + zeros * g(point(law, 0.0)) } else { seen }
+            }
         }
     }
 
@@ -115,11 +129,12 @@ fn density(law: &Law, x: f64) -> f64 {
         }
         Shape::Weibull { shape, scale } => {
             let y = libm::pow(x / scale, *shape);
-            shape / x * y * libm::exp(-y)
+            // Far beyond the scale y is infinite, and its exponential has long been zero.
+            if y < 1e3 { shape / x * y * libm::exp(-y) } else { 0.0 }
         }
         Shape::Pareto { min, shape } => shape / x * libm::pow(min / x, *shape),
         Shape::BoundedPareto { min, max, shape } => {
-            shape / x * libm::pow(min / x, *shape) / (1.0 - libm::pow(min / max, *shape))
+            shape / x * libm::pow(min / x, *shape) / -libm::expm1(-shape * libm::log(max / min))
         }
         Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => 0.0,
     }

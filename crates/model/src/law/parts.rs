@@ -1,16 +1,22 @@
 //! Parts of a law: its tail, what its moments owe to small values, and its atoms.
 
-use statrs::function::gamma::gamma_lr;
-
-use super::{Law, Shape, bounded_pareto_moment, power_integral};
+use super::incomplete::{lower_gamma, upper_gamma};
+use super::{Law, Shape, bounded_pareto_moment, power_integral, weibull_moment};
 
 impl Law {
     /// P(X > x), with all its digits where it is small.
     pub fn tail(&self, x: f64) -> f64 {
+        if x < 0.0 {
+            return 1.0;
+        }
         match self.shape() {
             Shape::Exponential(mean) => libm::exp(-x / mean),
             Shape::Hyperexponential { p, first, second } => {
                 p * libm::exp(-x / first) + (1.0 - p) * libm::exp(-x / second)
+            }
+            Shape::Gamma { shape, scale } => upper_gamma(*shape, x / scale),
+            Shape::Lognormal { mu, sigma } if x > 0.0 => {
+                0.5 * libm::erfc((libm::log(x) - mu) / (sigma * std::f64::consts::SQRT_2))
             }
             Shape::Weibull { shape, scale } => libm::exp(-libm::pow(x / scale, *shape)),
             Shape::Pareto { min, shape } if x > *min => libm::pow(min / x, *shape),
@@ -21,10 +27,19 @@ impl Law {
     /// E[X^k; X <= x], k = 1 or 2.
     pub fn partial_moment(&self, k: i32, x: f64) -> f64 {
         let power = f64::from(k);
-        let share = |shape: f64, y: f64| if y > 0.0 { gamma_lr(shape, y) } else { 0.0 };
+        if x <= 0.0 {
+            return 0.0;
+        }
+        // The share of the whole moment that values up to x make.
+        let share = lower_gamma;
         let exponential = |mean: f64| power * libm::pow(mean, power) * share(power + 1.0, x / mean);
         match self.shape() {
-            Shape::Uniform(low, high) => power_integral(*low, x.clamp(*low, *high), power) / (high - low),
+            Shape::Uniform(low, high) => {
+                let x = x.clamp(*low, *high);
+                // (x^(k+1) - low^(k+1)) / (k+1), as a product, in which nothing cancels.
+                let whole = if k == 1 { (x + low) / 2.0 } else { (x * x + x * low + low * low) / 3.0 };
+                (x - low) / (high - low) * whole
+            }
             Shape::Exponential(mean) => exponential(*mean),
             Shape::Hyperexponential { p, first, second } => p * exponential(*first) + (1.0 - p) * exponential(*second),
             Shape::Gamma { shape, scale } => {
@@ -38,15 +53,14 @@ impl Law {
                 whole * 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
             }
             Shape::Weibull { shape, scale } => {
-                let n = 1.0 + power / shape;
-                libm::pow(*scale, power) * libm::tgamma(n) * share(n, libm::pow(x / scale, *shape))
+                weibull_moment(*shape, *scale, power) * share(1.0 + power / shape, libm::pow(x / scale, *shape))
             }
             Shape::Pareto { min, shape } => {
-                shape * libm::pow(*min, *shape) * power_integral(*min, x.max(*min), power - shape - 1.0)
+                shape * libm::pow(*min, power) * power_integral((x / min).max(1.0), power - shape - 1.0)
             }
             Shape::BoundedPareto { min, max, shape } => {
-                power_integral(*min, x.clamp(*min, *max), power - shape - 1.0)
-                    / power_integral(*min, *max, -shape - 1.0)
+                libm::pow(*min, power) * power_integral(x.clamp(*min, *max) / min, power - shape - 1.0)
+                    / power_integral(max / min, -shape - 1.0)
             }
             Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => {
                 let atoms = self.atoms().unwrap_or_default();
@@ -66,12 +80,12 @@ impl Law {
     pub fn third_moment(&self) -> f64 {
         match self.shape() {
             Shape::Constant(value) => value.powi(3),
-            Shape::Uniform(low, high) => (high.powi(4) - low.powi(4)) / (4.0 * (high - low)),
+            Shape::Uniform(low, high) => (high * high + low * low) * (high + low) / 4.0,
             Shape::Exponential(mean) => 6.0 * mean.powi(3),
             Shape::Gamma { shape, scale } => shape * (shape + 1.0) * (shape + 2.0) * scale.powi(3),
             Shape::Hyperexponential { p, first, second } => 6.0 * (p * first.powi(3) + (1.0 - p) * second.powi(3)),
             Shape::Lognormal { mu, sigma } => libm::exp(3.0 * mu + 4.5 * sigma * sigma),
-            Shape::Weibull { shape, scale } => scale.powi(3) * libm::tgamma(1.0 + 3.0 / shape),
+            Shape::Weibull { shape, scale } => weibull_moment(*shape, *scale, 3.0),
             Shape::Pareto { min, shape } if *shape > 3.0 => shape * min.powi(3) / (shape - 3.0),
             Shape::Pareto { .. } => f64::INFINITY,
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 3.0),
