@@ -267,7 +267,8 @@ fn web_users_are_read_from_a_recording() {
         Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(250)), outcome: Outcome::Ok, ..Event::at(sent) }
     };
     writer.write((0..=2000).map(event).collect()).unwrap();
-    writer.finish(&serde_json::json!({})).unwrap();
+    let record = offered_store::RunRecord::new(offered_store::MadeBy::Run, offered_store::Until::Duration);
+    writer.finish(&record).unwrap();
     let web = json(&format!("web-users {} --think 10s", run.display()));
     assert!((web["rows"][0]["web_users"].as_f64().unwrap() / (20.0 * 10.25) - 1.0).abs() < 1e-3, "{web}");
 }

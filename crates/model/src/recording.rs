@@ -1,5 +1,7 @@
 //! A recording: the events of one run with what must be known to read them, whichever tool made it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::Event;
 use crate::time::Nanos;
 
@@ -21,6 +23,10 @@ pub struct Recording {
     pub resolution: Nanos,
     /// Whether `intended` was recorded; otherwise it repeats `sent`.
     pub intent_known: bool,
+    /// Whether instants count from the start of a run of ours, so that its workload says which of them are judged.
+    pub on_run_clock: bool,
+    /// What the generator was seen to do besides; of runs of ours that have ended.
+    pub generator: Option<Evidence>,
     /// Whether `session` tells the user, thread or connection that launched.
     pub sessions_known: bool,
     /// Of a recording merged from several: the name of each, and the number of its first [`Event::worker`]; ascending.
@@ -35,6 +41,69 @@ pub struct Recording {
     pub notes: Vec<String>,
 }
 
+/// What a generator was seen to do that no event shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Per launching thread: the share of its time in which it neither slept nor spun, 0 to 1.
+    pub busy: Vec<f64>,
+    /// Processor time of all of them, spinning included.
+    pub cpu_s: f64,
+    /// Whether the run was stopped before its time.
+    pub stopped: bool,
+    /// Why, if it stopped itself.
+    pub halted: Option<Halted>,
+    /// What was asked of it, and what this machine was found to sustain, where that was ever measured.
+    pub calibrated: Option<Calibrated>,
+}
+
+/// Why a run stopped itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Halted {
+    /// In words.
+    pub why: String,
+    /// How that is to be taken.
+    pub end: End,
+}
+
+/// How the end of a run that stopped itself is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// As the workload says: its data are used up.
+    Meant,
+    /// Something did not go well that had to.
+    Failed,
+    /// Data that should have been enough were not.
+    Error,
+}
+
+/// Launches per second, asked for and possible.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibrated {
+    /// Asked of the generator.
+    pub asked_per_s: f64,
+    /// Found possible with as many threads, against a server that answers at once.
+    pub sustained_per_s: f64,
+}
+
+impl Evidence {
+    /// The busiest thread, and the share of its time in which it was.
+    pub fn busiest(&self) -> Option<(usize, f64)> {
+        self.busy.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Of two generators of one run.
+    #[must_use]
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.busy.append(&mut other.busy);
+        self.cpu_s += other.cpu_s;
+        self.stopped |= other.stopped;
+        self.halted = self.halted.or(other.halted);
+        self.calibrated = self.calibrated.or(other.calibrated);
+        self
+    }
+}
+
 impl Recording {
     /// Of a run of ours, just made.
     pub fn of_run(events: Vec<Event>, labels: Vec<String>) -> Self {
@@ -46,6 +115,7 @@ impl Recording {
             format: "run".to_owned(),
             resolution: Nanos(1),
             intent_known: true,
+            on_run_clock: true,
             sessions_known: true,
             ..Self::default()
         }

@@ -3,27 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+pub use offered_model::recording::{End, Halted};
+
 use crate::script::Lack;
-
-/// Why a run stopped itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Halted {
-    /// In words.
-    pub why: String,
-    /// How that is to be taken.
-    pub end: End,
-}
-
-/// How the end of a run that stopped itself is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// As the workload says: its data are used up.
-    Meant,
-    /// Something did not go well that had to.
-    Failed,
-    /// Data that should have been enough were not.
-    Error,
-}
 
 /// What any thread can stop the run by; the first reason is the one that is told.
 #[derive(Debug, Default)]

@@ -11,10 +11,14 @@ use std::hint::spin_loop;
 
 use offered_clock::{Clock, cpu_time};
 use offered_model::{Event, Nanos, Outcome, Purpose, Seed};
-use offered_store::{ReadOptions, Recorder, Writer, read};
+use offered_store::{MadeBy, ReadOptions, Recorder, RunRecord, Until, Writer, read};
 
 const EVENTS: u64 = 1_000_000;
 const ROUNDS: usize = 5;
+
+fn record() -> RunRecord {
+    RunRecord::new(MadeBy::Run, Until::Duration)
+}
 
 /// `rate` a second, answered after an exponential time of mean `service_us`, over `labels` requests and `connections`.
 fn events(rate: f64, service_us: f64, labels: u64, connections: u64) -> Vec<Event> {
@@ -94,7 +98,7 @@ fn beside_a_thread_that_never_sleeps(seconds: u64) {
     let recorder = Recorder::start(Writer::create(&run, "", labels).expect("a run"));
     let late = paced(seconds, |batch| recorder.record(batch).expect("a recorder"));
     show("recording", &late);
-    recorder.finish(serde_json::Value::Null).expect("room on the disk");
+    recorder.finish(record()).expect("room on the disk");
     let found = read(&run, &ReadOptions::default()).expect("a run").events.len();
     println!("\n{found} of {} events found again", late.len());
 }
@@ -118,7 +122,7 @@ fn main() {
             for batch in batches {
                 writer.write(batch).expect("room on the disk");
             }
-            writer.finish(&serde_json::Value::Null).expect("room on the disk");
+            writer.finish(&record()).expect("room on the disk");
             writing.push(cpu_time().since(before).as_micros_f64() / EVENTS as f64);
             bytes = std::fs::read_dir(run.join("events"))
                 .expect("a folder")

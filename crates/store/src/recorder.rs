@@ -13,6 +13,7 @@ use std::time::Duration;
 use offered_model::{Event, Nanos};
 
 use crate::error::Error;
+use crate::record::RunRecord;
 use crate::rundir::Writer;
 
 /// A handle on the writing thread; clone one for every launching thread.
@@ -31,7 +32,7 @@ pub struct Recorder {
 enum Message {
     Events(Vec<Event>),
     Flush(Sender<Result<(), Error>>),
-    Finish { run_json: serde_json::Value, done: Sender<Result<(), Error>> },
+    Finish { record: Box<RunRecord>, done: Sender<Result<(), Error>> },
 }
 
 impl Recorder {
@@ -81,10 +82,10 @@ impl Recorder {
     /// # Errors
     /// The first failure of the whole run, with the number of events that were lost by it; `run.json` is not written then, so
     /// the run reads as cut.
-    pub fn finish(self, run_json: serde_json::Value) -> Result<(), Error> {
+    pub fn finish(self, record: RunRecord) -> Result<(), Error> {
         let (done, answer) = channel();
         self.hurry.store(true, Relaxed);
-        self.messages.send(Message::Finish { run_json, done }).map_err(|_| Error::Ended)?;
+        self.messages.send(Message::Finish { record: Box::new(record), done }).map_err(|_| Error::Ended)?;
         answer.recv().map_err(|_| Error::Ended)?
     }
 }
@@ -135,8 +136,8 @@ impl Keeper {
                         }
                     }
                 }
-                Ok(Message::Finish { run_json, done }) => {
-                    let finished = self.finish(&run_json);
+                Ok(Message::Finish { record, done }) => {
+                    let finished = self.finish(&record);
                     // Once it is said that all is kept, nothing more may be handed in.
                     drop(inbox);
                     // Whoever asked may be gone; there is nobody else to tell.
@@ -174,11 +175,11 @@ impl Keeper {
         }
     }
 
-    fn finish(mut self, run_json: &serde_json::Value) -> Result<(), Error> {
+    fn finish(mut self, record: &RunRecord) -> Result<(), Error> {
         self.rotate();
         match self.first {
             Some(first) => Err(Error::Lost { lost: self.lost, first: Box::new(first) }),
-            None => self.writer.finish(run_json),
+            None => self.writer.finish(record),
         }
     }
 }
@@ -186,7 +187,11 @@ impl Keeper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ReadOptions, read};
+    use crate::{MadeBy, ReadOptions, Until, read};
+
+    fn record() -> RunRecord {
+        RunRecord::new(MadeBy::Run, Until::Duration)
+    }
 
     fn events(from: u64, count: u64) -> Vec<Event> {
         (from..from + count).map(|i| Event::at(Nanos::from_millis(i))).collect()
@@ -210,7 +215,7 @@ mod tests {
         recorder.flush().unwrap();
         assert_eq!(read(&path, &ReadOptions::default()).unwrap().events.len(), 12_000);
         let late = recorder.clone();
-        recorder.finish(serde_json::json!({"seed": 1})).unwrap();
+        recorder.finish(record()).unwrap();
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.len(), 12_000);
         assert_eq!(recording.notes, Vec::<String>::new());
@@ -243,8 +248,8 @@ mod tests {
         std::fs::remove_dir_all(dir.path().join("other/events")).unwrap();
         other.record(events(0, 3)).unwrap();
         assert!(matches!(other.flush().unwrap_err(), Error::Lost { lost: 3, .. }));
-        assert!(matches!(other.finish(serde_json::Value::Null), Err(Error::Ended)));
-        let error = recorder.finish(serde_json::Value::Null).unwrap_err();
+        assert!(matches!(other.finish(record()), Err(Error::Ended)));
+        let error = recorder.finish(record()).unwrap_err();
         assert!(matches!(error, Error::Lost { lost: 7, .. }), "{error}");
         assert!(error.to_string().contains("part-0000.parquet"), "{error}");
         assert!(!path.join("run.json").exists());

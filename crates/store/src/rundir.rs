@@ -10,6 +10,7 @@ use offered_model::{Event, Nanos, Recording};
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::part;
+use crate::record::{FILE, RunRecord};
 
 /// Writes one run; nothing under a final name is ever half-written, and no existing directory is touched.
 ///
@@ -109,9 +110,12 @@ impl Writer {
     ///
     /// # Errors
     /// The disk refused.
-    pub fn finish(mut self, run_json: &serde_json::Value) -> Result<(), Error> {
+    pub fn finish(mut self, record: &RunRecord) -> Result<(), Error> {
         self.rotate()?;
-        place(&self.path.join("run.json"), |file| writeln!(file, "{run_json:#}"))
+        place(&self.path.join(FILE), |file| {
+            serde_json::to_writer_pretty(&mut *file, record)?;
+            writeln!(file)
+        })
     }
 }
 
@@ -150,10 +154,14 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
     if recording.unreadable > 0 {
         recording.notes.push(format!("{} of {} parts cannot be read", recording.unreadable, parts.len()));
     }
-    if !path.join("run.json").exists() {
-        recording
+    match RunRecord::read(path)? {
+        Some(record) => {
+            recording.generator = record.generator;
+            recording.notes.extend(record.notes);
+        }
+        None => recording
             .notes
-            .push("cut: the run was killed before its end (no run.json); up to 2 s of events are lost".to_owned());
+            .push("cut: the run was killed before its end (no run.json); up to 2 s of events are lost".to_owned()),
     }
     Ok(recording)
 }
@@ -176,6 +184,7 @@ fn ours() -> Recording {
         format: "run".to_owned(),
         resolution: Nanos(1),
         intent_known: true,
+        on_run_clock: true,
         sessions_known: true,
         ..Recording::default()
     }

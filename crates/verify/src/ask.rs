@@ -16,9 +16,11 @@ pub struct Ask {
     pub rate_per_s: Option<f64>,
     /// Of a rate that changes: the instants on the clock of our own run between which `rate_per_s` is its mean.
     pub rate_over: Option<(Nanos, Nanos)>,
-    /// So much is left out after the first launch.
+    /// How long launches were meant, on the clock of a run of ours; `None`: until the last.
+    pub lasts: Option<Nanos>,
+    /// So much is left out at the beginning: of a run of ours after its start, of a file after the first launch.
     pub skip_first: Nanos,
-    /// So much is left out before the last launch.
+    /// So much is left out at the end.
     pub skip_last: Nanos,
     /// And only so much is judged of the rest.
     pub take: Option<Nanos>,
@@ -44,6 +46,7 @@ impl Default for Ask {
             meant: Meant::Poisson,
             rate_per_s: None,
             rate_over: None,
+            lasts: None,
             skip_first: Nanos::ZERO,
             skip_last: Nanos::ZERO,
             take: None,
@@ -77,7 +80,8 @@ impl Ask {
         });
         let rate_over = schedule.filter(|schedule| schedule.rate().as_constant().is_none()).map(|_| (from, to));
         let insecure = workload.target().is_some_and(|target| target.tls().insecure);
-        Self { meant, rate_per_s, rate_over, skip_first, skip_last, insecure, seed, ..Self::default() }
+        let lasts = Some(workload.duration());
+        Self { meant, rate_per_s, rate_over, lasts, skip_first, skip_last, insecure, seed, ..Self::default() }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use offered_stats::{Interval, Test};
 
-use crate::verdict::{Finding, Judgement};
+use crate::verdict::{Check, Finding, Judgement};
 
 /// How strict the judgement is.
 #[derive(Clone, Copy)]
@@ -24,14 +24,14 @@ impl Strictness {
     }
 
     /// A finding by a test which has `share` of the level, with an effect that matters or not.
-    pub(crate) fn finding(self, name: &'static str, test: Option<Test>, share: f64, effect: Effect) -> Finding {
+    pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: Effect) -> Finding {
         let judgement = match test {
             None => Judgement::NotChecked,
             Some(test) if test.p < share * self.level && effect.matters => Judgement::Fails,
             Some(_) => Judgement::Holds,
         };
         Finding {
-            name,
+            check,
             statistic: test.map(|test| test.statistic),
             p: test.map(|test| test.p),
             estimate: effect.estimate,
@@ -64,7 +64,7 @@ impl Effect {
 }
 
 /// A finding without a test of significance: a plain limit on `estimate`.
-pub(crate) fn limit(name: &'static str, estimate: f64, highest: f64) -> Finding {
+pub(crate) fn limit(check: Check, estimate: f64, highest: f64) -> Finding {
     let judgement = if estimate <= highest { Judgement::Holds } else { Judgement::Fails };
-    Finding { name, statistic: None, p: None, estimate: Some(estimate), low: None, high: Some(highest), judgement }
+    Finding { check, statistic: None, p: None, estimate: Some(estimate), low: None, high: Some(highest), judgement }
 }

@@ -1,5 +1,6 @@
 //! The judgement: is the pattern what was meant, and did the generator do what it intended?
 
+use offered_model::recording::Evidence;
 use offered_model::superposition::{self, Cycle};
 use offered_model::{Event, Law};
 use offered_stats::cov::bootstrap_interval;
@@ -12,15 +13,14 @@ use crate::finding::{Effect, Strictness, limit};
 use crate::meant::Meant;
 use crate::scope::Scope;
 use crate::stream::Stream;
-use crate::verdict::{Finding, Judgement, Lateness, Queue};
+use crate::verdict::{Check, Finding, Judgement, Lateness, Queue};
 
 /// Even gaps may have this CoV, jitter and all, and still be what `constant` meant.
 pub(crate) const EVEN: f64 = 0.1;
-/// Findings that compare what was sent with what was intended.
-const SENT: &str = "sent cov against meant";
-const LATE: &str = "lateness p99 (us)";
 /// So large a share of the launches may stay unsent.
 pub(crate) const UNSENT: f64 = 0.01;
+/// A thread that neither sleeps nor spins for more than this share of its time has no time left to be punctual.
+pub(crate) const SATURATED: f64 = 0.9;
 /// A run that launched nothing in so large a last part of its time may have been stopped.
 const ENDED: f64 = 0.02;
 /// Theory knows the dispersion of counts in windows of so many cycles of a user and more.
@@ -59,14 +59,17 @@ pub(crate) fn against_intent(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Findin
     if stream.is_long_enough() {
         found.extend(of_law(scope, ask, seen));
         found.extend(seen.meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
-            let finding = limit(SENT, (sent - meant).abs() / meant.max(1.0), ask.tolerance);
+            let finding = limit(Check::SentCov, (sent - meant).abs() / meant.max(1.0), ask.tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
         found.extend(rate(scope, ask, stream));
     }
     if let Some(late) = seen.lateness {
-        found.push(limit(LATE, late.p99_us, ask.late_tolerance.as_micros_f64()));
-        found.push(limit("unsent share", late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
+        found.push(limit(Check::LatenessP99, late.p99_us, ask.late_tolerance.as_micros_f64()));
+        found.push(limit(Check::Unsent, late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
+    }
+    if let Some((_, busy)) = scope.recording.generator.as_ref().and_then(Evidence::busiest) {
+        found.push(limit(Check::Busy, busy, SATURATED));
     }
     found
 }
@@ -75,19 +78,19 @@ pub(crate) fn against_intent(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Findin
 fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
     let cov = seen.stream.corrected_cov.unwrap_or(0.0);
     // `alike` times the same gaps tell no more than one of them.
-    let near = |name, meant: f64, alike: f64| {
+    let near = |check, meant: f64, alike: f64| {
         let interval = bootstrap(ask, seen.stream);
         let half = interval.map_or(0.0, |interval| (interval.high - interval.low) / 2.0) * alike.sqrt();
         let interval = Interval { low: cov - half, high: cov + half };
-        outside(name, cov, Some(interval), meant, ask.tolerance * meant.max(1.0) + odd(scope, half))
+        outside(check, cov, Some(interval), meant, ask.tolerance * meant.max(1.0) + odd(scope, half))
     };
     match ask.meant.arrivals() {
-        Meant::Constant => vec![limit("even gaps (cov)", cov, EVEN)],
-        Meant::Renewal { cov: meant } => vec![near("cov against meant", *meant, 1.0)],
+        Meant::Constant => vec![limit(Check::EvenGaps, cov, EVEN)],
+        Meant::Renewal { cov: meant } => vec![near(Check::CovAgainstMeant, *meant, 1.0)],
         Meant::Closed { users, think } => {
             let expected = superposition::cov(think, *users).unwrap_or(1.0);
             let cycle = cycle(scope, think);
-            let of_cov = near("closed cov against theory", expected, alike(&cycle, *users, seen.stream));
+            let of_cov = near(Check::ClosedCov, expected, alike(&cycle, *users, seen.stream));
             let mut found = vec![of_cov, of_dispersion(scope, ask, seen, &cycle)];
             // Theory knows no queueing; where there is some, launches are the system's doing, not the generator's.
             if seen.queue.rort.is_none_or(|rort| rort > NO_QUEUEING) {
@@ -112,7 +115,7 @@ fn of_dispersion(scope: Scope, ask: &Ask, seen: &Seen, cycle: &Cycle) -> Finding
     });
     let strictness = Strictness::new(scope.recording.intent_known, ask.tolerance);
     let test = known.map(|(rung, expected)| rung.test_of(expected));
-    strictness.finding("closed dispersion against theory", test, 1.0, effect)
+    strictness.finding(Check::ClosedDispersion, test, 1.0, effect)
 }
 
 /// A user's cycle: a think time, and an answer as they were seen.
@@ -140,14 +143,14 @@ fn alike(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
 fn of_thinking(scope: Scope, ask: &Ask, seen: &Seen, think: &Law) -> Option<Finding> {
     let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
     let error = (think.scv() / seen.stream.gaps.len() as f64).sqrt();
-    Some(ratio_of("think time against meant", ratio, error, scope, ask))
+    Some(ratio_of(Check::ThinkTime, ratio, error, scope, ask))
 }
 
 /// A ratio that should be 1 and is known up to this standard error.
-fn ratio_of(name: &'static str, ratio: f64, error: f64, scope: Scope, ask: &Ask) -> Finding {
+fn ratio_of(check: Check, ratio: f64, error: f64, scope: Scope, ask: &Ask) -> Finding {
     let half = 1.96 * error;
     let interval = Interval { low: ratio - half, high: ratio + half };
-    outside(name, ratio, Some(interval), 1.0, ask.tolerance + odd(scope, half))
+    outside(check, ratio, Some(interval), 1.0, ask.tolerance + odd(scope, half))
 }
 
 /// What is added to a tolerance because chance may draw an odd schedule. As everywhere, a run of ours is not thrown away for
@@ -158,7 +161,7 @@ fn odd(scope: Scope, half: f64) -> f64 {
 
 /// A finding that fails when the whole interval of the estimate lies further than `tolerance` from what was meant.
 pub(crate) fn outside(
-    name: &'static str,
+    check: Check,
     estimate: f64,
     interval: Option<Interval>,
     meant: f64,
@@ -167,7 +170,7 @@ pub(crate) fn outside(
     let (low, high) = interval.map_or((estimate, estimate), |interval| (interval.low, interval.high));
     let fails = low > meant + tolerance || high < meant - tolerance;
     Finding {
-        name,
+        check,
         statistic: None,
         p: None,
         estimate: Some(estimate),
@@ -210,12 +213,12 @@ fn rate(scope: Scope, ask: &Ask, stream: &Stream) -> Option<Finding> {
         }
     };
     let ratio = offered / ask.rate_per_s.filter(|rate| *rate > 0.0)?;
-    Some(ratio_of("rate against asked", ratio, cov / (n as f64).sqrt(), scope, ask))
+    Some(ratio_of(Check::Rate, ratio, cov / (n as f64).sqrt(), scope, ask))
 }
 
 /// Whether what fails is that launches left late, or otherwise than intended.
 pub(crate) fn is_late(intent: &[Finding]) -> bool {
-    let late = |finding: &&Finding| finding.name == LATE || finding.name == SENT;
+    let late = |finding: &&Finding| matches!(finding.check, Check::LatenessP99 | Check::SentCov);
     intent.iter().filter(late).any(|finding| finding.judgement == Judgement::Fails)
 }
 
@@ -238,6 +241,6 @@ pub(crate) fn overall(ask: &Ask, poisson: &[Finding], intent: &[Finding], stream
 pub(crate) fn bootstrap_finding(ask: &Ask, stream: &Stream) -> Option<Finding> {
     let interval = bootstrap(ask, stream)?;
     let estimate = offered_stats::cov::cov(&stream.gaps)?;
-    let finding = outside("cov (bootstrap)", estimate, Some(interval), estimate, ask.tolerance);
+    let finding = outside(Check::CovBootstrap, estimate, Some(interval), estimate, ask.tolerance);
     Some(Finding { judgement: Judgement::NotChecked, ..finding })
 }

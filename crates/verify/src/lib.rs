@@ -71,7 +71,7 @@ pub use scope::Scope;
 pub use standing::{SoFar, Standing, standing};
 pub use thresholds::Checked;
 pub use verdict::{
-    Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Stalls, Threads, Times, Verdict,
+    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Stalls, Threads, Times, Verdict,
     Warning, Window,
 };
 
@@ -155,7 +155,9 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let far = !matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew);
     let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
 
-    let mut warnings = warnings::of_source(ask, recording);
+    let generator = recording.generator.as_ref();
+    let mut warnings: Vec<Warning> = generator.and_then(warnings::of_saturation).into_iter().collect();
+    warnings.extend(warnings::of_source(ask, recording));
     warnings.extend(stalled.map(warnings::of_stalls));
     warnings.extend(warnings::of_launches(ask, &stream, &look, recording.sessions_known));
     // What the machine did is no pattern of the workload, and has its own remedy.
@@ -164,9 +166,11 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     warnings.extend(warnings::of_length(ask, &queue, &ladder));
     warnings.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
 
+    warnings.extend(generator.into_iter().flat_map(warnings::of_generator));
+
     let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);
     Verdict {
-        schema: "offered.verify/1",
+        schema: "offered.verify/1".to_owned(),
         source: Source {
             path: ask.path.clone(),
             format: recording.format.clone(),
@@ -200,7 +204,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
                 high: rung.interval.high,
             })
             .collect(),
-        because: because::because(ask, &look, &intent, judgement, stalled),
+        because: because::because(ask, &look, &intent, judgement, generator, stalled),
         pattern: look.pattern,
         judgement,
         tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),

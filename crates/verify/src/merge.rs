@@ -13,6 +13,7 @@ pub(crate) const FORMAT: &str = "merged";
 pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
     let mut merged =
         Recording { format: FORMAT.into(), intent_known: true, sessions_known: true, ..Recording::default() };
+    merged.on_run_clock = parts.iter().all(|(_, part)| part.on_run_clock);
     let spans: Vec<(u64, u64)> = parts.iter().filter_map(|(_, part)| span(part)).collect();
     merged.notes.push(alignment(&spans));
     let (mut sessions, mut workers) = (0u64, 0u16);
@@ -37,6 +38,10 @@ pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
         merged.complaints.extend(part.complaints);
         merged.notes.extend(part.notes);
         merged.stamps = merged.stamps.or(part.stamps);
+        merged.generator = match (merged.generator, part.generator) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
     }
     merged.events.sort_by_key(|event| event.sent.unwrap_or(event.intended));
     merged

@@ -3,9 +3,8 @@
 use offered_stats::bunches::{self, Bunches};
 
 use crate::meant::Meant;
-use crate::poisson::name;
 use crate::stream::{FEWEST_GAPS, Stream};
-use crate::verdict::{Finding, Judgement, Pattern};
+use crate::verdict::{Check, Finding, Judgement, Pattern};
 use crate::windows;
 
 /// Gaps with a CoV up to this are a clock's, jitter and all.
@@ -26,7 +25,7 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     if !stream.is_long_enough() {
         return plain(Pattern::TooFew, too_few(stream));
     }
-    let fails = |name: &str| findings.iter().find(|f| f.name == name && f.judgement == Judgement::Fails);
+    let fails = |check| findings.iter().find(|f| f.check == check && f.judgement == Judgement::Fails);
     let cov = stream.corrected_cov.unwrap_or(0.0);
     if cov <= CLOCKWORK {
         return plain(Pattern::Clockwork, format!("the gaps are nearly equal (CoV {cov:.2})"));
@@ -46,22 +45,22 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
         return Look { pattern: Pattern::Bunched, bunches: Some(found), because };
     }
     // The gaps speak first, then the counts, then the rest.
-    if let Some(cov) = fails(name::COV).and_then(|finding| finding.estimate) {
+    if let Some(cov) = fails(Check::Cov).and_then(|finding| finding.estimate) {
         let (pattern, word) = if cov < 1.0 { (Pattern::TooEven, "even") } else { (Pattern::OverDispersed, "uneven") };
         return plain(pattern, format!("the gaps are too {word} for a Poisson process (CoV {cov:.2})"));
     }
-    if let Some(fit) = fails(name::GAMMA).and_then(|finding| finding.estimate) {
+    if let Some(fit) = fails(Check::GammaFit).and_then(|finding| finding.estimate) {
         let (pattern, word) = if fit < 1.0 { (Pattern::TooEven, "few") } else { (Pattern::OverDispersed, "many") };
         let because =
             format!("too {word} short gaps for a Poisson process (CoV {cov:.2}; their shape is that of CoV {fit:.2})");
         return plain(pattern, because);
     }
-    if let Some(trend) = fails(name::TREND).and_then(|finding| finding.estimate) {
+    if let Some(trend) = fails(Check::Trend).and_then(|finding| finding.estimate) {
         let way = if trend > 0.0 { "rises" } else { "falls" };
         let because = format!("the rate {way} by {:.0} % of its mean in the course of the run", 100.0 * trend.abs());
         return plain(Pattern::OverDispersed, because);
     }
-    if let Some(idc) = fails(windows::NAME).and_then(|finding| finding.estimate) {
+    if let Some(idc) = fails(Check::Dispersion).and_then(|finding| finding.estimate) {
         return if idc < 1.0 {
             let because = format!(
                 "gap by gap the launches pass for Poisson (CoV {cov:.2}), but counts over longer times vary only {idc:.2} \

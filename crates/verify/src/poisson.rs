@@ -9,20 +9,7 @@ use offered_stats::{cov, dispersion, exponential, periodicity};
 
 use crate::finding::{Effect, Strictness};
 use crate::stream::Stream;
-use crate::verdict::Finding;
-
-/// Names of findings, as they stand in the verdict.
-pub(crate) mod name {
-    pub(crate) const COV: &str = "cov";
-    pub(crate) const GAMMA: &str = "gamma fit";
-    pub(crate) const ANDERSON_DARLING: &str = "anderson-darling";
-    pub(crate) const KOLMOGOROV: &str = "kolmogorov";
-    pub(crate) const COUNTS: &str = "poisson counts";
-    pub(crate) const LJUNG_BOX: &str = "ljung-box";
-    pub(crate) const SPEARMAN: &str = "spearman";
-    pub(crate) const TREND: &str = "trend";
-    pub(crate) const REPEAT: &str = "repeat";
-}
+use crate::verdict::{Check, Finding};
 
 /// The share of the CoV's test.
 pub(crate) const COV_SHARE: f64 = 0.10;
@@ -58,10 +45,10 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let distance = kolmogorov.map_or_else(Effect::default, |test| Effect::of(test.statistic, 0.0, tolerance / 2.0));
     let anderson_darling = exponential::anderson_darling(&stream.sorted_gaps);
     vec![
-        strictness.finding(name::COV, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
-        strictness.finding(name::GAMMA, gamma.map(|fit| fit.test), 0.60, gamma_effect),
-        strictness.finding(name::ANDERSON_DARLING, anderson_darling, 0.04, distance),
-        strictness.finding(name::KOLMOGOROV, kolmogorov, 0.02, distance),
+        strictness.finding(Check::Cov, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
+        strictness.finding(Check::GammaFit, gamma.map(|fit| fit.test), 0.60, gamma_effect),
+        strictness.finding(Check::AndersonDarling, anderson_darling, 0.04, distance),
+        strictness.finding(Check::Kolmogorov, kolmogorov, 0.02, distance),
     ]
 }
 
@@ -75,7 +62,7 @@ fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let effect = test.map_or_else(Effect::default, |test| {
         Effect::of((test.statistic / counts.len() as f64).sqrt(), 0.0, 2.0 * strictness.tolerance)
     });
-    vec![strictness.finding(name::COUNTS, test, 0.02, effect)]
+    vec![strictness.finding(Check::PoissonCounts, test, 0.02, effect)]
 }
 
 /// Does one gap say anything about the next ones?
@@ -91,10 +78,10 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     };
     let tolerance = strictness.tolerance;
     vec![
-        strictness.finding(name::LJUNG_BOX, portmanteau, 0.03, size(largest, tolerance)),
-        strictness.finding(name::SPEARMAN, next, 0.02, size(next.map(|test| test.statistic), tolerance)),
+        strictness.finding(Check::LjungBox, portmanteau, 0.03, size(largest, tolerance)),
+        strictness.finding(Check::Spearman, next, 0.02, size(next.map(|test| test.statistic), tolerance)),
         strictness.finding(
-            name::REPEAT,
+            Check::Repeat,
             repeat.map(|repeat| repeat.test),
             0.02,
             // The lag is what a person wants to know; the correlation is the statistic.
@@ -119,5 +106,5 @@ fn steadiness(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
         Effect::of(trend.slope * counts.len() as f64 / mean, 0.0, 2.0 * strictness.tolerance)
     });
-    vec![strictness.finding(name::TREND, trend.map(|trend| trend.test), 0.03, effect)]
+    vec![strictness.finding(Check::Trend, trend.map(|trend| trend.test), 0.03, effect)]
 }

@@ -1,5 +1,7 @@
 //! The scope: which launches of a run are looked at.
 
+use std::ops::Range;
+
 use offered_model::{Event, Nanos, Outcome, Recording};
 
 use crate::ask::{Ask, Failures};
@@ -7,12 +9,19 @@ use crate::runs::Run;
 use crate::verdict::Window;
 
 /// The launches of one run inside the window asked for.
+///
+/// Launches of a run of ours count by the instant they were meant for, on the run's own clock, so that a launch that left late counts
+/// where it belongs and `run`, `verify` and every threshold look at the same ones. Of a file only the sendings are known to be
+/// there, and its window is laid from the first of them to the last.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub(crate) recording: &'a Recording,
     events: &'a [Event],
     run: (u64, u64),
+    /// What the window is laid from.
+    origin: u64,
     from: u64,
+    /// The first instant behind it.
     to: u64,
     failures: Failures,
 }
@@ -23,27 +32,41 @@ impl<'a> Scope<'a> {
         Some(Self::new(recording, &Run::whole(recording)?, ask))
     }
 
-    /// The window of `ask` laid on `run`, measured from its first launch, both ends inclusive.
+    /// The window of `ask` laid on `run`.
     pub(crate) fn new(recording: &'a Recording, run: &Run, ask: &Ask) -> Self {
-        let from = run.from.saturating_add(ask.skip_first.0);
-        let to = run.to.saturating_sub(ask.skip_last.0);
-        let to = ask.take.map_or(to, |take| to.min(from.saturating_add(take.0)));
         let events = &recording.events[run.rows.clone()];
-        Self { recording, events, run: (run.from, run.to), from, to, failures: ask.failures }
+        let (origin, end, open) = if recording.on_run_clock {
+            let last = || events.iter().map(|event| event.intended.0 + 1).max().unwrap_or(0);
+            (0, ask.lasts.map_or_else(last, |lasts| lasts.0), 0)
+        } else {
+            // Both ends are inclusive.
+            (run.from, run.to, 1)
+        };
+        let from = origin.saturating_add(ask.skip_first.0);
+        let to = end.saturating_sub(ask.skip_last.0);
+        let to = ask.take.map_or(to, |take| to.min(from.saturating_add(take.0)));
+        Self { recording, events, run: (run.from, run.to), origin, from, to: to + open, failures: ask.failures }
+    }
+
+    /// The instants that are looked at, on the recording's clock.
+    pub fn range(self) -> Range<Nanos> {
+        Nanos(self.from)..Nanos(self.to)
     }
 
     /// Everything launched in the window, with the instant it was sent.
     pub fn launches(self) -> impl Iterator<Item = (u64, &'a Event)> {
+        let meant = self.recording.on_run_clock;
         self.events.iter().filter_map(move |event| {
             let sent = event.sent?.0;
+            let at = if meant { event.intended.0 } else { sent };
             let counts = self.failures == Failures::Keep || event.outcome == Outcome::Ok;
-            (sent >= self.from && sent <= self.to && counts).then_some((sent, event))
+            ((self.from..self.to).contains(&at) && counts).then_some((sent, event))
         })
     }
 
     /// Everything meant for the window, sent or not.
     pub fn meant(self) -> impl Iterator<Item = &'a Event> {
-        self.events.iter().filter(move |event| event.intended.0 >= self.from && event.intended.0 <= self.to)
+        self.events.iter().filter(move |event| (self.from..self.to).contains(&event.intended.0))
     }
 
     /// The instants of the launches for which `which` holds, ascending.
@@ -55,9 +78,10 @@ impl<'a> Scope<'a> {
 
     /// The window as the verdict tells it, `launches` of it being looked at.
     pub(crate) fn window(self, launches: u64) -> Window {
-        let since = |at: u64| Nanos(at).since(Nanos(self.run.0)).as_secs_f64();
+        let since = |at: u64| Nanos(at).since(Nanos(self.origin)).as_secs_f64();
+        let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
         let inside = |sent: u64| sent >= self.run.0 && sent <= self.run.1;
         let all = self.events.iter().filter(|event| event.sent.is_some_and(|sent| inside(sent.0))).count() as u64;
-        Window { from_s: since(self.from), to_s: since(self.to), launches, left_out: all - launches.min(all) }
+        Window { from_s: since(self.from), to_s: since(last), launches, left_out: all - launches.min(all) }
     }
 }

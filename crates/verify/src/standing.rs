@@ -12,9 +12,9 @@ use crate::finding::{Effect, Strictness, limit};
 use crate::judge::{EVEN, UNSENT, outside};
 use crate::meant::Meant;
 use crate::pattern::{CLOCKWORK, span};
-use crate::poisson::{COV_SHARE, name};
+use crate::poisson::COV_SHARE;
 use crate::stream::FEWEST_GAPS;
-use crate::verdict::{Finding, Judgement, Pattern};
+use crate::verdict::{Check, Finding, Judgement, Pattern};
 
 /// More than this share of the launches still under way: those that are seen are not those that were made.
 const UNDER_WAY: f64 = 0.01;
@@ -75,7 +75,7 @@ pub fn standing(so_far: &SoFar, ask: &Ask) -> Standing {
 
 /// What the generator did wrong.
 fn generator(so_far: &SoFar, ask: &Ask) -> Option<String> {
-    let late = so_far.late_p99_us.filter(|late| fails(&limit("lateness", *late, ask.late_tolerance.as_micros_f64())));
+    let late = so_far.late_p99_us.filter(|late| fails(&limit(Check::LatenessP99, *late, ask.late_tolerance.as_micros_f64())));
     if let Some(late) = late {
         return Some(format!("one launch in a hundred was more than {} late", span(late * 1e3)));
     }
@@ -89,7 +89,7 @@ fn stream(so_far: &SoFar, ask: &Ask) -> Option<String> {
     if ask.meant.is_poisson() && fails(&greenwoods(so_far, cov, ask)) {
         return Some(format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1"));
     }
-    if *ask.meant.arrivals() == Meant::Constant && fails(&limit("even gaps", cov, EVEN)) {
+    if *ask.meant.arrivals() == Meant::Constant && fails(&limit(Check::EvenGaps, cov, EVEN)) {
         return Some(format!("the CoV of the gaps is {cov:.2}, even ones were meant"));
     }
     let far = |meant: &f64| (cov - meant).abs() > ask.tolerance * meant.max(1.0);
@@ -100,7 +100,7 @@ fn stream(so_far: &SoFar, ask: &Ask) -> Option<String> {
     // The rate of n gaps is known to 1.96 CoV / sqrt(n).
     let half = 1.96 * cov / (so_far.gaps as f64).sqrt();
     let interval = Interval { low: ratio - half, high: ratio + half };
-    fails(&outside("rate", ratio, Some(interval), 1.0, ask.tolerance))
+    fails(&outside(Check::Rate, ratio, Some(interval), 1.0, ask.tolerance))
         .then(|| format!("the rate is {:.0} % of the one asked for", 100.0 * ratio))
 }
 
@@ -119,7 +119,7 @@ fn pattern(so_far: &SoFar, ask: &Ask) -> Pattern {
 /// The finding of the CoV with the share of false alarms that it has at the end.
 fn greenwoods(so_far: &SoFar, cov: f64, ask: &Ask) -> Finding {
     let effect = Effect::of(cov, 1.0, ask.tolerance).within(exponential_interval(cov, so_far.gaps));
-    Strictness::new(true, ask.tolerance).finding(name::COV, Some(greenwood(cov, so_far.gaps)), COV_SHARE, effect)
+    Strictness::new(true, ask.tolerance).finding(Check::Cov, Some(greenwood(cov, so_far.gaps)), COV_SHARE, effect)
 }
 
 fn fails(finding: &Finding) -> bool {

@@ -1,9 +1,12 @@
 //! Thresholds held against a run: each one judged by itself.
 
+use std::collections::BTreeMap;
+
 use offered_model::Threshold;
 use offered_model::threshold::Unit;
+use serde::de::Error;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::measured::Measured;
 use crate::verdict::Judgement;
@@ -51,18 +54,41 @@ impl Checked {
 /// `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `judgement`.
 impl Serialize for Checked {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (key, unit) = match self.threshold.metric.quantity.unit() {
-            Unit::Seconds => ("value_ms", 1e3),
-            Unit::Fraction => ("value_percent", 1e2),
-            Unit::PerSecond => ("value_per_s", 1.0),
-            Unit::Number => ("value", 1.0),
-        };
+        let (key, unit) = key(self.threshold.metric.quantity.unit());
         let mut map = serializer.serialize_map(Some(4))?;
         map.serialize_entry("metric", &self.threshold.metric.to_string())?;
         map.serialize_entry("bound", &self.threshold.bound.to_string())?;
         map.serialize_entry(key, &self.value.map(|value| value * unit))?;
         map.serialize_entry("judgement", &self.judgement)?;
         map.end()
+    }
+}
+
+/// What the value is called in JSON, and so many times what it is.
+const fn key(unit: Unit) -> (&'static str, f64) {
+    match unit {
+        Unit::Seconds => ("value_ms", 1e3),
+        Unit::Fraction => ("value_percent", 1e2),
+        Unit::PerSecond => ("value_per_s", 1.0),
+        Unit::Number => ("value", 1.0),
+    }
+}
+
+impl<'de> Deserialize<'de> for Checked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Map {
+            metric: String,
+            bound: String,
+            judgement: Judgement,
+            #[serde(flatten)]
+            values: BTreeMap<String, Option<f64>>,
+        }
+        let Map { metric, bound, judgement, values } = Map::deserialize(deserializer)?;
+        let threshold: Threshold = format!("{metric} {bound}").parse().map_err(D::Error::custom)?;
+        let (key, unit) = key(threshold.metric.quantity.unit());
+        let value = values.get(key).ok_or_else(|| D::Error::missing_field(key))?;
+        Ok(Self { value: value.map(|value| value / unit), threshold, judgement })
     }
 }
 

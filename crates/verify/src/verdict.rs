@@ -2,13 +2,13 @@
 //!
 //! Units stand in the names. A number that could not be had is `None`, `null` in JSON: never zero, never left out of a table.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The answer of [`crate::verify`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// `offered.verify/1`.
-    pub schema: &'static str,
+    pub schema: String,
     /// What was read.
     pub source: Source,
     /// Which part of it was judged.
@@ -49,8 +49,15 @@ pub struct Verdict {
     pub runs: Vec<Verdict>,
 }
 
+impl Verdict {
+    /// What this check found, where it was made.
+    pub fn finding(&self, check: Check) -> Option<&Finding> {
+        self.tests.iter().find(|finding| finding.check == check)
+    }
+}
+
 /// What was read.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Source {
     /// Where it came from, as the caller named it.
     pub path: String,
@@ -66,8 +73,9 @@ pub struct Source {
     pub resolution_ms: f64,
 }
 
-/// Which part of the recording was judged, in seconds from its first launch, both ends inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// Which part of the recording was judged: of a run of ours the launches meant for it, in seconds from the run's start and without
+/// its end; of a file those sent in it, in seconds from the first launch, both ends inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// Its beginning.
     pub from_s: f64,
@@ -80,7 +88,7 @@ pub struct Window {
 }
 
 /// What the launches were judged against.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
     /// The name of the arrivals meant.
     pub arrivals: String,
@@ -93,7 +101,7 @@ pub struct Intent {
 }
 
 /// A row of a table of times.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// The label, or `Total`.
     pub label: String,
@@ -110,10 +118,10 @@ pub struct Times {
     /// sdev / mean.
     pub cov: f64,
     /// The lower end of the 95 % interval of `cov`, right for exponential gaps; gaps only.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cov_low: Option<f64>,
     /// Its upper end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cov_high: Option<f64>,
     /// The 90 % point.
     pub p90_ms: f64,
@@ -129,15 +137,15 @@ pub struct Times {
     /// The largest.
     pub max_ms: f64,
     /// How many per cent failed; responses only.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_percent: Option<f64>,
     /// Thousands of bytes read per second; responses only.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kb_per_s: Option<f64>,
 }
 
 /// A row of the table of sizes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sizes {
     /// The label, or `Total`.
     pub label: String,
@@ -166,7 +174,7 @@ pub struct Sizes {
 }
 
 /// The launches of the first so many threads (Figure 15 of Brady and Gunther).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threads {
     /// How many threads.
     pub threads: u64,
@@ -183,7 +191,7 @@ pub struct Threads {
 }
 
 /// How late launches were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// How many were sent.
     pub n: u64,
@@ -204,7 +212,7 @@ pub struct Lateness {
 }
 
 /// Times in which the generator stood still and after which it sent everything at once.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stalls {
     /// How many there were.
     pub count: u64,
@@ -215,7 +223,7 @@ pub struct Stalls {
 }
 
 /// Little's law applied to the run: a row of Table 3 of Brady and Gunther.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     /// lambda, from the gaps.
     pub rate_per_s: Option<f64>,
@@ -236,10 +244,11 @@ pub struct Queue {
 }
 
 /// What one test or check found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Its name.
-    pub name: &'static str,
+    /// Which test or check.
+    #[serde(rename = "name")]
+    pub check: Check,
     /// The test's statistic, where it is a test of significance.
     pub statistic: Option<f64>,
     /// Its p-value.
@@ -254,8 +263,105 @@ pub struct Finding {
     pub judgement: Judgement,
 }
 
+/// Which test or check: what a finding is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Check {
+    /// The CoV of the gaps is 1 (Greenwood).
+    #[serde(rename = "cov")]
+    Cov,
+    /// The gaps are exponential among gamma laws.
+    #[serde(rename = "gamma fit")]
+    GammaFit,
+    /// The gaps are exponential, by the squared distance of the distributions.
+    #[serde(rename = "anderson-darling")]
+    AndersonDarling,
+    /// The gaps are exponential, by the largest distance of the distributions.
+    #[serde(rename = "kolmogorov")]
+    Kolmogorov,
+    /// Counts in windows of three mean gaps are Poisson.
+    #[serde(rename = "poisson counts")]
+    PoissonCounts,
+    /// No gap says anything about those to come.
+    #[serde(rename = "ljung-box")]
+    LjungBox,
+    /// No gap says anything about the next one.
+    #[serde(rename = "spearman")]
+    Spearman,
+    /// The rate neither rises nor falls.
+    #[serde(rename = "trend")]
+    Trend,
+    /// No pattern of gaps repeats.
+    #[serde(rename = "repeat")]
+    Repeat,
+    /// Variance over mean of the counts is 1 at every window.
+    #[serde(rename = "dispersion of counts")]
+    Dispersion,
+    /// The CoV of the gaps with an interval that supposes no law; a number to read.
+    #[serde(rename = "cov (bootstrap)")]
+    CovBootstrap,
+    /// Gaps meant to be even are.
+    #[serde(rename = "even gaps (cov)")]
+    EvenGaps,
+    /// The CoV is that of the renewal process meant.
+    #[serde(rename = "cov against meant")]
+    CovAgainstMeant,
+    /// The CoV is that of so many users who think.
+    #[serde(rename = "closed cov against theory")]
+    ClosedCov,
+    /// The dispersion of counts is that of so many users who think.
+    #[serde(rename = "closed dispersion against theory")]
+    ClosedDispersion,
+    /// Users thought as long as meant.
+    #[serde(rename = "think time against meant")]
+    ThinkTime,
+    /// The CoV of what was sent is that of what was intended.
+    #[serde(rename = "sent cov against meant")]
+    SentCov,
+    /// The rate is the one asked for.
+    #[serde(rename = "rate against asked")]
+    Rate,
+    /// The hundredth of the launches that were latest.
+    #[serde(rename = "lateness p99 (us)")]
+    LatenessP99,
+    /// The share of the launches that were never sent.
+    #[serde(rename = "unsent share")]
+    Unsent,
+    /// The share of its time in which the busiest launching thread was busy.
+    #[serde(rename = "busiest thread")]
+    Busy,
+}
+
+impl Check {
+    /// Its name in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cov => "cov",
+            Self::GammaFit => "gamma fit",
+            Self::AndersonDarling => "anderson-darling",
+            Self::Kolmogorov => "kolmogorov",
+            Self::PoissonCounts => "poisson counts",
+            Self::LjungBox => "ljung-box",
+            Self::Spearman => "spearman",
+            Self::Trend => "trend",
+            Self::Repeat => "repeat",
+            Self::Dispersion => "dispersion of counts",
+            Self::CovBootstrap => "cov (bootstrap)",
+            Self::EvenGaps => "even gaps (cov)",
+            Self::CovAgainstMeant => "cov against meant",
+            Self::ClosedCov => "closed cov against theory",
+            Self::ClosedDispersion => "closed dispersion against theory",
+            Self::ThinkTime => "think time against meant",
+            Self::SentCov => "sent cov against meant",
+            Self::Rate => "rate against asked",
+            Self::LatenessP99 => "lateness p99 (us)",
+            Self::Unsent => "unsent share",
+            Self::Busy => "busiest thread",
+        }
+    }
+}
+
 /// The dispersion of counts at one window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dispersion {
     /// The length of the windows.
     pub window_s: f64,
@@ -268,7 +374,7 @@ pub struct Dispersion {
 }
 
 /// What the launches look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// Nothing tells them from a Poisson process.
@@ -306,7 +412,7 @@ impl Pattern {
 }
 
 /// Whether something is as meant. A check that did not run never says it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Judgement {
     /// It is.
     #[serde(rename = "holds")]
@@ -331,7 +437,7 @@ impl Judgement {
 }
 
 /// A doubt about a result, and its remedy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// What may be wrong.
     pub doubt: String,

@@ -1,9 +1,11 @@
 //! Warnings: what to doubt about this recording, and what to do about it, in the terms of Brady and Gunther's principles.
 
 use offered_model::Recording;
+use offered_model::recording::Evidence;
 use offered_stats::dispersion::Dispersion;
 
 use crate::ask::Ask;
+use crate::judge::SATURATED;
 use crate::meant::Meant;
 use crate::pattern::{Look, span};
 use crate::stream::{FEWEST_GAPS, Stream};
@@ -19,6 +21,44 @@ const COARSE: f64 = 0.2;
 
 fn warning(doubt: impl Into<String>, remedy: impl Into<String>) -> Warning {
     Warning { doubt: doubt.into(), remedy: remedy.into() }
+}
+
+/// That the generator had no time left, where it had none.
+pub(crate) fn saturated(generator: &Evidence) -> Option<String> {
+    let (thread, busy) = generator.busiest().filter(|(_, busy)| *busy > SATURATED)?;
+    Some(format!("the generator was saturated: thread {thread} was busy for {:.0} % of the run", busy * 100.0))
+}
+
+/// Doubts about a generator that had no time left.
+pub(crate) fn of_saturation(generator: &Evidence) -> Option<Warning> {
+    let remedy = "give it more threads (--threads) or more machines (--share), or ask for less";
+    Some(warning(saturated(generator)?, remedy))
+}
+
+/// Doubts about a run that did not come to its end, and about a generator of which much was asked.
+pub(crate) fn of_generator(generator: &Evidence) -> Vec<Warning> {
+    let mut all = Vec::new();
+    if generator.stopped {
+        let doubt = match &generator.halted {
+            Some(halted) => format!("the run stopped itself: {}", halted.why),
+            None => "the run was stopped before its time".to_owned(),
+        };
+        all.push(warning(doubt, "what was launched until then is judged; run it to the end to judge what was meant"));
+    }
+    if let Some(found) = generator.calibrated.filter(|found| found.asked_per_s > found.sustained_per_s / 2.0) {
+        let threads = generator.busy.len();
+        all.push(warning(
+            format!(
+                "{:.0} launches/s are asked of {threads} thread{}, more than half of the {:.0}/s that `offered calibrate` found \
+                 possible here",
+                found.asked_per_s,
+                if threads == 1 { "" } else { "s" },
+                found.sustained_per_s
+            ),
+            "look at the lateness before anything else; give it more threads (--threads) or machines (--share)",
+        ));
+    }
+    all
 }
 
 /// Doubts about the file itself, and about who answered.

@@ -4,10 +4,8 @@ use offered_stats::dispersion::{Dispersion, counts, dispersion};
 
 use crate::finding::{Effect, Strictness};
 use crate::stream::Stream;
-use crate::verdict::Finding;
+use crate::verdict::{Check, Finding};
 
-/// The name of the finding.
-pub(crate) const NAME: &str = "dispersion of counts";
 /// What this finding has of the level; the other shares are in poisson.rs.
 const SHARE: f64 = 0.12;
 /// A rung needs so many windows.
@@ -42,5 +40,5 @@ pub(crate) fn finding(ladder: &[Dispersion], strictness: Strictness) -> Finding 
     let effect = rung.map_or_else(Effect::default, |rung| {
         Effect::of(rung.idc, 1.0, 2.0 * strictness.tolerance).within(rung.interval)
     });
-    strictness.finding(NAME, test, SHARE, effect)
+    strictness.finding(Check::Dispersion, test, SHARE, effect)
 }

@@ -1,7 +1,11 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::{ReadOptions, read};
+use crate::{MadeBy, ReadOptions, Until, read};
+
+fn record() -> RunRecord {
+    RunRecord { seed: Some(42), ..RunRecord::new(MadeBy::Run, Until::Duration) }
+}
 
 fn events(from: u64, count: u64) -> Vec<Event> {
     (from..from + count).map(|i| Event::at(Nanos(i))).collect()
@@ -16,9 +20,9 @@ fn a_finished_run_holds_the_workload_verbatim_and_every_event() {
     writer.rotate().unwrap();
     writer.rotate().unwrap();
     writer.write(events(3, 2)).unwrap();
-    writer.finish(&serde_json::json!({"seed": 42})).unwrap();
+    writer.finish(&record()).unwrap();
     assert_eq!(fs::read_to_string(path.join("workload.toml")).unwrap(), "seed = 42 # as written\n");
-    assert_eq!(fs::read_to_string(path.join("run.json")).unwrap(), "{\n  \"seed\": 42\n}\n");
+    assert_eq!(RunRecord::read(&path).unwrap(), Some(record()));
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!(recording.events, events(0, 5));
     assert_eq!(recording.labels, ["home"]);
@@ -70,7 +74,7 @@ fn a_damaged_part_is_named_and_the_others_are_read() {
     let path = dir.path().join("run");
     let mut writer = Writer::create(&path, "", vec![]).unwrap();
     writer.write(events(0, 4)).unwrap();
-    writer.finish(&serde_json::Value::Null).unwrap();
+    writer.finish(&record()).unwrap();
     fs::write(path.join("events/part-0001.parquet"), "PAR1 half").unwrap();
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!((recording.events.len(), recording.unreadable), (4, 1));
