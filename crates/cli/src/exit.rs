@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use offered_experiment::{Error, Summary};
+use offered_experiment::{Error, Made};
 
 use crate::say::say;
 
@@ -70,10 +70,10 @@ impl From<Error> for Failure {
 
 impl Exit {
     /// How a verb ends that made a run with this result.
-    pub(crate) fn of(summary: &Summary) -> Self {
-        match summary.believable() {
+    pub(crate) fn of(made: &Made) -> Self {
+        match made.summary.believable() {
             false => Self::Doubtful,
-            true if summary.passes() => Self::Done,
+            true if made.passes() => Self::Done,
             true => Self::Failed,
         }
     }

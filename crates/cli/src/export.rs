@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use offered_model::{Event, Nanos, Outcome, Reason, Recording};
-use offered_store::{ReadOptions, read};
+use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::exit::{Exit, Failure};
 
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for note in &recording.notes {
         eprintln!("warning: {}: {note}", args.run.display());
     }
-    let origin = origin(&args.run);
+    let origin = origin(&args.run)?;
     match &args.output {
         None => match write(args.to, &recording, origin, &mut io::stdout().lock()) {
             // Whoever read us (`| head`) has seen enough.
@@ -75,12 +75,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// When the run started, since 1970, which its events do not know; zero for a file, whose stamps are since 1970 themselves.
-fn origin(run: &Path) -> Nanos {
-    let started = || -> Option<u64> {
-        let run: serde_json::Value = serde_json::from_slice(&fs::read(run.join("run.json")).ok()?).ok()?;
-        run.get("started_unix_ns")?.as_u64()
-    };
-    Nanos(started().unwrap_or(0))
+fn origin(run: &Path) -> Result<Nanos, Failure> {
+    let record = RunRecord::read(run).map_err(Failure::input)?;
+    Ok(Nanos(record.and_then(|record| record.started_unix_ns).unwrap_or(0)))
 }
 
 fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {

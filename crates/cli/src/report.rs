@@ -5,14 +5,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::{Made, theory};
 use offered_model::{Recording, Workload};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{Portrait, Report, Run, Site, Sweep, document, summary};
-use offered_verify::{Checked, Judgement, Measured, Warning, verify};
+use offered_report::{Portrait, Report, Run, Site, document, summary};
+use offered_store::{MadeBy, RunRecord};
+use offered_verify::{Checked, Judgement, Measured, verify};
 
 use crate::exit::{Exit, Failure};
 use crate::file;
@@ -183,16 +185,16 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
     let mut run = Run::new(name, verdict, portrait);
     let own = path.join("workload.toml");
     if own.is_file() {
-        let kept = Kept::read(path);
-        kept.judge(&mut run);
+        let record = RunRecord::read(path).map_err(Failure::input)?;
+        let simulated = record.is_some_and(|record| record.made_by == MadeBy::Simulation);
         let text = file::text(&own)?;
         let workload = Workload::parse(&text, &own.display().to_string(), &file::beside(Some(&own)));
         let workload = workload.map_err(Failure::input)?;
         let (from, to) = (workload.skip_first(), workload.duration() - workload.skip_last());
         let measured = Measured::new(&recording, &run.verdict, from, to);
-        run.thresholds = Checked::all(workload.thresholds(), &measured, run.judgement != Judgement::Fails);
+        run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails);
         drop(recording);
-        foresee(&mut run, &workload, kept.simulated)?;
+        foresee(&mut run, &workload, simulated)?;
     }
     run.web_users = theory::web_users(&run.verdict.queue)?;
     Ok(run)
@@ -209,12 +211,8 @@ fn foresee(run: &mut Run, workload: &Workload, simulated: bool) -> Result<(), Fa
 pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
     let Made { summary, verdict, ask, recording, .. } = made;
     let portrait = Portrait::of(recording, ask, &verdict.window);
-    let mut run = Run {
-        judgement: summary.judgement,
-        warnings: summary.warnings.clone(),
-        thresholds: summary.thresholds.clone(),
-        ..Run::new(ask.path.clone(), verdict.clone(), portrait)
-    };
+    let mut run =
+        Run { thresholds: summary.thresholds.clone(), ..Run::new(ask.path.clone(), verdict.clone(), portrait) };
     foresee(&mut run, workload, false)?;
     run.web_users = theory::web_users(&run.verdict.queue)?;
     Ok(run)
@@ -230,41 +228,4 @@ fn few_threads(recording: &Recording) -> bool {
             seen.len() <= FEW
         })
         && recording.events.len() > 2 * seen.len()
-}
-
-/// What `run.json` knows beyond the events.
-struct Kept {
-    simulated: bool,
-    judgement: Option<Judgement>,
-    warnings: Vec<Warning>,
-}
-
-impl Kept {
-    /// Of the run directory `path`; a killed run has no `run.json`, and nothing is known.
-    fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path.join("run.json")).unwrap_or_default();
-        let run: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        let warning = |warning: &serde_json::Value| {
-            let text = |key: &str| Some(warning[key].as_str()?.to_owned());
-            Some(Warning { doubt: text("doubt")?, remedy: text("remedy")? })
-        };
-        Self {
-            simulated: run["verb"] == "simulate",
-            judgement: (run["summary"]["judgement"] == "fails").then_some(Judgement::Fails),
-            warnings: run["summary"]["warnings"].as_array().into_iter().flatten().filter_map(warning).collect(),
-        }
-    }
-
-    /// A generator that was saturated, or a run that was stopped, is not seen in the events.
-    fn judge(&self, run: &mut Run) {
-        let new = |warning: &&Warning| run.warnings.iter().all(|known| known.doubt != warning.doubt);
-        let generators = |warning: &&Warning| {
-            warning.doubt.starts_with("the generator was saturated") || warning.doubt.starts_with("the run was stopped")
-        };
-        let told: Vec<Warning> = self.warnings.iter().filter(new).filter(generators).cloned().collect();
-        if self.judgement == Some(Judgement::Fails) && !told.is_empty() {
-            run.judgement = Judgement::Fails;
-        }
-        run.warnings.splice(0..0, told);
-    }
 }

@@ -96,9 +96,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(page) = page {
         page::end(page, &made, &workload);
     }
-    match made.done.halted {
+    match &made.done.halted {
         Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),
-        _ => Ok(Exit::of(&made.summary)),
+        _ => Ok(Exit::of(&made)),
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let swept = sweep.run(&stop, &mut Stderr { quiet: args.quiet })?;
     write(&args.out, &swept.cells)?;
     if args.json {
-        say!("{}", swept.json);
+        say!("{}", serde_json::to_string_pretty(&swept.document).map_err(Failure::stopped)?);
     } else {
         say!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
         say!("\nrecorded in {}", args.out.display());

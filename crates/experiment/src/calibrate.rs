@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use offered_clock::unix_now;
+use offered_model::recording::Calibrated;
 use offered_model::workload::Sessions;
 use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_run::{Done, Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::{Make, Policy, Setting};
 use offered_stats::Summary;
-use offered_verify::Warning;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, cores};
@@ -82,19 +82,11 @@ impl Calibration {
     }
 }
 
-/// The warning of a run that asks more of `threads` than half of what this machine was found to sustain; `None` too when it
-/// was never calibrated.
-pub(crate) fn too_much(workload: &Workload, share: Share, threads: u16) -> Option<Warning> {
-    let asked = asked(workload)? * share.fraction();
-    let sustained = Calibration::kept()?.highest_rate_per_s * f64::from(threads);
-    (asked > sustained / 2.0).then(|| Warning {
-        doubt: format!(
-            "{asked:.0} launches/s are asked of {threads} thread{}, more than half of the {sustained:.0}/s that `offered \
-             calibrate` found possible here",
-            if threads == 1 { "" } else { "s" }
-        ),
-        remedy: "look at the lateness before anything else; give it more threads (--threads) or machines (--share)".to_owned(),
-    })
+/// What is asked of `threads`, and what this machine was found to sustain with as many; `None` when it was never calibrated, or
+/// the server alone decides.
+pub(crate) fn compared(workload: &Workload, share: Share, threads: u16) -> Option<Calibrated> {
+    let asked_per_s = asked(workload)? * share.fraction();
+    Some(Calibrated { asked_per_s, sustained_per_s: Calibration::kept()?.highest_rate_per_s * f64::from(threads) })
 }
 
 /// Launches per second meant; of a closed system those of users who only think. `None` where the server alone decides.

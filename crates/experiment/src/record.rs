@@ -6,8 +6,7 @@ use std::path::Path;
 use offered_model::{After, Event, Launch, Nanos, Outcome, Workload};
 use offered_simulate::drive::Sink;
 use offered_simulate::{Answer, Job, Stop, simulate};
-use offered_store::Writer;
-use serde_json::json;
+use offered_store::{MadeBy, RunRecord, Until, Writer};
 
 use crate::Error;
 use crate::document::simulate::Outcome as Document;
@@ -20,16 +19,14 @@ pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, ou
     let writer = Writer::create(out, text, workload.labels()).map_err(Error::Out)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
     let answer = simulate(workload, stop, &mut tape)?;
-    let run = json!({
-        "schema": "offered.run/1",
-        "verb": "simulate",
-        "version": env!("CARGO_PKG_VERSION"),
-        "seed": workload.seed().0,
-        "clock": "virtual",
-        "load": load,
-        "summary": Document::new(&[], &answer),
-    });
-    tape.finish(&run)?;
+    let until = if stop == Stop::Duration { Until::Duration } else { Until::Answers };
+    tape.finish(&RunRecord {
+        seed: Some(workload.seed().0),
+        load,
+        notes: answer.warnings.clone(),
+        summary: serde_json::to_value(Document::new(&[], &answer)).expect("numbers and texts are JSON"),
+        ..RunRecord::new(MadeBy::Simulation, until)
+    })?;
     Ok(answer)
 }
 
@@ -52,7 +49,7 @@ impl Tape {
         if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn finish(mut self, run: &serde_json::Value) -> Result<(), offered_store::Error> {
+    fn finish(mut self, run: &RunRecord) -> Result<(), offered_store::Error> {
         match self.failed {
             Some(error) => Err(error),
             None => self.writer.write(self.batch).and_then(|()| self.writer.finish(run)),

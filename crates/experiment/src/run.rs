@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::{Event, Nanos, Recording, Share, Workload};
-use offered_run::{Done, Generator, Load};
-use offered_store::{ReadOptions, Recorder, Writer};
+use offered_run::{Done, Generator, Load, Worker};
+use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Until, Writer};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
-use serde_json::json;
 
 use crate::collect::{Collector, View, Watch};
 use crate::summary::Summary;
-use crate::{Error, Point, calibrate};
+use crate::{Error, Point, calibrate, cores};
 
 /// A run to be made.
 pub struct Plan<'a> {
@@ -53,6 +53,14 @@ pub struct Made {
     pub done: Done,
 }
 
+impl Made {
+    /// Whether a run that may be believed came to what it had to: no failure stopped it, and every threshold was kept.
+    pub fn passes(&self) -> bool {
+        let failed = self.done.halted.as_ref().is_some_and(|halted| halted.end == End::Failed);
+        !failed && self.summary.keeps_thresholds()
+    }
+}
+
 impl<'a> Plan<'a> {
     /// The whole of one point of a grid, at its target.
     pub fn of(point: &'a Point, out: Option<&'a Path>) -> Self {
@@ -88,7 +96,7 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan: Plan { text, workload, share, start_at, out, name, .. }, generator } = self;
+        let Self { plan: Plan { text, workload, share, load, start_at, out, name }, generator } = self;
         let store = out.map(|out| Store::create(out, text, workload)).transpose()?;
         let watch = Watch {
             tally: Tally::new(workload, share.fraction()),
@@ -97,14 +105,24 @@ impl Ready<'_> {
             views,
         };
         let (done, events) = launch(&generator, start_at, store.as_ref(), watch)?;
-        let recording = recording(workload, events, store.as_ref())?;
+        let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
+        let recording = recording(workload, events, store.as_ref(), evidence)?;
         let ask = Ask { path: name, ..Ask::of(workload, share.fraction()) };
         let verdict = verify(&recording, &ask);
         let mut summary = Summary::new(workload, share, &recording, &done, &verdict);
-        summary.warnings.extend(calibrate::too_much(workload, share, generator.threads()));
         summary.out = out.map(|out| out.display().to_string());
         if let Some(store) = store {
-            store.finish(&summary, &verdict, &done, share, generator.threads())?;
+            let dry = matches!(load, Load::Nobody(_));
+            store.recorder.finish(RunRecord {
+                seed: Some(workload.seed().0),
+                share,
+                started_unix_ns: (!dry).then_some(done.started.0),
+                generator: recording.generator.clone(),
+                machine: Some(machine()),
+                summary: serde_json::to_value(&summary).expect("numbers and texts are JSON"),
+                verdict: serde_json::to_value(&verdict).expect("numbers and texts are JSON"),
+                ..RunRecord::new(if dry { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
+            })?;
         }
         Ok(Made { summary, verdict, ask, recording, done })
     }
@@ -126,15 +144,45 @@ fn launch(
     Ok((done?, events))
 }
 
-/// The recording of what happened: read back from disk where it was written, so that what is judged is what is kept.
-fn recording(workload: &Workload, events: Vec<Event>, store: Option<&Store>) -> Result<Recording, Error> {
-    if let Some(store) = store {
-        store.recorder.flush()?;
-        let mut recording = offered_store::read(&store.path, &ReadOptions::default())?;
-        recording.notes.clear(); // that there is no run.json yet
-        return Ok(recording);
+/// What is seen of the generator beside its events.
+fn evidence(done: &Done, calibrated: Option<Calibrated>) -> Evidence {
+    Evidence {
+        busy: done.workers.iter().map(Worker::busy_share).collect(),
+        cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
+        stopped: done.stopped,
+        halted: done.halted.clone(),
+        calibrated,
     }
-    Ok(Recording::of_run(events, workload.labels()))
+}
+
+/// The recording of what happened: read back from disk where it was written, so that what is judged is what is kept.
+fn recording(
+    workload: &Workload,
+    events: Vec<Event>,
+    store: Option<&Store>,
+    evidence: Evidence,
+) -> Result<Recording, Error> {
+    let recording = match store {
+        None => Recording::of_run(events, workload.labels()),
+        Some(store) => {
+            store.recorder.flush()?;
+            let mut recording = offered_store::read(&store.path, &ReadOptions::default())?;
+            recording.notes.clear(); // that there is no run.json yet
+            recording
+        }
+    };
+    Ok(Recording { generator: Some(evidence), ..recording })
+}
+
+fn machine() -> Machine {
+    let machine = rustix::system::uname();
+    let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    Machine {
+        name: text(machine.nodename()),
+        system: format!("{} {}", text(machine.sysname()), text(machine.release())),
+        arch: text(machine.machine()),
+        cores: cores::all(),
+    }
 }
 
 /// A run directory being written.
@@ -147,32 +195,5 @@ impl Store {
     fn create(path: &Path, text: &str, workload: &Workload) -> Result<Self, Error> {
         let writer = Writer::create(path, text, workload.labels()).map_err(Error::Out)?;
         Ok(Self { path: path.to_owned(), recorder: Recorder::start(writer) })
-    }
-
-    fn finish(
-        self,
-        summary: &Summary,
-        verdict: &Verdict,
-        done: &Done,
-        share: Share,
-        threads: u16,
-    ) -> Result<(), Error> {
-        let machine = rustix::system::uname();
-        let run = json!({
-            "schema": "offered.run-directory/1",
-            "version": env!("CARGO_PKG_VERSION"),
-            "started_unix_ns": done.started.0,
-            "share": share.to_string(),
-            "threads": threads,
-            "machine": {
-                "name": machine.nodename().to_string_lossy(),
-                "system": format!("{} {}", machine.sysname().to_string_lossy(), machine.release().to_string_lossy()),
-                "arch": machine.machine().to_string_lossy(),
-                "cores": std::thread::available_parallelism().map_or(0, usize::from),
-            },
-            "summary": summary,
-            "verdict": verdict,
-        });
-        Ok(self.recorder.finish(run)?)
     }
 }

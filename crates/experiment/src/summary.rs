@@ -7,21 +7,18 @@ pub use failures::Failure;
 use std::collections::BTreeMap;
 
 use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
-use offered_run::{Done, End};
+use offered_run::Done;
 use offered_stats::Summary as Numbers;
-use offered_verify::{Checked, Judgement, Measured, Pages, Verdict, Warning};
-use serde::Serialize;
+use offered_verify::{Check, Checked, Judgement, Measured, Pages, Pattern, Verdict, Warning};
+use serde::{Deserialize, Serialize};
 
 use failures::failures;
 
-/// A thread that neither sleeps nor spins for more than this share of its time has no time left to be punctual.
-const SATURATED: f64 = 0.9;
-
 /// What a run came to. Counts are of the whole run; rates, times and arrivals leave out `skip_first` and `skip_last`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// `offered.run/1`.
-    pub schema: &'static str,
+    pub schema: String,
     /// Launches (of the whole session) per second meant; `null` for a closed system, whose rate is the server's to give.
     pub asked_rate_per_s: Option<f64>,
     /// Launches per second that were sent.
@@ -33,16 +30,16 @@ pub struct Summary {
     /// Those answered, well or not.
     pub completed: u64,
     /// Launches by how they ended.
-    pub outcomes: BTreeMap<&'static str, u64>,
+    pub outcomes: BTreeMap<String, u64>,
     /// What did not go well, the most frequent first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
     /// done - intended.
     pub response_ms: Option<Millis>,
     /// done - sent.
     pub service_ms: Option<Millis>,
     /// How long TLS handshakes took, where any were made.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_ms: Option<Millis>,
     /// sent - intended.
     pub lateness_us: Option<Micros>,
@@ -55,7 +52,7 @@ pub struct Summary {
     /// Bytes written, those of objects too.
     pub bytes_out: u64,
     /// Launches that brought objects with them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
     /// From the start to the last answer.
     pub duration_s: f64,
@@ -73,13 +70,10 @@ pub struct Summary {
     pub warnings: Vec<Warning>,
     /// The run directory.
     pub out: Option<String>,
-    /// Whether it stopped itself because a request did not go well.
-    #[serde(skip)]
-    failed: bool,
 }
 
 /// Mean, spread and percentiles in milliseconds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Millis {
     pub mean: f64,
@@ -94,7 +88,7 @@ pub struct Millis {
 }
 
 /// Percentiles in microseconds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Micros {
     pub p50: f64,
@@ -103,7 +97,7 @@ pub struct Micros {
 }
 
 /// What the launches look like.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arrivals {
     /// The CoV of the gaps between the instants meant.
     pub meant_cov: Option<f64>,
@@ -116,7 +110,7 @@ pub struct Arrivals {
     /// The statistic of Anderson and Darling against exponential gaps.
     pub anderson_darling: Option<f64>,
     /// In a word.
-    pub pattern: &'static str,
+    pub pattern: Pattern,
 }
 
 impl Summary {
@@ -128,7 +122,7 @@ impl Summary {
             counted[event.outcome as usize] += 1;
         }
         let counts = || Outcome::ALL.into_iter().zip(counted);
-        let outcomes = counts().map(|(outcome, n)| (outcome.name(), n)).filter(|(_, n)| *n > 0).collect();
+        let outcomes = counts().map(|(outcome, n)| (outcome.name().to_owned(), n)).filter(|(_, n)| *n > 0).collect();
         let (from, to) = (workload.skip_first(), workload.duration() - workload.skip_last());
         let judged = || events.iter().filter(move |event| (from..to).contains(&event.intended));
         let times = |time: fn(&Event) -> Option<Nanos>| {
@@ -137,22 +131,10 @@ impl Summary {
             Numbers::of_sorted(&nanos, 1.0)
         };
         let total = verdict.launches.last();
-        let test = |name| verdict.tests.iter().find(|test| test.name == name);
-        let mut warnings = verdict.warnings.clone();
-        let saturated = saturation(done);
-        let judgement = if saturated.is_some() { Judgement::Fails } else { verdict.judgement };
         let measured = Measured::new(recording, verdict, from, to);
-        let thresholds = Checked::all(workload.thresholds(), &measured, judgement != Judgement::Fails);
-        warnings.splice(0..0, saturated);
-        warnings.extend(done.stopped.then(|| Warning {
-            doubt: match &done.halted {
-                Some(halted) => format!("the run stopped itself: {}", halted.why),
-                None => "the run was stopped before its time".to_owned(),
-            },
-            remedy: "what was launched until then is judged; run it to the end to judge what was meant".to_owned(),
-        }));
+        let thresholds = Checked::all(workload.thresholds(), &measured, verdict.judgement != Judgement::Fails);
         Self {
-            schema: "offered.run/1",
+            schema: "offered.run/1".to_owned(),
             asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
             offered_rate_per_s: verdict.queue.rate_per_s,
             launched: events.len() as u64,
@@ -173,8 +155,8 @@ impl Summary {
                 sent_cov: total.map(|t| t.cov),
                 cov_low: total.and_then(|t| t.cov_low),
                 cov_high: total.and_then(|t| t.cov_high),
-                anderson_darling: test("anderson-darling").and_then(|test| test.statistic),
-                pattern: verdict.pattern.name(),
+                anderson_darling: verdict.finding(Check::AndersonDarling).and_then(|finding| finding.statistic),
+                pattern: verdict.pattern,
             },
             queue: verdict.queue,
             bytes_in: events.iter().chain(&recording.objects).map(|event| event.bytes_in).sum(),
@@ -184,11 +166,10 @@ impl Summary {
             busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
             seed: workload.seed().0,
-            judgement,
+            judgement: verdict.judgement,
             thresholds,
-            warnings,
+            warnings: verdict.warnings.clone(),
             out: None,
-            failed: done.halted.as_ref().is_some_and(|halted| halted.end == End::Failed),
         }
     }
 
@@ -197,18 +178,9 @@ impl Summary {
         self.judgement != Judgement::Fails
     }
 
-    /// Why, in one sentence: of a saturated generator that it was, else what the verdict says.
-    pub fn because<'a>(&'a self, verdict: &'a Verdict) -> &'a str {
-        match self.warnings.first().filter(|_| self.judgement != verdict.judgement) {
-            Some(saturated) => &saturated.doubt,
-            None => &verdict.because,
-        }
-    }
-
-    /// Whether a run that may be believed came to what it had to: no failure stopped it, and every threshold was kept. A threshold
-    /// with nothing to be held against is not.
-    pub fn passes(&self) -> bool {
-        !self.failed && self.thresholds.iter().all(|checked| checked.judgement == Judgement::Holds)
+    /// Whether every threshold was kept. One with nothing to be held against is not.
+    pub fn keeps_thresholds(&self) -> bool {
+        self.thresholds.iter().all(|checked| checked.judgement == Judgement::Holds)
     }
 }
 
@@ -226,14 +198,4 @@ impl Millis {
             max: n.max / 1e6,
         }
     }
-}
-
-/// The warning of a generator that had no time left.
-fn saturation(done: &Done) -> Option<Warning> {
-    let (worker, busy) =
-        done.workers.iter().map(offered_run::Worker::busy_share).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (busy > SATURATED).then(|| Warning {
-        doubt: format!("the generator was saturated: thread {worker} was busy for {:.0} % of the run", busy * 100.0),
-        remedy: "give it more threads (--threads) or more machines (--share), or ask for less".to_owned(),
-    })
 }

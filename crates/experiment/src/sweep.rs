@@ -45,8 +45,8 @@ pub struct Swept {
     pub cells: Vec<Measured>,
     /// Up to where the objective is kept, for every combination of the other fields.
     pub kept: Vec<Kept>,
-    /// The document `offered.sweep/1`, as it stands in `sweep.json`.
-    pub json: String,
+    /// All of it, as it stands in `sweep.json`.
+    pub document: Document,
 }
 
 impl Swept {
@@ -77,11 +77,25 @@ impl Sweep<'_> {
             (Some(objective), Some(steps)) => curve::kept(objective, &self.varied[0].field, &steps, &cells),
             _ => Vec::new(),
         };
-        let mut swept = Swept { cells, kept, json: String::new() };
-        swept.json = serde_json::to_string_pretty(&Document::of(self, &swept)).expect("numbers and texts are JSON");
+        let document = self.document(&cells, &kept);
         let path = self.out.join("sweep.json");
-        fs::write(&path, format!("{}\n", swept.json)).map_err(Error::file("write", &path))?;
-        Ok(swept)
+        let json = serde_json::to_string_pretty(&document).expect("numbers and texts are JSON");
+        fs::write(&path, json + "\n").map_err(Error::file("write", &path))?;
+        Ok(Swept { cells, kept, document })
+    }
+
+    fn document(&self, cells: &[Measured], kept: &[Kept]) -> Document {
+        Document {
+            schema: "offered.sweep/1".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            workload: self.input.name.clone(),
+            simulated: self.simulated,
+            order: if self.shuffled { "shuffled" } else { "strided" }.to_owned(),
+            fields: self.varied.to_vec(),
+            cells: cells.iter().map(Into::into).collect(),
+            objective: self.objective.map(ToString::to_string),
+            kept: kept.iter().map(Into::into).collect(),
+        }
     }
 
     /// Runs what is not finished yet.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use offered_verify::{Finding, Judgement};
+use offered_verify::{Finding, Judgement, Verdict};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
@@ -65,18 +65,15 @@ fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Res
 
 /// The last word first, then thresholds, then findings.
 fn cases(run: &Run) -> Vec<Case> {
-    let why = match run.warnings.first().filter(|_| run.judgement != run.verdict.judgement) {
-        Some(warning) => &warning.doubt,
-        None => &run.verdict.because,
-    };
-    let verdict = Case { name: "verdict".to_owned(), judgement: run.judgement, found: why.clone() };
+    let Verdict { judgement, because, .. } = &run.verdict;
+    let verdict = Case { name: "verdict".to_owned(), judgement: *judgement, found: because.clone() };
     let thresholds = run.thresholds.iter().map(|checked| Case {
         name: format!("threshold {} {}", checked.threshold.metric, checked.threshold.bound),
         judgement: checked.judgement,
         found: checked.value_in_words(),
     });
     let finding = |finding: &Finding| Case {
-        name: finding.name.to_owned(),
+        name: finding.check.name().to_owned(),
         judgement: finding.judgement,
         found: finding.estimate.map_or_else(|| "no estimate".to_owned(), |estimate| format!("estimate {estimate}")),
     };

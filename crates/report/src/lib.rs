@@ -31,4 +31,3 @@ pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, Kind, OverTime, Portrait,
 pub use report::{Report, Run};
 pub use sections::{document, summary};
 pub use site::Site;
-pub use sweep::Sweep;

@@ -24,8 +24,18 @@ use serde::Serialize;
 
 /// The time that was judged, on the recording's clock.
 fn judged(recording: &Recording, window: &Window) -> Range<Nanos> {
-    let first = recording.events.iter().filter_map(|event| event.sent).min().unwrap_or_default();
-    first + Nanos::from_secs_f64(window.from_s)..first + Nanos::from_secs_f64(window.to_s) + Nanos(1)
+    let from = |origin: Nanos, s: f64| origin + Nanos::from_secs_f64(s);
+    match origin(recording).unwrap_or_default() {
+        // Of a file both ends are inclusive.
+        first if !recording.on_run_clock => from(first, window.from_s)..from(first, window.to_s) + Nanos(1),
+        start => from(start, window.from_s)..from(start, window.to_s),
+    }
+}
+
+/// What time is counted from: of a run of ours its start, of a file its first launch; `None` when nothing was sent.
+fn origin(recording: &Recording) -> Option<Nanos> {
+    let first = recording.events.iter().filter_map(|event| event.sent).min()?;
+    Some(if recording.on_run_clock { Nanos::ZERO } else { first })
 }
 
 /// The next length of time as people count it: 1, 2 or 5 times a power of ten. In ns.

@@ -1,13 +1,13 @@
 //! The report: what is known of some runs, in the shape of the JSON document `offered.report/1`.
 
+use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::theory::{Prediction, Server, WebUsers};
-use offered_verify::{Checked, Judgement, Verdict, Warning};
+use offered_verify::{Checked, Verdict};
 use serde::Serialize;
 
 use crate::compare::{Difference, differences};
 use crate::portrait::Portrait;
 use crate::site::Site;
-use crate::sweep::Sweep;
 
 /// All that a page is made of. Every number on the page is one of these.
 #[derive(Clone, Debug, Serialize)]
@@ -37,10 +37,6 @@ impl Report {
 pub struct Run {
     /// What the reader calls it.
     pub name: String,
-    /// The last word: the verdict's, unless its generator was saturated.
-    pub judgement: Judgement,
-    /// The verdict's doubts, and the generator's own.
-    pub warnings: Vec<Warning>,
     /// The workload's own, held against the run.
     pub thresholds: Vec<Checked>,
     /// As `offered verify` gives it.
@@ -60,8 +56,6 @@ impl Run {
     pub fn new(name: String, verdict: Verdict, portrait: Option<Portrait>) -> Self {
         Self {
             name,
-            judgement: verdict.judgement,
-            warnings: verdict.warnings.clone(),
             thresholds: Vec::new(),
             verdict,
             portrait,

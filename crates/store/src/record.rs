@@ -120,7 +120,10 @@ impl RunRecord {
             Err(why) => return Err(Error::io("read", &path)(why)),
         };
         let wrong = |why: serde_json::Error| {
-            Error::content(path.display().to_string(), format!("is no record of a run: {why}; remove it to read the events alone"))
+            Error::content(
+                path.display().to_string(),
+                format!("is no record of a run: {why}; remove it to read the events alone"),
+            )
         };
         let value: Value = serde_json::from_str(&text).map_err(wrong)?;
         if value["schema"] == SCHEMA {
@@ -135,8 +138,12 @@ impl RunRecord {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let simulated = old["clock"] == "virtual";
         let summary = old["summary"].take();
-        let doubts: Vec<&str> =
-            summary["warnings"].as_array().into_iter().flatten().filter_map(|warning| warning["doubt"].as_str()).collect();
+        let doubts: Vec<&str> = summary["warnings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|warning| warning["doubt"].as_str())
+            .collect();
         let halted = doubts.iter().find_map(|doubt| doubt.strip_prefix("the run stopped itself: "));
         let stopped = halted.is_some() || doubts.contains(&"the run was stopped before its time");
         let busy = summary["busy"].as_array().map(|busy| busy.iter().filter_map(Value::as_f64).collect());

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed, Stream};
-use offered_verify::{Ask, Judgement, verify};
+use offered_verify::{Ask, Check, Judgement, verify};
 
 /// Mean gap of all streams, in seconds: about that of the paper's run 1830.
 const MEAN: f64 = 0.030;
@@ -50,15 +50,15 @@ fn recording(kind: &Kind, n: usize, tick: u64, seed: u64) -> Recording {
 }
 
 /// The tests shown, and the heads of their columns.
-const TESTS: [(&str, &str); 8] = [
-    ("cov", "CoV"),
-    ("gamma fit", "gamma fit"),
-    ("anderson-darling", "A-D"),
-    ("kolmogorov", "K-S"),
-    ("poisson counts", "counts"),
-    ("dispersion of counts", "dispersion"),
-    ("ljung-box", "Ljung-Box"),
-    ("trend", "trend"),
+const TESTS: [(Check, &str); 8] = [
+    (Check::Cov, "CoV"),
+    (Check::GammaFit, "gamma fit"),
+    (Check::AndersonDarling, "A-D"),
+    (Check::Kolmogorov, "K-S"),
+    (Check::PoissonCounts, "counts"),
+    (Check::Dispersion, "dispersion"),
+    (Check::LjungBox, "Ljung-Box"),
+    (Check::Trend, "trend"),
 ];
 
 /// The percentage of `repetitions` streams that each test rejects at 5 %, then the percentage that the verdict fails.
@@ -67,8 +67,8 @@ fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
     for seed in 0..repetitions {
         let ask = Ask { seed: Seed(seed), ..Ask::default() };
         let verdict = verify(&recording(kind, n, tick, seed + 1_000_000 * n as u64), &ask);
-        for (count, (name, _)) in counts.iter_mut().zip(TESTS) {
-            let p = verdict.tests.iter().find(|test| test.name == name).and_then(|test| test.p);
+        for (count, (check, _)) in counts.iter_mut().zip(TESTS) {
+            let p = verdict.finding(check).and_then(|finding| finding.p);
             *count += u64::from(p.is_some_and(|p| p < 0.05));
         }
         counts[TESTS.len()] += u64::from(verdict.judgement == Judgement::Fails);

@@ -27,7 +27,8 @@ pub(crate) fn because(
             let fails = |finding: &&Finding| finding.judgement == Judgement::Fails && finding.check != Check::Busy;
             let failing = intent.iter().filter(fails).map(in_words);
             let saturated = generator.and_then(warnings::saturated);
-            let reasons = saturated.into_iter().chain(stalled.iter().map(warnings::stood_still)).chain(symptom).chain(failing);
+            let reasons =
+                saturated.into_iter().chain(stalled.iter().map(warnings::stood_still)).chain(symptom).chain(failing);
             reasons.collect::<Vec<_>>().join("; ")
         }
         Judgement::Holds if !poisson => format!("the launches are what was meant ({})", ask.meant.name()),

@@ -160,13 +160,7 @@ fn odd(scope: Scope, half: f64) -> f64 {
 }
 
 /// A finding that fails when the whole interval of the estimate lies further than `tolerance` from what was meant.
-pub(crate) fn outside(
-    check: Check,
-    estimate: f64,
-    interval: Option<Interval>,
-    meant: f64,
-    tolerance: f64,
-) -> Finding {
+pub(crate) fn outside(check: Check, estimate: f64, interval: Option<Interval>, meant: f64, tolerance: f64) -> Finding {
     let (low, high) = interval.map_or((estimate, estimate), |interval| (interval.low, interval.high));
     let fails = low > meant + tolerance || high < meant - tolerance;
     Finding {

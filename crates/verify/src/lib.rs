@@ -71,8 +71,8 @@ pub use scope::Scope;
 pub use standing::{SoFar, Standing, standing};
 pub use thresholds::Checked;
 pub use verdict::{
-    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Stalls, Threads, Times, Verdict,
-    Warning, Window,
+    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Stalls, Threads, Times,
+    Verdict, Warning, Window,
 };
 
 use offered_model::{Event, Recording};

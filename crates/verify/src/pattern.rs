@@ -5,7 +5,6 @@ use offered_stats::bunches::{self, Bunches};
 use crate::meant::Meant;
 use crate::stream::{FEWEST_GAPS, Stream};
 use crate::verdict::{Check, Finding, Judgement, Pattern};
-use crate::windows;
 
 /// Gaps with a CoV up to this are a clock's, jitter and all.
 pub(crate) const CLOCKWORK: f64 = 0.25;
@@ -74,13 +73,13 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
             )
         };
     }
-    if let Some(lag) = fails(name::REPEAT).and_then(|finding| finding.estimate) {
+    if let Some(lag) = fails(Check::Repeat).and_then(|finding| finding.estimate) {
         let period = span(lag * stream.mean_gap());
         let because = format!("the gaps repeat themselves every {lag:.0} launches ({period}): fixed timers");
         return plain(Pattern::TooEven, because);
     }
-    for name in [name::SPEARMAN, name::LJUNG_BOX] {
-        if let Some(r) = fails(name).and_then(|finding| finding.estimate) {
+    for check in [Check::Spearman, Check::LjungBox] {
+        if let Some(r) = fails(check).and_then(|finding| finding.estimate) {
             let (pattern, word) =
                 if r < 0.0 { (Pattern::TooEven, "evens out") } else { (Pattern::OverDispersed, "resembles") };
             return plain(pattern, format!("the gaps are not independent: one {word} the next (correlation {r:.2})"));

@@ -75,7 +75,8 @@ pub fn standing(so_far: &SoFar, ask: &Ask) -> Standing {
 
 /// What the generator did wrong.
 fn generator(so_far: &SoFar, ask: &Ask) -> Option<String> {
-    let late = so_far.late_p99_us.filter(|late| fails(&limit(Check::LatenessP99, *late, ask.late_tolerance.as_micros_f64())));
+    let late =
+        so_far.late_p99_us.filter(|late| fails(&limit(Check::LatenessP99, *late, ask.late_tolerance.as_micros_f64())));
     if let Some(late) = late {
         return Some(format!("one launch in a hundred was more than {} late", span(late * 1e3)));
     }

@@ -6,7 +6,7 @@ mod runs;
 use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
 use serde_json::Value;
 
-use crate::{Ask, Failures, Judgement, Meant, Pattern, merge, samples, verify};
+use crate::{Ask, Check, Failures, Judgement, Meant, Pattern, merge, samples, verify};
 
 const S: f64 = 1e9;
 
@@ -164,7 +164,7 @@ fn closed_users_show_in_the_counts_though_the_cov_is_near_one() {
 #[test]
 fn fixed_timers_are_named() {
     let verdict = verify(&closed(50, &Law::constant(0.999).unwrap(), 100.0, 4), &Ask::default());
-    let repeat = verdict.tests.iter().find(|test| test.name == "repeat").unwrap();
+    let repeat = verdict.finding(Check::Repeat).unwrap();
     assert_eq!((repeat.estimate, repeat.judgement), (Some(50.0), Judgement::Fails));
 }
 

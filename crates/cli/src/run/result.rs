@@ -22,7 +22,7 @@ pub(crate) struct Page<'a> {
 impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
-        let because = s.because(self.verdict);
+        let because = &self.verdict.because;
         match s.judgement {
             Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
             Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,
@@ -66,7 +66,7 @@ impl Page<'_> {
         writeln!(
             f,
             "  arrivals   {}: CoV meant {}, sent {} (95 % {} to {})",
-            a.pattern,
+            a.pattern.name(),
             cov(a.meant_cov),
             cov(a.sent_cov),
             cov(a.cov_low),

@@ -46,7 +46,7 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
             number(f.arrivals_cov.map(|c| c.value)),
             number(f.queue.rort),
             number(f.lateness_us.map(|late| late.p99)),
-            f.judgement.clone(),
+            f.judgement.name().to_owned(),
         ]);
     }
     let mut page = table.to_string();
@@ -104,7 +104,7 @@ pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
         number("arrivals_cov", &|f| Some(f.arrivals_cov?.value)),
         number("rort", &|f| f.queue.rort),
         number("lateness_p99_us", &|f| Some(f.lateness_us?.p99)),
-        text("verdict", &|cell| cell.figures.judgement.clone()),
+        text("verdict", &|cell| cell.figures.judgement.name().to_owned()),
         text("directory", &|cell| cell.directory.clone()),
     ];
     fields.chain(figures.into_iter().flatten()).chain(rest).collect()

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use offered_model::{Nanos, Rate, Seed, Share, Workload};
+use offered_model::{Nanos, Rate, Seed, Workload};
+use offered_store::{RunRecord, Until};
 use offered_verify::{Ask, Meant};
 
 use super::Window;
@@ -37,10 +38,16 @@ pub(crate) struct Intent {
 impl Intent {
     /// What is asked of the recording at these paths (several when they are merged), in this window.
     pub(crate) fn ask(&self, paths: &[PathBuf], window: &Window) -> Result<Ask, Failure> {
-        let given = match (&self.meant, &self.workload, own(paths)) {
-            (Some(meant), ..) => Ask { meant: meant.clone(), ..Ask::default() },
+        let own = Own::of(paths)?;
+        let given = match (&self.meant, &self.workload, &own) {
+            (Some(meant), _, Some(own)) => {
+                // A workload of which only the length is wanted may be one that no longer reads.
+                let lasts = of_workload(&own.workload, own.fraction, window).ok().and_then(|ask| ask.lasts);
+                Ask { meant: meant.clone(), lasts, ..Ask::default() }
+            }
+            (Some(meant), _, None) => Ask { meant: meant.clone(), ..Ask::default() },
             (None, Some(workload), _) => of_workload(workload, 1.0, window)?,
-            (None, None, Some((workload, fraction))) => of_workload(&workload, fraction, window)?,
+            (None, None, Some(own)) => of_workload(&own.workload, own.fraction, window)?,
             (None, None, None) => Ask::default(),
         };
         Ok(Ask {
@@ -49,6 +56,7 @@ impl Intent {
             skip_first: window.skip_first.unwrap_or(given.skip_first),
             skip_last: window.skip_last.unwrap_or(given.skip_last),
             take: window.take,
+            lasts: given.lasts.filter(|_| own.is_none_or(|own| own.until == Until::Duration)),
             tolerance: self.tolerance,
             late_tolerance: self.late,
             insecure: given.insecure || paths.iter().any(|path| is_insecure(path)),
@@ -58,13 +66,29 @@ impl Intent {
     }
 }
 
-/// The workload that runs of ours bring with them, when it is one and the same, and which fraction of it they launched.
-fn own(paths: &[PathBuf]) -> Option<(PathBuf, f64)> {
-    let workloads: Vec<PathBuf> = paths.iter().map(|path| path.join("workload.toml")).collect();
-    let texts: Vec<String> = workloads.iter().map(std::fs::read_to_string).collect::<Result<_, _>>().ok()?;
-    let same = texts.windows(2).all(|pair| pair[0] == pair[1]);
-    let fraction: f64 = workloads.iter().map(|workload| fraction(workload)).sum();
-    same.then(|| workloads.into_iter().next()).flatten().map(|workload| (workload, fraction.min(1.0)))
+/// What runs of ours bring with them, when their workload is one and the same.
+struct Own {
+    workload: PathBuf,
+    /// The part of it that they launched together.
+    fraction: f64,
+    /// What ended them.
+    until: Until,
+}
+
+impl Own {
+    /// Of the runs at these paths; a killed one has no record, and was the whole until its duration.
+    fn of(paths: &[PathBuf]) -> Result<Option<Self>, Failure> {
+        let workloads: Vec<PathBuf> = paths.iter().map(|path| path.join("workload.toml")).collect();
+        let texts: Result<Vec<String>, _> = workloads.iter().map(std::fs::read_to_string).collect();
+        let one = texts.is_ok_and(|texts| texts.windows(2).all(|pair| pair[0] == pair[1]));
+        let Some(workload) = workloads.into_iter().next().filter(|_| one) else { return Ok(None) };
+        let records: Vec<Option<RunRecord>> =
+            paths.iter().map(|path| RunRecord::read(path).map_err(Failure::input)).collect::<Result<_, _>>()?;
+        let part = |record: &Option<RunRecord>| record.as_ref().map_or(1.0, |record| record.share.fraction());
+        let fraction = records.iter().map(part).sum::<f64>().min(1.0);
+        let enough = records.iter().flatten().any(|record| record.until == Until::Answers);
+        Ok(Some(Self { workload, fraction, until: if enough { Until::Answers } else { Until::Duration } }))
+    }
 }
 
 /// Whether a run of ours took any certificate, whatever it is held to.
@@ -84,14 +108,6 @@ fn of_workload(path: &Path, fraction: f64, window: &Window) -> Result<Ask, Failu
     let skip_last = window.skip_last.unwrap_or(workload.skip_last());
     let taken = window.take.map_or(Nanos::ZERO, |take| workload.duration().since(skip_first + take));
     Ok(Ask { skip_last, ..Ask::of_part(&workload, fraction, skip_first, skip_last.max(taken)) })
-}
-
-/// Which fraction of its workload a run launched: `run.json` beside it says so; a killed run has none, and was the whole.
-fn fraction(workload: &Path) -> f64 {
-    let text = std::fs::read_to_string(workload.with_file_name("run.json")).unwrap_or_default();
-    let run: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let share = run["share"].as_str().and_then(|share| share.parse::<Share>().ok());
-    share.map_or(1.0, Share::fraction)
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

@@ -203,7 +203,7 @@ fn findings(f: &mut Formatter<'_>, findings: &[Finding]) -> fmt::Result {
         let p = finding.p.map_or_else(|| "-".to_owned(), |p| if p < 1e-4 { "<0.0001".into() } else { number(p, 4) });
         let (estimate, low, high) = (maybe(finding.estimate, 3), maybe(finding.low, 3), maybe(finding.high, 3));
         let judgement = finding.judgement.name().to_owned();
-        table.row([finding.name.to_owned(), estimate, low, high, maybe(finding.statistic, 3), p, judgement]);
+        table.row([finding.check.name().to_owned(), estimate, low, high, maybe(finding.statistic, 3), p, judgement]);
     }
     write!(f, "{table}")
 }

@@ -57,7 +57,7 @@ impl Trial {
             return Err(Error::Stopped);
         }
         if !summary.believable() {
-            return Ok(Self::Doubtful(summary.because(&verdict).to_owned()));
+            return Ok(Self::Doubtful(verdict.because));
         }
         Self::of(point, objective, &recording, &verdict)
     }

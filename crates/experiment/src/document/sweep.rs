@@ -1,84 +1,84 @@
-//! The document `offered.sweep/1`.
+//! The document `offered.sweep/1`: `sweep.json`, and what `offered sweep --json` prints.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-use crate::sweep::{Figures, Interval, Kept, Measured, Sweep, Swept};
+use serde::{Deserialize, Serialize};
+
+use crate::Vary;
+use crate::sweep::{Figures, Interval, Kept, Measured};
 
 /// The whole sweep.
-#[derive(Serialize)]
-pub(crate) struct Document<'a> {
-    schema: &'static str,
-    version: &'static str,
-    workload: &'a str,
-    simulated: bool,
-    order: &'static str,
-    fields: Vec<Field<'a>>,
-    cells: Vec<Entry<'a>>,
-    objective: Option<String>,
-    kept: Vec<Limit<'a>>,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Document {
+    /// `offered.sweep/1`.
+    pub schema: String,
+    /// Of the program that made it.
+    pub version: String,
+    /// The workload's name.
+    pub workload: String,
+    /// Whether its cells were simulated rather than run.
+    pub simulated: bool,
+    /// How the cells were visited: `strided` or `shuffled`.
+    pub order: String,
+    /// What was varied; the first is laid out across.
+    pub fields: Vec<Vary>,
+    /// The points of the grid.
+    pub cells: Vec<Cell>,
+    /// What was to be kept.
+    pub objective: Option<String>,
+    /// Up to which value of the first field it was.
+    pub kept: Vec<Limit>,
 }
 
-#[derive(Serialize)]
-struct Field<'a> {
-    field: &'a str,
-    values: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Entry<'a> {
-    values: Map<String, Value>,
-    directory: &'a str,
-    position: usize,
+/// A point of the grid, and what it came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// The value of every field.
+    pub values: BTreeMap<String, String>,
+    /// Its run directory within that of the sweep.
+    pub directory: String,
+    /// When it was visited, from 0.
+    pub position: usize,
+    /// What it came to.
     #[serde(flatten)]
-    figures: &'a Figures,
+    pub figures: Figures,
     /// In seconds, per second or as fractions, in the order of the objective.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    objective: Vec<Option<Interval>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objective: Vec<Option<Interval>>,
 }
 
-#[derive(Serialize)]
-struct Limit<'a> {
-    fixed: Map<String, Value>,
-    field: &'a str,
-    value: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    note: Option<&'a str>,
+/// Up to which value of the first field the objective is kept, the other fields being fixed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Limit {
+    /// The other fields.
+    pub fixed: BTreeMap<String, String>,
+    /// The first field.
+    pub field: String,
+    /// The value; `None` with a note that says why.
+    pub value: Option<f64>,
+    /// The lower end of its interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// What must be known besides.
+    pub note: Option<String>,
 }
 
-fn map(values: &[(String, String)]) -> Map<String, Value> {
-    values.iter().map(|(field, value)| (field.clone(), value.as_str().into())).collect()
-}
-
-impl<'a> Document<'a> {
-    /// Of this sweep.
-    pub(crate) fn of(sweep: &'a Sweep, swept: &'a Swept) -> Self {
-        let entry = |cell: &'a Measured| Entry {
-            values: map(&cell.point.values),
-            directory: &cell.directory,
-            position: cell.position,
-            figures: &cell.figures,
-            objective: cell.objective.iter().map(|figure| figure.map(|figure| Interval::of(figure, 1.0))).collect(),
-        };
-        let limit = |kept: &'a Kept| Limit {
-            fixed: map(&kept.fixed),
-            field: &kept.field,
-            value: kept.value,
-            low: kept.low,
-            high: kept.high,
-            note: kept.note.as_deref(),
-        };
+impl From<&Measured> for Cell {
+    fn from(cell: &Measured) -> Self {
         Self {
-            schema: "offered.sweep/1",
-            version: env!("CARGO_PKG_VERSION"),
-            workload: &sweep.input.name,
-            simulated: sweep.simulated,
-            order: if sweep.shuffled { "shuffled" } else { "strided" },
-            fields: sweep.varied.iter().map(|vary| Field { field: &vary.field, values: &vary.values }).collect(),
-            cells: swept.cells.iter().map(entry).collect(),
-            objective: sweep.objective.map(ToString::to_string),
-            kept: swept.kept.iter().map(limit).collect(),
+            values: cell.point.values.iter().cloned().collect(),
+            directory: cell.directory.clone(),
+            position: cell.position,
+            figures: cell.figures.clone(),
+            objective: cell.objective.iter().map(|figure| figure.map(|figure| Interval::of(figure, 1.0))).collect(),
         }
+    }
+}
+
+impl From<&Kept> for Limit {
+    fn from(kept: &Kept) -> Self {
+        let Kept { fixed, field, value, low, high, note } = kept.clone();
+        Self { fixed: fixed.into_iter().collect(), field, value, low, high, note }
     }
 }

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use offered_model::{Outcome, Reason, Recording};
 use offered_stats::frequent::{Frequent, frequent};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// So many are told apart; the rest is one more.
 const MOST: usize = 20;
 
 /// Launches of one request that failed in the same way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The request; `null` of the rest.
     pub label: Option<String>,
     /// How they ended; of the rest `other`.
-    pub outcome: &'static str,
+    pub outcome: String,
     /// The HTTP status, where there was one.
     pub status: Option<u16>,
     /// Why, in words that launches which failed alike have in common: the name of a failed check, why one was not sent.
@@ -34,14 +34,14 @@ pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
     let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
     let failure = |((label, outcome, status, why), n): (Kind<'_>, u64)| Failure {
         label: recording.labels.get(usize::from(label)).cloned(),
-        outcome: outcome.name(),
+        outcome: outcome.name().to_owned(),
         status: (status > 0).then_some(status),
         why: why.map(Cow::into_owned),
         n,
     };
     let rest = (others > 0).then(|| Failure {
         label: None,
-        outcome: "other",
+        outcome: "other".to_owned(),
         status: None,
         why: Some(format!("{others} more kinds")),
         n: left,

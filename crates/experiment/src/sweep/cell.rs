@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use offered_model::Objective;
 use offered_stats::steady_state::Estimate;
-use offered_store::{ReadOptions, read};
+use offered_store::{MadeBy, ReadOptions, RunRecord, read};
 use offered_verify::{Ask, Measured as Run, verify};
-use serde_json::Value;
 
 use super::figures::Figures;
 use crate::{Error, Point};
@@ -50,11 +49,11 @@ impl Cell {
         if fs::read_to_string(self.path.join("workload.toml")).ok().as_ref() != Some(&self.point.text) {
             return if self.was_killed_at_birth() { Ok(false) } else { Err(refuse("another workload")) };
         }
-        let Some(run) = self.run() else {
+        let Some(record) = RunRecord::read(&self.path)? else {
             fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))?;
             return Ok(false);
         };
-        match (run["clock"] == "virtual", simulated) {
+        match (record.made_by == MadeBy::Simulation, simulated) {
             (true, false) => Err(refuse("a simulation, and this sweep is not --simulate")),
             (false, true) => Err(refuse("a run, and this sweep is --simulate")),
             _ => Ok(true),
@@ -69,19 +68,13 @@ impl Cell {
         fs::remove_dir(&self.path).is_ok()
     }
 
-    /// Its `run.json`, which is there when it has ended.
-    fn run(&self) -> Option<Value> {
-        serde_json::from_str(&fs::read_to_string(self.path.join("run.json")).ok()?).ok()
-    }
-
     /// Reads what it left, so that a kept cell and a fresh one are judged alike.
     pub(super) fn measured(self, objective: Option<&Objective>) -> Result<Measured, Error> {
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
         let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) });
         let run = Run::new(&recording, &verdict, workload.skip_first(), workload.duration() - workload.skip_last());
-        let summary = self.run().map_or(Value::Null, |mut run| run["summary"].take());
-        let figures = Figures::of(&run, &recording, workload, &verdict, &summary);
+        let figures = Figures::of(&run, &recording, workload, &verdict);
         let asked = objective.map_or(&[][..], Objective::thresholds);
         let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect();
         let directory = directory(&self.point);

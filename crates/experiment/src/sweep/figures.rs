@@ -3,19 +3,19 @@
 use offered_model::threshold::{Metric, Quantity, Statistic};
 use offered_model::{Event, Recording, Workload};
 use offered_stats::steady_state::Estimate;
-use offered_verify::{Checked, Measured, Parts, Queue, Verdict};
-use serde::Serialize;
-use serde_json::Value;
+use offered_verify::{Checked, Judgement, Measured, Parts, Queue, Verdict, Warning};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a cell came to. Counts are of the whole run; the rest leaves out `skip_first` and `skip_last`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// Whether the launches were what was meant.
-    pub judgement: String,
+    pub judgement: Judgement,
     /// Why, in one sentence.
     pub because: String,
-    /// `doubt` and `remedy` each; of a simulation, texts.
-    pub warnings: Value,
+    /// What to doubt, and what to do about it.
+    #[serde(deserialize_with = "warnings")]
+    pub warnings: Vec<Warning>,
     /// All launches, sent or not.
     pub launched: u64,
     /// Those never sent.
@@ -47,7 +47,7 @@ pub struct Figures {
 }
 
 /// A number with its 95 % interval, where there is one.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Interval {
     /// The number.
     pub value: f64,
@@ -58,7 +58,7 @@ pub struct Interval {
 }
 
 /// Mean and percentiles in milliseconds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Times {
     pub n: usize,
@@ -72,7 +72,7 @@ pub struct Times {
 }
 
 /// Percentiles in microseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Lateness {
     pub p50: f64,
@@ -81,7 +81,7 @@ pub struct Lateness {
 }
 
 /// Counts in cells of equal ratio, [`Histogram::PER_DECADE`] a decade: cell i holds the values from edge i up to below edge i + 1.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
     /// The edges, one more than there are cells.
     pub edges_ms: Vec<f64>,
@@ -97,14 +97,8 @@ impl Interval {
 }
 
 impl Figures {
-    /// Of a run, with what its own `summary` knows besides: whether the generator was saturated, and what it warned of.
-    pub(super) fn of(
-        run: &Measured,
-        recording: &Recording,
-        workload: &Workload,
-        verdict: &Verdict,
-        summary: &Value,
-    ) -> Self {
+    /// Of a run, as it was judged.
+    pub(super) fn of(run: &Measured, recording: &Recording, workload: &Workload, verdict: &Verdict) -> Self {
         let of = |quantity, unit| {
             let estimate = run.estimate(&Metric { quantity, label: None })?;
             Some(Interval::of(estimate, unit))
@@ -112,13 +106,11 @@ impl Figures {
         let response = run.times(Event::response, None);
         let lateness = run.times(Event::lateness, None);
         let late = |statistic| Some(lateness.estimate(statistic)?.value * 1e6);
-        let judgement = summary["judgement"].as_str().unwrap_or(verdict.judgement.name()).to_owned();
-        let saturated =
-            (judgement != verdict.judgement.name()).then(|| summary["warnings"][0]["doubt"].as_str()).flatten();
         Self {
-            thresholds: Checked::all(workload.thresholds(), run, judgement != "fails"),
-            because: saturated.unwrap_or(&verdict.because).to_owned(),
-            warnings: summary["warnings"].clone(),
+            judgement: verdict.judgement,
+            thresholds: Checked::all(workload.thresholds(), run, verdict.judgement != Judgement::Fails),
+            because: verdict.because.clone(),
+            warnings: verdict.warnings.clone(),
             launched: recording.events.len() as u64,
             unsent: recording.events.iter().filter(|event| event.sent.is_none()).count() as u64,
             asked_rate_per_s: workload.asked_rate(),
@@ -135,14 +127,29 @@ impl Figures {
             arrivals_cov: of(Quantity::ArrivalsCov, 1.0),
             queue: verdict.queue,
             response_histogram: Histogram::of(&response.all),
-            judgement,
         }
     }
 
     /// Whether they may be believed.
     pub fn believable(&self) -> bool {
-        self.judgement != "fails"
+        self.judgement != Judgement::Fails
     }
+}
+
+/// Sweeps of the first version told a simulation's doubts without their remedies.
+fn warnings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Told {
+        Whole(Warning),
+        Doubt(String),
+    }
+    let told = Vec::<Told>::deserialize(deserializer)?;
+    let whole = |told| match told {
+        Told::Whole(warning) => warning,
+        Told::Doubt(doubt) => Warning { doubt, remedy: String::new() },
+    };
+    Ok(told.into_iter().map(whole).collect())
 }
 
 impl Times {

@@ -12,7 +12,7 @@ use crate::chart::Heat;
 /// No run has more cells than this.
 pub(super) const MOST: usize = 120;
 
-/// What happened in each cell of time. Times are seconds since the first launch; a list has a number per cell.
+/// What happened in each cell of time. Times are seconds since the start of a run of ours, or the first launch of a file; a list has a number per cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct OverTime {
     /// The edges of the cells, one more than there are cells.
@@ -106,8 +106,8 @@ impl UnderWay {
 impl OverTime {
     /// Of all of `recording`, of which this part is judged; `None` when nothing was sent.
     pub(super) fn of(recording: &Recording, judged_s: [f64; 2]) -> Option<Self> {
-        let sent = || recording.events.iter().filter_map(|event| Some(event.sent?.0));
-        let (origin, last) = (sent().min()?, sent().max()?);
+        let origin = super::origin(recording)?.0;
+        let last = recording.events.iter().filter_map(|event| Some(event.sent?.0)).max()?;
         let cells = Cells::new(origin, last - origin);
         let zeros = || vec![0u64; cells.count];
         let mut under_way = UnderWay { partial: zeros(), whole: vec![0; cells.count] };

@@ -77,7 +77,7 @@ fn table(runs: &[Run]) -> Table {
         let ends = |ends: Option<Ends>| ends.map_or(Cell::Nothing, |e| Cell::Interval(e.low, e.high));
         vec![
             Cell::from(&run.name),
-            run.judgement.into(),
+            run.verdict.judgement.into(),
             v.meant.arrivals.as_str().into(),
             v.queue.rate_per_s.into(),
             total.map(|total| total.cov).into(),

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use offered_experiment::document::sweep::{Cell as Point, Document as Sweep};
+use offered_experiment::sweep::{Interval, Times};
 use offered_model::{Nanos, Rate};
 
 use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape};
 use crate::document::{Block, Cell, Section, Table};
-use crate::sweep::{Cell as Point, Interval, Sweep, names};
+use crate::sweep::names;
 
 /// Densities that can be told apart in one chart.
 const DENSITIES: usize = 6;
@@ -108,8 +110,8 @@ fn evenly<T>(all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
 
 fn charts(sweep: &Sweep) -> Vec<Chart> {
     let Some(across) = Across::of(sweep) else { return Vec::new() };
-    let time = |of: fn(&crate::sweep::Times) -> Interval| {
-        across.lines(sweep, move |cell| cell.response_ms.as_ref().map(|times| of(times).value))
+    let time = |of: fn(&Times) -> Interval| {
+        across.lines(sweep, move |cell| cell.figures.response_ms.as_ref().map(|times| of(times).value))
     };
     let value =
         |of: fn(&Point) -> Option<Interval>| across.lines(sweep, move |cell| of(cell).map(|figure| figure.value));
@@ -128,21 +130,21 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
             "Throughput",
             "Answers per second rise with the load until the server is full, and stay there.",
             "answers per second",
-            value(|cell| cell.throughput_per_s),
+            value(|cell| cell.figures.throughput_per_s),
         ),
         across.chart(
             "cov",
             "CoV of the gaps",
             "At 1 the launches are a Poisson process; closed users leave it when they wait more than they think.",
             "CoV of the gaps",
-            value(|cell| cell.arrivals_cov),
+            value(|cell| cell.figures.arrivals_cov),
         ),
         across.chart(
             "rort",
             "RoRT",
             "The share of their time that users wait for answers. Near one they queue in step with the server.",
             "R / (R + Z)",
-            across.lines(sweep, |cell| cell.queue.rort),
+            across.lines(sweep, |cell| cell.figures.queue.rort),
         ),
         densities(sweep),
     ]
@@ -153,7 +155,7 @@ fn densities(sweep: &Sweep) -> Chart {
     let lines: Vec<Vec<&Point>> = evenly(groups(sweep), LINES).map(|(_, cells)| cells).collect();
     let each = DENSITIES / lines.len().max(1);
     let steps = |cell: &Point| {
-        let histogram = &cell.response_histogram;
+        let histogram = &cell.figures.response_histogram;
         let n = histogram.counts.iter().sum::<u64>() as f64;
         let edges = histogram.edges_ms.windows(2);
         let mut steps: Vec<[f64; 2]> = edges
@@ -184,21 +186,21 @@ fn ends(interval: Option<Interval>) -> Cell {
 
 fn cells(sweep: &Sweep) -> Table {
     let row = |cell: &Point| {
-        let times = cell.response_ms.as_ref();
+        let times = cell.figures.response_ms.as_ref();
         let value = |interval: Option<Interval>| Cell::from(interval.map(|interval| interval.value));
         vec![
             Cell::from(names(&cell.values)),
-            cell.judgement().into(),
-            cell.offered_rate_per_s.into(),
-            value(cell.arrivals_cov),
+            cell.figures.judgement.into(),
+            cell.figures.offered_rate_per_s.into(),
+            value(cell.figures.arrivals_cov),
             value(times.map(|times| times.mean)),
             ends(times.map(|times| times.mean)),
             value(times.map(|times| times.p95)),
             ends(times.map(|times| times.p95)),
             value(times.map(|times| times.p99)),
-            value(cell.throughput_per_s),
-            value(cell.errors_percent),
-            cell.queue.rort.into(),
+            value(cell.figures.throughput_per_s),
+            value(cell.figures.errors_percent),
+            cell.figures.queue.rort.into(),
         ]
     };
     Table {

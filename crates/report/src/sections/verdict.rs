@@ -13,7 +13,7 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
     }
     blocks.extend([Block::Words(source(run)), Block::Table(meant_and_sent(run))]);
     // The remedy of what the banner says comes first.
-    let mut doubts = run.warnings.clone();
+    let mut doubts = run.verdict.warnings.clone();
     doubts.sort_by_key(|warning| warning.doubt != run.verdict.because);
     if !doubts.is_empty() {
         blocks.push(Block::Doubts(doubts));
@@ -42,17 +42,12 @@ pub(super) fn section(run: &Run) -> Section {
 /// The judgement in words.
 fn banner(run: &Run) -> Banner {
     let v = &run.verdict;
-    let headline = match run.judgement {
+    let headline = match v.judgement {
         Judgement::Holds => "The load arrived as it was meant: the numbers may be believed.",
         Judgement::Fails => "The load was not what was meant: do not believe these numbers.",
         Judgement::NotChecked => "Nothing could be held against what was meant: read the numbers with that in mind.",
     };
-    // Where the verdict itself is content, the generator was not, and says why first.
-    let because = match run.warnings.first().filter(|_| run.judgement != v.judgement) {
-        Some(warning) => warning.doubt.clone(),
-        None => v.because.clone(),
-    };
-    Banner { judgement: run.judgement, headline: headline.to_owned(), because }
+    Banner { judgement: v.judgement, headline: headline.to_owned(), because: v.because.clone() }
 }
 
 /// What was read, in a sentence.
@@ -103,7 +98,7 @@ fn findings(findings: &[Finding]) -> Table {
     let row = |finding: &Finding| {
         let interval = finding.low.zip(finding.high).map(|(low, high)| Cell::Interval(low, high));
         vec![
-            Cell::from(finding.name),
+            Cell::from(finding.check.name()),
             finding.judgement.into(),
             finding.estimate.into(),
             interval.unwrap_or(Cell::Nothing),

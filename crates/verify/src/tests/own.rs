@@ -3,7 +3,7 @@
 use offered_model::{Law, Nanos, Recording, Workload};
 
 use super::{closed, pattern, poisson, renewal};
-use crate::{Ask, Judgement, Meant, Pattern, merge, verify};
+use crate::{Ask, Check, Judgement, Meant, Pattern, merge, verify};
 
 fn workload(arrivals: &str) -> Workload {
     let text = format!(
@@ -13,7 +13,7 @@ fn workload(arrivals: &str) -> Workload {
 }
 
 fn ours(recording: Recording) -> Recording {
-    Recording { intent_known: true, format: "run".into(), ..recording }
+    Recording { intent_known: true, on_run_clock: true, format: "run".into(), ..recording }
 }
 
 /// Everything meant for these spans of ms leaves at their end.
@@ -127,7 +127,7 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     };
     let rate = |slow| {
         let verdict = verify(&sessions(slow), &ask);
-        let finding = verdict.tests.iter().find(|test| test.name == "rate against asked").unwrap().clone();
+        let finding = *verdict.finding(Check::Rate).unwrap();
         (finding.estimate.unwrap(), finding.judgement)
     };
     assert!((rate(1).0 - 1.0).abs() < 0.01 && rate(1).1 == Judgement::Holds, "{:?}", rate(1));
@@ -135,7 +135,7 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     // Of a run that was stopped nothing is said: half of its time is not half of its rate.
     let mut stopped = sessions(1);
     stopped.events.truncate(4000);
-    assert!(verify(&stopped, &ask).tests.iter().all(|test| test.name != "rate against asked"));
+    assert!(verify(&stopped, &ask).finding(Check::Rate).is_none());
 }
 
 #[test]
@@ -160,16 +160,16 @@ fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
     open.sessions_known = true;
     let ask = Ask { meant: "closed:200:uniform:0s,4s".parse().unwrap(), ..Ask::default() };
     let verdict = verify(&open, &ask);
-    let judgement = |name| verdict.tests.iter().find(|test| test.name == name).unwrap().judgement;
-    assert_eq!(judgement("closed cov against theory"), Judgement::Holds);
-    assert_eq!(judgement("closed dispersion against theory"), Judgement::Fails);
-    assert_eq!(judgement("think time against meant"), Judgement::Holds);
+    let judgement = |check| verdict.finding(check).unwrap().judgement;
+    assert_eq!(judgement(Check::ClosedCov), Judgement::Holds);
+    assert_eq!(judgement(Check::ClosedDispersion), Judgement::Fails);
+    assert_eq!(judgement(Check::ThinkTime), Judgement::Holds);
     // And real ones hold, as often as is promised of our own runs; too short a run is not checked.
     let dispersion = |secs, seed| {
         let run = ours(closed(50, &Law::uniform(0.0, 2.0).unwrap(), secs, seed));
         let ask = Ask { meant: "closed:50:uniform:0s,2s".parse().unwrap(), ..Ask::default() };
         let verdict = verify(&run, &ask);
-        verdict.tests.iter().find(|test| test.name.contains("dispersion against")).unwrap().judgement
+        verdict.finding(Check::ClosedDispersion).unwrap().judgement
     };
     assert!((0..50).all(|seed| dispersion(120.0, seed) == Judgement::Holds));
     assert_eq!(dispersion(40.0, 1), Judgement::NotChecked);
