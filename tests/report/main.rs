@@ -2,6 +2,7 @@
 //! but our own scripts.
 
 mod hostile;
+mod verdicts;
 
 use std::collections::HashSet;
 use std::fs;
@@ -224,17 +225,21 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     fs::write(folder.path().join("site.json"), offered(folder.path(), &["logs", "access.log", "--json"])).unwrap();
     let interval = |value: f64| serde_json::json!({ "value": value, "low": value * 0.9, "high": value * 1.1 });
     let cell = |users: u64, think: &str, mean: f64| {
-        let times = ["mean", "p50", "p90", "p95", "p99"].map(|name| (name.to_owned(), interval(mean)));
+        let times = ["mean", "p50", "p90", "p95", "p99", "p999"].map(|name| (name.to_owned(), interval(mean)));
+        let rest =
+            [("n", 100.into()), ("max", mean.into())].map(|(name, value): (&str, Value)| (name.to_owned(), value));
         serde_json::json!({
             "values": { "users": users.to_string(), "think": think }, "directory": "cells/1", "position": 0,
-            "judgement": "holds", "offered_rate_per_s": 80.0, "throughput_per_s": interval(79.5),
-            "errors_percent": interval(0.25), "response_ms": serde_json::Map::from_iter(times),
+            "judgement": "holds", "because": "", "warnings": ["a doubt of the first version"], "launched": 100, "unsent": 0,
+            "asked_rate_per_s": null, "service_ms": null, "lateness_us": null, "meant_cov": null, "thresholds": [],
+            "offered_rate_per_s": 80.0, "throughput_per_s": interval(79.5),
+            "errors_percent": interval(0.25), "response_ms": times.into_iter().chain(rest).collect::<serde_json::Map<_, _>>(),
             "arrivals_cov": { "value": 1.02, "low": null, "high": null }, "queue": { "rort": 0.125 },
             "response_histogram": { "edges_ms": [1.0, 10.0, 100.0], "counts": [30, 70] },
         })
     };
     let sweep = serde_json::json!({
-        "schema": "offered.sweep/1", "workload": "w<b>.toml", "simulated": true, "order": "strided",
+        "schema": "offered.sweep/1", "version": "0.1.0", "workload": "w<b>.toml", "simulated": true, "order": "strided",
         "fields": [{ "field": "users", "values": ["25", "50"] }, { "field": "think", "values": ["5ms", "25ms"] }],
         "cells": [cell(25, "5ms", 11.0), cell(50, "5ms", 22.0), cell(25, "25ms", 13.0), cell(50, "25ms", 17.0)],
         "objective": "p90 < 31ms",

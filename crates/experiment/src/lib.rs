@@ -1,5 +1,34 @@
-//! Experiments: what the verbs *do*, beneath any command line. Typed in, typed out; nothing is printed, and how far it is goes
-//! to an [`Observer`].
+//! Experiments: what the verbs *do*, beneath any command line.
+//!
+//! A [`Plan`] is prepared, run and judged; a [`sweep`] makes many of them at the points of a grid, [`capacity`] searches among them,
+//! [`simulated`] answers without a run, [`theory`] says what was to be expected, and [`calibrate`] what this machine can do. All is
+//! typed in and typed out; nothing is printed, no flag is known here, and how far it is goes to an [`Observer`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use offered_experiment::{Input, Plan};
+//! use offered_model::{Law, Share};
+//! use offered_run::Load;
+//!
+//! let text = "seed = 1\nduration = \"60s\"\narrivals.open.rate = \"100/s\"\n";
+//! let input = Input::new("inline".to_owned(), text.to_owned(), |_| Err("there is no such file".to_owned()));
+//! let workload = input.parse(text)?;
+//! let plan = Plan {
+//!     text,
+//!     workload: &workload,
+//!     share: Share::ALL,
+//!     load: Load::Nobody(Law::exponential(0.02)?), // nothing is sent; `Load::Target` sends to `target.url`
+//!     start_at: None,
+//!     out: None,
+//!     name: "the first".to_owned(),
+//! };
+//! let made = plan.prepare(Arc::default())?.run(Vec::new())?;
+//! assert!(made.summary.believable(), "{}", made.verdict.because);
+//! # Ok::<(), offered_experiment::Error>(())
+//! ```
+//!
+//! # Errors
+//! One enum for the room, [`Error`]; [`Error::is_of_input`] tells a wrong question from a failure to answer it.
 
 pub mod calibrate;
 pub mod capacity;

@@ -58,7 +58,7 @@ mod tests {
     fn failures_are_counted_per_request_and_reason() {
         let failed = |label, why: &str| Event { label, error: Some(why.into()), ..Event::at(Nanos(1)) };
         let events = vec![
-            failed(0, "late by 12.5ms (late = \"skip\")"),
+            failed(0, "late by 12500us (late = \"skip\")"),
             failed(0, "late by 3ms (late = \"skip\")"),
             failed(1, "extract csrf2"),
             Event { outcome: Outcome::Ok, ..Event::at(Nanos(2)) },

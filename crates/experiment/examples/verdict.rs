@@ -1,0 +1,33 @@
+//! A run and its verdict: `cargo run -p offered-experiment --example verdict`.
+//!
+//! Nothing is sent: the launches go to a law of response times, on a virtual clock. With `Load::Target` they go to `target.url`.
+
+use offered_experiment::{Error, Input, Plan};
+use offered_model::{Law, Share};
+use offered_run::Load;
+
+const WORKLOAD: &str = r#"
+seed = 1
+duration = "60s"
+skip_first = "5s"
+arrivals.open = { rate = "100/s", process = "poisson" }
+target.url = "http://127.0.0.1:8080/"
+"#;
+
+fn main() -> Result<(), Error> {
+    let input = Input::new("inline".to_owned(), WORKLOAD.to_owned(), |name| Err(format!("{name} is not beside it")));
+    let workload = input.parse(&input.text)?;
+    let plan = Plan {
+        text: &input.text,
+        workload: &workload,
+        share: Share::ALL,
+        load: Load::Nobody(Law::exponential(0.02)?),
+        start_at: None,
+        out: None, // with a path, a run directory is left there
+        name: "the first".to_owned(),
+    };
+    let made = plan.prepare(std::sync::Arc::default())?.run(Vec::new())?;
+    println!("{}: {}", made.verdict.judgement.name(), made.verdict.because);
+    println!("p99 {:.1} ms of {} launches", made.summary.response_ms.map_or(0.0, |r| r.p99), made.summary.launched);
+    Ok(())
+}
