@@ -270,7 +270,7 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     }
     let broken =
         offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], "{\"schema\":\"offered.sweep/1\"}");
-    assert!(broken.contains("broken.json") && broken.contains("workload"), "{broken}");
+    assert!(broken.contains("broken.json") && broken.contains("missing field"), "{broken}");
     let other = "{\n  \"schema\": \"offered.capacity/1\",\n  \"workload\": \"w.toml\"}";
     let other = offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], other);
     assert!(other.contains("is a document offered.capacity/1") && other.contains("run directories"), "{other}");

@@ -56,6 +56,11 @@ impl From<Error> for Failure {
                 format!("where does the search along `{vary}` begin? write for example --vary {field}=100")
             }
             Error::Occupied { path, what } => format!("{} holds {what}; choose another --out", path.display()),
+            Error::AnotherSweep { path, given } => format!(
+                "{} was begun with another workload: {} differs from {given}; go on with that one, or choose another --out",
+                path.display(),
+                path.join("workload.toml").display()
+            ),
             Error::SweepStopped { left } => {
                 format!("stopped with {left} cells to do; the same command goes on with them")
             }

@@ -56,7 +56,7 @@ fn rate(over_time: &OverTime) -> Chart {
             short(from),
             short(to)
         ),
-        x: Axis::linear("time since the first launch (s)"),
+        x: Axis::linear("time of the run (s)"),
         y: Axis::linear("launches per second"),
         series: [sent].into_iter().chain(meant).collect(),
     }
@@ -157,7 +157,7 @@ fn late_over_time(over_time: &OverTime) -> Option<Chart> {
         reading: "Each column is a moment of the run, each cell the share of its launches that were so late. Bright cells high up \
                   are moments when the generator had no time; one that climbs is a generator that cannot keep up."
             .into(),
-        x: Axis::linear("time since the first launch (s)"),
+        x: Axis::linear("time of the run (s)"),
         y: Axis::log("lateness (us)"),
         series: vec![Series::new(
             "lateness",

@@ -79,7 +79,7 @@ fn under_way(over_time: &OverTime, concurrency: Option<f64>) -> Chart {
         reading: "How many requests were sent and not yet answered, averaged over each cell, and what Little's law makes of rate and \
                   response. A line that climbs to the end is a server that cannot keep up."
             .into(),
-        x: Axis::linear("time since the first launch (s)"),
+        x: Axis::linear("time of the run (s)"),
         y: Axis::linear("requests under way"),
         series: [Series::new("measured", Ink::Measured, Shape::Steps(steps))].into_iter().chain(law).collect(),
     }

@@ -60,7 +60,7 @@ fn heat(over_time: &OverTime) -> Option<Chart> {
         reading: "Each column is a moment of the run, each cell the share of its launches that waited so long. A steady run looks \
                   the same from left to right; a band that climbs is a queue that grows."
             .into(),
-        x: Axis::linear("time since the first launch (s)"),
+        x: Axis::linear("time of the run (s)"),
         y: Axis::log("response (ms)"),
         series: vec![Series::new(
             "responses",
@@ -172,7 +172,7 @@ fn failures(over_time: &OverTime) -> Option<Chart> {
         reading: "Launches that did not get a good answer, by how they ended and when. One burst is an incident; a constant share \
                   is a rule of the server."
             .into(),
-        x: Axis::linear("time since the first launch (s)"),
+        x: Axis::linear("time of the run (s)"),
         y: Axis::linear("failures per second"),
         series: over_time.failed.iter().enumerate().map(kind).collect(),
     }
@@ -186,7 +186,7 @@ fn throughput(over_time: &OverTime) -> Chart {
         reading: "Complete answers per second beside launches per second. Answers that stay below the launches pile up at the server; \
                   that is its limit."
             .into(),
-        x: Axis::linear("time since the first launch (s)"),
+        x: Axis::linear("time of the run (s)"),
         y: Axis::linear("per second"),
         series: vec![
             Series::new("launches", Ink::Meant, Shape::Steps(over_time.steps(&over_time.sent))),
@@ -206,7 +206,7 @@ fn bytes(over_time: &OverTime) -> Option<Chart> {
         title: "Bytes".into(),
         reading: "Thousands of bytes read and written per second. A flat top with growing responses is a full network."
             .into(),
-        x: Axis::linear("time since the first launch (s)"),
+        x: Axis::linear("time of the run (s)"),
         y: Axis::linear("KB per second"),
         series: vec![
             Series::new("read", Ink::Measured, kilo(&over_time.bytes_in)),
