@@ -26,7 +26,7 @@ pub fn read_sniffed(bytes: &[u8]) {
 pub fn import_as(text: &str, formats: &[offered_import::Format]) {
     let none = |name: &str| Err(name.to_owned());
     for format in formats {
-        match offered_import::read(text, "fuzz", Some(*format)) {
+        match offered_import::read(text, "fuzz", &offered_import::Given { format: Some(*format), ..Default::default() }) {
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
             Ok(plans) => {
                 for plan in plans {

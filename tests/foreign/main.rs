@@ -7,6 +7,7 @@
 #[path = "../harness.rs"]
 mod harness;
 
+mod census;
 mod exported;
 mod formulas;
 mod golden;
@@ -22,6 +23,7 @@ mod tools;
 
 fn main() {
     harness::run([
+        census::tests(),
         exported::tests(),
         formulas::tests(),
         golden::tests(),

@@ -1,12 +1,13 @@
 //! `offered import`: a plan written for another tool as a workload, with a list of what was not translated.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offered_import::{Arrivals, Error, MOST_BYTES, Plan};
-use offered_model::Workload;
+use offered_import::{Arrivals, Error, Given, Kind, MOST_BYTES, Plan, When};
+use offered_model::{Nanos, Workload};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
@@ -18,6 +19,7 @@ Examples:
   offered import plan.jmx -o shop.toml             then: offered run shop.toml --dry-run
   offered import plan.jmx --group Buyers -o buyers.toml
   offered import plan.jmx -o 'shop-{group}.toml'   one workload for each thread group
+  offered import plan.jmx --property users=50      as jmeter -Jusers=50
   offered import visit.har                         a visit as a browser recorded it
   offered import api.yaml -o api.toml              a sketch of what an OpenAPI 3 description offers
   offered import shop.postman_collection.json      each folder a flow
@@ -39,6 +41,18 @@ pub(crate) struct Args {
     /// Of several thread groups, this one
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
+    /// Give a variable of the file this value, whatever the file says: --set host=shop.example.com. Can be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair)]
+    values: Vec<(String, String)>,
+    /// Give a property of JMeter this value, as jmeter -J does. Can be given several times
+    #[arg(long = "property", value_name = "NAME=VALUE", value_parser = pair)]
+    properties: Vec<(String, String)>,
+    /// Take the properties of JMeter from this file, as jmeter -q does; --property wins
+    #[arg(long = "properties", value_name = "FILE")]
+    property_file: Option<PathBuf>,
+    /// Take pauses of a recording that are longer than this for so long
+    #[arg(long, value_name = "TIME")]
+    cap_think: Option<Nanos>,
     /// The file's format, where what stands in it does not tell
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -77,8 +91,23 @@ impl From<Format> for offered_import::Format {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = if args.file == Path::new("-") { "stdin".to_owned() } else { args.file.display().to_string() };
     let text = text(&args.file)?;
-    let plans = offered_import::read(&text, &file, args.format.map(Into::into))
-        .map_err(|error: Error| Failure::input(error))?;
+    let values: BTreeMap<String, String> = args.values.iter().cloned().collect();
+    let mut properties = match &args.property_file {
+        Some(path) => offered_import::properties(&self::text(path)?),
+        None => BTreeMap::new(),
+    };
+    properties.extend(args.properties.iter().cloned());
+    let folder = args.file.parent().map(Path::to_owned).unwrap_or_default();
+    let included =
+        |name: &str| self::text(&folder.join(name)).map_err(|(Failure::Input(why) | Failure::Stopped(why))| why);
+    let given = Given {
+        format: args.format.map(Into::into),
+        values: Some(&values),
+        properties: Some(&properties),
+        longest_think: args.cap_think,
+        included: Some(&included),
+    };
+    let plans = offered_import::read(&text, &file, &given).map_err(refusal)?;
     let mut plans = chosen(plans, args)?;
     if let Some(folder) = elsewhere(&args.file, args.output.as_deref()) {
         for plan in &mut plans {
@@ -128,6 +157,27 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// `NAME=VALUE`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+/// Why there is no plan, and which flag helps.
+fn refusal(error: Error) -> Failure {
+    match &error {
+        Error::Unnamed { kind: Kind::Variable, name, .. } => {
+            Failure::input(format!("{error}; give it one: --set {name}=..."))
+        }
+        Error::Unnamed { kind: Kind::Property, name, .. } => {
+            Failure::input(format!("{error}; give it one: --property {name}=..."))
+        }
+        _ => Failure::input(error),
+    }
+}
+
 /// The folder of the files that a plan names, where its workload will not stand beside them.
 fn elsewhere(plan: &Path, output: Option<&str>) -> Option<PathBuf> {
     let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
@@ -162,7 +212,12 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 /// The plans that are wanted: all of them only where each gets a file.
 fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
-    let names = plans.iter().map(|plan| plan.name.clone()).collect::<Vec<_>>().join(", ");
+    let named = |plan: &Plan| match plan.when {
+        When::Before => format!("{} (before the load)", plan.name),
+        When::Load => plan.name.clone(),
+        When::After => format!("{} (after the load)", plan.name),
+    };
+    let names = plans.iter().map(named).collect::<Vec<_>>().join(", ");
     if let Some(group) = &args.group {
         plans.retain(|plan| plan.name == *group);
         if plans.is_empty() {
@@ -171,6 +226,10 @@ fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
     }
     let apart =
         args.json && args.output.is_none() || args.output.as_ref().is_some_and(|output| output.contains("{group}"));
+    if args.group.is_none() && !apart && plans.iter().any(|plan| plan.when == When::Load) {
+        // What is done before and after it is not the load.
+        plans.retain(|plan| plan.when == When::Load);
+    }
     if plans.len() > 1 && !apart {
         return Err(Failure::input(format!(
             "{} has {} thread groups, and a workload has one [arrivals]; choose with --group NAME, or write each with -o 'plan-{{group}}.toml'; there are: {names}",
@@ -206,13 +265,18 @@ fn file_name(group: &str) -> String {
 }
 
 fn summary(plan: &Plan) -> String {
+    let count = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let arrivals = match &plan.arrivals {
-        Arrivals::Closed { users: 1, .. } => "closed, 1 user".to_owned(),
-        Arrivals::Closed { users, .. } => format!("closed, {users} users"),
+        Arrivals::Closed { users, visits, .. } => {
+            let users = count(*users, "user");
+            visits.map_or(format!("closed, {users}"), |visits| {
+                format!("closed, {users} who leave after {}", count(u64::from(visits), "visit"))
+            })
+        }
         Arrivals::Open { .. } if plan.flows.is_empty() => "open".to_owned(),
         Arrivals::Open { .. } => "partly-open".to_owned(),
     };
-    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let flows = if plan.flows.is_empty() { String::new() } else { format!(", {}", count(plan.flows.len(), "flow")) };
-    format!("{arrivals}, {}, {}{flows}", plan.duration, count(plan.requests.len(), "request"))
+    let flows =
+        if plan.flows.is_empty() { String::new() } else { format!(", {}", count(plan.flows.len() as u64, "flow")) };
+    format!("{arrivals}, {}, {}{flows}", plan.duration, count(plan.requests.len() as u64, "request"))
 }

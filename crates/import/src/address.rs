@@ -7,15 +7,31 @@ use offered_model::workload::Url;
 
 use crate::plan::Note;
 use crate::text::Text;
+use crate::{Error, Kind};
 
 /// Written where a plan names no server.
 const NOWHERE: &str = "http://127.0.0.1:8080/";
 
 /// A server, as far as a plan tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Server {
-    /// `http://host:port/`, or nothing where it is not known.
-    pub(crate) url: String,
+pub(crate) enum Server {
+    /// None is named.
+    #[default]
+    Unnamed,
+    /// `http://host:port/`.
+    At(String),
+    /// One whose name has something in it that has no value.
+    Unknown(Lack),
+    /// One whose name is only known while it runs.
+    Later,
+}
+
+/// Something in a server's name that has no value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lack {
+    /// Whether it is a property; else a variable.
+    pub(crate) property: bool,
+    pub(crate) name: String,
 }
 
 impl Server {
@@ -26,7 +42,12 @@ impl Server {
         let port = if port == usual || port.is_empty() { String::new() } else { format!(":{port}") };
         let url = format!("{scheme}://{host}{port}/");
         let fit = !url.contains(['{', '}', '$']) && url.parse::<Url>().is_ok();
-        Self { url: if fit { url } else { String::new() } }
+        if fit { Self::At(url) } else { Self::Unnamed }
+    }
+
+    /// Its URL, or nothing where that is not known.
+    pub(crate) fn url(&self) -> &str {
+        if let Self::At(url) = self { url } else { "" }
     }
 
     /// The server of a whole URL, and the path and query asked of it; `None`: it is no URL of a web server.
@@ -46,9 +67,9 @@ impl Server {
         Some((Self::of(scheme, host, port), path.to_owned()))
     }
 
-    /// The same of a URL with variables in it. Where they stand in its server, that is not known; where it has no scheme, it is
-    /// `http`.
-    pub(crate) fn split_text(url: &Text) -> Option<(Self, Text)> {
+    /// The same of a URL with variables in it: where they stand in its server, `lack` says which of those names has no value
+    /// at all. Where it has no scheme, it is `http`.
+    pub(crate) fn split_text(url: &Text, lack: impl Fn(&str) -> Option<Lack>) -> Option<(Self, Text)> {
         let begins = url.begins();
         let whole = match begins.find("://") {
             Some(_) => url.clone(),
@@ -65,8 +86,12 @@ impl Server {
             let (server, _) = Self::split(&begins[..end])?;
             return Some((server, whole.after(end)));
         }
-        let (_, path) = whole.after(host).split_once('/').unwrap_or_default();
-        Some((Self::default(), path))
+        let behind = whole.after(host);
+        let (authority, path) = match behind.split_once('/') {
+            Some((authority, path)) => (authority, path),
+            None => (behind, Text::default()),
+        };
+        Some((authority.names().find_map(lack).map_or(Self::Later, Self::Unknown), path))
     }
 }
 
@@ -79,40 +104,75 @@ pub(crate) struct Goal<'g> {
     pub(crate) times: usize,
 }
 
-/// The URL of the server that is asked most, of equals the first; which requests go to it; and notes of all others.
-pub(crate) fn choose<'g>(goals: impl Iterator<Item = Goal<'g>> + Clone) -> (String, Vec<bool>, Vec<Note>) {
-    let mut often: BTreeMap<&Server, (usize, Reverse<usize>)> = BTreeMap::new();
-    for (at, goal) in goals.clone().enumerate().filter(|(_, goal)| !goal.server.url.is_empty()) {
-        often.entry(goal.server).or_insert((0, Reverse(at))).0 += goal.times;
-    }
-    let chosen = often.iter().max_by_key(|(_, often)| **often).map(|(server, _)| (*server).clone()).unwrap_or_default();
-    let mut notes = Vec::new();
-    let kept = goals
-        .map(|goal| {
-            let kept = *goal.server == chosen || goal.server.url.is_empty();
-            let what = match kept {
-                false => format!(
-                    "goes to another server, {}; a workload has one target, so it is left out, but for its wait",
-                    goal.server.url
-                ),
-                true if goal.server.url.is_empty() && chosen.url.is_empty() => {
-                    format!("names no server that is known here; the target {NOWHERE} stands for it")
-                }
-                true if goal.server.url.is_empty() => {
-                    "names no server that is known here; sent to the target like the others".to_owned()
-                }
-                true => return true,
-            };
-            notes.push(Note { line: goal.line, element: goal.element.to_owned(), what });
-            kept
-        })
-        .collect();
-    (if chosen.url.is_empty() { NOWHERE.to_owned() } else { chosen.url }, kept, notes)
+/// Where requests go.
+pub(crate) struct Chosen {
+    /// The one target.
+    pub(crate) url: String,
+    /// Which requests go to it.
+    pub(crate) kept: Vec<bool>,
+    /// What is to be said of the others.
+    pub(crate) notes: Vec<Note>,
 }
 
-/// A path as it can be sent: from `/` on, without blanks and what is not ASCII.
+/// The target of requests to these servers: that which is `own`, or else is asked most, of equals the first. A request goes where
+/// its own URL says or nowhere; only where no URL names a server at all, this machine stands for it.
+///
+/// # Errors
+/// The first that goes to a server whose name is not known, the content of `file`.
+pub(crate) fn choose<'g>(
+    goals: impl Iterator<Item = Goal<'g>> + Clone,
+    own: Option<&Server>,
+    file: &str,
+) -> Result<Chosen, Error> {
+    let mut often: BTreeMap<&Server, (usize, Reverse<usize>)> = BTreeMap::new();
+    for (at, goal) in goals.clone().enumerate() {
+        match goal.server {
+            Server::At(_) => often.entry(goal.server).or_insert((0, Reverse(at))).0 += goal.times,
+            Server::Unknown(Lack { property, name }) => {
+                let line = if goal.line == 0 { String::new() } else { format!("line {}: ", goal.line) };
+                return Err(Error::Unnamed {
+                    file: file.to_owned(),
+                    element: format!("{line}{}", goal.element),
+                    kind: if *property { Kind::Property } else { Kind::Variable },
+                    name: name.clone(),
+                });
+            }
+            Server::Unnamed | Server::Later => {}
+        }
+    }
+    let most = often.iter().max_by_key(|(_, often)| **often).map(|(server, _)| *server);
+    let chosen = own.filter(|own| often.contains_key(own)).or(most).cloned().unwrap_or_default();
+    let mut notes = Vec::new();
+    let kept = goals.map(|goal| {
+        let (kept, what) = match goal.server {
+            Server::Unnamed if chosen == Server::Unnamed => {
+                (true, format!("names no server; the target {NOWHERE} stands for it"))
+            }
+            server if *server == chosen => return true,
+            Server::At(url) => (
+                false,
+                format!(
+                    "goes to another server, {url}; a workload has one target, so it is left out, but for its wait"
+                ),
+            ),
+            Server::Later => {
+                (false, "goes to a server that is only known while it runs; left out, but for its wait".to_owned())
+            }
+            _ => (false, "names no server; left out, but for its wait".to_owned()),
+        };
+        notes.push(Note { line: goal.line, element: goal.element.to_owned(), what });
+        kept
+    });
+    let kept = kept.collect();
+    let url = if let Server::At(url) = chosen { url } else { NOWHERE.to_owned() };
+    Ok(Chosen { url, kept, notes })
+}
+
+/// A path as it can be sent: from `/` on, without blanks and what is not ASCII. One that begins with a variable begins with what
+/// that brings.
 pub(crate) fn sendable(path: &Text) -> Text {
-    let mut sendable = Text::from(if path.begins().starts_with('/') { "" } else { "/" });
+    let brings = !path.is_empty() && path.begins().is_empty();
+    let mut sendable = Text::from(if brings || path.begins().starts_with('/') { "" } else { "/" });
     sendable.push(&path.map(fit));
     sendable
 }

@@ -26,6 +26,8 @@ pub(crate) enum Walk {
     One(Vec<(f64, Walk)>),
     /// So many times.
     Times(u32, Box<Walk>),
+    /// Only the first time of what repeats it.
+    First(Box<Walk>),
 }
 
 impl Walk {
@@ -38,6 +40,7 @@ impl Walk {
             Self::One(walks) => walks.iter().fold(0, |sum, (_, walk)| sum.saturating_add(walk.size())),
             Self::Times(_, walk) if matches!(**walk, Self::Ask(..)) => 2,
             Self::Times(times, walk) => walk.size().saturating_mul(*times as usize),
+            Self::First(walk) => walk.size(),
         }
     }
 
@@ -48,7 +51,7 @@ impl Walk {
             Self::Pause(_) => Vec::new(),
             Self::All(walks) => walks.iter().flat_map(Self::asked).collect(),
             Self::One(walks) => walks.iter().flat_map(|(_, walk)| walk.asked()).collect(),
-            Self::Times(_, walk) => walk.asked(),
+            Self::Times(_, walk) | Self::First(walk) => walk.asked(),
         }
     }
 
@@ -59,6 +62,27 @@ impl Walk {
             Self::All(walks) => Self::All(walks.into_iter().map(|walk| walk.only(kept)).collect()),
             Self::One(walks) => Self::One(walks.into_iter().map(|(weight, walk)| (weight, walk.only(kept))).collect()),
             Self::Times(times, walk) => Self::Times(times, Box::new(walk.only(kept))),
+            Self::First(walk) => Self::First(Box::new(walk.only(kept))),
+            walk => walk,
+        }
+    }
+
+    /// With what is only done the first time of a repetition done then, and what is repeated by nothing done once.
+    pub(crate) fn settled(self) -> Self {
+        match self {
+            Self::All(walks) => Self::All(walks.into_iter().map(Self::settled).collect()),
+            Self::One(walks) => Self::One(walks.into_iter().map(|(weight, walk)| (weight, walk.settled())).collect()),
+            Self::First(walk) => walk.settled(),
+            Self::Times(times, walk) if times > 1 => match *walk {
+                Self::All(walks) if walks.iter().any(|walk| matches!(walk, Self::First(_))) => {
+                    let later = walks.iter().filter(|walk| !matches!(walk, Self::First(_))).cloned();
+                    let later = Self::All(later.map(Self::settled).collect());
+                    let first = Self::All(walks.into_iter().map(Self::settled).collect());
+                    Self::All(vec![first, Self::Times(times - 1, Box::new(later))])
+                }
+                walk => Self::Times(times, Box::new(walk.settled())),
+            },
+            Self::Times(times, walk) => Self::Times(times, Box::new(walk.settled())),
             walk => walk,
         }
     }
@@ -229,6 +253,7 @@ impl Builder {
                 _ => (0..*times).try_fold(on, |on, _| self.enter(walk, on))?,
             },
             Walk::Ask(request, before) => self.ask(*request, before, on)?,
+            Walk::First(walk) => self.enter(walk, on)?,
         };
         let ways = merged(ways);
         if ways.len() > MOST_STEPS || self.0.len() > MOST_STEPS { Err(TooLong) } else { Ok(ways) }

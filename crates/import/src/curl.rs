@@ -4,12 +4,13 @@ mod options;
 mod words;
 
 use offered_model::Nanos;
+use offered_model::workload::script::Per;
 
-use crate::Error;
-use crate::address::{Server, form, sendable};
+use crate::address::{Lack, Server, fit, form, sendable};
 use crate::plan::{Auth, Body, Note, Part, Plan, Request, Target, Value, Variable};
 use crate::text::{self, Text};
 use crate::visits::{Asked, Known, Visit, Who, name};
+use crate::{Error, Given};
 use options::{Kind, kind};
 use words::{Command, Word};
 
@@ -30,6 +31,11 @@ pub(crate) fn is(text: &str) -> bool {
     })
 }
 
+/// Whether curl begins a line of `text` at its very beginning.
+pub(crate) fn begins(text: &str) -> bool {
+    text.lines().take(10_000).any(|line| line.split(' ').next().is_some_and(is_curl))
+}
+
 /// Words that may stand before a command.
 const BEFORE: [&str; 8] = ["$", ">", "%", "sudo", "time", "do", "then", "exec"];
 
@@ -42,7 +48,7 @@ fn is_curl(word: &str) -> bool {
 }
 
 /// The plan of `text`, the content of `file`.
-pub(crate) fn read(text: &str, file: &str) -> Result<Plan, Error> {
+pub(crate) fn read(text: &str, file: &str, given: &Given) -> Result<Plan, Error> {
     let at = |line, what: &str| Error::At { file: file.to_owned(), line, what: what.to_owned() };
     let commands =
         words::commands(text).map_err(|line| at(line, "a quote that is never closed; the command is cut off"))?;
@@ -50,6 +56,10 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Plan, Error> {
         return Err(at(1, &format!("more than {MOST_WORDS} words; no commands have")));
     }
     let mut reader = Reader::default();
+    for (name, value) in given.values.into_iter().flatten() {
+        reader.set.push((name.clone(), Text::from(value.as_str())));
+        reader.given.push(name.clone());
+    }
     for command in commands {
         reader.command(command).map_err(|(line, what)| at(line, &what))?;
     }
@@ -97,6 +107,8 @@ struct Reader {
     target: Target,
     most_redirects: Option<u32>,
     follows: bool,
+    /// Names that are given values from outside, whatever the script sets.
+    given: Vec<String>,
     /// What the script sets before.
     set: Vec<(String, Text)>,
     variables: Vec<Variable>,
@@ -118,6 +130,9 @@ impl Reader {
                 self.note(word.line, &name, "is what a command finds out; the environment must have it");
             } else {
                 let value = self.known(&value);
+                if self.given.contains(&name) {
+                    continue;
+                }
                 self.set.retain(|(other, _)| *other != name);
                 self.set.push((name, value));
             }
@@ -306,7 +321,15 @@ impl Reader {
         };
         let mut part = Part { name: name.shown(), value: content.clone(), file: false, kind: None };
         let begins = content.begins();
-        if special && begins.starts_with(['@', '<']) {
+        if special && begins.starts_with('<') {
+            let (name, file) = (name.shown(), content.shown());
+            let what = format!(
+                "-F {name}={file}: a field whose value stands in a file, which is no upload; left out: write it as a value"
+            );
+            self.note(line, "", what);
+            return;
+        }
+        if special && begins.starts_with('@') {
             let shown = content.shown();
             let mut said_of = shown[1..].split(';');
             part.file = true;
@@ -353,12 +376,19 @@ impl Reader {
                     "braces or brackets in a URL stand for several; here they are sent as they are",
                 );
             }
-            let Some((mut server, path)) = Server::split_text(&url) else {
+            let lack = |name: &str| {
+                let environment = |variable: &&Variable| variable.name == name;
+                match self.variables.iter().find(environment).map(|variable| &variable.value) {
+                    Some(Value::Env(wanted)) => Some(Lack { property: false, name: wanted.clone() }),
+                    _ => None,
+                }
+            };
+            let Some((mut server, path)) = Server::split_text(&url, lack) else {
                 self.note(line, &element, "asks no web server; left out");
                 continue;
             };
             if let Some(socket) = &said.socket {
-                server = Server { url: format!("unix:{socket}:/") };
+                server = Server::At(format!("unix:{socket}:/"));
             }
             let mut request = self.request(&said, line, path);
             request.name = name(&request);
@@ -384,7 +414,7 @@ impl Reader {
         }
         for part in query {
             request.path.say(if request.path.says_any(|c| c == '?') { "&" } else { "?" });
-            request.path.push(&sendable(&part).after(1));
+            request.path.push(&part.map(fit));
         }
         let mut kind = None;
         if !said.parts.is_empty() {
@@ -456,7 +486,11 @@ impl Reader {
                 None => {
                     let name = text::name(&wanted);
                     if !self.variables.iter().any(|variable| variable.name == name) {
-                        self.variables.push(Variable { name: name.clone(), value: Value::Env(wanted.clone()) });
+                        self.variables.push(Variable {
+                            name: name.clone(),
+                            value: Value::Env(wanted.clone()),
+                            per: Per::Session,
+                        });
                     }
                     known.push(&Text::value(&name));
                 }
@@ -476,6 +510,7 @@ impl Reader {
             remark: "How often, and by how many, is for you to say: here once a second.",
             visits: vec![Visit { name: "commands".to_owned(), steps }],
             asked: self.asked,
+            own: None,
             flows: false,
             target: self.target,
             variables: self.variables,

@@ -7,14 +7,14 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use offered_model::Law;
+use offered_model::{Law, Nanos};
 
-use crate::Error;
 use crate::address::{Server, header, sendable};
 use crate::data::Data;
 use crate::plan::{Body, Note, Part, Plan, Request, Target};
 use crate::text::Text;
 use crate::visits::{Asked, Known, Visit, Who, name};
+use crate::{Error, Given};
 
 /// Entries at most.
 const MOST: usize = 20_000;
@@ -22,6 +22,8 @@ const MOST: usize = 20_000;
 const MOST_OBJECTS: usize = 1_000;
 /// From here on a pause is a person's, seconds.
 const THOUGHT: f64 = 1.0;
+/// From here on a pause is named, seconds.
+const LONG: f64 = 120.0;
 /// Values of an empirical law at most; of more pauses, so many quantiles.
 const MOST_VALUES: usize = 100;
 /// Redirects that a browser follows.
@@ -45,7 +47,7 @@ struct Entry<'d> {
 }
 
 /// The plan of `har`, the content of `file`.
-pub(crate) fn read(har: &Data, file: &str) -> Result<Plan, Error> {
+pub(crate) fn read(har: &Data, file: &str, given: &Given) -> Result<Plan, Error> {
     let refused = |what: String| Error::File { file: file.to_owned(), what };
     let all = har.at(&["log", "entries"]).list();
     if all.is_empty() {
@@ -54,7 +56,8 @@ pub(crate) fn read(har: &Data, file: &str) -> Result<Plan, Error> {
     if all.len() > MOST {
         return Err(refused(format!("{} requests; {MOST} at most are read of a recording", all.len())));
     }
-    let mut reader = Reader::default();
+    let mut reader =
+        Reader { longest: given.longest_think.map_or(f64::INFINITY, Nanos::as_secs_f64), ..Reader::default() };
     let mut entries: Vec<Entry> = all
         .iter()
         .enumerate()
@@ -77,6 +80,10 @@ struct Reader<'d> {
     ahead: Vec<String>,
     objects: Vec<HashSet<String>>,
     redirects: bool,
+    /// The server of the first page.
+    own: Option<Server>,
+    /// The longest pause that is taken for a thought, seconds.
+    longest: f64,
     /// How many steps were asked by HTTP/2 or 3.
     modern: usize,
     notes: Vec<Note>,
@@ -113,7 +120,8 @@ impl<'d> Reader<'d> {
         let left_out = match (method, response.get("status").number()) {
             _ if data.get("_webSocketMessages").is() => "a WebSocket; left out",
             _ if data.get("_fromCache").is() => "came from the browser's cache; left out",
-            (_, None | Some(0.0)) => "had no answer (blocked, or given up); left out",
+            // Browsers write 0, -1 or -2 for what was blocked, given up or pushed in vain.
+            (_, None | Some(..100.0)) => "had no answer (blocked, or given up); left out",
             ("CONNECT", _) => "opens a tunnel; left out",
             ("OPTIONS", _) if header_of(request, "access-control-request-method").is() => {
                 "asks whether a call is allowed (CORS); left out"
@@ -169,6 +177,9 @@ impl<'d> Reader<'d> {
         self.modern +=
             usize::from(["h2", "http/2", "http/2.0", "h3", "http/3", "http/3.0"].contains(&version.as_str()));
         let request = self.request(entry);
+        if self.own.is_none() && is_page(entry) {
+            self.own = Some(entry.server.clone());
+        }
         self.asked.push(Asked { line: 0, element: entry.element.clone(), server: entry.server.clone(), request });
         self.ends.push((page, entry.end));
         self.objects.push(HashSet::new());
@@ -177,7 +188,7 @@ impl<'d> Reader<'d> {
     fn object(&mut self, owner: usize, entry: &Entry) {
         self.ends[owner].1 = self.ends[owner].1.max(entry.end);
         if entry.server != self.asked[owner].server {
-            let what = format!("an object of another server, {}; left out", entry.server.url);
+            let what = format!("an object of another server, {}; left out", entry.server.url());
             self.note(&entry.element, what);
             return;
         }
@@ -251,6 +262,7 @@ impl<'d> Reader<'d> {
     }
 
     fn plan(mut self) -> Known {
+        self.cap();
         let mut thoughts: Vec<f64> = self.pauses.iter().copied().filter(|pause| *pause >= THOUGHT).collect();
         thoughts.sort_by(f64::total_cmp);
         let think = self.think(&thoughts);
@@ -265,6 +277,7 @@ impl<'d> Reader<'d> {
             remark: "One visit, recorded once: how many users there are is for you to say.",
             visits: vec![Visit { name: "visit".to_owned(), steps }],
             asked: self.asked,
+            own: self.own,
             flows: false,
             target: Target {
                 reuse: Some("per-session"),
@@ -276,6 +289,25 @@ impl<'d> Reader<'d> {
             variables: Vec::new(),
             who: Who::OneUser(think),
             notes: self.notes,
+        }
+    }
+
+    /// Takes pauses that are too long for shorter ones, and names those that leave a run without launches.
+    fn cap(&mut self) {
+        let longest = self.pauses.iter().copied().fold(0.0, f64::max);
+        let over = self.pauses.iter().filter(|pause| **pause > self.longest).count();
+        let shown = |secs: f64| Nanos::from_secs_f64(secs);
+        if over > 0 {
+            let what = format!("{over} of its pauses are longer than {}, and taken as so long", shown(self.longest));
+            self.note("", what);
+            let most = self.longest;
+            self.pauses.iter_mut().for_each(|pause| *pause = pause.min(most));
+        } else if longest > LONG {
+            let what = format!(
+                "its longest pause is {}, in which its user asks nothing, and with few users a run does not; pauses can be taken as shorter when it is imported",
+                shown(longest)
+            );
+            self.note("", what);
         }
     }
 
@@ -308,6 +340,14 @@ impl<'d> Reader<'d> {
 fn header_of<'d>(message: &'d Data, name: &str) -> &'d Data {
     let pair = message.get("headers").list().iter().find(|pair| pair.get("name").text().eq_ignore_ascii_case(name));
     pair.map_or(&crate::data::NOTHING, |pair| pair.get("value"))
+}
+
+/// Whether it is a page itself.
+fn is_page(entry: &Entry) -> bool {
+    match entry.data.get("_resourceType").text() {
+        "" => entry.response.at(&["content", "mimeType"]).text().to_ascii_lowercase().starts_with("text/html"),
+        known => known == "document",
+    }
 }
 
 /// Whether a page embeds it.

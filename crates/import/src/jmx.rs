@@ -6,7 +6,9 @@
 
 mod answer;
 mod controller;
+mod functions;
 mod group;
+mod include;
 mod login;
 mod node;
 mod sampler;
@@ -23,12 +25,12 @@ use node::Node;
 use sampler::Asked;
 use variables::Variables;
 
-use crate::Error;
-use crate::address::{Goal, choose};
+use crate::address::{Chosen, Goal, choose};
 use crate::chain::{Chain, MOST_STEPS, Walk};
 use crate::names;
-use crate::plan::{Arrivals, Note, Plan, Request, Target, Value, unlike};
+use crate::plan::{Arrivals, Note, Plan, Request, Target, When, unlike};
 use crate::text::Text;
+use crate::{Error, Given};
 
 /// Redirects that `JMeter` follows.
 const REDIRECTS: u32 = 20;
@@ -37,13 +39,18 @@ const REDIRECTS: u32 = 20;
 const MOST_GROUPS: usize = 100;
 
 /// One group under translation.
-struct Reader<'e> {
+struct Reader<'e, 'g> {
+    file: &'e str,
     plan: &'e Node<'e>,
-    variables: &'e mut Variables,
+    /// How many groups make load.
+    groups: usize,
+    variables: &'e mut Variables<'g>,
     notes: Vec<Note>,
     asked: Vec<Asked>,
     /// Whether each thread goes round only once.
     once: bool,
+    /// Whether the nearest controller is a loop.
+    looping: bool,
     /// The lines of the throughput timers over all of the group.
     throttles: Vec<usize>,
     /// Module controllers we are within.
@@ -53,53 +60,59 @@ struct Reader<'e> {
 }
 
 /// The plans of `text`, the content of `file`: one for each thread group.
-pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
-    let tree = tree::read(text, file)?;
+pub(crate) fn read(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
+    let mut tree = tree::read(text, file)?;
     let refused = |what: &str| Error::File { file: file.to_owned(), what: what.to_owned() };
     if tree.tag != "jmeterTestPlan" {
         return Err(refused(&format!("begins with <{}>; a JMeter test plan begins with <jmeterTestPlan>", tree.tag)));
     }
+    include::all(&mut tree, given.included);
     let top: Vec<Node> = tree.children.iter().filter(|child| child.tag == "hashTree").flat_map(Node::all).collect();
     let Some(plan) = top.iter().find(|node| node.class() == "TestPlan") else {
         return Err(refused("no enabled test plan in it; expected <TestPlan>"));
     };
-    let mut variables = Variables::default();
+    let mut variables = Variables::new(*given);
     for node in &top {
-        variables.collect(node);
+        variables.collect(node, None);
     }
     for node in &top {
         variables.collect_extracted(node);
     }
-    let runs = |node: &&Node| group::kind(node).is_some_and(|kind| kind != Kind::Aside);
+    variables.set_from_outside();
+    let runs = |node: &&Node| group::kind(node).is_some();
+    let loads = |node: &&Node| group::when(node) == When::Load;
     if plan.children.iter().filter(runs).count() > MOST_GROUPS {
         return Err(refused(&format!("more than {MOST_GROUPS} thread groups; no test plan has")));
     }
     let mut plans: Vec<Plan> = Vec::new();
     let mut idle: Vec<Note> = Vec::new();
+    let groups = plan.children.iter().filter(runs).filter(loads).count();
     for group in plan.children.iter().filter(runs) {
         let taken = |name: &str| plans.iter().any(|plan| plan.name == name);
         let name = unlike(group.name(), taken);
         let reader = Reader {
+            file,
             plan,
+            groups,
             variables: &mut variables,
             notes: Vec::new(),
             asked: Vec::new(),
             once: false,
+            looping: false,
             throttles: Vec::new(),
             modules: 0,
             named: Vec::new(),
         };
-        match reader.group(group, name).map_err(|what| Error::At {
-            file: file.to_owned(),
-            line: group.element.line,
-            what,
-        })? {
+        match reader.group(group, name)? {
             Some(plan) => plans.push(plan),
             None => idle.push(note(group, "asks no web server; left out".to_owned())),
         }
     }
+    let outside = from_outside(&variables);
+    // The load first.
+    plans.sort_by_key(|plan| plan.when != When::Load);
     for plan in &mut plans {
-        plan.notes.extend(idle.iter().cloned());
+        plan.notes.extend(idle.iter().chain(&outside).cloned());
         plan.notes.sort();
         plan.notes.dedup();
         plan.notes.sort_by_key(|note| note.line);
@@ -118,6 +131,25 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Vec<Plan>, Error> {
     Ok(plans)
 }
 
+/// What a person must know who could give values from outside.
+fn from_outside(variables: &Variables) -> Vec<Note> {
+    let note = |what: String| Note { line: 0, element: String::new(), what };
+    let mut notes = Vec::new();
+    if !variables.valueless.is_empty() {
+        let each: Vec<String> = variables.valueless.iter().map(|(name, value)| format!("{name} = `{value}`")).collect();
+        notes.push(note(format!(
+            "properties that nothing gives a value, and what JMeter takes for them: {}",
+            each.join(", ")
+        )));
+    }
+    for (call, value) in &variables.once {
+        notes.push(note(format!(
+            "`${{{call}}}` in a user-defined variable is drawn once, when the test begins; here it is `{value}` in every run"
+        )));
+    }
+    notes
+}
+
 /// Adds the samplers under `node` by their kind.
 fn count<'e>(node: &Node<'e>, kinds: &mut BTreeMap<&'e str, usize>) {
     if controller::is_sampler(node.class()) {
@@ -131,7 +163,7 @@ fn note(node: &Node, what: String) -> Note {
     Note { line: node.element.line, element: format!("{}{name}", node.class()), what }
 }
 
-impl<'e> Reader<'e> {
+impl<'e> Reader<'e, '_> {
     fn note(&mut self, node: &Node, what: impl Into<String>) {
         self.notes.push(note(node, what.into()));
     }
@@ -165,7 +197,7 @@ impl<'e> Reader<'e> {
     }
 
     /// The plan of `group`; `None` where it asks nothing.
-    fn group(mut self, group: &Node<'e>, name: String) -> Result<Option<Plan>, String> {
+    fn group(mut self, group: &Node<'e>, name: String) -> Result<Option<Plan>, Error> {
         let plan = self.plan;
         let outer = self.scope(&plan.children, &Scope::default());
         let threads = group::kind(group) == Some(Kind::Threads);
@@ -178,17 +210,20 @@ impl<'e> Reader<'e> {
             }
         }
         let walk = Walk::All(self.walks(&group.children, &outer));
-        let too_long = || {
-            format!(
+        let too_long = || Error::At {
+            file: self.file.to_owned(),
+            line: group.element.line,
+            what: format!(
                 "thread group `{name}` takes more steps to write out than a workload can have; repeat less, or simplify its controllers"
-            )
+            ),
         };
         if self.asked.len() > MOST_STEPS {
             return Err(too_long());
         }
-        let (url, kept) = self.server(&walk);
+        let (url, kept) = self.server(&walk)?;
         let walk = walk.only(&|request| kept[request]);
-        let chain = Chain::of(&walk, threads).map_err(|_| too_long())?;
+        let again = threads && !self.once;
+        let chain = Chain::of(&walk.settled(), again).map_err(|_| too_long())?;
         if chain.requests().is_empty() {
             return Ok(None);
         }
@@ -197,8 +232,15 @@ impl<'e> Reader<'e> {
         }
         for node in &plan.children {
             match group::kind(node) {
-                Some(Kind::Aside) => self.note(node, "is done once before or after the load; left out"),
-                Some(_) => {}
+                Some(_) if group::when(node) == group::when(group) => {}
+                Some(_) => {
+                    let when = match group::when(node) {
+                        When::Before => "before the load",
+                        When::After => "after the load",
+                        When::Load => "as the load",
+                    };
+                    self.note(node, format!("runs {when}; a workload of its own"));
+                }
                 None if self.named.contains(&node.element.line) => {}
                 None => self.leftover(node),
             }
@@ -223,12 +265,18 @@ impl<'e> Reader<'e> {
                 "some waits are sums of timers that have no name; here gamma laws of the same mean and variance",
             );
         }
+        if plan.element.text_of("TestPlan.serialize_threadgroups") == "true" && self.groups > 1 {
+            self.note(
+                plan,
+                "its thread groups run one after another; here each is a workload of its own, to be run in this order",
+            );
+        }
         let (arrivals, duration) = self.arrivals(group, &chain, throttle);
         Ok(Some(self.plan(group, name, url, &chain, arrivals, duration)))
     }
 
     /// The server that is asked most, and which requests go to it; the others are noted.
-    fn server(&mut self, walk: &Walk) -> (String, Vec<bool>) {
+    fn server(&mut self, walk: &Walk) -> Result<(String, Vec<bool>), Error> {
         let mut times = vec![0; self.asked.len()];
         walk.asked().into_iter().for_each(|at| times[at] += 1);
         let goals = self.asked.iter().zip(&times).map(|(asked, times)| Goal {
@@ -237,9 +285,9 @@ impl<'e> Reader<'e> {
             element: &asked.element,
             times: *times,
         });
-        let (url, kept, notes) = choose(goals);
+        let Chosen { url, kept, notes } = choose(goals, None, self.file)?;
         self.notes.extend(notes);
-        (url, kept)
+        Ok((url, kept))
     }
 
     fn plan(
@@ -323,29 +371,10 @@ impl<'e> Reader<'e> {
         }
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.variables.notes.iter().cloned());
+        let when = group::when(group);
         let mut plan =
-            Plan { name, origin, duration, arrivals, target, variables, requests, flows, remark: None, notes };
+            Plan { name, origin, when, duration, arrivals, target, variables, requests, flows, remark: None, notes };
         names::settle(&mut plan, group.element.line, |name| format!("${{{name}}}"));
-        self.rows(group, &mut plan);
         plan
-    }
-
-    /// How often rows are taken: a thread takes one each round.
-    fn rows(&mut self, group: &Node, plan: &mut Plan) {
-        let single = plan.flows.is_empty();
-        let closed = matches!(plan.arrivals, Arrivals::Closed { .. });
-        for variable in &mut plan.variables {
-            if let Value::File { per, file, .. } = &mut variable.value {
-                *per = if single { "request" } else { "session" };
-                if closed && !single && !self.once {
-                    plan.notes.push(note(
-                        group,
-                        format!(
-                            "each thread takes a row of `{file}` for each round; here each user takes one, and keeps it"
-                        ),
-                    ));
-                }
-            }
-        }
     }
 }

@@ -17,6 +17,7 @@ mod openapi;
 mod plan;
 mod postman;
 mod program;
+mod properties;
 pub mod scripts;
 #[cfg(test)]
 mod tests;
@@ -26,11 +27,16 @@ mod write;
 
 pub use plan::{
     Arrivals, Auth, Body, Check, Extract, Flow, Must, Note, Part, Plan, Profile, Request, Source, Step, Target, Tls,
-    Value, Variable,
+    Value, Variable, When,
 };
+pub use properties::properties;
 pub use text::Text;
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use data::Data;
+use offered_model::Nanos;
 
 /// The largest file that is read, in bytes; what people write is a hundred times smaller.
 pub const MOST_BYTES: usize = 64 << 20;
@@ -56,12 +62,67 @@ pub enum Error {
         /// What is wrong, and what to do.
         what: String,
     },
+    /// Something goes to a server whose name has a part in it that nothing gives a value.
+    #[error("{file}: {element} goes to a server whose name is not known: {kind} `{name}` has no value")]
+    Unnamed {
+        /// The file's name.
+        file: String,
+        /// What goes there, with its line where the file has lines.
+        element: String,
+        /// What it is that has no value.
+        kind: Kind,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Something that a value can be given from outside the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A variable.
+    Variable,
+    /// A property of `JMeter`.
+    Property,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Variable => "the variable",
+            Self::Property => "the property",
+        })
+    }
+}
+
+/// What is known beyond the file.
+#[derive(Clone, Copy, Default)]
+pub struct Given<'g> {
+    /// The file's format; `None`: what stands in it tells.
+    pub format: Option<Format>,
+    /// Values of variables, which win over the file's own.
+    pub values: Option<&'g BTreeMap<String, String>>,
+    /// Values of `JMeter`'s properties.
+    pub properties: Option<&'g BTreeMap<String, String>>,
+    /// Pauses of a recording that are longer are taken as so long.
+    pub longest_think: Option<Nanos>,
+    /// Reads a file that the plan includes, or says why it cannot.
+    pub included: Option<&'g dyn Fn(&str) -> Result<String, String>>,
+}
+
+impl<'g> Given<'g> {
+    fn value(&self, name: &str) -> Option<&'g str> {
+        self.values?.get(name).map(String::as_str)
+    }
+
+    fn property(&self, name: &str) -> Option<&'g str> {
+        self.properties?.get(name).map(String::as_str)
+    }
 }
 
 impl Error {
     /// Messages quote files, in which anything can stand.
     fn in_one_line(mut self) -> Self {
-        let (Self::At { what, .. } | Self::File { what, .. }) = &mut self;
+        let (Self::At { what, .. } | Self::File { what, .. } | Self::Unnamed { element: what, .. }) = &mut self;
         if what.contains(char::is_control) || what.len() > 500 {
             *what = what.chars().map(|c| if c.is_control() { ' ' } else { c }).take(400).collect();
         }
@@ -86,17 +147,17 @@ pub enum Format {
 
 const KNOWN: &str = "a JMeter test plan (.jmx), a browser's recording (HAR), an OpenAPI 3 description, a Postman collection or curl commands";
 
-/// The plans of `text`, the content of `file`: one for every group of users in it. Without a `format`, which one it is is told
+/// The plans of `text`, the content of `file`: one for every group of users in it. Without a format, which one it is is told
 /// by what stands in it, whatever the file is called.
 ///
 /// # Errors
 /// A text that is broken, cut off, too large, of no known format, or without any request; a program of a tool whose plans are
-/// programs.
-pub fn read(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Error> {
-    read_as(text, file, format).map_err(Error::in_one_line)
+/// programs; a request to a server whose name is not known.
+pub fn read(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
+    read_as(text, file, given).map_err(Error::in_one_line)
 }
 
-fn read_as(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Error> {
+fn read_as(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
     let refused = |what: String| Error::File { file: file.to_owned(), what };
     if text.len() > MOST_BYTES {
         return Err(refused(format!("larger than {} MiB; no plan is", MOST_BYTES >> 20)));
@@ -104,30 +165,32 @@ fn read_as(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, 
     let text = text.trim_start_matches('\u{feff}');
     let begins = text.trim_start().chars().next().ok_or_else(|| refused("is empty".to_owned()))?;
     let one = |plan: Plan| vec![plan];
-    match format {
-        Some(Format::Jmx) => return jmx::read(text, file),
-        Some(Format::Curl) => return curl::read(text, file).map(one),
+    match given.format {
+        Some(Format::Jmx) => return jmx::read(text, file, given),
+        Some(Format::Curl) => return curl::read(text, file, given).map(one),
         Some(_) => {}
-        None if begins == '<' => return jmx::read(text, file),
+        None if begins == '<' => return jmx::read(text, file, given),
         None if !['{', '['].contains(&begins) => {
             if let Some(remedy) = program::remedy(text) {
                 return Err(refused(remedy));
             }
-            if curl::is(text) {
-                return curl::read(text, file).map(one);
+            let openapi = openapi::is(text);
+            // A description may quote commands.
+            if curl::is(text) && !(openapi && !curl::begins(text)) {
+                return curl::read(text, file, given).map(one);
             }
-            if !openapi::is(text) {
+            if !openapi {
                 return Err(refused(format!("not a plan that offered knows: {KNOWN}")));
             }
         }
         None => {}
     }
     let data = if ['{', '['].contains(&begins) { data::json(text, file)? } else { data::yaml(text, file)? };
-    let format = format.map_or_else(|| told(&data).map_err(refused), Ok)?;
+    let format = given.format.map_or_else(|| told(&data).map_err(refused), Ok)?;
     let plan = match format {
-        Format::Har => har::read(&data, file),
-        Format::Postman => postman::read(&data, file),
-        Format::Openapi | Format::Jmx | Format::Curl => openapi::read(&data, file),
+        Format::Har => har::read(&data, file, given),
+        Format::Postman => postman::read(&data, file, given),
+        Format::Openapi | Format::Jmx | Format::Curl => openapi::read(&data, file, given),
     };
     plan.map(one)
 }

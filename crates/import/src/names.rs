@@ -2,7 +2,9 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::plan::{Auth, Body, Note, Plan, Request, Value, Variable};
+use offered_model::workload::script::Otherwise;
+
+use crate::plan::{Auth, Body, Note, Plan, Request, Variable};
 use crate::text::Text;
 
 /// Leaves out variables that nothing asks for. A name that some way reaches before the request that takes it from an answer is
@@ -21,15 +23,25 @@ pub(crate) fn settle(plan: &mut Plan, line: usize, otherwise: impl Fn(&str) -> S
     let taken: HashSet<&str> =
         plan.requests.iter().flat_map(|request| &request.extract).map(|extract| extract.name.as_str()).collect();
     let mut early: Vec<String> = Vec::new();
+    let mut kept: Vec<&str> = Vec::new();
     for name in &asked {
         let known = plan.variables.iter().any(|variable| variable.name == *name);
-        if !known
+        let keeps = |request: &Request| {
+            request.extract.iter().any(|extract| extract.name == *name && extract.otherwise == Otherwise::Keeps)
+        };
+        if !known && plan.requests.iter().any(keeps) && !comes_early(plan, name) {
+            // It has what it had where the first answer has none of it.
+            kept.push(name);
+        } else if !known
             && !["session", "sequence"].contains(&name.as_str())
             && (!taken.contains(name.as_str()) || comes_early(plan, name))
         {
             early.push(name.clone());
         }
     }
+    kept.sort_unstable();
+    let kept: Vec<Variable> = kept.into_iter().map(|name| Variable::constant(name, otherwise(name))).collect();
+    plan.variables.extend(kept);
     early.sort();
     for name in early {
         let value = otherwise(&name);
@@ -38,7 +50,7 @@ pub(crate) fn settle(plan: &mut Plan, line: usize, otherwise: impl Fn(&str) -> S
             element: String::new(),
             what: format!("`{name}` is asked for where no answer has given it yet; until then it is `{value}`"),
         });
-        plan.variables.push(Variable { name, value: Value::Constant(value) });
+        plan.variables.push(Variable::constant(name, value));
     }
 }
 

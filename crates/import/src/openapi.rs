@@ -5,12 +5,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::Error;
-use crate::address::{Server, form, header, sendable};
+use crate::address::{Lack, Server, form, header, sendable};
 use crate::data::{Data, NOTHING};
 use crate::plan::{Auth, Body, Check, Must, Note, Part, Plan, Request, Target, Value, Variable};
 use crate::text::{self, Text};
 use crate::visits::{Asked, Known, Visit, Who};
+use crate::{Error, Given};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 /// Operations at most.
@@ -39,10 +39,11 @@ pub(crate) fn is(text: &str) -> bool {
 }
 
 /// The plan of `api`, the content of `file`.
-pub(crate) fn read(api: &Data, file: &str) -> Result<Plan, Error> {
+pub(crate) fn read<'d>(api: &'d Data, file: &str, given: &Given<'d>) -> Result<Plan, Error> {
     let refused = |what: String| Error::File { file: file.to_owned(), what };
     let mut reader = Reader {
         api,
+        given: *given,
         found: RefCell::default(),
         values: MOST_VALUES,
         within: Vec::new(),
@@ -83,6 +84,7 @@ pub(crate) fn read(api: &Data, file: &str) -> Result<Plan, Error> {
 
 struct Reader<'d> {
     api: &'d Data,
+    given: Given<'d>,
     /// What references lead to.
     found: RefCell<HashMap<&'d str, &'d Data>>,
     /// How many more values may be made up.
@@ -179,7 +181,17 @@ impl<'d> Reader<'d> {
         let Some(server) = server else { return (Server::default(), String::new()) };
         let mut url = server.get("url").text().to_owned();
         for (name, variable) in server.get("variables").entries().iter().take(100) {
-            url = url.replace(&format!("{{{name}}}"), &variable.get("default").plain());
+            let default = variable.get("default").plain();
+            url = url.replace(&format!("{{{name}}}"), self.given.value(name).unwrap_or(&default));
+        }
+        let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).split('/').next().unwrap_or_default();
+        if let Some((name, _)) = host.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
+            let name = name.to_owned();
+            if let Some(value) = self.given.value(&name) {
+                url = url.replace(&format!("{{{name}}}"), value);
+            } else {
+                return (Server::Unknown(Lack { property: false, name }), String::new());
+            }
         }
         let trimmed = |path: &str| path.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned();
         match Server::split(&url) {
@@ -187,7 +199,7 @@ impl<'d> Reader<'d> {
             None if url.starts_with('/') || url.is_empty() => (Server::default(), trimmed(&url)),
             None => {
                 self.note(element, format!("its server `{url}` is no address of a web server"));
-                (Server::default(), String::new())
+                (Server::Unnamed, String::new())
             }
         }
     }
@@ -224,7 +236,7 @@ impl<'d> Reader<'d> {
                 Some(Variable { value: Value::Constant(same), .. }) if *same == value => return name,
                 Some(_) => {}
                 None => {
-                    self.variables.push(Variable { name: name.clone(), value: Value::Constant(value) });
+                    self.variables.push(Variable::constant(&name, value));
                     return name;
                 }
             }
@@ -526,6 +538,7 @@ impl<'d> Reader<'d> {
             origin: "an OpenAPI description",
             remark: "A sketch: a description says what can be asked, not in what order, how often or with whose data.",
             asked: self.asked,
+            own: None,
             visits: self.visits,
             flows: true,
             target: Target::default(),

@@ -1,5 +1,6 @@
 //! The neutral plan: what every format is read into, and one workload is written from.
 
+use offered_model::workload::script::{Otherwise, Per, Which};
 use offered_model::{Law, Nanos};
 
 use crate::text::Text;
@@ -11,6 +12,8 @@ pub struct Plan {
     pub name: String,
     /// Where it comes from, in a few words.
     pub origin: String,
+    /// When it runs, against the other plans of the file.
+    pub when: When,
     /// How long it launches.
     pub duration: Nanos,
     /// Who comes.
@@ -29,13 +32,27 @@ pub struct Plan {
     pub notes: Vec<Note>,
 }
 
+/// When a plan runs, against the other plans of its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// Before the load.
+    Before,
+    /// It is the load.
+    #[default]
+    Load,
+    /// After the load.
+    After,
+}
+
 /// The system model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Users who never leave.
+    /// Users who come and stay.
     Closed {
         /// N.
         users: u64,
+        /// So many visits, after which a user leaves; `None`: it never does.
+        visits: Option<u32>,
         /// They start one after another over this time.
         ramp: Nanos,
         /// The law of the think times of steps without one of their own; before its first request a user thinks so, too.
@@ -117,6 +134,15 @@ pub struct Variable {
     pub name: String,
     /// Where its value comes from.
     pub value: Value,
+    /// How often it takes a new one; means nothing of one that never does.
+    pub per: Per,
+}
+
+impl Variable {
+    /// One that always has this value.
+    pub(crate) fn constant(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: Value::Constant(value.into()), per: Per::Session }
+    }
 }
 
 /// Where the value of a variable comes from.
@@ -132,16 +158,11 @@ pub enum Value {
         file: String,
         /// The names of its columns; empty: its first row names them.
         columns: Vec<String>,
-        /// Whether every request takes a new row, or every session.
-        per: &'static str,
         /// What is done after the last row: "repeat" or "stop".
         at_end: &'static str,
     },
     /// A new random identifier (UUID, version 4).
-    Uuid {
-        /// For every "request" or every "session".
-        per: &'static str,
-    },
+    Uuid,
     /// The numbers from this one on.
     Sequence(u64),
     /// A whole number drawn between these two, both included.
@@ -208,10 +229,10 @@ pub struct Extract {
     pub name: String,
     /// Where it stands.
     pub from: Source,
-    /// The how manieth it is, from 1; `None`: the first.
-    pub nth: Option<u32>,
-    /// What it is where the answer has none; `None`: that is a failure.
-    pub default: Option<String>,
+    /// Which of those found.
+    pub which: Which,
+    /// What it is where none is found.
+    pub otherwise: Otherwise,
 }
 
 /// Where in an answer.
@@ -243,6 +264,8 @@ pub enum Must {
     Status(Vec<u16>),
     /// A status of this class, such as 2 for 200 to 299.
     Class(u16),
+    /// Any status at all: from 400 on, too, is no failure.
+    AnyStatus,
     /// This header has this in it.
     Header(String, String),
     /// The body has this in it.

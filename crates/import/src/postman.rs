@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::Error;
-use crate::address::{Server, form, header, sendable};
+use offered_model::workload::script::Per;
+
+use crate::address::{Lack, Server, form, header, sendable};
 use crate::data::Data;
 use crate::plan::{Auth, Body, Note, Part, Plan, Request, Target, Value, Variable};
 use crate::text::{self, Text};
 use crate::visits::{Asked, Known, Visit, Who, name};
+use crate::{Error, Given};
 
 /// Redirects that Postman follows.
 const REDIRECTS: u32 = 10;
@@ -19,13 +21,16 @@ const DEEPEST_VALUE: usize = 8;
 const MOST_PUT_IN: usize = 16 << 20;
 
 /// The plan of `collection`, the content of `file`.
-pub(crate) fn read(collection: &Data, file: &str) -> Result<Plan, Error> {
+pub(crate) fn read(collection: &Data, file: &str, given: &Given) -> Result<Plan, Error> {
     let mut reader = Reader::default();
     for variable in collection.get("variable").list() {
         let key = [variable.get("key"), variable.get("id")].into_iter().find(|key| !key.text().is_empty());
         if let Some(key) = key.filter(|_| !variable.get("disabled").yes()) {
             reader.values.insert(key.text(), variable.get("value").plain());
         }
+    }
+    for (name, value) in given.values.into_iter().flatten() {
+        reader.set.insert(name.clone(), value.clone());
     }
     let info = collection.get("info");
     let called = info.get("name").text();
@@ -48,6 +53,10 @@ pub(crate) fn read(collection: &Data, file: &str) -> Result<Plan, Error> {
 struct Reader<'d> {
     /// What the collection gives values.
     values: HashMap<&'d str, String>,
+    /// What is given from outside, which wins.
+    set: HashMap<String, String>,
+    /// Names of the workload that stand for what nothing gives a value, and what the collection calls them.
+    valueless: HashMap<String, String>,
     spent: usize,
     variables: Vec<Variable>,
     asked: Vec<Asked>,
@@ -186,7 +195,8 @@ impl<'d> Reader<'d> {
             .map(|(at, part)| if at == 0 { part.to_owned() } else { segment(part) })
             .collect();
         let whole = self.resolve(&format!("{scheme}{}{query}", path.join("/")), element);
-        Server::split_text(&whole)
+        let lack = |name: &str| self.valueless.get(name).map(|wanted| Lack { property: false, name: wanted.clone() });
+        Server::split_text(&whole, lack)
     }
 
     fn headers(&mut self, said: &'d Data, element: &str, request: &mut Request) {
@@ -376,7 +386,7 @@ impl<'d> Reader<'d> {
             rest = &rest[end + 2..];
             if wanted.contains(['{', '\n']) || wanted.is_empty() || wanted.len() > 200 {
                 resolved.say(whole);
-            } else if let Some(value) = self.values.get(wanted).cloned() {
+            } else if let Some(value) = self.set.get(wanted).or_else(|| self.values.get(wanted)).cloned() {
                 self.spent += value.len() + 1;
                 if depth == 0 || self.spent > MOST_PUT_IN {
                     resolved.say(whole);
@@ -398,7 +408,7 @@ impl<'d> Reader<'d> {
             return name;
         }
         let value = match wanted {
-            "$guid" | "$randomUUID" => Value::Uuid { per: "request" },
+            "$guid" | "$randomUUID" => Value::Uuid,
             "$randomInt" => Value::Between(0, 1000),
             _ => {
                 let what = match wanted.strip_prefix('$') {
@@ -410,10 +420,11 @@ impl<'d> Reader<'d> {
                     ),
                 };
                 self.note(element, what);
+                self.valueless.insert(name.clone(), wanted.to_owned());
                 Value::Constant(wanted.trim_start_matches('$').to_owned())
             }
         };
-        self.variables.push(Variable { name: name.clone(), value });
+        self.variables.push(Variable { name: name.clone(), value, per: Per::Request });
         name
     }
 
@@ -424,6 +435,7 @@ impl<'d> Reader<'d> {
             flows: self.visits.len() > 1,
             visits: self.visits,
             asked: self.asked,
+            own: None,
             target: Target { cookies: true, redirects: REDIRECTS, ..Target::default() },
             variables: self.variables,
             who: Who::OneASecond,

@@ -10,6 +10,12 @@ mod formats;
 mod groups;
 mod hostile;
 mod manners;
+mod silent;
+mod table;
+
+fn read(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Error> {
+    super::read(text, file, &Given { format, ..Given::default() })
+}
 
 /// A plan of these elements, with the line of the first of them at 3.
 fn jmx(content: &str) -> String {
@@ -77,10 +83,13 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
     assert_eq!(workload.shares(), vec![1.0 / 15.0; 15]);
     assert!(plan.flows.is_empty(), "each round is one request");
     assert_eq!(plan.notes, [], "everything is translated");
-    let [Variable { name, value: Value::File { file, columns, per, at_end } }] = plan.variables.as_slice() else {
+    let [Variable { name, value: Value::File { file, columns, at_end }, per }] = plan.variables.as_slice() else {
         panic!("{:?}", plan.variables)
     };
-    assert_eq!((name.as_str(), file.as_str(), *per, *at_end), ("u", "data/u.csv", "request", "repeat"));
+    assert_eq!(
+        (name.as_str(), file.as_str(), *per, *at_end),
+        ("u", "data/u.csv", offered_model::workload::script::Per::Visit, "repeat")
+    );
     assert_eq!(columns, &["user", "basket"]);
     assert!(plan.requests.iter().all(|request| request.path.written().ends_with("?user={u.user}")));
 }
@@ -142,7 +151,7 @@ fn variables_and_properties_are_put_in_and_what_has_no_value_is_named() {
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">${__P(x,42)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &[own.to_owned(), get("item/${x}?of=${id} s", "")].concat()));
     assert_eq!(plan.requests[0].path.written(), "/item/42?of={id}%20s");
-    assert_eq!(plan.variables, [Variable { name: "id".to_owned(), value: Value::Constant("${id}".to_owned()) }]);
+    assert_eq!(plan.variables, [Variable::constant("id", "${id}")]);
     assert!(plan.notes.iter().any(|note| note.what.contains("`${id}` has no value")), "{:?}", plan.notes);
 }
 

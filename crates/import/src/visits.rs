@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use offered_model::{Law, Nanos};
 
 use crate::Error;
-use crate::address::{Goal, Server, choose};
-use crate::plan::{Arrivals, Flow, Note, Plan, Profile, Request, Step, Target, Variable, unlike};
+use crate::address::{Chosen, Goal, Server, choose};
+use crate::plan::{Arrivals, Flow, Note, Plan, Profile, Request, Step, Target, Variable, When, unlike};
 
 /// Requests at most.
 const MOST: usize = 2_000;
@@ -41,6 +41,8 @@ pub(crate) struct Known {
     pub(crate) origin: &'static str,
     pub(crate) remark: &'static str,
     pub(crate) asked: Vec<Asked>,
+    /// The server that it is about, where that is known.
+    pub(crate) own: Option<Server>,
     pub(crate) visits: Vec<Visit>,
     /// Whether visits stay visits, even if each is one request.
     pub(crate) flows: bool,
@@ -71,7 +73,7 @@ impl Known {
             element: &asked.element,
             times: 1,
         });
-        let (url, kept, notes) = choose(goals);
+        let Chosen { url, kept, notes } = choose(goals, self.own.as_ref(), file)?;
         self.notes.extend(notes);
         let mut requests: Vec<Request> = Vec::new();
         let names: Vec<Option<String>> = self
@@ -104,7 +106,7 @@ impl Known {
             }
         }
         let arrivals = match self.who {
-            Who::OneUser(think) => Arrivals::Closed { users: 1, ramp: Nanos(0), think },
+            Who::OneUser(think) => Arrivals::Closed { users: 1, visits: None, ramp: Nanos(0), think },
             Who::OneASecond => Arrivals::Open {
                 rate: Profile::Constant(1.0),
                 process: "poisson",
@@ -115,6 +117,7 @@ impl Known {
         Ok(Plan {
             name: file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned(),
             origin: self.origin.to_owned(),
+            when: When::Load,
             duration: DURATION,
             arrivals,
             target: self.target.consistent(),

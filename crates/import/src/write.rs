@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use offered_model::workload::script::{Otherwise, Per, Which};
 use offered_model::{Law, Rate};
 
 use crate::plan::{
@@ -64,8 +65,17 @@ impl Plan {
             };
             let mut named: Vec<String> = places.iter().take(PLACES).map(place).collect();
             if places.len() > PLACES {
-                let lines: Vec<String> = places.iter().skip(PLACES).map(|(line, _)| line.to_string()).collect();
-                named.push(format!("lines {}", lines.join(" ")));
+                let lines: Vec<String> = places
+                    .iter()
+                    .skip(PLACES)
+                    .map(|(line, _)| *line)
+                    .filter(|line| *line > 0)
+                    .map(|line| line.to_string())
+                    .collect();
+                named.push(match lines.len() {
+                    0 => format!("and {} more", places.len() - PLACES),
+                    _ => format!("lines {}", lines.join(" ")),
+                });
             }
             named.retain(|name| !name.is_empty());
             let places = if named.is_empty() { String::new() } else { named.join(", ") + ": " };
@@ -77,10 +87,11 @@ impl Plan {
     fn arrivals(&self) -> String {
         let think = |think: &Law| if think.is_zero() { String::new() } else { format!(", think = {think}") };
         match &self.arrivals {
-            Arrivals::Closed { users, ramp, think: law } => {
+            Arrivals::Closed { users, visits, ramp, think: law } => {
                 let ramp = if ramp.0 == 0 { String::new() } else { format!(", ramp = \"{ramp}\"") };
                 let start = if law.is_zero() { "" } else { ", start = \"thinking\"" };
-                format!("closed = {{ users = {users}{}{ramp}{start} }}", think(law))
+                let visits = visits.map_or_else(String::new, |visits| format!(", visits = {visits}"));
+                format!("closed = {{ users = {users}{visits}{}{ramp}{start} }}", think(law))
             }
             Arrivals::Open { rate, process, think: law } => {
                 let (model, think) =
@@ -161,10 +172,15 @@ fn auth(auth: &Auth) -> String {
 }
 
 fn variable(variable: &Variable) -> String {
+    let per = match variable.per {
+        Per::Session => "session",
+        Per::Visit => "visit",
+        Per::Request => "request",
+    };
     let value = match &variable.value {
         Value::Constant(text) => quoted(text),
         Value::Env(name) => format!("{{ env = {} }}", quoted(name)),
-        Value::File { file, columns, per, at_end } => {
+        Value::File { file, columns, at_end } => {
             let columns = match columns.as_slice() {
                 [] => String::new(),
                 columns => {
@@ -173,9 +189,9 @@ fn variable(variable: &Variable) -> String {
             };
             format!("{{ file = {}{columns}, per = \"{per}\", at_end = \"{at_end}\" }}", quoted(file))
         }
-        Value::Uuid { per } => format!("{{ uuid = true, per = \"{per}\" }}"),
-        Value::Sequence(from) => format!("{{ sequence = {from} }}"),
-        Value::Between(low, high) => format!("{{ random = \"uniform:{low}..{high}\", per = \"request\" }}"),
+        Value::Uuid => format!("{{ uuid = true, per = \"{per}\" }}"),
+        Value::Sequence(from) => format!("{{ sequence = {from}, per = \"{per}\" }}"),
+        Value::Between(low, high) => format!("{{ random = \"uniform:{low}..{high}\", per = \"{per}\" }}"),
     };
     format!("{} = {value}\n", variable.name)
 }
@@ -255,9 +271,17 @@ fn extract(extract: &Extract) -> String {
             format!("css = {}, attribute = {}", quoted(selector), quoted(attribute))
         }
     };
-    let nth = extract.nth.map_or(String::new(), |nth| format!(", nth = {nth}"));
-    let default = extract.default.as_ref().map_or(String::new(), |text| format!(", default = {}", quoted(text)));
-    format!("{{ name = {}, {from}{nth}{default} }}", quoted(&extract.name))
+    let which = match extract.which {
+        Which::Nth(1) => String::new(),
+        Which::Nth(nth) => format!(", nth = {nth}"),
+        Which::Random => ", nth = \"random\"".to_owned(),
+    };
+    let otherwise = match &extract.otherwise {
+        Otherwise::Fails => String::new(),
+        Otherwise::Is(text) => format!(", default = {}", quoted(text)),
+        Otherwise::Keeps => ", keep = true".to_owned(),
+    };
+    format!("{{ name = {}, {from}{which}{otherwise} }}", quoted(&extract.name))
 }
 
 fn check(check: &Check) -> String {
@@ -267,6 +291,7 @@ fn check(check: &Check) -> String {
             [one] => format!("status = {one}"),
             many => format!("status = [{}]", many.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")),
         },
+        Must::AnyStatus => "status = \"100..999\"".to_owned(),
         Must::Class(hundreds) => format!("status = \"{hundreds}xx\""),
         Must::Header(name, text) => format!("header = {}, contains = {}", quoted(name), said(text)),
         Must::Contains(text) => format!("body = true, contains = {}", said(text)),

@@ -1,5 +1,6 @@
 //! What a plan does with answers: extractors take something from them, assertions fail those that are not as expected.
 
+use offered_model::workload::script::{Otherwise, Which};
 use regex::RegexBuilder;
 
 use super::Reader;
@@ -11,20 +12,23 @@ const MOST_REGEX: usize = 1 << 20;
 /// Bytes of a `JSONPath` at most.
 const MOST_PATH: usize = 500;
 
-impl<'e> Reader<'e> {
+impl<'e> Reader<'e, '_> {
     /// What `node` takes from answers, where it is an extractor that can be said.
     pub(super) fn extractor(&mut self, node: &Node<'e>) -> Option<Vec<Extract>> {
         let said = |name: &str| node.element.text_of(name);
+        if elsewhere(node) {
+            return None;
+        }
         match node.class() {
             "RegexExtractor" => {
                 let regex = self.said(node, said("RegexExtractor.regex"))?;
-                let template = said("RegexExtractor.template").trim();
-                let group = match template {
-                    "" => 1,
+                let group = match said("RegexExtractor.template").trim() {
+                    // JMeter takes an empty text then.
+                    "" => return None,
                     one => one.strip_prefix('$')?.strip_suffix('$')?.parse().ok()?,
                 };
                 let from = match said("RegexExtractor.useHeaders") {
-                    "" | "false" | "unescaped" | "as_document" => Source::Regex(fit(&regex)?, group),
+                    "" | "false" => Source::Regex(fit(&regex)?, group),
                     "true" => header_of(&regex)?,
                     _ => return None,
                 };
@@ -41,7 +45,7 @@ impl<'e> Reader<'e> {
                 .map(|one| vec![one])
             }
             "BoundaryExtractor" => {
-                if !["", "false", "unescaped", "as_document"].contains(&said("BoundaryExtractor.useHeaders")) {
+                if !["", "false"].contains(&said("BoundaryExtractor.useHeaders")) {
                     return None;
                 }
                 let (left, right) = (
@@ -89,12 +93,17 @@ impl<'e> Reader<'e> {
                 if names.len() != paths.len() {
                     return None;
                 }
-                let at = |list: &Vec<String>, at: usize| list.get(at).cloned().unwrap_or_default();
+                let number = |at: usize| match numbers.get(at).map(String::as_str) {
+                    // Where there are any, each has its own; JMeter stops at one that is missing.
+                    None | Some("") if numbers.iter().any(|number| !number.is_empty()) => None,
+                    number => Some(number.unwrap_or("").to_owned()),
+                };
                 let mut all = Vec::new();
                 for (here, (name, path)) in names.iter().zip(&paths).enumerate() {
                     let path = json_path(&self.said(node, path)?)?;
-                    let (number, default) = (at(&numbers, here), at(&defaults, here));
-                    all.push(self.taken(node, name, Source::Json(path), [number.as_str(), default.as_str(), ""])?);
+                    // Unlike the others it always sets the default, an empty one, too.
+                    let default = defaults.get(here).cloned().unwrap_or_default();
+                    all.push(self.taken(node, name, Source::Json(path), [&number(here)?, &default, "true"])?);
                 }
                 Some(all)
             }
@@ -115,23 +124,26 @@ impl<'e> Reader<'e> {
         from: Source,
         [nth, default, empty]: [&str; 3],
     ) -> Option<Extract> {
-        let nth = match self.said(node, nth.trim())?.as_str() {
-            "" | "1" => None,
-            "0" => {
-                self.note(node, format!("takes one match at random as `{name}`; here the first"));
-                None
-            }
-            nth => Some(nth.parse().ok().filter(|nth| *nth > 0)?),
+        // Numbers that are none are 0, which is one at random; below 0 they are all, by names of their own.
+        let which = match self.said(node, nth.trim())?.trim() {
+            "" => Which::Random,
+            nth => match nth.parse::<i64>().unwrap_or(0) {
+                0 => Which::Random,
+                nth => Which::Nth(u32::try_from(nth).ok()?),
+            },
         };
         let default = self.said(node, default)?;
-        let default = (!default.is_empty() || empty == "true").then_some(default);
+        let otherwise = if !default.is_empty() || empty == "true" { Otherwise::Is(default) } else { Otherwise::Keeps };
         let name = name.trim();
-        (!name.is_empty()).then(|| Extract { name: self.variables.extracted(name), from, nth, default })
+        (!name.is_empty()).then(|| Extract { name: self.variables.extracted(name), from, which, otherwise })
     }
 
     /// What `node` wants of answers, where it is an assertion that can be said.
     pub(super) fn assertion(&mut self, node: &Node<'e>) -> Option<Vec<Check>> {
         let said = |name: &str| node.element.text_of(name).trim();
+        if elsewhere(node) {
+            return None;
+        }
         let musts = match node.class() {
             "ResponseAssertion" => self.response(node)?,
             "JSONPathAssertion" => {
@@ -156,7 +168,9 @@ impl<'e> Reader<'e> {
                     _ => return None,
                 };
                 let size: u64 = self.said(node, said("SizeAssertion.size"))?.parse().ok()?;
-                let body = ["", "SizeAssertion.response_data"].contains(&said("Asserion.test_field"));
+                // Misspelt in some versions; where neither is given, it is all of the answer, as for any other word.
+                let field = [said("Assertion.test_field"), said("Asserion.test_field")];
+                let body = field.contains(&"SizeAssertion.response_data");
                 if !body || (sign == "<" && size == 0) || (sign == ">" && size == u64::MAX) {
                     return None;
                 }
@@ -175,11 +189,8 @@ impl<'e> Reader<'e> {
     }
 
     fn response(&mut self, node: &Node<'e>) -> Option<Vec<Must>> {
-        const MATCH: u32 = 1;
         const CONTAINS: u32 = 2;
         const NOT: u32 = 4;
-        const EQUALS: u32 = 8;
-        const SUBSTRING: u32 = 16;
         const OR: u32 = 32;
         let kind: u32 = node.element.text_of("Assertion.test_type").trim().parse().unwrap_or(CONTAINS);
         let mut wanted = Vec::new();
@@ -192,6 +203,28 @@ impl<'e> Reader<'e> {
             return None;
         }
         let or = kind & OR != 0 && wanted.len() > 1;
+        let ignores = node.element.text_of("Assertion.assume_success") == "true";
+        let mut musts = self.looked_at(node, wanted, kind & !OR, or)?;
+        let of_status = |must: &Must| matches!(must, Must::Status(_) | Must::Class(_));
+        if ignores && !musts.iter().any(of_status) {
+            musts.push(Must::AnyStatus);
+        }
+        let failing = |must: &Must| match must {
+            Must::Status(codes) => codes.iter().any(|code| *code >= 400),
+            Must::Class(hundreds) => *hundreds >= 4,
+            _ => false,
+        };
+        if !ignores && musts.iter().any(failing) {
+            self.note(node, "wants a status from 400 on without ignoring the status, so that JMeter fails such an answer all the same; here it is good");
+        }
+        Some(musts)
+    }
+
+    /// What an assertion of this `kind` wants of the part of the answer that it looks at; `or`: one of them is enough.
+    fn looked_at(&mut self, node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Must>> {
+        const MATCH: u32 = 1;
+        const EQUALS: u32 = 8;
+        const SUBSTRING: u32 = 16;
         match node.element.text_of("Assertion.test_field").trim() {
             "Assertion.response_code" => {
                 let codes: Vec<Must> = wanted.iter().map(|code| status(code)).collect::<Option<_>>()?;
@@ -202,8 +235,8 @@ impl<'e> Reader<'e> {
                 or.then_some(())?;
                 Some(vec![Must::Status(each.collect::<Option<_>>()?)])
             }
-            "" | "Assertion.response_data" | "Assertion.response_data_as_document" => {
-                let regex = |wanted: &String| match kind & !OR {
+            "" | "Assertion.response_data" => {
+                let regex = |wanted: &String| match kind {
                     MATCH => fit(&format!("^(?:{wanted})$")),
                     EQUALS => Some(format!("^(?s:{})$", regex::escape(wanted))),
                     SUBSTRING => Some(regex::escape(wanted)),
@@ -217,13 +250,13 @@ impl<'e> Reader<'e> {
                 }
                 wanted
                     .iter()
-                    .map(|wanted| match kind & !OR {
+                    .map(|wanted| match kind {
                         SUBSTRING => Some(Must::Contains(wanted.clone())),
                         _ => regex(wanted).map(Must::Matches),
                     })
                     .collect()
             }
-            "Assertion.response_headers" if !or && kind & !OR == SUBSTRING => wanted
+            "Assertion.response_headers" if !or && kind == SUBSTRING => wanted
                 .iter()
                 .map(|wanted| {
                     let (name, value) = wanted.split_once(':')?;
@@ -234,6 +267,13 @@ impl<'e> Reader<'e> {
             _ => None,
         }
     }
+}
+
+/// Whether an extractor or an assertion looks elsewhere than at the answer itself: at a variable, or at what came with the answer.
+fn elsewhere(node: &Node) -> bool {
+    ["Sample.scope", "Assertion.scope"]
+        .iter()
+        .any(|scope| !["", "parent"].contains(&node.element.text_of(scope).trim()))
 }
 
 /// A status, or a class of them.

@@ -3,7 +3,7 @@
 use super::Reader;
 use super::node::Node;
 use super::sampler::Defaults;
-use super::unknown;
+use super::{functions, unknown};
 use crate::chain::{MOST_STEPS, Walk};
 use crate::delay::Delay;
 
@@ -20,11 +20,12 @@ const MOST_MODULES: usize = 8;
 /// What `offered plan emulate --for jmeter` writes to choose a request by weight.
 const BY_WEIGHT: &str = "${__groovy(def r = java.util.concurrent.ThreadLocalRandom.current().nextDouble(); ";
 
-impl<'e> Reader<'e> {
+impl<'e> Reader<'e, '_> {
     /// The scope under `scope` where `nodes` stand.
     pub(super) fn scope(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Scope<'e> {
         let mut scope = scope.clone();
         for node in nodes {
+            self.variables.at(node.element.line);
             match node.class() {
                 "ConfigTestElement" if node.element.attribute("guiclass").ends_with("HttpDefaultsGui") => {
                     scope.defaults.requests.push(node.element);
@@ -67,6 +68,7 @@ impl<'e> Reader<'e> {
                     return None; // the group is refused
                 }
                 let inner = self.scope(&node.children, scope);
+                self.variables.at(0);
                 let asked = self.sampler(node, &inner.defaults);
                 for child in &node.children {
                     self.leftover(child);
@@ -77,6 +79,14 @@ impl<'e> Reader<'e> {
             "ModuleController" => self.module(node, scope),
             // It is only done where a module controller names it.
             "TestFragmentController" => None,
+            "IncludeController" => {
+                let why = node.element.attribute("unread");
+                if !why.is_empty() {
+                    let file = node.element.text_of("IncludeController.includepath");
+                    self.note(node, format!("would do what stands in `{file}`, which is not read: {why}"));
+                }
+                Some(Walk::All(self.walks(&node.children, scope)))
+            }
             "TestAction" => {
                 let before = self.scope(&node.children, scope).before;
                 for child in &node.children {
@@ -91,8 +101,13 @@ impl<'e> Reader<'e> {
                 };
                 Some(Walk::Pause(before.plus(&pause)))
             }
-            _ if class.ends_with("Controller") || class == "InterleaveControl" => {
+            _ if is_controller(class) => {
+                // A repetition that can be written out has a first time.
+                let loops = || node.element.text_of("LoopController.loops").trim() != "-1";
+                let looping = class == "LoopController" && loops();
+                let before = std::mem::replace(&mut self.looping, looping);
                 let walks = self.walks(&node.children, scope);
+                self.looping = before;
                 self.controller(node, walks)
             }
             _ if is_sampler(class) => {
@@ -151,6 +166,8 @@ impl<'e> Reader<'e> {
             }
             "ThroughputController" => self.throughput(node, Walk::All(walks)),
             "SwitchController" => self.switch(node, walks)?,
+            // The nearest controller is a loop: the first time of that.
+            "OnceOnlyController" if self.looping => Walk::First(Box::new(Walk::All(walks))),
             "OnceOnlyController" if self.once => Walk::All(walks),
             "OnceOnlyController" => {
                 self.note(node, "asked once by each thread at its start; left out, for it is none of the load after");
@@ -163,6 +180,7 @@ impl<'e> Reader<'e> {
                 {
                     return always.then_some(Walk::All(walks));
                 }
+                let seconds = node.element.text_of("RunTime.seconds");
                 let said = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
                 let said = said.map_or_else(String::new, |said| format!(" (`{said}`)"));
                 self.note(
@@ -170,6 +188,7 @@ impl<'e> Reader<'e> {
                     match class {
                         "IfController" => format!("what is under it only if its condition holds{said}; here always"),
                         "WhileController" => format!("what is under it while its condition holds{said}; here once"),
+                        "RunTime" => format!("what is under it again and again for {seconds} s; here once"),
                         "ForeachController" => format!("what is under it for each of some values{said}; here once"),
                         _ => format!("{}; what is under it is asked once", unknown::of(node)),
                     },
@@ -179,22 +198,15 @@ impl<'e> Reader<'e> {
         })
     }
 
-    /// What the condition of an if controller is, where that does not depend on anything.
+    /// What the condition of an if controller is, where that does not depend on anything: a truth, or an expression of which one
+    /// comes.
     fn constant(&mut self, node: &Node<'e>) -> Option<bool> {
         let condition = node.element.text_of("IfController.condition").trim();
-        let asked = ["${__jexl3(", "${__jexl2(", "${__jexl("].iter().find_map(|call| condition.strip_prefix(call));
-        let Some(asked) = asked.and_then(|asked| asked.strip_suffix(")}")) else {
-            return self.variables.resolve(condition).0.said().and_then(|said| said.trim().parse().ok());
-        };
-        let (said, unknown) = self.variables.resolve(asked.trim().trim_end_matches(','));
-        let (left, right) = said.said().filter(|_| unknown.is_empty())?.split_once("==")?;
-        let text = |side: &str| {
-            let side = side.trim();
-            let quote = side.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
-            let inside = side.strip_prefix(quote)?.strip_suffix(quote)?;
-            (!inside.contains(['"', '\''])).then(|| inside.to_owned())
-        };
-        Some(text(left)? == text(right)?)
+        let (said, unknown) = self.variables.resolve(condition);
+        let said = said.said().filter(|_| unknown.is_empty())?.trim().to_owned();
+        let whole = node.element.text_of("IfController.useExpression") == "true";
+        // JMeter takes anything but `true` for not.
+        if whole { Some(said.eq_ignore_ascii_case("true")) } else { functions::expression(&said)?.parse().ok() }
     }
 
     fn loops(&mut self, node: &Node<'e>, walk: Walk) -> Walk {
@@ -226,6 +238,11 @@ impl<'e> Reader<'e> {
             return walk;
         }
         let percent = self.number(node, "ThroughputController.percentThroughput", 100.0).clamp(0.0, 100.0);
+        if percent == 0.0 {
+            let said = node.element.text_of("ThroughputController.percentThroughput");
+            self.note(node, format!("its share of the rounds, `{said}`, is 0 %: what is under it is never asked"));
+            return Walk::All(Vec::new());
+        }
         self.note(node, "takes its share of the rounds evenly spread; here at random, as often");
         Walk::One(vec![(percent, walk), (100.0 - percent, Walk::All(Vec::new()))])
     }
@@ -243,17 +260,37 @@ impl<'e> Reader<'e> {
             weights.push(1.0 - upto);
             return Some(Walk::One(weights.into_iter().zip(walks).collect()));
         }
-        let value = self.resolve(node, said.trim()).shown();
         let takers: Vec<&Node> = node.children.iter().filter(|child| takes_turns(child.class())).collect();
-        let by_name = takers.iter().position(|child| child.name() == value);
-        let at = if value.is_empty() { Some(0) } else { value.parse().ok().or(by_name) };
-        match at.filter(|_| takers.len() == walks.len()) {
-            Some(at) if at < walks.len() => walks.into_iter().nth(at),
-            _ => {
-                self.note(node, format!("one of those under it, by `{value}`; here one at random"));
-                Some(Walk::One(walks.into_iter().map(|walk| (1.0, walk)).collect()))
-            }
+        let equally = |walks: Vec<Walk>| Some(Walk::One(walks.into_iter().map(|walk| (1.0, walk)).collect()));
+        if takers.len() != walks.len() {
+            self.note(node, format!("one of those under it, by `{said}`; here one at random"));
+            return equally(walks);
         }
+        let number = |value: &str| {
+            let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+            // A number beyond the last is the first.
+            digits.then(|| value.parse().ok().filter(|at| *at < takers.len()).unwrap_or(0))
+        };
+        let (value, unknown) = self.variables.resolve(said.trim());
+        if let Some(value) = value.said().filter(|_| unknown.is_empty()).map(str::trim) {
+            let named = |wanted: &str| takers.iter().position(|child| child.name() == wanted);
+            let otherwise = || takers.iter().position(|child| child.name().eq_ignore_ascii_case("default"));
+            let at = if value.is_empty() { Some(0) } else { number(value).or_else(|| named(value)).or_else(otherwise) };
+            // A name that none of them has chooses none.
+            return at.and_then(|at| walks.into_iter().nth(at));
+        }
+        if let Some((low, high)) = self.variables.between(&value) {
+            self.note(node, format!("one of those under it, by `{said}`; here drawn for itself, each as often, whatever number stands elsewhere"));
+            let mut weights = vec![0.0; walks.len()];
+            let last = walks.len() as i64 - 1;
+            for (at, weight) in weights.iter_mut().enumerate() {
+                *weight = f64::from(u8::from((low..=high).contains(&(at as i64))));
+            }
+            weights[0] += (high - low.max(last + 1) + 1).max(0) as f64;
+            return Some(Walk::One(weights.into_iter().zip(walks).collect()));
+        }
+        self.note(node, format!("one of those under it, by `{said}`; here one at random"));
+        equally(walks)
     }
 
     /// Notes what is neither sampler nor controller, with all under it.
@@ -272,7 +309,7 @@ impl<'e> Reader<'e> {
                 true
             }
             // Told of where the variables are collected.
-            "CSVDataSet" | "CounterConfig" | "RandomVariableConfig" => true,
+            "CSVDataSet" | "RandomCSVDataSetConfig" | "CounterConfig" | "RandomVariableConfig" => true,
             class if class.ends_with("Extractor") || class == "JSONPostProcessor" => self.extractor(node).is_some(),
             class if class.ends_with("Assertion") => self.assertion(node).is_some(),
             // These are told of where it is known whether they rule their group.
@@ -301,9 +338,10 @@ pub(super) fn is_sampler(class: &str) -> bool {
 }
 
 fn takes_turns(class: &str) -> bool {
-    is_sampler(class)
-        || class == "HTTPSampler2"
-        || class == "TestAction"
-        || class.ends_with("Controller")
-        || class == "InterleaveControl"
+    is_sampler(class) || class == "HTTPSampler2" || class == "TestAction" || is_controller(class)
+}
+
+/// Controllers; not all are called so.
+pub(super) fn is_controller(class: &str) -> bool {
+    class.ends_with("Controller") || ["InterleaveControl", "RunTime"].contains(&class)
 }

@@ -1,14 +1,16 @@
 //! Thread groups: how many users, for how long, or how many arrivals.
 
-use offered_model::Nanos;
+use offered_model::{Nanos, Visit};
 
 use super::Reader;
 use super::node::Node;
 use crate::chain::Chain;
-use crate::plan::{Arrivals, Profile};
+use crate::plan::{Arrivals, Profile, When};
 
 /// Where a plan does not say when it ends.
 const ENDLESS: f64 = 600.0;
+/// Seconds that a request may take, where threads end after so many of them.
+const PATIENCE: f64 = 2.0;
 /// Sessions that go on for longer than this are not what anybody means.
 const LONGEST: f64 = 1e6;
 /// So many steps for a rate that rises in a straight line among other pieces.
@@ -21,17 +23,28 @@ pub(super) enum Kind {
     Threads,
     /// Iterations that arrive.
     Arrivals,
-    /// What is done before or after.
-    Aside,
 }
 
 /// The kind of a node that is a thread group.
 pub(super) fn kind(node: &Node) -> Option<Kind> {
     match node.class() {
-        "ThreadGroup" | "ConcurrencyThreadGroup" | "SteppingThreadGroup" | "UltimateThreadGroup" => Some(Kind::Threads),
+        "ThreadGroup"
+        | "ConcurrencyThreadGroup"
+        | "SteppingThreadGroup"
+        | "UltimateThreadGroup"
+        | "SetupThreadGroup"
+        | "PostThreadGroup" => Some(Kind::Threads),
         "ArrivalsThreadGroup" | "FreeFormArrivalsThreadGroup" | "OpenModelThreadGroup" => Some(Kind::Arrivals),
-        "SetupThreadGroup" | "PostThreadGroup" => Some(Kind::Aside),
         _ => None,
+    }
+}
+
+/// When a thread group runs.
+pub(super) fn when(node: &Node) -> When {
+    match node.class() {
+        "SetupThreadGroup" => When::Before,
+        "PostThreadGroup" => When::After,
+        _ => When::Load,
     }
 }
 
@@ -44,7 +57,7 @@ pub(super) struct Throttle {
     pub(super) process: &'static str,
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     /// Who comes, and for how long.
     pub(super) fn arrivals(&mut self, node: &Node, chain: &Chain, throttle: Option<Throttle>) -> (Arrivals, Nanos) {
         let think = chain.first.law().0;
@@ -56,8 +69,9 @@ impl Reader<'_> {
                 (Arrivals::Open { rate, process, think }, length)
             }
             _ => {
-                let (users, ramp, length) = self.users(node, thought);
-                let closed = Arrivals::Closed { users, ramp, think: think.clone() };
+                let (users, ramp, length) = self.users(node, requests, thought);
+                let visits = self.visits(node);
+                let closed = Arrivals::Closed { users, visits, ramp, think: think.clone() };
                 let arrivals = throttle.map_or(closed, |throttle| {
                     let all = throttle.rate * if throttle.each { users as f64 } else { 1.0 };
                     self.note(
@@ -72,8 +86,21 @@ impl Reader<'_> {
         }
     }
 
-    /// Users, their ramp, and the duration; a round is `thought` seconds of think time.
-    fn users(&mut self, node: &Node, thought: f64) -> (u64, Nanos, Nanos) {
+    /// After how many rounds a thread ends; `None`: not before the end.
+    fn visits(&mut self, node: &Node) -> Option<u32> {
+        let rounds = match node.class() {
+            "ConcurrencyThreadGroup" => self.number(node, "Iterations", 0.0),
+            "SteppingThreadGroup" | "UltimateThreadGroup" => return None,
+            _ => self.loops_of(node),
+        };
+        if rounds > f64::from(Visit::MOST) {
+            self.note(node, format!("each thread would end after {rounds} rounds; here users go on until the end"));
+        }
+        (1.0..=f64::from(Visit::MOST)).contains(&rounds).then_some(rounds as u32)
+    }
+
+    /// Users, their ramp, and the duration; a round is so many requests and `thought` seconds of think time.
+    fn users(&mut self, node: &Node, requests: f64, thought: f64) -> (u64, Nanos, Nanos) {
         let (users, ramp, length) = match node.class() {
             "ConcurrencyThreadGroup" => {
                 let unit = unit(node);
@@ -81,18 +108,11 @@ impl Reader<'_> {
                 if self.number(node, "Steps", 0.0) > 1.0 {
                     self.note(node, "its users start in steps; here one after another over the same time");
                 }
-                let rounds = self.number(node, "Iterations", 0.0);
-                if rounds > 0.0 {
-                    self.note(
-                        node,
-                        format!("each thread would end after {rounds} rounds; here users go on until the end"),
-                    );
-                }
                 (self.number(node, "TargetLevel", 1.0), ramp, ramp + hold)
             }
             "SteppingThreadGroup" => self.stepping(node),
             "UltimateThreadGroup" => self.ultimate(node),
-            _ => self.plain(node, thought),
+            _ => self.plain(node, requests, thought),
         };
         if users < 1.0 {
             self.note(node, "has no users; here one");
@@ -100,7 +120,7 @@ impl Reader<'_> {
         (users.clamp(1.0, 1e8) as u64, time(ramp), time(length))
     }
 
-    fn plain(&mut self, node: &Node, thought: f64) -> (f64, f64, f64) {
+    fn plain(&mut self, node: &Node, requests: f64, thought: f64) -> (f64, f64, f64) {
         let users = self.number(node, "ThreadGroup.num_threads", 1.0);
         let ramp = self.number(node, "ThreadGroup.ramp_time", 0.0);
         if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true"
@@ -111,20 +131,34 @@ impl Reader<'_> {
             self.note(node, "would stop something after an error; sessions go on");
         }
         let length = self.number(node, "ThreadGroup.duration", 0.0);
-        if node.element.text_of("ThreadGroup.scheduler") == "true" && length > 0.0 {
+        let scheduled = node.element.text_of("ThreadGroup.scheduler") == "true";
+        if scheduled && length > 0.0 {
             return (users, ramp, length);
+        }
+        let mut instant = |name: &str| self.number(node, name, 0.0) / 1e3;
+        let between = instant("ThreadGroup.end_time") - instant("ThreadGroup.start_time");
+        if scheduled && between > 0.0 {
+            // Written by JMeter before 4; later ones do not look at them.
+            self.note(
+                node,
+                format!(
+                    "begins and ends at times of the day; here it begins when it is run, and takes as long, {}",
+                    time(between)
+                ),
+            );
+            return (users, ramp, between);
         }
         let loops = self.loops_of(node);
         if loops < 0.0 {
             self.note(node, format!("runs until it is stopped; here for {}", time(ENDLESS)));
             return (users, ramp, ramp + ENDLESS);
         }
-        let length = (ramp + loops * thought).max(60.0).ceil().min(LONGEST);
+        let length = (ramp + loops.max(1.0) * (thought + requests * PATIENCE)).max(60.0).ceil().min(LONGEST);
         let rounds = if loops == 1.0 { "one round".to_owned() } else { format!("{loops} rounds") };
         self.note(
             node,
             format!(
-                "each thread ends after {rounds}; here users go on until the end of the duration, {}",
+                "each thread ends after {rounds}, and the test with the last; here at the latest after {}",
                 time(length)
             ),
         );
@@ -300,7 +334,14 @@ impl Reader<'_> {
         let throughput = self.number(node, "throughput", 0.0);
         let throttle = match node.class() {
             "ConstantThroughputTimer" => {
-                let each = matches!(node.element.text_of("calcMode").trim(), "" | "0");
+                // A number in old files, a key in newer ones, and at times the words of the window; what is none of them is taken for
+                // the first, as JMeter does.
+                let mode = node.element.text_of("calcMode").trim().to_lowercase();
+                let all = ["1", "2", "3", "4", "calcmode.2", "calcmode.3", "calcmode.4", "calcmode.5"];
+                let each = !all.contains(&mode.as_str()) && !mode.contains("all active");
+                if ["1", "3", "calcmode.2", "calcmode.4"].contains(&mode.as_str()) && self.groups > 1 {
+                    self.note(node, "is shared by the threads of all groups; here this group has all of it");
+                }
                 Throttle { rate: throughput / 60.0, each, process: "constant" }
             }
             "PreciseThroughputTimer" => {

@@ -5,7 +5,7 @@ use super::node::Node;
 use crate::plan::Auth;
 use crate::text::Text;
 
-impl<'e> Reader<'e> {
+impl<'e> Reader<'e, '_> {
     /// Adds the logins of an authorization manager, each with the address it is for.
     pub(super) fn logins(&mut self, manager: &Node<'e>, logins: &mut Vec<(String, Auth)>) {
         for entry in manager.element.entries("AuthManager.auth_list") {

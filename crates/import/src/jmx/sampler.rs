@@ -4,7 +4,7 @@ use offered_model::Nanos;
 
 use super::Reader;
 use super::node::Node;
-use crate::address::{self, Server, fit, form, sendable};
+use crate::address::{self, Lack, Server, fit, form, sendable};
 use crate::jmx::tree::Element;
 use crate::plan::{Auth, Body, Check, Extract, Part};
 use crate::text::Text;
@@ -52,7 +52,7 @@ pub(super) struct Asked {
     pub(super) keepalive: bool,
 }
 
-impl<'e> Reader<'e> {
+impl<'e> Reader<'e, '_> {
     /// The request of sampler `node`.
     pub(super) fn sampler(&mut self, node: &Node<'e>, defaults: &Defaults<'e>) -> Asked {
         let element = node.element;
@@ -61,16 +61,17 @@ impl<'e> Reader<'e> {
             let said = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
             self.resolve(node, said.unwrap_or("").trim())
         };
-        let scheme = text("HTTPSampler.protocol").shown();
-        let (host, port) = (text("HTTPSampler.domain").shown(), text("HTTPSampler.port").shown());
         let (mut path, method) = (text("HTTPSampler.path"), text("HTTPSampler.method").shown().to_lowercase());
         let (connect, response) =
             (text("HTTPSampler.connect_timeout").shown(), text("HTTPSampler.response_timeout").shown());
         let whole = path.begins().starts_with("http://") || path.begins().starts_with("https://");
-        let mut server = Server::of(&scheme, &host, &port);
-        if whole && let Some((own, rest)) = Server::split_text(&path) {
+        let mut server = self.server_of(node, defaults);
+        if whole {
             // A whole URL in the path: it counts alone.
-            (server, path) = (own, rest);
+            let lack = |name: &str| self.variables.lack(name);
+            if let Some((own, rest)) = Server::split_text(&path, lack) {
+                (server, path) = (own, rest);
+            }
         }
         let fit = !method.is_empty() && method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
         let method = match method.as_str() {
@@ -85,8 +86,8 @@ impl<'e> Reader<'e> {
         let body = self.content(node, defaults, &method, &mut path, &mut headers);
         self.asides(node);
         let time = |text: &str| text.parse().ok().filter(|ms| *ms > 0).map(Nanos::from_millis);
-        let url = format!("{}{}", server.url.trim_end_matches('/'), path.shown());
-        let login = defaults.logins.iter().rev().find(|(under, _)| url.starts_with(under) || server.url.is_empty());
+        let url = format!("{}{}", server.url().trim_end_matches('/'), path.shown());
+        let login = defaults.logins.iter().rev().find(|(under, _)| url.starts_with(under) || server.url().is_empty());
         let told = |name: &str| element.text_of(name) == "true";
         Asked {
             line: element.line,
@@ -106,6 +107,33 @@ impl<'e> Reader<'e> {
             response_timeout: time(&response),
             keepalive: element.text_of("HTTPSampler.use_keepalive") != "false",
         }
+    }
+
+    /// The server of its scheme, host and port, each its own or the nearest default.
+    fn server_of(&mut self, node: &Node<'e>, defaults: &Defaults<'e>) -> Server {
+        let mut texts = [Text::default(), Text::default(), Text::default()];
+        for (text, name) in texts.iter_mut().zip(["HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"]) {
+            let own = std::iter::once(&node.element).chain(defaults.requests.iter().rev());
+            let said = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
+            let (resolved, _) = self.variables.resolve(said.unwrap_or("").trim());
+            let property = self.variables.bare.first().filter(|_| name != "HTTPSampler.protocol");
+            if let Some(name) = property {
+                return Server::Unknown(Lack { property: true, name: name.clone() });
+            }
+            if let Some(lack) = resolved.names().find_map(|name| self.variables.lack(name)) {
+                return Server::Unknown(lack);
+            }
+            if resolved.said().is_none() {
+                return Server::Later;
+            }
+            if let Some((_, name)) = resolved.begins().split_once("${") {
+                let name = name.split('}').next().unwrap_or_default().to_owned();
+                return Server::Unknown(Lack { property: false, name });
+            }
+            *text = resolved;
+        }
+        let [scheme, host, port] = texts.map(|text| text.shown());
+        Server::of(scheme.trim(), host.trim(), port.trim())
     }
 
     /// The body; arguments of a request without one go to its `path`.
@@ -238,7 +266,10 @@ struct Pair {
 
 impl Pair {
     fn is_plain(&self) -> bool {
-        self.name.said().is_some_and(|name| !name.is_empty()) && (self.equals || !self.value.is_empty())
+        // What is sent as it stands is only a pair of a table where that sends the same.
+        let same = |text: &Text| self.encoded || text.said().is_some_and(|said| form(&decoded(said)) == said);
+        let named = self.name.said().is_some_and(|name| !name.is_empty());
+        named && same(&self.name) && same(&self.value) && (self.equals || !self.value.is_empty())
     }
 
     /// Name and value before they are encoded.

@@ -10,7 +10,7 @@ use crate::delay::Delay;
 const EXPONENTIAL: (&str, &str) =
     ("return Math.round(-", " * Math.log(1 - java.util.concurrent.ThreadLocalRandom.current().nextDouble()))");
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     /// What the timer `node` adds; `None`: it is no timer that can be said as a law.
     pub(super) fn timer(&mut self, node: &Node) -> Option<Delay> {
         let delay = match node.class() {

@@ -14,7 +14,7 @@ const DEEPEST: usize = 256;
 const MOST: usize = 500_000;
 
 /// One element.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Element {
     pub(super) tag: String,
     pub(super) line: usize,

@@ -1,9 +1,15 @@
 //! `${...}` in the texts of a test plan: user-defined variables, those that rows, counters and answers give values, and the
 //! functions that mean something here.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use offered_model::Seed;
+use offered_model::workload::script::{Per, data};
+
+use super::functions::{self, call};
 use super::node::Node;
+use crate::Given;
+use crate::address::Lack;
 use crate::plan::{Note, Value, Variable};
 use crate::text::{self, Text};
 
@@ -26,8 +32,9 @@ pub(super) const EXTRACTED: [&str; 7] = [
 ];
 
 /// The variables of a plan. `JMeter` sets those of the user before it starts, wherever they stand.
-#[derive(Debug, Default)]
-pub(super) struct Variables {
+#[derive(Default)]
+pub(super) struct Variables<'g> {
+    outside: Given<'g>,
     values: HashMap<String, String>,
     /// What rows, counters, draws and answers give, as a workload says it.
     given: HashMap<String, Text>,
@@ -35,12 +42,50 @@ pub(super) struct Variables {
     pub(super) written: Vec<Variable>,
     /// What is to be said of them, each where it stands.
     pub(super) notes: Vec<Note>,
+    /// The properties that have no value, and what `JMeter` takes for each.
+    pub(super) valueless: BTreeMap<String, String>,
+    /// Those among them that were asked for last and have no default either.
+    pub(super) bare: Vec<String>,
+    /// What user-defined variables draw once, when the test begins, and what is taken for it.
+    pub(super) once: BTreeMap<String, String>,
+    /// How often a function has been asked for in the same words where we are: each time it draws anew.
+    uses: HashMap<String, usize>,
+    /// The line of the element around samplers where we are; 0 within a sampler.
+    place: usize,
     spent: usize,
 }
 
-impl Variables {
-    /// Those of `node` and of everything under it.
-    pub(super) fn collect(&mut self, node: &Node) {
+/// How the values of a call come about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drawn {
+    /// Whenever it is asked for.
+    Always,
+    /// When the test begins, for it stands in a user-defined variable.
+    Once,
+}
+
+impl<'g> Variables<'g> {
+    /// None yet, with what is given from outside.
+    pub(super) fn new(outside: Given<'g>) -> Self {
+        Self { outside, ..Self::default() }
+    }
+
+    /// From here on texts stand in the element of this line; 0: in a sampler.
+    pub(super) fn at(&mut self, line: usize) {
+        self.uses.clear();
+        self.place = line;
+    }
+
+    /// What is given from outside wins over what the plan says.
+    pub(super) fn set_from_outside(&mut self) {
+        for (name, value) in self.outside.values.into_iter().flatten() {
+            self.given.remove(name);
+            self.values.insert(name.clone(), value.clone());
+        }
+    }
+
+    /// Those of `node` and of everything under it, within the controller `within` of a thread group.
+    pub(super) fn collect(&mut self, node: &Node, within: Option<&str>) {
         let arguments = match node.class() {
             "TestPlan" => node.element.property("TestPlan.user_defined_variables"),
             "Arguments" => Some(node.element),
@@ -55,13 +100,21 @@ impl Variables {
                 self.values.insert(name.to_owned(), entry.text_of("Argument.value").to_owned());
             }
         }
-        match node.class() {
-            "CSVDataSet" => self.rows(node),
+        let anew = match node.class() {
+            "CSVDataSet" => self.rows(node, Per::Visit),
+            "RandomCSVDataSetConfig" => self.random_rows(node),
             "CounterConfig" => self.counter(node),
             "RandomVariableConfig" => self.random(node),
-            _ => {}
+            _ => false,
+        };
+        if let Some(within) = within.filter(|_| anew) {
+            self.note(node, format!("takes a new value whenever {within} begins; here once in a round"));
         }
-        node.children.iter().for_each(|child| self.collect(child));
+        // Those that are begun once in a round, and those that may be more or less often.
+        let plain = ["GenericController", "TransactionController", "RecordingController"].contains(&node.class());
+        let inner = super::controller::is_controller(node.class()) && !plain;
+        let inner = inner.then(|| format!("{} `{}`", node.class(), node.name()));
+        node.children.iter().for_each(|child| self.collect(child, inner.as_deref().or(within)));
     }
 
     /// The names of what is taken from answers by `node` and by everything under it.
@@ -89,7 +142,8 @@ impl Variables {
         self.notes.push(super::note(node, what));
     }
 
-    fn rows(&mut self, node: &Node) {
+    /// The rows of a file, one after another; whether there are any.
+    fn rows(&mut self, node: &Node, per: Per) -> bool {
         let said = |name: &str| node.element.text_of(name).trim();
         let yes = |name: &str| said(name) == "true";
         let (whole, _) = self.resolve(said("filename"));
@@ -100,7 +154,7 @@ impl Variables {
             said("variableNames").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if names.is_empty() || path.is_empty() {
             self.note(node, format!("would read `{path}`, whose first line names the variables; write it under [variables] as {{ file = \"{path}\" }}, and {{name.column}} where they are used"));
-            return;
+            return false;
         }
         let columns: Vec<String> = names.iter().map(|name| text::name(name)).collect();
         let feeder = self.new_name(stem);
@@ -141,31 +195,54 @@ impl Variables {
                 "each thread would read the file from its start; here all take their rows from it in turn".to_owned(),
             );
         }
+        let last = said("recycle") == "false";
+        if last && said("stopThread") != "true" {
+            self.note(node, "after its last row it would go on with <EOF>; here the run stops".to_owned());
+        }
         let value = Value::File {
             file: path,
             columns: if head { Vec::new() } else { columns },
-            per: "session",
-            at_end: if said("recycle") == "false" { "stop" } else { "repeat" },
+            at_end: if last { "stop" } else { "repeat" },
         };
-        self.written.push(Variable { name: feeder, value });
+        self.written.push(Variable { name: feeder, value, per });
+        true
     }
 
-    fn counter(&mut self, node: &Node) {
+    /// The rows of a file in a random order: of the `BlazeMeter` plugin.
+    fn random_rows(&mut self, node: &Node) -> bool {
+        let said = |name: &str| node.element.text_of(name).trim();
+        let each = if said("independentListPerThread") == "true" { "of each thread " } else { "" };
+        let what = format!(
+            "would take the rows {each}of `{}` in a random order; write it under [variables] as {{ file = ..., order = \"random\" }}, which takes each row as likely every time",
+            said("filename")
+        );
+        self.note(node, what);
+        false
+    }
+
+    /// A counter; whether it counts rounds.
+    fn counter(&mut self, node: &Node) -> bool {
         let said = |name: &str| node.element.text_of(name).trim();
         let name = said("CounterConfig.name");
         if name.is_empty() {
-            return;
+            return false;
         }
-        let start = self.resolve(said("CounterConfig.start")).0.said().and_then(|start| start.trim().parse().ok());
-        let plain = matches!(said("CounterConfig.incr"), "" | "1") && said("CounterConfig.per_user") != "true";
-        if !plain {
-            self.note(
-                node,
-                format!(
-                    "would count in `{name}` in steps of {}, or for each user; here by one, for all",
-                    said("CounterConfig.incr")
-                ),
-            );
+        let mut number =
+            |name: &str| self.resolve(said(name)).0.said().and_then(|said| said.trim().parse::<i64>().ok());
+        let (start, step) = (number("CounterConfig.start").unwrap_or(0), number("CounterConfig.incr").unwrap_or(0));
+        if step == 0 {
+            // What is not a number is none.
+            self.values.insert(name.to_owned(), start.to_string());
+            self.note(node, format!("counts in steps of nothing, so `{name}` stays {start}"));
+            return false;
+        }
+        let Ok(from) = u64::try_from(start) else {
+            self.note(node, format!("would count in `{name}` from {start}; no sequence begins below 0"));
+            return false;
+        };
+        if step != 1 || said("CounterConfig.per_user") == "true" {
+            let whose = if said("CounterConfig.per_user") == "true" { ", for each user" } else { "" };
+            self.note(node, format!("would count in `{name}` in steps of {step}{whose}; here by one, for all"));
         }
         if !said("CounterConfig.end").is_empty() {
             self.note(node, format!("would begin again after {}; here it goes on", said("CounterConfig.end")));
@@ -173,31 +250,45 @@ impl Variables {
         if !said("CounterConfig.format").is_empty() {
             self.note(node, format!("would write the number as {}; here plain", said("CounterConfig.format")));
         }
-        self.define(name, Value::Sequence(start.unwrap_or(0)));
+        self.define(name, Value::Sequence(from), Per::Visit);
+        true
     }
 
-    fn random(&mut self, node: &Node) {
+    /// A random variable; whether it is drawn for each round.
+    fn random(&mut self, node: &Node) -> bool {
         let said = |name: &str| node.element.text_of(name).trim();
         let name = said("variableName");
         let mut bound =
             |name: &str| self.resolve(said(name)).0.said().and_then(|bound| bound.trim().parse::<i64>().ok());
-        let (low, high) = (bound("minimumValue").unwrap_or(0), bound("maximumValue"));
-        match high.filter(|high| 0 <= low && low < *high && !name.is_empty()) {
-            Some(high) => {
-                self.define(name, Value::Between(low, high));
-                if !said("outputFormat").is_empty() {
-                    self.note(node, format!("would write the number as {}; here plain", said("outputFormat")));
-                }
-            }
-            None => self.note(node, format!("would draw the variable `{name}`")),
+        let (low, high) = (bound("minimumValue").unwrap_or(0), bound("maximumValue").unwrap_or(0));
+        if name.is_empty() || low < 0 || high < low {
+            self.note(node, format!("would draw the variable `{name}` from {low} to {high}"));
+            return false;
         }
+        if !said("outputFormat").is_empty() {
+            self.note(node, format!("would write the number as {}; here plain", said("outputFormat")));
+        }
+        if !said("randomSeed").is_empty() {
+            let what = if said("perThread") == "true" {
+                "every thread would draw the same numbers"
+            } else {
+                "every run would draw the same numbers"
+            };
+            self.note(node, format!("by its own seed {what}; here by the workload's seed, each user others"));
+        }
+        if low == high {
+            self.values.insert(name.to_owned(), low.to_string());
+            return false;
+        }
+        self.define(name, Value::Between(low, high), Per::Visit);
+        true
     }
 
     /// `name` of the plan has this value in the workload.
-    fn define(&mut self, name: &str, value: Value) {
+    fn define(&mut self, name: &str, value: Value, per: Per) {
         let own = self.new_name(name);
         self.given.insert(name.to_owned(), Text::value(&own));
-        self.written.push(Variable { name: own, value });
+        self.written.push(Variable { name: own, value, per });
     }
 
     /// `name` is taken from answers; the name it has in the workload. Where it has a value before, that is the workload's too.
@@ -208,7 +299,7 @@ impl Variables {
             && !self.written.iter().any(|variable| variable.name == own)
         {
             let value = self.resolve(&value).0.shown();
-            self.written.push(Variable { name: own.clone(), value: Value::Constant(value) });
+            self.written.push(Variable::constant(own.clone(), value));
         }
         own
     }
@@ -217,11 +308,12 @@ impl Variables {
     pub(super) fn resolve(&mut self, text: &str) -> (Text, Vec<String>) {
         let mut unknown = Vec::new();
         let mut resolved = Text::default();
-        self.put_in(text, DEEPEST, &mut resolved, &mut unknown);
+        self.bare.clear();
+        self.put_in(text, DEEPEST, Drawn::Always, &mut resolved, &mut unknown);
         (resolved, unknown)
     }
 
-    fn put_in(&mut self, text: &str, depth: usize, resolved: &mut Text, unknown: &mut Vec<String>) {
+    fn put_in(&mut self, text: &str, depth: usize, drawn: Drawn, resolved: &mut Text, unknown: &mut Vec<String>) {
         let mut rest = text;
         while let Some(start) = rest.find("${") {
             resolved.say(&rest[..start]);
@@ -229,23 +321,28 @@ impl Variables {
             let Some(end) = closing(rest) else { break };
             let whole = &rest[..=end];
             rest = &rest[end + 1..];
-            let own = self.inner(whole[2..end].trim(), depth);
+            let own = self.inner(whole[2..end].trim(), depth, drawn);
             let wanted = own.as_str();
-            if let Some(given) = self.given(wanted) {
+            if let Some(given) = self.given(wanted, drawn) {
                 resolved.push(&given);
                 continue;
             }
-            let value = if depth == 0 { None } else { self.value(wanted) };
-            match value {
-                Some(value) if self.spent + value.len() <= MOST => {
+            // What a user-defined variable says is known when the test begins.
+            let (value, drawn) = match self.values.get(wanted) {
+                Some(value) => (Some(value.clone()), Drawn::Once),
+                None => (self.called(wanted), drawn),
+            };
+            match value.filter(|value| depth > 0 && self.spent + value.len() <= MOST) {
+                Some(value) => {
                     self.spent += value.len() + 1;
-                    self.put_in(&value, depth - 1, resolved, unknown);
+                    self.put_in(&value, depth - 1, drawn, resolved, unknown);
                 }
                 _ => {
                     unknown.push(whole.to_owned());
                     let plain = wanted.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
-                    let known = depth > 0 && plain;
-                    let value = known.then(|| self.drawn(wanted, wanted, Value::Constant(whole.to_owned())));
+                    let known = depth > 0 && plain && !wanted.is_empty();
+                    let value =
+                        known.then(|| self.drawn(wanted, wanted, Value::Constant(whole.to_owned()), Per::Session));
                     match value.flatten() {
                         Some(value) => resolved.push(&value),
                         None => resolved.say(whole),
@@ -257,10 +354,10 @@ impl Variables {
     }
 
     /// What stands between braces, with the variables in it put in where all of them are known beforehand.
-    fn inner(&mut self, wanted: &str, depth: usize) -> String {
+    fn inner(&mut self, wanted: &str, depth: usize, drawn: Drawn) -> String {
         if depth > 0 && wanted.contains("${") {
             let (mut resolved, mut unknown) = (Text::default(), Vec::new());
-            self.put_in(wanted, depth - 1, &mut resolved, &mut unknown);
+            self.put_in(wanted, depth - 1, drawn, &mut resolved, &mut unknown);
             if let Some(said) = resolved.said().filter(|_| unknown.is_empty()) {
                 return said.to_owned();
             }
@@ -269,61 +366,132 @@ impl Variables {
     }
 
     /// What is given a value while the workload runs.
-    fn given(&mut self, name: &str) -> Option<Text> {
+    fn given(&mut self, name: &str, drawn: Drawn) -> Option<Text> {
         if let Some(given) = self.given.get(name) {
             return Some(given.clone());
         }
-        let (function, arguments) = call(name);
-        let mut arguments = arguments.split(',').map(str::trim);
-        match function {
-            "__threadNum" => Some(Text::value("session")),
-            "__counter" if arguments.next().is_some_and(|own| own.eq_ignore_ascii_case("false")) => {
-                Some(Text::value("sequence"))
+        let (function, arguments) = call(name)?;
+        let argument = |at: usize| arguments.get(at).map(|said| said.trim());
+        let (called, value, per) = match function {
+            // Threads are counted from 1.
+            "__threadNum" => ("thread".to_owned(), Value::Sequence(1), Per::Session),
+            "__counter" if argument(0).is_some_and(|own| own.eq_ignore_ascii_case("false")) => {
+                ("counter".to_owned(), Value::Sequence(1), Per::Request)
             }
-            "__UUID" => self.drawn(name, "uuid", Value::Uuid { per: "request" }),
+            "__UUID" => ("uuid".to_owned(), Value::Uuid, Per::Request),
             "__Random" => {
-                let (low, high) = (arguments.next()?.parse::<i64>().ok()?, arguments.next()?.parse::<i64>().ok()?);
-                let called = format!("random_{low}_{high}");
+                let (low, high) = (argument(0)?.parse::<i64>().ok()?, argument(1)?.parse::<i64>().ok()?);
                 // A workload draws no negative numbers.
-                if 0 <= low && low < high { self.drawn(name, &called, Value::Between(low, high)) } else { None }
+                if low < 0 || high <= low {
+                    return None;
+                }
+                (format!("random_{low}_{high}"), Value::Between(low, high), Per::Request)
             }
             "__env" => {
-                let env = arguments.next().filter(|env| !env.is_empty() && !env.contains("${"))?.to_owned();
-                self.drawn(name, &env.clone(), Value::Env(env))
+                let env = argument(0).filter(|env| !env.is_empty() && !env.contains("${"))?;
+                (env.to_owned(), Value::Env(env.to_owned()), Per::Session)
             }
+            _ => return None,
+        };
+        if drawn == Drawn::Once
+            && let Value::Uuid | Value::Between(..) = value
+        {
+            return Some(self.drawn_once(name, &value));
+        }
+        // Each time it is asked for in one request it draws anew; in another request it does so anyway.
+        let again = match value {
+            Value::Uuid | Value::Between(..) => {
+                let used = self.uses.entry(name.to_owned()).or_default();
+                *used += 1;
+                *used
+            }
+            _ => 1,
+        };
+        let place = if again > 1 || self.place > 0 { self.place } else { 0 };
+        let key = format!("{name} {again} {place}");
+        if let Some(given) = self.given.get(&key) {
+            return Some(given.clone());
+        }
+        if function == "__counter" {
+            self.notes.push(Note {
+                line: 0,
+                element: format!("`${{{name}}}`"),
+                what: "counts how often it is asked for; here the launches of the whole run".to_owned(),
+            });
+        }
+        self.drawn(&key, &called, value, per)
+    }
+
+    /// What a name of the workload lacks, where it only stands for what nothing gives a value.
+    pub(super) fn lack(&self, name: &str) -> Option<Lack> {
+        let variable = self.written.iter().find(|variable| variable.name == name)?;
+        let Value::Constant(said) = &variable.value else { return None };
+        let wanted = said.strip_prefix("${").and_then(|said| said.strip_suffix('}'))?;
+        Some(Lack { property: false, name: wanted.to_owned() })
+    }
+
+    /// The ends of the numbers that `text`, a variable and nothing else, is drawn from.
+    pub(super) fn between(&self, text: &Text) -> Option<(i64, i64)> {
+        let name = text.names().next().filter(|name| *text == Text::value(name))?;
+        match self.written.iter().find(|variable| variable.name == name)?.value {
+            Value::Between(low, high) => Some((low, high)),
             _ => None,
         }
     }
 
+    /// What is drawn when the test begins, as one value that is always the same.
+    fn drawn_once(&mut self, whole: &str, value: &Value) -> Text {
+        // Of no variable of the workload, for all of those are below.
+        let mut stream = data(Seed(self.once.len() as u64), u16::MAX, 0, 0);
+        let said = match value {
+            Value::Between(low, high) => (low + stream.below((high - low) as u64 + 1) as i64).to_string(),
+            _ => {
+                let mut part = || stream.below(1 << 16);
+                let parts = [part(), part(), part(), part() & 0xfff, part() & 0x3fff | 0x8000, part(), part(), part()];
+                let [a, b, c, d, e, f, g, h] = parts;
+                format!("{a:04x}{b:04x}-{c:04x}-4{d:03x}-{e:04x}-{f:04x}{g:04x}{h:04x}")
+            }
+        };
+        let said = self.once.entry(whole.to_owned()).or_insert(said).clone();
+        Text::from(said)
+    }
+
     /// What a function gives, the same wherever it stands in the same words.
-    fn drawn(&mut self, whole: &str, called: &str, value: Value) -> Option<Text> {
+    fn drawn(&mut self, whole: &str, called: &str, value: Value, per: Per) -> Option<Text> {
         if self.written.len() == MOST_DRAWN {
             return None;
         }
         let own = self.new_name(called);
         self.given.insert(whole.to_owned(), Text::value(&own));
-        self.written.push(Variable { name: own.clone(), value });
+        self.written.push(Variable { name: own.clone(), value, per });
         Some(Text::value(&own))
     }
 
-    fn value(&self, name: &str) -> Option<String> {
-        if let Some(value) = self.values.get(name) {
-            return Some(value.clone());
-        }
-        let (function, arguments) = call(name);
-        let mut arguments = arguments.split(',').map(str::trim);
+    /// What a function gives that is known beforehand.
+    fn called(&mut self, name: &str) -> Option<String> {
+        let (function, arguments) = call(name)?;
+        let argument = |at: usize| arguments.get(at).map(|said| said.trim().to_owned());
         match function {
-            "__P" => Some(arguments.nth(1).unwrap_or("1").to_owned()),
-            "__property" => arguments.nth(2).map(str::to_owned),
-            "__V" => arguments.next().and_then(|name| self.values.get(name)).cloned(),
-            _ => None,
+            "__P" | "__property" => {
+                let wanted = argument(0)?;
+                if let Some(value) = self.outside.property(&wanted) {
+                    return Some(value.to_owned());
+                }
+                let (default, otherwise) = match function {
+                    "__P" => (argument(1), "1".to_owned()),
+                    _ => (argument(2), wanted.clone()),
+                };
+                if default.as_ref().is_none_or(String::is_empty) {
+                    self.bare.push(wanted.clone());
+                }
+                let value = default.unwrap_or(otherwise);
+                self.valueless.insert(wanted, value.clone());
+                Some(value)
+            }
+            "__V" => argument(0).and_then(|name| self.values.get(&name)).cloned(),
+            _ => functions::known(function, &arguments),
         }
     }
-}
-
-/// A function and what it is called with.
-fn call(name: &str) -> (&str, &str) {
-    name.strip_suffix(')').and_then(|call| call.split_once('(')).unwrap_or((name, ""))
 }
 
 /// Where the brace that `text` begins with is closed.

@@ -2,7 +2,7 @@ use offered_model::Workload;
 use offered_model::workload::Sessions;
 
 use super::*;
-use crate::{Arrivals, read};
+use crate::{Arrivals, Given, read};
 
 const TOOLS: [Tool; 5] = [Tool::Jmeter, Tool::K6, Tool::Locust, Tool::Gatling, Tool::Wrk2];
 
@@ -33,8 +33,10 @@ fn a_jmeter_script_is_read_back_as_what_was_meant() {
         (Think::Constant, Law::constant(6.3).unwrap()),
     ] {
         let script = shop("http://h:81/").script(Tool::Jmeter, law).unwrap();
-        let plan = read(&script, "plan.jmx", None).unwrap().remove(0);
-        let Arrivals::Closed { users, ramp, think: drawn } = &plan.arrivals else { panic!("{:?}", plan.arrivals) };
+        let plan = read(&script, "plan.jmx", &Given::default()).unwrap().remove(0);
+        let Arrivals::Closed { users, ramp, think: drawn, visits: None } = &plan.arrivals else {
+            panic!("{:?}", plan.arrivals)
+        };
         assert_eq!((*users, *ramp, plan.duration), (200, Nanos::from_secs(7), Nanos::from_secs(1500)));
         assert_eq!(*drawn, think);
         let weights: Vec<(&str, f64)> = plan.requests.iter().map(|r| (r.name.as_str(), r.weight)).collect();

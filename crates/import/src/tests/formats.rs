@@ -98,7 +98,14 @@ wget http://other/
     assert_eq!(request(4).header("accept"), Some(&Text::from("application/json")));
     assert_eq!(plan.target.redirects, 3);
     assert_eq!(plan.target.response_timeout, Some(Nanos::from_millis(2500)));
-    assert_eq!(plan.variables, [Variable { name: "KEY".to_owned(), value: Value::Env("KEY".to_owned()) }]);
+    assert_eq!(
+        plan.variables,
+        [Variable {
+            name: "KEY".to_owned(),
+            value: Value::Env("KEY".to_owned()),
+            per: offered_model::workload::script::Per::Session
+        }]
+    );
     assert!(workload.flows().is_some(), "several commands are one after another");
     let lines: Vec<(usize, &str)> = plan.notes.iter().map(|note| (note.line, note.what.as_str())).collect();
     assert_eq!(
@@ -204,7 +211,7 @@ fn a_description_is_a_flow_for_each_operation() {
     );
     assert_eq!(request("POST /pets, dog").body, Some(Body::Text(Text::from("{\"name\": \"Rex\"}"))));
     assert_eq!(request("POST /pets, dog").auth, None);
-    assert!(plan.variables.contains(&Variable { name: "petId".to_owned(), value: Value::Constant("7".to_owned()) }));
+    assert!(plan.variables.contains(&Variable::constant("petId", "7")));
     assert!(plan.workload("api").contains("# A sketch: "));
     assert_eq!(workload.target().unwrap().url().to_string(), "http://pets.local/");
     let noted = noted(&plan);

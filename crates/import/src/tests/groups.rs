@@ -48,7 +48,8 @@ fn a_concurrency_group_keeps_so_many_users() {
         &texts(&[("TargetLevel", "${__P(c,4)}"), ("RampUp", "1"), ("Hold", "10"), ("Iterations", "5"), ("Unit", "M")]),
     );
     assert_eq!((closed(&workload), workload.duration()), ((4, Nanos::from_secs(60)), Nanos::from_secs(660)));
-    assert!(plan.notes.iter().any(|note| note.what.contains("5 rounds")), "{:?}", plan.notes);
+    let Arrivals::Closed { visits, .. } = plan.arrivals else { panic!("{:?}", plan.arrivals) };
+    assert_eq!(visits, Some(5));
 }
 
 #[test]

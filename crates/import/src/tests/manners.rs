@@ -1,5 +1,7 @@
 //! What a plan does besides asking: data, logins, answers taken apart and held to account, bodies and files.
 
+use offered_model::workload::script::{Otherwise, Per, Which};
+
 use super::*;
 
 fn text(name: &str, value: &str) -> String {
@@ -52,7 +54,7 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     let (plan, workload) = one(&threads(10, 0, &content.concat()));
     assert!(plan.target.cookies);
     assert!(
-        matches!(&plan.variables[..], [Variable { name, value: Value::File { per: "session", at_end: "stop", .. } }] if name == "people"),
+        matches!(&plan.variables[..], [Variable { name, value: Value::File { at_end: "stop", .. }, per: Per::Visit }] if name == "people"),
         "{:?}",
         plan.variables
     );
@@ -67,12 +69,17 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     assert_eq!(
         login.extract,
         [
-            Extract { name: "token".to_owned(), from: Source::Json("$.token".to_owned()), nth: None, default: None },
+            Extract {
+                name: "token".to_owned(),
+                from: Source::Json("$.token".to_owned()),
+                which: Which::Nth(1),
+                otherwise: Otherwise::Is(String::new())
+            },
             Extract {
                 name: "id".to_owned(),
                 from: Source::Json("$..id".to_owned()),
-                nth: Some(2),
-                default: Some("none".to_owned())
+                which: Which::Nth(2),
+                otherwise: Otherwise::Is("none".to_owned())
             },
         ]
     );
@@ -81,7 +88,8 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     assert_eq!(account.path.written(), "/account?of={id}");
     assert_eq!(account.headers[0].1.written(), "Bearer {token}");
     assert_eq!(workload.requests()[0].extract().len(), 2);
-    assert!(plan.notes.iter().all(|note| note.what.contains("takes a row")), "{:?}", plan.notes);
+    let notes: Vec<&str> = plan.notes.iter().map(|note| note.what.as_str()).collect();
+    assert_eq!(notes, ["after its last row it would go on with <EOF>; here the run stops"]);
 }
 
 #[test]
@@ -94,14 +102,19 @@ fn what_is_asked_for_too_early_has_a_value_to_begin_with() {
     let either =
         format!("<RandomController/><hashTree>{}{}</hashTree>", get("first", &regex), get("then?n=${next}", ""));
     let (plan, _) = one(&threads(1, 0, &either));
-    assert_eq!(plan.variables, [Variable { name: "next".to_owned(), value: Value::Constant("${next}".to_owned()) }]);
+    assert_eq!(plan.variables, [Variable::constant("next", "${next}")]);
     assert!(plan.notes.iter().any(|note| note.what.contains("no answer has given it yet")), "{:?}", plan.notes);
-    // One after the other there is no need of it; where the user gives it a value, that is it.
+    // One after the other that is so where the first answer has none of it, and nothing to be told. Where the user gives it a
+    // value, that is it.
     let (plan, _) = one(&threads(1, 0, &[get("first", &regex), get("then?n=${next}", "")].concat()));
-    assert_eq!(plan.variables, []);
+    assert_eq!((&plan.variables[..], &plan.notes[..]), (&[Variable::constant("next", "${next}")][..], &[][..]));
+    assert_eq!(
+        (plan.requests[0].extract[0].which, &plan.requests[0].extract[0].otherwise),
+        (Which::Random, &Otherwise::Keeps)
+    );
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"next\"><stringProp name=\"Argument.value\">42</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &[own.to_owned(), either].concat()));
-    assert_eq!(plan.variables, [Variable { name: "next".to_owned(), value: Value::Constant("42".to_owned()) }]);
+    assert_eq!(plan.variables, [Variable::constant("next", "42")]);
 }
 
 #[test]
@@ -207,7 +220,15 @@ fn assertions_of_each_kind() {
             "ok",
             &[("JSON_PATH", "$.ok"), ("EXPECTED_VALUE", "true"), ("JSONVALIDATION", "true")],
         ),
-        element("SizeAssertion", "small", &[("SizeAssertion.size", "1000"), ("SizeAssertion.operator", "4")]),
+        element(
+            "SizeAssertion",
+            "small",
+            &[
+                ("SizeAssertion.size", "1000"),
+                ("SizeAssertion.operator", "4"),
+                ("Assertion.test_field", "SizeAssertion.response_data"),
+            ],
+        ),
         // Not to be said.
         response("not", body, "20", &["Error"]),
         element("DurationAssertion", "fast", &[("DurationAssertion.duration", "100")]),
@@ -305,15 +326,16 @@ fn generated_values_are_variables() {
         ),
     ];
     let (plan, _) = one(&threads(1, 0, &content.concat()));
-    assert_eq!(plan.requests[0].path.written(), "/a?n={n}&d={dice}&u={uuid}&r={random_5_9}&t={session}&e={KEY}");
+    assert_eq!(plan.requests[0].path.written(), "/a?n={n}&d={dice}&u={uuid}&r={random_5_9}&t={thread}&e={KEY}");
     let values: Vec<&Value> = plan.variables.iter().map(|variable| &variable.value).collect();
     assert_eq!(
         values,
         [
             &Value::Sequence(100),
             &Value::Between(1, 6),
-            &Value::Uuid { per: "request" },
+            &Value::Uuid,
             &Value::Between(5, 9),
+            &Value::Sequence(1),
             &Value::Env("KEY".to_owned())
         ]
     );

@@ -1,0 +1,65 @@
+//! Include controllers: what stands in other files is put under them.
+//!
+//! Source: `IncludeController.getProperBranch`: of the file's test plan the first test fragment, enabled.
+
+use super::tree::{self, Element};
+
+/// Files within files at most, and files at all.
+const DEEPEST: usize = 8;
+const MOST: usize = 100;
+
+/// Reads a file by the name a plan calls it.
+type Files<'f> = Option<&'f dyn Fn(&str) -> Result<String, String>>;
+
+/// Puts what is included under every include controller of `tree`, as far as it can be read; where it cannot, the reason is kept
+/// as its attribute `unread`.
+pub(super) fn all(tree: &mut Element, files: Files) {
+    include(tree, files, DEEPEST, &mut MOST.clone());
+}
+
+fn include(element: &mut Element, files: Files, depth: usize, left: &mut usize) {
+    for at in 0..element.children.len() {
+        let child = &element.children[at];
+        if child.tag != "IncludeController" || child.attribute("enabled") == "false" {
+            include(&mut element.children[at], files, depth, left);
+            continue;
+        }
+        let (name, line) = (child.text_of("IncludeController.includepath").to_owned(), child.line);
+        let read = match files {
+            _ if depth == 0 || *left == 0 => Err("files include one another".to_owned()),
+            Some(files) => files(&name).and_then(|text| fragment(&text, &name, line)),
+            None => Err("it is another file".to_owned()),
+        };
+        *left = left.saturating_sub(1);
+        match read {
+            Ok(mut branch) => {
+                include(&mut branch, files, depth - 1, left);
+                match element.children.get_mut(at + 1).filter(|next| next.tag == "hashTree") {
+                    Some(tree) => tree.children = branch.children,
+                    None => element.children.insert(at + 1, branch),
+                }
+            }
+            Err(why) => element.children[at].attributes.push(("unread".to_owned(), why)),
+        }
+    }
+}
+
+/// What stands under the first test fragment of a file, as if it stood at `line`.
+fn fragment(text: &str, file: &str, line: usize) -> Result<Element, String> {
+    let mut tree = tree::read(text, file).map_err(|error| error.to_string())?;
+    let plan = tree.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("it is no test plan")?;
+    let under = plan.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("its test plan is empty")?;
+    let enabled = |child: &Element| child.tag == "TestFragmentController" && child.attribute("enabled") != "false";
+    let at = under.children.iter().position(enabled).ok_or("it has no test fragment")?;
+    let mut branch = match under.children.get_mut(at + 1).filter(|next| next.tag == "hashTree") {
+        Some(branch) => std::mem::take(branch),
+        None => Element { tag: "hashTree".to_owned(), ..Element::default() },
+    };
+    place(&mut branch, line);
+    Ok(branch)
+}
+
+fn place(element: &mut Element, line: usize) {
+    element.line = line;
+    element.children.iter_mut().for_each(|child| place(child, line));
+}

@@ -1,0 +1,411 @@
+//! What was once translated into something else without a word.
+
+use std::collections::BTreeMap;
+
+use offered_model::workload::script::{Otherwise, Per, Which};
+
+use super::*;
+
+fn text(name: &str, value: &str) -> String {
+    format!("<stringProp name=\"{name}\">{value}</stringProp>")
+}
+
+fn element(class: &str, properties: &[(&str, &str)]) -> String {
+    let properties: String = properties.iter().map(|(name, value)| text(name, value)).collect();
+    format!("<{class} testname=\"x\">{properties}</{class}><hashTree/>")
+}
+
+fn under(class: &str, properties: &[(&str, &str)], content: &str) -> String {
+    element(class, properties).replace("<hashTree/>", &format!("<hashTree>{content}</hashTree>"))
+}
+
+fn at(name: &str, host: &str) -> String {
+    format!(
+        "<HTTPSamplerProxy testname=\"{name}\">{}{}</HTTPSamplerProxy><hashTree/>",
+        text("HTTPSampler.domain", host),
+        text("HTTPSampler.path", &format!("/{name}"))
+    )
+}
+
+/// A group of threads that end after so many rounds.
+fn rounds(rounds: &str, more: &str, content: &str) -> String {
+    jmx(&format!(
+        "<ThreadGroup testname=\"g\"><elementProp name=\"ThreadGroup.main_controller\">{}</elementProp>{}{more}</ThreadGroup><hashTree>{content}</hashTree>",
+        text("LoopController.loops", rounds),
+        text("ThreadGroup.num_threads", "3"),
+    ))
+}
+
+fn has(plan: &Plan, words: &str) -> bool {
+    plan.notes().iter().any(|note| note.contains(words))
+}
+
+fn paths(plan: &Plan) -> Vec<String> {
+    plan.requests.iter().map(|request| request.path.written()).collect()
+}
+
+fn with(text: &str, pairs: &[(&str, &str)]) -> Result<Vec<Plan>, Error> {
+    let pairs: BTreeMap<String, String> = pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+    super::super::read(text, "f", &Given { values: Some(&pairs), properties: Some(&pairs), ..Given::default() })
+}
+
+#[test]
+fn no_request_goes_to_a_host_that_its_own_url_does_not_name() {
+    let unnamed = |text: &str, kind: Kind, name: &str| match with(text, &[]) {
+        Err(Error::Unnamed { kind: found, name: wanted, .. }) => assert_eq!((found, wanted.as_str()), (kind, name)),
+        other => panic!("{other:?}"),
+    };
+    let postman = "{\"info\": {\"schema\": \"/collection/v2\"}, \"item\": [{\"name\": \"login\", \"request\": \"{{host}}/login?t=secret\"}, {\"name\": \"third\", \"request\": \"https://tracker.example/hit\"}]}";
+    unnamed(postman, Kind::Variable, "host");
+    let plan = with(postman, &[("host", "http://mine:81")]).unwrap().remove(0);
+    assert_eq!((plan.target.url.as_str(), paths(&plan)), ("http://mine:81/", vec!["/login?t=secret".to_owned()]));
+    for (host, kind, name) in [
+        ("${__P(host)}", Kind::Property, "host"),
+        ("${__P(host,)}", Kind::Property, "host"),
+        ("${server}", Kind::Variable, "server"),
+        ("www.${zone}.test", Kind::Variable, "zone"),
+    ] {
+        let plan = threads(1, 0, &[at("a", host), at("b", "other.test")].concat());
+        unnamed(&plan, kind, name);
+        assert!(with(&plan, &[(name, "mine")]).is_ok(), "{host}");
+    }
+    unnamed("curl $HOST/a\ncurl http://b/\n", Kind::Variable, "HOST");
+    assert_eq!(with("curl $HOST/a\n", &[("HOST", "http://c:8")]).unwrap()[0].target.url, "http://c:8/");
+    unnamed(
+        "openapi: 3.0.0\nservers: [{url: 'https://{zone}.test/v1'}]\npaths: {/a: {get: {}}}\n",
+        Kind::Variable,
+        "zone",
+    );
+    // A host that rows or answers bring is no host to be known beforehand.
+    let data = element("CSVDataSet", &[("filename", "h.csv"), ("variableNames", "host")]);
+    let plan = with(&threads(1, 0, &[data, at("a", "${host}"), at("b", "b.test")].concat()), &[]).unwrap().remove(0);
+    assert_eq!((plan.target.url.as_str(), paths(&plan)), ("http://b.test/", vec!["/b".to_owned()]));
+    assert!(has(&plan, "only known while it runs"));
+}
+
+#[test]
+fn what_is_drawn_for_a_round_is_the_same_in_all_of_it() {
+    let content = [
+        element("RandomVariableConfig", &[("variableName", "u"), ("minimumValue", "1"), ("maximumValue", "9")]),
+        element(
+            "CounterConfig",
+            &[("CounterConfig.name", "n"), ("CounterConfig.start", "5"), ("CounterConfig.incr", "1")],
+        ),
+        element("CSVDataSet", &[("filename", "p.csv"), ("variableNames", "p")]),
+        get("login?u=${u}&amp;n=${n}&amp;p=${p}", ""),
+        get("book?u=${u}&amp;r=${__Random(1,9)}&amp;r=${__Random(1,9)}", ""),
+    ];
+    let (plan, workload) = one(&threads(2, 0, &content.concat()));
+    let pers: Vec<(&str, Per)> = plan.variables.iter().map(|variable| (variable.name.as_str(), variable.per)).collect();
+    assert_eq!(
+        pers,
+        [
+            ("u", Per::Visit),
+            ("n", Per::Visit),
+            ("p", Per::Visit),
+            ("random_1_9", Per::Request),
+            ("random_1_9_2", Per::Request)
+        ],
+        "two draws in one request are two"
+    );
+    assert!(workload.variables().iter().take(3).all(|variable| variable.per == Per::Visit));
+    assert_eq!(plan.notes, []);
+    // In a loop it would be drawn for each turn of that.
+    let inside = under("LoopController", &[("LoopController.loops", "3")], &content.concat());
+    let (plan, _) = one(&threads(2, 0, &inside));
+    assert_eq!(plan.notes.iter().filter(|note| note.what.contains("whenever LoopController `x` begins")).count(), 3);
+    // What stands in a user's variable is drawn once for all.
+    let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"id\"><stringProp name=\"Argument.value\">${__Random(1,1000000)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
+    let (plan, _) = one(&threads(2, 0, &[own.to_owned(), get("a?${id}", ""), get("b?${id}", "")].concat()));
+    let paths = paths(&plan);
+    assert_eq!(paths[0][3..], paths[1][3..]);
+    assert!(plan.variables.is_empty() && has(&plan, "is drawn once"), "{:?}", plan.notes());
+}
+
+#[test]
+fn a_switch_takes_the_one_that_is_meant() {
+    let switch = |value: &str| {
+        let of = [get("a", ""), get("b", ""), get("c", "")].concat();
+        under("SwitchController", &[("SwitchController.value", value)], &of)
+    };
+    let asked = |content: &str| {
+        let (plan, _) = one(&threads(1, 0, &[content.to_owned(), get("z", "")].concat()));
+        let names =
+            plan.requests.iter().map(|r| r.name.clone()).filter(|name| name != "z").collect::<Vec<_>>().concat();
+        (names, plan)
+    };
+    for (value, names) in [("", "a"), ("1", "b"), ("c", "c"), ("7", "a"), ("nobody", "")] {
+        assert_eq!(asked(&switch(value)).0, names, "{value}");
+    }
+    let data = element("CSVDataSet", &[("filename", "k.csv"), ("variableNames", "kind")]);
+    let (names, plan) = asked(&(data + &switch("${kind}")));
+    assert!(names == "abc" && has(&plan, "by `${kind}`; here one at random"), "{:?}", plan.notes());
+    let dice = element("RandomVariableConfig", &[("variableName", "k"), ("minimumValue", "1"), ("maximumValue", "2")]);
+    let (names, plan) = asked(&(dice + &switch("${k}")));
+    assert!(names == "bc" && has(&plan, "each as often"), "{:?}", plan.notes());
+}
+
+#[test]
+fn what_a_runtime_controller_repeats_is_there() {
+    let (plan, _) = one(&threads(1, 0, &under("RunTime", &[("RunTime.seconds", "5")], &get("a", ""))));
+    assert!(paths(&plan) == ["/a"] && has(&plan, "again and again for 5 s; here once"), "{:?}", plan.notes());
+}
+
+#[test]
+fn extractors_take_what_jmeter_takes() {
+    let regex = |more: &[(&str, &str)]| {
+        let mut all = vec![
+            ("RegexExtractor.refname", "t"),
+            ("RegexExtractor.regex", "t=(\\d)"),
+            ("RegexExtractor.template", "$1$"),
+        ];
+        all.extend(more);
+        one(&threads(1, 0, &[get("a", &element("RegexExtractor", &all)), get("b?${t}", "")].concat())).0
+    };
+    let taken = |plan: &Plan| plan.requests[0].extract.first().map(|e| (e.which, e.otherwise.clone()));
+    assert_eq!(taken(&regex(&[])), Some((Which::Random, Otherwise::Keeps)));
+    assert_eq!(taken(&regex(&[("RegexExtractor.match_number", "0")])), Some((Which::Random, Otherwise::Keeps)));
+    assert_eq!(
+        taken(&regex(&[("RegexExtractor.match_number", "2"), ("RegexExtractor.default", "no")])),
+        Some((Which::Nth(2), Otherwise::Is("no".to_owned())))
+    );
+    assert_eq!(
+        taken(&regex(&[("RegexExtractor.default_empty_value", "true")])),
+        Some((Which::Random, Otherwise::Is(String::new())))
+    );
+    let plan = regex(&[("Sample.scope", "variable"), ("Scope.variable", "page")]);
+    assert!(taken(&plan).is_none() && has(&plan, "look at the variable `page`"), "{:?}", plan.notes());
+}
+
+#[test]
+fn sizes_and_statuses_are_those_that_are_looked_at() {
+    let checks = |content: &str| one(&threads(1, 0, &get("a", content))).0;
+    let size = |field: &[(&str, &str)]| {
+        let mut all = vec![("SizeAssertion.size", "10"), ("SizeAssertion.operator", "3")];
+        all.extend(field);
+        checks(&element("SizeAssertion", &all))
+    };
+    for name in ["Assertion.test_field", "Asserion.test_field"] {
+        let plan = size(&[(name, "SizeAssertion.response_data")]);
+        assert_eq!((plan.requests[0].check[0].must.clone(), plan.notes.len()), (Must::Size("> 10".to_owned()), 0));
+        for other in ["response_headers", "response_code", "response_message", "response_network_size"] {
+            let plan = size(&[(name, &format!("SizeAssertion.{other}"))]);
+            assert!(plan.requests[0].check.is_empty() && has(&plan, "only the body's length"), "{other}");
+        }
+    }
+    let response = |field: &str, wanted: &str, more: &[(&str, &str)]| {
+        let mut all = vec![("Assertion.test_field", field), ("Assertion.test_type", "16")];
+        all.extend(more);
+        let strings = text("1", wanted);
+        let strings =
+            format!("<collectionProp name=\"Asserion.test_strings\">{strings}</collectionProp></ResponseAssertion>");
+        let plan = checks(&element("ResponseAssertion", &all).replace("</ResponseAssertion>", &strings));
+        (plan.requests[0].check.iter().map(|check| check.must.clone()).collect::<Vec<Must>>(), plan.notes())
+    };
+    let (code, body) = ("Assertion.response_code", "Assertion.response_data");
+    let ignores = [("Assertion.assume_success", "true")];
+    let (_, notes) = response(code, "404", &[]);
+    assert!(notes[0].contains("JMeter fails such an answer"), "{notes:?}");
+    assert_eq!(response(code, "404", &ignores), (vec![Must::Status(vec![404])], vec![]));
+    assert_eq!(response(body, "x", &ignores), (vec![Must::Contains("x".to_owned()), Must::AnyStatus], vec![]));
+    assert_eq!(response(body, "x", &[]), (vec![Must::Contains("x".to_owned())], vec![]));
+}
+
+#[test]
+fn loops_that_end_end() {
+    let visits = |text: &str| {
+        let (plan, workload) = one(text);
+        let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload:?}") };
+        (closed.visits(), plan)
+    };
+    let (scheduled, plan) = visits(&rounds(
+        "4",
+        "<boolProp name=\"ThreadGroup.scheduler\">true</boolProp><stringProp name=\"ThreadGroup.duration\">90</stringProp>",
+        &get("a", ""),
+    ));
+    assert_eq!((scheduled, plan.duration, plan.notes.len()), (Some(4), Nanos::from_secs(90), 0));
+    let (unscheduled, plan) = visits(&rounds("4", "", &[get("a", ""), get("b", "")].concat()));
+    assert!(unscheduled == Some(4) && has(&plan, "ends after 4 rounds"), "{:?}", plan.notes());
+    let day = "<boolProp name=\"ThreadGroup.scheduler\">true</boolProp><longProp name=\"ThreadGroup.start_time\">1000000</longProp><longProp name=\"ThreadGroup.end_time\">1300000</longProp>";
+    let (endless, plan) = visits(&rounds("-1", day, &get("a", "")));
+    assert!(endless.is_none() && plan.duration == Nanos::from_secs(300) && has(&plan, "times of the day"));
+    let group = |name: &str| format!("<ThreadGroup testname=\"{name}\"/><hashTree>{}</hashTree>", get("a", ""));
+    let serial = jmx(&[group("x"), group("y")].concat()).replace(
+        "<TestPlan testname=\"t\"/>",
+        "<TestPlan testname=\"t\"><boolProp name=\"TestPlan.serialize_threadgroups\">true</boolProp></TestPlan>",
+    );
+    assert!(read(&serial, "f", None).unwrap().iter().all(|plan| has(plan, "run one after another")));
+    // Threads are counted from 1.
+    let (plan, _) = one(&threads(3, 0, &get("a?${__threadNum}", "")));
+    let [Variable { value, per, .. }] = &plan.variables[..] else { panic!("{:?}", plan.variables) };
+    assert_eq!((value, *per), (&Value::Sequence(1), Per::Session));
+}
+
+#[test]
+fn a_throughput_timer_of_one_thread_is_as_many_times_as_fast() {
+    let rate = |mode: &str| {
+        let timer = format!(
+            "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>60.0</value></doubleProp>{mode}</ConstantThroughputTimer><hashTree/>"
+        );
+        one(&threads(50, 0, &(timer + &get("a", "")))).1.asked_rate().unwrap().round() as u32
+    };
+    let told = |kind: &str, mode: &str| rate(&format!("<{kind} name=\"calcMode\">{mode}</{kind}>"));
+    assert_eq!(
+        (rate(""), told("intProp", "0"), told("stringProp", "calcMode.1"), told("stringProp", "this thread only")),
+        (50, 50, 50, 50)
+    );
+    assert_eq!(
+        (told("intProp", "1"), told("stringProp", "calcMode.2"), told("stringProp", "all active threads (shared)")),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn a_description_that_quotes_commands_is_a_description() {
+    let yaml = "openapi: 3.0.0\ninfo:\n  description: |\n    Try\n    curl http://third.party/a\nservers: [{url: 'http://own.test'}]\npaths: {/a: {get: {}}}\n";
+    assert_eq!(read(yaml, "f", None).unwrap()[0].target.url, "http://own.test/");
+    let script = "curl http://a/ -d @- <<END\nopenapi: 3\nEND\n";
+    assert_eq!(read(script, "f", None).unwrap()[0].target.url, "http://a/");
+}
+
+/// A recording of these entries: seconds, URL, status, kind.
+fn recording(entries: &[(u32, &str, i32, &str)]) -> String {
+    let entry = |(at, url, status, kind): &(u32, &str, i32, &str)| {
+        format!(
+            "{{\"startedDateTime\": \"2026-01-01T{:02}:{:02}:{:02}Z\", \"time\": 10, \"_resourceType\": \"{kind}\", \"request\": {{\"method\": \"GET\", \"url\": \"{url}\"}}, \"response\": {{\"status\": {status}}}}}",
+            at / 3600,
+            at / 60 % 60,
+            at % 60
+        )
+    };
+    format!("{{\"log\": {{\"entries\": [{}]}}}}", entries.iter().map(entry).collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn a_recording_is_of_its_pages_host_and_of_answers_that_came() {
+    let har = recording(&[
+        (0, "http://own/", 200, "document"),
+        (2, "http://cdn/1", 200, "xhr"),
+        (4, "http://cdn/2", 200, "xhr"),
+        (6, "http://own/pushed", -2, "xhr"),
+        (3606, "http://own/late", 200, "xhr"),
+    ]);
+    let plan = read(&har, "f", None).unwrap().remove(0);
+    assert_eq!((plan.target.url.as_str(), paths(&plan)), ("http://own/", vec!["/".to_owned(), "/late".to_owned()]));
+    assert!(has(&plan, "longest pause is 1h"), "{:?}", plan.notes());
+    let capped = Given { longest_think: Some(Nanos::from_secs(30)), ..Given::default() };
+    let plan = super::super::read(&har, "f", &capped).unwrap().remove(0);
+    let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    assert!(think.mean() < 31.0 && has(&plan, "1 of its pauses are longer than 30s"), "{:?}", plan.notes());
+}
+
+#[test]
+fn a_field_from_a_file_is_no_upload() {
+    let plan = read("curl http://a/ -F 'note=<f.txt' -F 'pic=@p.png'\n", "f", None).unwrap().remove(0);
+    let Some(Body::Parts(parts)) = &plan.requests[0].body else { panic!("{plan:?}") };
+    assert_eq!(parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), ["pic"]);
+    assert!(has(&plan, "-F note=<f.txt"), "{:?}", plan.notes());
+}
+
+#[test]
+fn properties_without_a_value_are_named_and_can_be_given_one() {
+    let share = |inside: &str| {
+        under(
+            "ThroughputController",
+            &[("ThroughputController.style", "1"), ("ThroughputController.percentThroughput", "${__P(perc,0)}")],
+            inside,
+        )
+    };
+    let plan = threads(1, 0, &[share(&get("a", "")), get("b", "")].concat());
+    let (alone, _) = one(&plan);
+    assert_eq!(paths(&alone), ["/b"]);
+    assert!(has(&alone, "perc = `0`") && has(&alone, "is 0 %"), "{:?}", alone.notes());
+    let given = with(&plan, &[("perc", "50")]).unwrap().remove(0);
+    assert!(paths(&given) == ["/a", "/b"] && !has(&given, "perc"), "{:?}", given.notes());
+}
+
+#[test]
+fn many_places_without_lines_are_counted() {
+    let plan = read(
+        &recording(
+            &(0..20)
+                .map(|n| (n, "http://a/b", 0, "xhr"))
+                .chain([(30, "http://a/", 200, "document")])
+                .collect::<Vec<_>>(),
+        ),
+        "f",
+        None,
+    );
+    let notes = plan.unwrap().remove(0).notes();
+    assert!(notes.iter().any(|note| note.contains("and 12 more: had no answer")), "{notes:?}");
+}
+
+#[test]
+fn groups_before_and_after_the_load_are_workloads_of_their_own() {
+    let group =
+        |class: &str, name: &str| format!("<{class} testname=\"{name}\"/><hashTree>{}</hashTree>", get(name, ""));
+    let text =
+        jmx(&[group("SetupThreadGroup", "s"), group("ThreadGroup", "load"), group("PostThreadGroup", "p")].concat());
+    let plans = read(&text, "f", None).unwrap();
+    let all: Vec<(&str, When)> = plans.iter().map(|plan| (plan.name.as_str(), plan.when)).collect();
+    assert_eq!(all, [("load", When::Load), ("s", When::Before), ("p", When::After)]);
+    assert!(plans.iter().all(|plan| matches!(plan.arrivals, Arrivals::Closed { visits: Some(1), .. })));
+    assert!(has(&plans[0], "runs before the load; a workload of its own"), "{:?}", plans[0].notes());
+}
+
+#[test]
+fn once_only_in_a_loop_is_the_first_time_of_the_loop() {
+    let content = [under("OnceOnlyController", &[], &get("login", "")), get("buy", "")].concat();
+    let (plan, _) = one(&threads(1, 0, &under("LoopController", &[("LoopController.loops", "3")], &content)));
+    let steps: Vec<(&str, u32)> = plan.flows[0].steps.iter().map(|s| (s.request.as_str(), s.repeat)).collect();
+    assert_eq!(steps.iter().map(|(name, times)| name.repeat(*times as usize)).collect::<String>(), "loginbuybuybuy");
+    assert_eq!(plan.notes, []);
+    let (plan, _) = one(&threads(1, 0, &content));
+    assert!(paths(&plan) == ["/buy"] && has(&plan, "once by each thread at its start"), "{:?}", plan.notes());
+    let (plan, _) = one(&rounds("1", "", &content));
+    assert_eq!(paths(&plan), ["/login", "/buy"]);
+}
+
+#[test]
+fn conditions_and_texts_that_functions_make_are_what_they_are() {
+    let content = [
+        under(
+            "IfController",
+            &[
+                ("IfController.condition", "${__jexl3(\"${x}\" == \"1\" && 2 > 1)}"),
+                ("IfController.useExpression", "true"),
+            ],
+            &get("yes", ""),
+        ),
+        under("IfController", &[("IfController.condition", "\"${x}\" == \"2\"")], &get("no", "")),
+        get("a?${__lowercase(ABC)}${__jexl3(1 + 2)}${__groovy('x' + 'y')}", ""),
+    ];
+    let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">1</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
+    let (plan, _) = one(&threads(1, 0, &(own.to_owned() + &content.concat())));
+    assert_eq!((paths(&plan), plan.notes()), (vec!["/yes".to_owned(), "/a?abc3xy".to_owned()], vec![]));
+}
+
+#[test]
+fn what_is_included_is_there_or_named() {
+    let content = element("IncludeController", &[("IncludeController.includepath", "part.jmx")]) + &get("own", "");
+    let fragment = format!(
+        "<jmeterTestPlan><hashTree><TestPlan/><hashTree><TestFragmentController/><hashTree>{}</hashTree></hashTree></hashTree></jmeterTestPlan>",
+        get("part", "")
+    );
+    let files = |name: &str| if name == "part.jmx" { Ok(fragment.clone()) } else { Err("not there".to_owned()) };
+    let given = Given { included: Some(&files), ..Given::default() };
+    let text = threads(1, 0, &content);
+    let plan = super::super::read(&text, "f", &given).unwrap().remove(0);
+    assert_eq!((paths(&plan), plan.notes()), (vec!["/part".to_owned(), "/own".to_owned()], vec![]));
+    let plan = super::super::read(&text.replace("part.jmx", "none.jmx"), "f", &given).unwrap().remove(0);
+    assert!(paths(&plan) == ["/own"] && has(&plan, "`none.jmx`, which is not read: not there"), "{:?}", plan.notes());
+    // A file that includes itself ends.
+    let itself = |_: &str| {
+        Ok(fragment.replace(
+            "<TestFragmentController/><hashTree>",
+            &format!("<TestFragmentController/><hashTree>{}", element("IncludeController", &[])),
+        ))
+    };
+    let given = Given { included: Some(&itself), ..Given::default() };
+    assert!(has(&super::super::read(&text, "f", &given).unwrap()[0], "include one another"));
+}

@@ -1,0 +1,110 @@
+//! The table of everything that a census of 262 public plans found in them: what it means in `JMeter`, what it is here, and that it
+//! is so. That nothing of the census is outside the table is held in `tests/foreign`, where the census may be.
+
+use super::*;
+
+const TABLE: &str = include_str!("../../../../tests/import/jmeter.csv");
+
+/// One row of the table.
+#[derive(Debug)]
+struct Row {
+    kind: String,
+    /// An element's class or a function's name.
+    name: String,
+    /// Where it stands in a plan.
+    place: String,
+    /// What is in it: the call of a function; of an element its properties, as XML or as `name=value;name=value`.
+    sample: String,
+    /// exact, noted or refused.
+    how: String,
+    /// What shows it: in the workload, in a note, in the refusal.
+    shows: String,
+}
+
+fn table() -> Vec<Row> {
+    let mut reader = csv::Reader::from_reader(TABLE.as_bytes());
+    let row = |record: csv::StringRecord| {
+        let cell = |at: usize| record[at].to_owned();
+        Row { kind: cell(0), name: cell(1), place: cell(2), sample: cell(3), how: cell(6), shows: cell(7) }
+    };
+    reader.records().map(|record| row(record.unwrap())).collect()
+}
+
+/// An element of this class with these properties.
+fn opened(name: &str, sample: &str) -> String {
+    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    if sample.starts_with('<') {
+        return format!("<{name} testname=\"it\">{sample}</{name}>");
+    }
+    let (mut attributes, mut inside) = (String::new(), String::new());
+    for (key, value) in sample.split(';').filter_map(|pair| pair.split_once('=')) {
+        match key.strip_prefix('@') {
+            Some(attribute) => attributes += &format!(" {attribute}=\"{value}\""),
+            None => inside += &format!("<stringProp name=\"{key}\">{}</stringProp>", escaped(value)),
+        }
+    }
+    format!("<{name} testname=\"it\"{attributes}>{inside}</{name}>")
+}
+
+/// A plan with what the row is about in it.
+fn plan_with(row: &Row) -> String {
+    let two = [get("a", ""), get("b", "")].concat();
+    let asks = get("z-${k}", "");
+    let element = opened(&row.name, &row.sample);
+    match row.place.as_str() {
+        "whole" => threads(1, 0, &get("a", "")),
+        "beside" => threads(1, 0, &get("a", "")).replace(
+            "</hashTree></jmeterTestPlan>",
+            &format!("{element}<hashTree>{two}</hashTree></hashTree></jmeterTestPlan>"),
+        ),
+        "group" => jmx(&format!("{element}<hashTree>{two}</hashTree>")),
+        "controller" => threads(1, 0, &format!("{element}<hashTree>{two}</hashTree>{}", get("c", ""))),
+        "group-level" => threads(3, 0, &format!("{element}<hashTree/>{asks}")),
+        "plan-level" => threads(1, 0, &get("a", ""))
+            .replace("<ThreadGroup", &format!("{element}<hashTree>{two}</hashTree><ThreadGroup")),
+        "path" => {
+            let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"k\"><stringProp name=\"Argument.value\">kv</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
+            let path = format!(
+                "<HTTPSamplerProxy testname=\"z\"><stringProp name=\"HTTPSampler.path\">/z-{}</stringProp></HTTPSamplerProxy><hashTree/>",
+                row.sample
+            );
+            threads(1, 0, &format!("{own}{path}"))
+        }
+        other => panic!("{row:?}: no place is called {other}"),
+    }
+}
+
+#[test]
+fn every_row_of_the_table_is_so() {
+    let mut wrong = Vec::new();
+    for row in table() {
+        let text = plan_with(&row);
+        let class = row.name.rsplit('.').next().unwrap();
+        let told = match read(&text, "plan.jmx", None) {
+            Err(error) => (String::new(), Vec::new(), error.to_string()),
+            Ok(plans) => {
+                let notes = plans[0].notes.clone();
+                (plans[0].workload("plan.jmx"), notes, String::new())
+            }
+        };
+        let (workload, notes, refusal) = told;
+        let own = |note: &&Note| match row.kind.as_str() {
+            "function" => note.what.contains(&row.name) || note.what.contains(&row.shows),
+            _ => note.element == format!("{class} `it`"),
+        };
+        let own: Vec<&Note> = notes.iter().filter(own).collect();
+        let body = workload.split_once("duration = ").map_or("", |(_, body)| body);
+        let holds = match row.how.as_str() {
+            "exact" => own.is_empty() && body.contains(&row.shows),
+            "noted" => {
+                own.iter().any(|note| note.what.contains(&row.shows) && !note.what.contains("is unknown to offered"))
+            }
+            "refused" => refusal.contains(&row.shows),
+            _ => false,
+        };
+        if !holds {
+            wrong.push(format!("{row:?}\n  notes {own:?} {refusal}\n  {workload}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows are not so:\n{}", wrong.len(), wrong.join("\n"));
+}
