@@ -3,8 +3,8 @@
 //! Each user launches, waits one interval (think time and answer), and launches again, independently of the others and from
 //! a random point of the cycle. The merged stream looks more and more like a Poisson process gap by gap as N grows
 //! (Palm 1943, Khinchine 1960), which is why a closed tool can emulate the web at all; but the dispersion of its counts over
-//! long windows stays that of one user, whatever N (Cox 1962, section 6). Brady and Gunther's Figure 15 shows the first and
-//! not the second.
+//! long windows stays that of one user, whatever N (Cox 1962, section 6). Figure 15 of Brady's paper on launches in bunches
+//! shows the first and not the second.
 
 use crate::integral::integral;
 use crate::{Law, Wrong};

@@ -1,6 +1,6 @@
 //! Principle A: how many users, thinking how long, make a closed tool launch like the open web.
 //!
-//! Source: Brady and Gunther 2016, section 4. Keep N/Z at the wanted rate and make N large: then Q/Z, the launches that
+//! Source: Brady and Gunther 2016, section 3.3. Keep N/Z at the wanted rate and make N large: then Q/Z, the launches that
 //! wait instead of happening, is small, and lambda = N/Z - Q/Z.
 //!
 //! # Limitations
@@ -15,7 +15,8 @@ use crate::closed::machine_repair::MachineRepair;
 use crate::error::{positive, some};
 use crate::{Error, littles};
 
-/// At this many users the CoV of launch gaps is within 1 % of 1 (0.990 for uniform think times; the paper's Figure 15).
+/// At this many users the CoV of launch gaps is within 1 % of 1 (0.990 for uniform think times; Figure 15 of Brady's paper on
+/// launches in bunches).
 pub const SETTLED: u64 = 50;
 
 /// The traffic to be emulated.

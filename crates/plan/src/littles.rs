@@ -7,7 +7,7 @@ pub fn in_system(rate: f64, response: f64) -> f64 {
     rate * response
 }
 
-/// Share of the round trip spent waiting for the answer, `RoRT` = R / (R + Z) (Brady and Gunther, section 4.2).
+/// Share of the round trip spent waiting for the answer, `RoRT` = R / (R + Z) (Brady, in his paper on launches in bunches).
 pub fn rort(response: f64, think: f64) -> f64 {
     response / (response + think)
 }

@@ -1,6 +1,6 @@
 //! How many people at their browsers a rate of requests stands for: N' = lambda (R + Z').
 //!
-//! Source: Brady and Gunther 2016, Table 4 (in the edition of January 2017: section 4.5, eqn 15). R is that of a request, as the
+//! Source: Brady and Gunther 2016, section 4.5, Table 4 and eqn 15. R is that of a request, as the
 //! paper has it, though it is pages that are counted. A load generator's think time Z is a device to set the rate;
 //! the people on the Internet have their own, Z', of tens of seconds, so the same traffic stands for far more of them.
 

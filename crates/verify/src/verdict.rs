@@ -173,7 +173,7 @@ pub struct Sizes {
     pub max_bytes: f64,
 }
 
-/// The launches of the first so many threads (Figure 15 of Brady and Gunther).
+/// The launches of the first so many threads (Figure 15 of Brady's paper on launches in bunches).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threads {
     /// How many threads.

@@ -47,7 +47,7 @@ pub(super) fn solve(
                 answer.throughput,
                 answer.utilisation,
                 "birth-death chain",
-                "Brady and Gunther 2016, section 4.1",
+                "Brady and Gunther 2016, sections 3.2 and 3.3",
             )
         };
         return Ok(Finding::known(name, known, assumption));

@@ -5,7 +5,7 @@
 //! service and for processor sharing with any service law, and for any law of the think time; percentiles and launches need
 //! FCFS and exponential think times.
 //!
-//! Source: Brady and Gunther 2016, section 4.1; percentiles by the arrival theorem (Sevcik and Mitrani 1981).
+//! Source: Brady and Gunther 2016, sections 3.2 and 3.3; percentiles by the arrival theorem (Sevcik and Mitrani 1981).
 
 use super::{Answer, Launches};
 use crate::Error;
