@@ -12,7 +12,7 @@
 //! use offered_model::{Event, Nanos, Outcome, Recording};
 //! use offered_verify::{Ask, Judgement, Meant, Pattern, verify};
 //!
-//! let launch = |i| {
+//! let launch = |i: u64| {
 //!     let sent = Nanos::from_millis(10 * i);
 //!     Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(3)), outcome: Outcome::Ok, ..Event::at(sent) }
 //! };

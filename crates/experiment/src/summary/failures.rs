@@ -56,11 +56,11 @@ mod tests {
 
     #[test]
     fn failures_are_counted_per_request_and_reason() {
-        let failed = |label, why: &str| Event { label, error: Some(why.into()), ..Event::at(Nanos(1)) };
+        let failed = |label, why: Reason| Event { label, error: Some(why), ..Event::at(Nanos(1)) };
         let events = vec![
-            failed(0, "late by 12500us (late = \"skip\")"),
-            failed(0, "late by 3ms (late = \"skip\")"),
-            failed(1, "extract csrf2"),
+            failed(0, Reason::Late(Nanos::from_micros(12_500))),
+            failed(0, Reason::Late(Nanos::from_millis(3))),
+            failed(1, "extract csrf2".into()),
             Event { outcome: Outcome::Ok, ..Event::at(Nanos(2)) },
         ];
         let labels = vec!["form".to_owned(), "item".to_owned()];

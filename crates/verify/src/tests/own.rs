@@ -1,8 +1,9 @@
 //! Runs of our own: what their workload meant, what their generator did, and who of them did it.
 
+use offered_model::recording::{Calibrated, Evidence};
 use offered_model::{Law, Nanos, Recording, Workload};
 
-use super::{closed, pattern, poisson, renewal};
+use super::{closed, launched, pattern, poisson, renewal};
 use crate::{Ask, Check, Judgement, Meant, Pattern, merge, verify};
 
 fn workload(arrivals: &str) -> Workload {
@@ -14,6 +15,43 @@ fn workload(arrivals: &str) -> Workload {
 
 fn ours(recording: Recording) -> Recording {
     Recording { intent_known: true, on_run_clock: true, format: "run".into(), ..recording }
+}
+
+#[test]
+fn what_no_event_shows_is_judged_too() {
+    let run = |generator| Recording { generator: Some(generator), ..ours(poisson(2000, 100.0, 1)) };
+    let judged = |generator| verify(&run(generator), &Ask::default());
+    let easy = Evidence { busy: vec![0.2, 0.9], ..Evidence::default() };
+    let verdict = judged(easy.clone());
+    assert_eq!((verdict.judgement, verdict.finding(Check::Busy).unwrap().estimate), (Judgement::Holds, Some(0.9)));
+
+    let verdict = judged(Evidence { busy: vec![0.2, 0.95], ..easy.clone() });
+    assert_eq!(verdict.judgement, Judgement::Fails);
+    assert_eq!(verdict.because, "the generator was saturated: thread 1 was busy for 95 % of the run");
+    assert_eq!(verdict.warnings[0].doubt, verdict.because);
+
+    let asked = Calibrated { asked_per_s: 600.0, sustained_per_s: 1000.0 };
+    let verdict = judged(Evidence { stopped: true, calibrated: Some(asked), ..easy });
+    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.doubt.as_str()).collect();
+    assert_eq!(verdict.judgement, Judgement::Holds);
+    assert!(doubts.contains(&"the run was stopped before its time"), "{doubts:?}");
+    assert!(doubts.iter().any(|doubt| doubt.starts_with("600 launches/s are asked of 2 threads")), "{doubts:?}");
+}
+
+#[test]
+fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
+    let second = Nanos::from_secs;
+    let mut run = ours(launched((0..10).map(|i| i as f64 * 1e9)));
+    // The last one that counts leaves late, behind the end of what counts.
+    run.events[7].sent = Some(second(8) + Nanos::from_millis(1));
+    let ask = Ask { lasts: Some(second(10)), skip_first: second(2), skip_last: second(2), ..Ask::default() };
+    let verdict = verify(&run, &ask);
+    let window = verdict.window;
+    assert_eq!((window.from_s, window.to_s, window.launches, window.left_out), (2.0, 8.0, 6, 4));
+    assert_eq!(verdict.launches.last().unwrap().max_ms, 2001.0);
+    // Of a file the same instants count by the sending, from the first to the last.
+    let file = verify(&Recording { on_run_clock: false, ..run }, &ask);
+    assert_eq!((file.window.from_s, file.window.to_s, file.window.launches), (2.0, 7.0, 5));
 }
 
 /// Everything meant for these spans of ms leaves at their end.
