@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The workload names no target.
-    #[error("the workload has no [target]; give a URL, for example `offered run http://127.0.0.1:8080/ ...`")]
+    #[error("the workload has no [target]; give it a url, for example http://127.0.0.1:8080/")]
     NoTarget,
     /// The target's name is not known.
     #[error("cannot resolve `{host}`: {why}; check the name, or give an IP address")]

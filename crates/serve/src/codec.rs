@@ -3,11 +3,9 @@
 //! Bytes may come in any pieces; the same bytes give the same requests, and the same refusal at the same place. A head that
 //! arrives whole, which is nearly always, is parsed where it lies; only a cut one is copied.
 
-mod body;
-
 use std::mem::MaybeUninit;
 
-use body::Chunks;
+use offered_chunked::{Chunks, Piece, Wrong};
 
 /// The largest head, in bytes, request line and all.
 pub(crate) const MAX_HEAD: usize = 16 * 1024;
@@ -21,6 +19,15 @@ pub(crate) enum Bad {
     Malformed,
     /// 431: the head is longer than [`MAX_HEAD`] or has too many fields.
     TooLarge,
+}
+
+impl From<Wrong> for Bad {
+    fn from(wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::NoRoom => Self::TooLarge,
+            _ => Self::Malformed,
+        }
+    }
 }
 
 /// One step through a request: its head, pieces of its body if it has one, its end.
@@ -98,9 +105,9 @@ impl Decoder {
                 Some(input.split_off(..taken).unwrap_or_default())
             }
             State::Chunked(chunks) => match chunks.next(input)? {
-                body::Piece::Data(data) => Some(data),
-                body::Piece::More => return Ok(None),
-                body::Piece::End => None,
+                Piece::Data(data) => Some(data),
+                Piece::More => return Ok(None),
+                Piece::End => None,
             },
             State::Head => unreachable!("answered above"),
         };
@@ -136,7 +143,7 @@ impl Decoder {
         *input = &input[head.text.len() - before..];
         self.state = match head.framing {
             Framing::Length(bytes) => State::Length(bytes),
-            Framing::Chunked => State::Chunked(Chunks::default()),
+            Framing::Chunked => State::Chunked(Chunks::new(MAX_HEAD as u32)),
         };
         Ok(Some(Part::Head(head)))
     }

@@ -55,7 +55,7 @@ use record::Recorder;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address cannot be had.
-    #[error("cannot listen on {address}: {source}; choose another address with --listen, or end what listens there")]
+    #[error("cannot listen on {address}: {source}; choose another address, or end what listens there")]
     Listen {
         /// As it was asked for.
         address: Address,

@@ -94,8 +94,8 @@ impl Script {
         Ok(Some(next))
     }
 
-    /// Takes the cookies of an answer to a request for `path`.
-    pub(crate) fn taste(&self, path: &str, reply: &Reply, memory: &mut Memory, now: Nanos) {
+    /// Stores the cookies of an answer to a request for `path`.
+    pub(crate) fn store_cookies(&self, path: &str, reply: &Reply, memory: &mut Memory, now: Nanos) {
         let cookies = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         cookies.for_each(|(_, line)| {
             memory.jar.set(line, &self.host, self.scheme == "https", path, now, offered_clock::unix_now);

@@ -12,7 +12,7 @@ use offered_model::Outcome;
 use offered_model::workload::Address;
 
 #[cfg(test)]
-use super::stream::dial;
+use super::socket::dial;
 use crate::Error;
 
 /// Where one connection goes.

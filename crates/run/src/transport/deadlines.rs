@@ -21,6 +21,11 @@ impl Deadlines {
         Self { within, queue: VecDeque::new() }
     }
 
+    /// How long they all are.
+    pub(super) fn within(&self) -> Nanos {
+        self.within
+    }
+
     /// One that begins at `start`, no earlier than those before it. `live` is how many may be waiting, the new one among them:
     /// behind one that waits long, those that are over would else pile up.
     #[inline]

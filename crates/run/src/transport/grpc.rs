@@ -13,8 +13,7 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 
 use super::Failure;
-use super::http2::Setup;
-use super::wire::Reply;
+use super::wire::{Ask, Reply};
 use crate::Error;
 
 /// The bytes before a message: whether it is compressed, and its length.
@@ -31,11 +30,15 @@ pub(super) struct Method {
 }
 
 impl Methods {
-    /// Of `workload`, by the descriptors of its `target`, which `setup` reaches.
+    /// Of `workload`, by the descriptors of its `target`; `ask` asks that one something before the run.
     ///
     /// # Errors
     /// Descriptors that cannot be had, or a method that they do not have or that is none for one message.
-    pub(super) fn new(workload: &Workload, target: &Target, setup: &Setup) -> Result<Self, Error> {
+    pub(super) fn new(
+        workload: &Workload,
+        target: &Target,
+        ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
+    ) -> Result<Self, Error> {
         let wrong = |name: &str, why: String| Error::Request { name: name.to_owned(), why };
         let is_call = |call: &Call| matches!(call, Call::Grpc);
         let Some(first) = workload.requests().iter().find(|request| is_call(request.call())) else {
@@ -54,7 +57,7 @@ impl Methods {
             Some(Descriptors::File(file)) => from_file(file)?,
             Some(Descriptors::Reflection) => {
                 let services = calls.by_ref().filter_map(|request| Some(named(request.path().as_str())?.0));
-                reflection::pool(setup, services).map_err(Error::Descriptors)?
+                reflection::pool(ask, services).map_err(Error::Descriptors)?
             }
         };
         let methods = workload.requests().iter().map(|request| match request.call() {

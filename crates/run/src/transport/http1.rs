@@ -2,6 +2,7 @@
 
 mod answer;
 mod connection;
+mod head;
 mod request;
 
 use std::collections::HashMap;
@@ -15,16 +16,17 @@ use slab::Slab;
 use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange};
 use self::request::{Compiled, Host};
-use super::deadlines::Deadlines;
 use super::route::Route;
-use super::stream::{Read, Stream, broken, undialed};
+use super::socket::{Read, broken, undialed};
+use super::stream::Stream;
+use super::turns::{Answering, Opening, Served, Turns, turn};
 use super::wire::{Ask, Heard, Wire};
 use super::{Failure, Transport, begun};
 use crate::Error;
 
 /// How much one read takes at most.
 const BUFFER: usize = 64 * 1024;
-/// Reads of one connection while launches, or other answers, may be waiting.
+/// Reads of one connection in a turn.
 const TURN: usize = 4;
 /// Closed connections are swept out of the free ones when they are more than half of them, and those more than this.
 const SWEEP: usize = 1024;
@@ -66,9 +68,7 @@ impl Setup {
 /// One thread's connections.
 pub(crate) struct Http1 {
     setup: Setup,
-    clock: Clock,
-    poller: Poller,
-    spin: Nanos,
+    turns: Turns,
     worker: u16,
     /// At most so many connections at once.
     limit: usize,
@@ -78,15 +78,8 @@ pub(crate) struct Http1 {
     /// Sessions' own connections: the first of each, and those beside it.
     owned: HashMap<u64, (usize, u32)>,
     beside: HashMap<(u64, u8), (usize, u32)>,
-    /// When the exchange of a key must be connected, and when answered.
-    connecting: Deadlines,
-    answering: Deadlines,
     opened: u32,
     serial: u64,
-    idle: Nanos,
-    ready: Vec<Ready>,
-    /// Connections (key, number) that had more to read than one turn takes: no event will announce them.
-    again: Vec<(usize, u32)>,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
 }
@@ -163,12 +156,8 @@ impl Http1 {
         spin: Nanos,
     ) -> Self {
         Self {
-            connecting: Deadlines::new(setup.connect_timeout),
-            answering: Deadlines::new(setup.response_timeout),
+            turns: Turns::new(clock, poller, spin, setup.connect_timeout, setup.response_timeout),
             setup,
-            clock,
-            poller,
-            spin,
             worker,
             limit: limit.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),
@@ -177,9 +166,6 @@ impl Http1 {
             beside: HashMap::new(),
             opened: 0,
             serial: 0,
-            idle: Nanos::ZERO,
-            ready: Vec::new(),
-            again: Vec::new(),
             buffer: vec![0; BUFFER].into(),
             scratch: Vec::new(),
         }
@@ -220,7 +206,7 @@ impl Http1 {
     /// Opens a connection for the exchange; the request is written when it is open.
     fn open(&mut self, exchange: Exchange, lane: u8, say: &impl Say) -> Result<(), (Box<Exchange>, Failure)> {
         let failed = |exchange: Exchange, failure| Err((Box::new(exchange), failure));
-        let stream = match Stream::dial(&self.setup.route, &self.clock) {
+        let stream = match Stream::dial(&self.setup.route, &self.turns.clock) {
             Ok(stream) => stream,
             Err(failure) => return failed(exchange, failure),
         };
@@ -239,7 +225,7 @@ impl Http1 {
             }
         }
         let key = self.connections.insert(connection);
-        if let Err(error) = self.poller.add(&self.connections[key].stream, key) {
+        if let Err(error) = self.turns.poller.add(&self.connections[key].stream, key) {
             return match self.connections.remove(key).into_exchange() {
                 Some(exchange) => failed(exchange, undialed(error)),
                 None => Ok(()),
@@ -260,8 +246,8 @@ impl Http1 {
             }
         } else {
             let connections = &self.connections;
-            self.connecting
-                .push(sent, key, serial, connections.len(), |key, serial| is_opening(connections, key, serial));
+            let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_opening(serial));
+            self.turns.connecting.push(sent, key, serial, connections.len(), waits);
         }
         self.expect_answer(sent, key, serial);
         Ok(())
@@ -270,36 +256,40 @@ impl Http1 {
     /// From now on the answer is due within its timeout.
     fn expect_answer(&mut self, sent: Nanos, key: usize, serial: u64) {
         let connections = &self.connections;
-        self.answering.push(sent, key, serial, connections.len(), |key, serial| is_at(connections, key, serial));
+        let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_at(serial));
+        self.turns.answering.push(sent, key, serial, connections.len(), waits);
     }
 
     /// Closes a connection; what it was carrying.
     fn close(&mut self, key: usize) -> Option<Exchange> {
         let connection = self.connections.remove(key);
         // A socket the poller does not know is closed all the same.
-        let _ = self.poller.remove(&connection.stream);
+        let _ = self.turns.poller.remove(&connection.stream);
         connection.into_exchange()
     }
 
     /// Ends the exchange of a connection with a failure, and the connection with it.
     fn fail(&mut self, key: usize, (outcome, why): Failure, ear: &mut impl Ear) {
-        let now = self.clock.now();
+        let now = self.turns.clock.now();
         if let Some(exchange) = self.close(key) {
             let Exchange { event, answer, .. } = exchange;
             ear.ended(Event { done: Some(now), outcome, error: Some(why), ..event }, answer);
         }
     }
 
-    /// Does what a ready socket asks for.
-    fn serve(&mut self, ready: Ready, ear: &mut impl Ear) {
+    /// Connects, writes and reads on a socket that is ready; how many bytes were read.
+    fn go_on(&mut self, ready: Ready, ear: &mut impl Ear) -> usize {
         let key = ready.token;
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Some(connection) = self.connections.get_mut(key) else { return 0 };
         let mut writable = ready.writable;
         if !connection.stream.is_open() {
-            match connection.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.clock) {
-                Ok(false) => return,
+            match connection.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.turns.clock) {
+                Ok(false) => return 0,
                 Ok(true) => writable = true,
-                Err(failure) => return self.fail(key, failure, ear),
+                Err(failure) => {
+                    self.fail(key, failure, ear);
+                    return 0;
+                }
             }
             if let Some(exchange) = &mut connection.exchange {
                 exchange.event.handshake = connection.stream.handshake;
@@ -311,35 +301,41 @@ impl Http1 {
         {
             // A server may answer (and close) before it has read everything: what it said is read first.
             if !ready.readable {
-                return self.fail(key, broken(error), ear);
+                self.fail(key, broken(error), ear);
+                return 0;
             }
         }
-        if ready.readable {
-            self.receive(key, ready.closed, ear);
-        }
+        if ready.readable { self.receive(key, ready.closed, ear) } else { 0 }
     }
 
-    /// Reads what has come, as far as one turn goes; to the very end when the other side may have closed.
-    fn receive<E: Ear>(&mut self, key: usize, to_the_end: bool, ear: &mut E) {
+    /// Reads what has come, as far as one turn goes; to the very end when the other side may have closed. How much that was.
+    fn receive<E: Ear>(&mut self, key: usize, to_the_end: bool, ear: &mut E) -> usize {
+        let mut taken = 0;
         for _ in 0..TURN {
             let connection = &mut self.connections[key];
             let (read, drained) = match connection.stream.read(&mut self.buffer) {
                 Ok(Read::Some { bytes, drained }) => (bytes, drained),
                 Ok(Read::End) => (0, true),
-                Ok(Read::Nothing) => return,
-                Err(failure) => return self.fail(key, failure, ear),
+                Ok(Read::Nothing { drained: true }) => return taken,
+                Ok(Read::Nothing { drained: false }) => continue,
+                Err(failure) => {
+                    self.fail(key, failure, ear);
+                    return taken;
+                }
             };
-            let now = self.clock.now();
+            taken += read;
+            let now = self.turns.clock.now();
             let Some(exchange) = &mut connection.exchange else {
                 // A free connection that ends, or speaks unasked, is of no more use.
                 self.close(key);
-                return;
+                return taken;
             };
             if read == 0 {
-                return match exchange.answer.end() {
+                match exchange.answer.end() {
                     Ok(()) => self.complete(key, false, now, ear),
                     Err(why) => self.fail(key, (Outcome::Reset, why), ear),
-                };
+                }
+                return taken;
             }
             if E::LISTENS && exchange.event.first_byte.is_none() {
                 ear.begins(&exchange.event);
@@ -350,20 +346,26 @@ impl Http1 {
             let progress =
                 if E::LISTENS { exchange.answer.read::<true>(bytes) } else { exchange.answer.read::<false>(bytes) };
             match progress {
-                Ok(Progress::More) if drained && !to_the_end => return,
+                Ok(Progress::More) if drained && !to_the_end => return taken,
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {
                     let keep = keep && !connection.is_unwritten();
                     self.complete(key, keep, now, ear);
                     if !keep || (drained && !to_the_end) {
-                        return;
+                        return taken;
                     }
                     // The end of a kept connection may already be there, and will not be told again.
                 }
-                Err(why) => return self.fail(key, (Outcome::Malformed, Reason::words(why)), ear),
+                Err(why) => {
+                    self.fail(key, (Outcome::Malformed, Reason::words(why)), ear);
+                    return taken;
+                }
             }
         }
-        self.again.push((key, self.connections[key].number));
+        // Its end may have been told already.
+        let ready = Ready { token: key, readable: true, writable: false, closed: true };
+        self.turns.again(ready, self.connections[key].number);
+        taken
     }
 
     /// The answer is complete.
@@ -396,23 +398,6 @@ impl Http1 {
         }
     }
 
-    /// Gives up the exchanges whose time is over.
-    fn expire(&mut self, ear: &mut impl Ear) {
-        let now = self.clock.now();
-        while let Some(key) = self.connecting.over(now, |key, serial| is_opening(&self.connections, key, serial)) {
-            self.fail(key, (Outcome::Timeout, Reason::NotConnected(self.setup.connect_timeout)), ear);
-        }
-        while let Some(key) = self.answering.over(now, |key, serial| is_at(&self.connections, key, serial)) {
-            self.fail(key, (Outcome::Timeout, Reason::NotAnswered(self.setup.response_timeout)), ear);
-        }
-    }
-
-    /// The first instant at which an exchange's time is over. Exchanges that have ended are forgotten on the way.
-    fn next_expiry(&mut self) -> Nanos {
-        let connecting = self.connecting.first(|key, serial| is_opening(&self.connections, key, serial));
-        connecting.min(self.answering.first(|key, serial| is_at(&self.connections, key, serial)))
-    }
-
     /// Begins an exchange; the time when it was sent.
     #[inline]
     fn begin_with(&mut self, event: Event, answer: Answer, lane: u8, say: &impl Say, ear: &mut impl Ear) -> Nanos {
@@ -420,10 +405,10 @@ impl Http1 {
         if reusable.is_none() && self.connections.len() >= self.limit {
             let why = Reason::Connections(self.limit as u64);
             ear.ended(Event { error: Some(why), ..event }, answer);
-            return self.clock.now();
+            return self.turns.clock.now();
         }
         self.serial += 1;
-        let sent = self.clock.now();
+        let sent = self.turns.clock.now();
         let event = Event { sent: Some(sent), ..event };
         let mut exchange = Exchange { event, answer, serial: self.serial };
         if let Some(key) = reusable {
@@ -441,37 +426,11 @@ impl Http1 {
             let Exchange { event, answer, .. } = *exchange;
             let event = match outcome {
                 Outcome::Unsent => Event { sent: None, error, ..event },
-                _ => Event { done: Some(self.clock.now()), outcome, error, ..event },
+                _ => Event { done: Some(self.turns.clock.now()), outcome, error, ..event },
             };
             ear.ended(event, answer);
         }
         sent
-    }
-
-    fn wait_for(&mut self, deadline: Nanos, ear: &mut impl Ear) {
-        let expiry = self.next_expiry();
-        let before = self.clock.now();
-        let until = if self.again.is_empty() { deadline.min(expiry) } else { before };
-        let mut ready = std::mem::take(&mut self.ready);
-        if let Err(error) = self.poller.wait_until(&self.clock, until, self.spin, &mut ready) {
-            // Only a bug makes waiting on one's own poller fail.
-            panic!("waiting for sockets: {error}");
-        }
-        let now = self.clock.now();
-        self.idle += now.since(before);
-        for (key, number) in std::mem::take(&mut self.again) {
-            if self.connections.get(key).is_some_and(|c| c.number == number) {
-                // Its end may have been told in an earlier turn.
-                self.receive(key, true, ear);
-            }
-        }
-        for ready in ready.drain(..) {
-            self.serve(ready, ear);
-        }
-        self.ready = ready;
-        if now >= expiry {
-            self.expire(ear);
-        }
     }
 
     /// Closes what was a session's own.
@@ -496,7 +455,7 @@ impl Http1 {
 
     fn give_up(&mut self, ear: &mut impl Ear) {
         for connection in self.connections.drain() {
-            let _ = self.poller.remove(&connection.stream);
+            let _ = self.turns.poller.remove(&connection.stream);
             if let Some(Exchange { event, answer, .. }) = connection.into_exchange() {
                 let error = Some(Reason::Stopped);
                 ear.ended(Event { outcome: Outcome::Cut, error, ..event }, answer);
@@ -505,10 +464,33 @@ impl Http1 {
     }
 }
 
+impl<E: Ear> Served<E> for Http1 {
+    type Connection = Connection;
+    type Exchange = Connection;
+
+    #[inline]
+    fn parts(&mut self) -> (&mut Turns, &Slab<Connection>, &Slab<Connection>) {
+        (&mut self.turns, &self.connections, &self.connections)
+    }
+
+    #[inline]
+    fn serve(&mut self, ready: Ready, ear: &mut E) -> usize {
+        self.go_on(ready, ear)
+    }
+
+    fn not_connected(&mut self, key: usize, why: Failure, ear: &mut E) {
+        self.fail(key, why, ear);
+    }
+
+    fn not_answered(&mut self, key: usize, within: Nanos, ear: &mut E) {
+        self.fail(key, (Outcome::Timeout, Reason::NotAnswered(within)), ear);
+    }
+}
+
 impl Transport for Http1 {
     #[inline]
     fn now(&self) -> Nanos {
-        self.clock.now()
+        self.turns.clock.now()
     }
 
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
@@ -517,7 +499,7 @@ impl Transport for Http1 {
     }
 
     fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
-        self.wait_for(deadline, events);
+        turn(self, deadline, events);
     }
 
     fn leave(&mut self, session: u64) {
@@ -529,24 +511,30 @@ impl Transport for Http1 {
     }
 
     fn idle(&self) -> Nanos {
-        self.idle
+        self.turns.idle
     }
 }
 
 /// Under a script: the bytes of each request are made when it is sent, and answers are listened to.
 impl Wire for Http1 {
     fn now(&self) -> Nanos {
-        self.clock.now()
+        self.turns.clock.now()
     }
 
     fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
-        let say = Given(request::bytes(ask, &self.setup.host, self.setup.reuse == Reuse::Fresh));
+        let say = match request::bytes(ask, &self.setup.host, self.setup.reuse == Reuse::Fresh) {
+            Ok(bytes) => Given(bytes),
+            Err(why) => {
+                heard.push(Heard::Ended(Event { worker: self.worker, error: Some(why.into()), ..event }, None));
+                return self.turns.clock.now();
+            }
+        };
         let answer = Answer::kept(ask.method == "HEAD", ask.wants_body);
         self.begin_with(Event { worker: self.worker, ..event }, answer, ask.lane, &say, heard)
     }
 
     fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
-        self.wait_for(deadline, heard);
+        turn(self, deadline, heard);
     }
 
     fn leave(&mut self, session: u64) {
@@ -558,16 +546,6 @@ impl Wire for Http1 {
     }
 
     fn idle(&self) -> Nanos {
-        self.idle
+        self.turns.idle
     }
-}
-
-/// Whether the exchange begun at `serial` is under way on the connection with `key`.
-fn is_at(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
-    connections.get(key).is_some_and(|connection| connection.is_at(serial))
-}
-
-/// Whether it is, and still waits for the connection to open.
-fn is_opening(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
-    connections.get(key).is_some_and(|connection| connection.is_at(serial) && !connection.stream.is_open())
 }

@@ -27,10 +27,11 @@ use self::exchange::{Exchange, State, failure};
 use self::io::{Io, Link};
 use self::tasks::{Task, Woken};
 use super::Failure;
-use super::deadlines::Deadlines;
 use super::grpc::Methods;
 use super::route::Route;
-use super::stream::{Stream, undialed};
+use super::socket::undialed;
+use super::stream::Stream;
+use super::turns::{Answering, Opening, Served, Turns, turn};
 use super::wire::{Ask, Heard, Reply, Wire};
 use crate::Error;
 
@@ -41,8 +42,6 @@ const BUFFER: usize = 64 * 1024;
 const WINDOW: u32 = 1 << 20;
 const WINDOWS: u32 = 16 << 20;
 
-/// Reads of one connection while launches, or other answers, may be waiting.
-const TURN: usize = 4;
 /// Streams on a connection whose server has not yet said how many it takes.
 const UNTOLD: usize = 100;
 
@@ -74,7 +73,7 @@ impl Setup {
             connect_timeout: target.connect_timeout(),
             response_timeout: target.response_timeout(),
         };
-        let methods = Methods::new(workload, target, &setup)?;
+        let methods = Methods::new(workload, target, |ask| setup.ask(ask))?;
         Ok(Self { methods: Arc::new(methods), ..setup })
     }
 
@@ -105,9 +104,7 @@ impl Setup {
 /// One thread's connections and their streams.
 pub(crate) struct Http2 {
     setup: Setup,
-    clock: Clock,
-    poller: Poller,
-    spin: Nanos,
+    turns: Turns,
     /// At most so many connections at once; without a limit there are as many as the streams need.
     limit: Option<usize>,
     connections: Slab<Connection>,
@@ -118,21 +115,13 @@ pub(crate) struct Http2 {
     wakers: Vec<Waker>,
     woken: Woken,
     tasks: Vec<Task>,
-    /// When the connection of a key and number must be open.
-    connecting: Deadlines,
-    /// When the exchange of a key and serial number must be answered.
-    answering: Deadlines,
     opened: u32,
     serial: u64,
-    idle: Nanos,
-    ready: Vec<Ready>,
-    /// Connections (key, number) that had more to read than one turn takes: no event will announce them.
-    again: Vec<(usize, u32)>,
     buffer: Rc<RefCell<Box<[u8]>>>,
 }
 
 /// A connection.
-struct Connection {
+pub(super) struct Connection {
     link: Rc<RefCell<Link>>,
     /// Its serial number within the worker, from 0.
     number: u32,
@@ -175,12 +164,8 @@ impl Http2 {
     /// before a launch.
     pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
         Self {
-            connecting: Deadlines::new(setup.connect_timeout),
-            answering: Deadlines::new(setup.response_timeout),
+            turns: Turns::new(clock, poller, spin, setup.connect_timeout, setup.response_timeout),
             setup,
-            clock,
-            poller,
-            spin,
             limit: limit.map(|limit| limit as usize),
             connections: Slab::new(),
             exchanges: Slab::new(),
@@ -190,9 +175,6 @@ impl Http2 {
             tasks: Vec::new(),
             opened: 0,
             serial: 0,
-            idle: Nanos::ZERO,
-            ready: Vec::new(),
-            again: Vec::new(),
             buffer: Rc::new(RefCell::new(vec![0; BUFFER].into())),
         }
     }
@@ -221,9 +203,9 @@ impl Http2 {
 
     /// Begins to connect; the new connection's key.
     fn open(&mut self, session: u64, now: Nanos) -> Result<usize, Failure> {
-        let stream = Stream::dial(&self.setup.route, &self.clock)?;
+        let stream = Stream::dial(&self.setup.route, &self.turns.clock)?;
         let key = self.connections.vacant_key();
-        self.poller.add(&stream, key).map_err(undialed)?;
+        self.turns.poller.add(&stream, key).map_err(undialed)?;
         let number = self.opened;
         self.opened += 1;
         self.connections.insert(Connection {
@@ -237,8 +219,8 @@ impl Http2 {
             waker: self.woken.waker(Task::Connection(key)),
         });
         let connections = &self.connections;
-        self.connecting
-            .push(now, key, u64::from(number), connections.len(), |key, number| is_opening(connections, key, number));
+        let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_opening(serial));
+        self.turns.connecting.push(now, key, u64::from(number), connections.len(), waits);
         if self.setup.reuse == Reuse::PerSession {
             self.owned.insert(session, (key, number));
         }
@@ -276,12 +258,9 @@ impl Http2 {
         }
         let Some(speaking) = &mut connection.speaking else { return };
         let polled = Pin::new(&mut speaking.driver).poll(&mut Context::from_waker(&connection.waker));
-        let more = {
-            let link = connection.link.borrow();
-            link.readable && link.turn == 0
-        };
-        if more && !self.again.contains(&(key, connection.number)) {
-            self.again.push((key, connection.number));
+        if connection.link.borrow_mut().has_more() {
+            let ready = Ready { token: key, readable: true, writable: false, closed: false };
+            self.turns.again(ready, connection.number);
         }
         if let Poll::Ready(ended) = polled {
             let told = connection.link.borrow_mut().failure.take();
@@ -347,11 +326,11 @@ impl Http2 {
     fn listen(&mut self, key: usize, heard: &mut Vec<Heard>) {
         let Some(exchange) = self.exchanges.get_mut(key) else { return };
         let mut context = Context::from_waker(&self.wakers[key]);
-        match exchange.listen(&mut context, &self.clock, heard) {
+        match exchange.listen(&mut context, &self.turns.clock, heard) {
             Poll::Pending => {}
             Poll::Ready(Ok(())) => {
                 let Some(mut exchange) = self.release(key) else { return };
-                exchange.complete(self.clock.now(), &self.setup.methods, heard);
+                exchange.complete(self.turns.clock.now(), &self.setup.methods, heard);
             }
             Poll::Ready(Err(failure)) => {
                 let connection = self.connections.get(exchange.connection);
@@ -365,7 +344,7 @@ impl Http2 {
     /// Ends an exchange with a failure.
     fn finish(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
         if let Some(exchange) = self.release(key) {
-            exchange.fail(self.clock.now(), failure, heard);
+            exchange.fail(self.turns.clock.now(), failure, heard);
         }
     }
 
@@ -408,22 +387,29 @@ impl Http2 {
             let _ = Pin::new(&mut driver).poll(&mut Context::from_waker(&connection.waker));
         }
         // A socket the poller does not know is closed all the same.
-        let _ = self.poller.remove(&*connection.link.borrow());
+        let _ = self.turns.poller.remove(&*connection.link.borrow());
+    }
+}
+
+impl Served<Vec<Heard>> for Http2 {
+    type Connection = Connection;
+    type Exchange = Exchange;
+
+    fn parts(&mut self) -> (&mut Turns, &Slab<Connection>, &Slab<Exchange>) {
+        (&mut self.turns, &self.connections, &self.exchanges)
     }
 
-    /// Does what a ready socket asks for.
-    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) {
+    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) -> usize {
         let key = ready.token;
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Some(connection) = self.connections.get_mut(key) else { return 0 };
+        let link = connection.link.clone();
         let opened = {
-            let link = &mut *connection.link.borrow_mut();
-            link.readable |= ready.readable;
-            link.turn = TURN;
-            link.to_the_end |= ready.closed;
+            let link = &mut *link.borrow_mut();
+            link.begin_turn(ready);
             if link.stream.is_open() {
                 Ok(true)
             } else {
-                link.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.clock)
+                link.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.turns.clock)
             }
         };
         match opened {
@@ -431,28 +417,35 @@ impl Http2 {
             Ok(false) => {}
             Err(failure) => self.end(key, &failure, heard),
         }
+        link.borrow().taken
     }
 
-    /// Gives up the exchanges whose time is over.
-    fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
-        while let Some(key) = self.connecting.over(now, |key, number| is_opening(&self.connections, key, number)) {
-            self.end(key, &(Outcome::Timeout, Reason::NotConnected(self.setup.connect_timeout)), heard);
-        }
-        while let Some(key) = self.answering.over(now, |key, serial| is_under_way(&self.exchanges, key, serial)) {
-            self.finish(key, (Outcome::Timeout, Reason::NotAnswered(self.setup.response_timeout)), heard);
-        }
+    fn not_connected(&mut self, key: usize, why: Failure, heard: &mut Vec<Heard>) {
+        self.end(key, &why, heard);
     }
 
-    /// The first instant at which somebody's time is over. What has ended is forgotten on the way.
-    fn next_expiry(&mut self) -> Nanos {
-        let connecting = self.connecting.first(|key, number| is_opening(&self.connections, key, number));
-        connecting.min(self.answering.first(|key, serial| is_under_way(&self.exchanges, key, serial)))
+    fn not_answered(&mut self, key: usize, within: Nanos, heard: &mut Vec<Heard>) {
+        self.finish(key, (Outcome::Timeout, Reason::NotAnswered(within)), heard);
+    }
+
+    fn settle(&mut self, heard: &mut Vec<Heard>) {
+        self.run(heard);
+    }
+}
+
+impl Opening for Connection {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn is_opening(&self, number: u64) -> bool {
+        u64::from(self.number) == number && self.speaking.is_none()
     }
 }
 
 impl Wire for Http2 {
     fn now(&self) -> Nanos {
-        self.clock.now()
+        self.turns.clock.now()
     }
 
     fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
@@ -464,15 +457,15 @@ impl Wire for Http2 {
             Ok(request) => request,
             Err(why) => {
                 unsent(event, why.into(), heard);
-                return self.clock.now();
+                return self.turns.clock.now();
             }
         };
         let usable = self.usable(session);
         if usable.is_none() && self.limit.is_some_and(|limit| self.connections.len() >= limit) {
             unsent(event, Reason::Streams(self.connections.len() as u64), heard);
-            return self.clock.now();
+            return self.turns.clock.now();
         }
-        let sent = self.clock.now();
+        let sent = self.turns.clock.now();
         let connection = match usable.map_or_else(|| self.open(session, sent), Ok) {
             Ok(key) => key,
             Err((Outcome::Unsent, why)) => {
@@ -480,7 +473,7 @@ impl Wire for Http2 {
                 return sent;
             }
             Err((outcome, why)) => {
-                let event = Event { sent: Some(sent), done: Some(self.clock.now()), outcome, ..event };
+                let event = Event { sent: Some(sent), done: Some(self.turns.clock.now()), outcome, ..event };
                 unsent(event, why, heard);
                 return sent;
             }
@@ -495,8 +488,8 @@ impl Wire for Http2 {
             self.wakers.push(self.woken.waker(Task::Exchange(key)));
         }
         let exchanges = &self.exchanges;
-        self.answering
-            .push(sent, key, self.serial, exchanges.len(), |key, serial| is_under_way(exchanges, key, serial));
+        let waits = |key, serial| exchanges.get(key).is_some_and(|exchange: &Exchange| exchange.is_at(serial));
+        self.turns.answering.push(sent, key, self.serial, exchanges.len(), waits);
         if self.connections[connection].speaking.is_some() {
             self.transmit(key, heard);
         } else {
@@ -507,31 +500,7 @@ impl Wire for Http2 {
     }
 
     fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
-        let expiry = self.next_expiry();
-        let before = self.clock.now();
-        let until = if self.again.is_empty() { deadline.min(expiry) } else { before };
-        let mut ready = std::mem::take(&mut self.ready);
-        if let Err(error) = self.poller.wait_until(&self.clock, until, self.spin, &mut ready) {
-            // Only a bug makes waiting on one's own poller fail.
-            panic!("waiting for sockets: {error}");
-        }
-        let now = self.clock.now();
-        self.idle += now.since(before);
-        for (key, number) in std::mem::take(&mut self.again) {
-            if let Some(connection) = self.connections.get(key).filter(|connection| connection.number == number) {
-                connection.link.borrow_mut().turn = TURN;
-                self.woken.wake(Task::Connection(key));
-            }
-        }
-        for ready in ready.drain(..) {
-            self.serve(ready, heard);
-        }
-        self.ready = ready;
-        self.run(heard);
-        if now >= expiry {
-            self.expire(now, heard);
-            self.run(heard);
-        }
+        turn(self, deadline, heard);
     }
 
     fn leave(&mut self, session: u64) {
@@ -548,21 +517,11 @@ impl Wire for Http2 {
             heard.push(Heard::Ended(Event { outcome: Outcome::Cut, status: 0, error, ..exchange.event }, None));
         }
         for connection in self.connections.drain() {
-            let _ = self.poller.remove(&*connection.link.borrow());
+            let _ = self.turns.poller.remove(&*connection.link.borrow());
         }
     }
 
     fn idle(&self) -> Nanos {
-        self.idle
+        self.turns.idle
     }
-}
-
-/// Whether the connection with this key and number waits to be open.
-fn is_opening(connections: &Slab<Connection>, key: usize, number: u64) -> bool {
-    connections.get(key).is_some_and(|c| u64::from(c.number) == number && c.speaking.is_none())
-}
-
-/// Whether the exchange with this key and serial number waits for its answer.
-fn is_under_way(exchanges: &Slab<Exchange>, key: usize, serial: u64) -> bool {
-    exchanges.get(key).is_some_and(|exchange| exchange.serial == serial)
 }

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use offered_model::Nanos;
-use offered_model::workload::{Address, Protocol, Proxy, Target};
+use offered_model::workload::{Address, Proxy, Target};
 
 use super::addresses::Addresses;
-use super::stream::Stream;
 use super::tls::Client;
 use crate::Error;
 
@@ -39,45 +37,18 @@ impl Route {
             tls: target.url().secure.then(|| Client::new(target)).transpose()?,
         })
     }
-
-    /// Connects, as far as requests could be written, and hangs up.
-    ///
-    /// # Errors
-    /// Nobody listens there, or TLS finds no agreement.
-    pub(crate) fn knock(&self, timeout: Nanos) -> Result<(), Error> {
-        self.open(timeout).map(drop)
-    }
-
-    /// A stream that is open.
-    ///
-    /// # Errors
-    /// Nobody listens there, or TLS finds no agreement.
-    pub(crate) fn open(&self, timeout: Nanos) -> Result<Stream, Error> {
-        Stream::open(self, timeout).map_err(|(outcome, why)| self.addresses.unreachable(outcome, why.to_string()))
-    }
-
-    /// Whether the server would speak HTTP/2, where `asked` leaves it to it.
-    ///
-    /// # Errors
-    /// Nobody listens there, or TLS finds no agreement.
-    pub(crate) fn speaks_http2(&self, asked: Protocol, timeout: Nanos) -> Result<bool, Error> {
-        match asked {
-            Protocol::Http1 => Ok(false),
-            Protocol::Http2 => Ok(true),
-            Protocol::Auto => Ok(self.open(timeout)?.agreed_on_http2()),
-        }
-    }
 }
 
 /// The request for a tunnel.
 fn connect(proxy: &Proxy, host: &str, port: u16) -> Arc<[u8]> {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let authorization = authorization(proxy).unwrap_or_default();
+    let authorization =
+        authorization(proxy).map(|value| format!("Proxy-Authorization: {value}\r\n")).unwrap_or_default();
     format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{authorization}\r\n").into_bytes().into()
 }
 
-/// The header that tells the proxy who asks.
+/// What tells the proxy who asks: the value of a header.
 pub(super) fn authorization(proxy: &Proxy) -> Option<String> {
     let user = proxy.user.as_ref()?;
-    Some(format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(user)))
+    Some(format!("Basic {}", STANDARD.encode(user)))
 }

@@ -103,7 +103,7 @@ impl<W: Wire> Scripted<W> {
         if let Some(reply) = reply {
             let memory = remembered(&mut self.memories, session);
             if self.script.cookies {
-                self.script.taste(&page.ask.path, reply, memory, now);
+                self.script.store_cookies(&page.ask.path, reply, memory, now);
             }
             let (script, status) = (&self.script, page.request.status);
             let next = match script.redirects {
@@ -147,7 +147,7 @@ impl<W: Wire> Scripted<W> {
         let Some((lane, path)) = page.fetching.remove(&event.object) else { return };
         if let Some(reply) = reply.filter(|_| self.script.cookies) {
             let memory = remembered(&mut self.memories, session);
-            self.script.taste(&path, reply, memory, self.wire.now());
+            self.script.store_cookies(&path, reply, memory, self.wire.now());
         }
         page.lanes |= 1 << lane;
         page.objects.push(event);

@@ -2,20 +2,15 @@
 //! spoken. Without either it costs one branch a read and a write.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use offered_clock::{Clock, Poller};
 use offered_model::{Nanos, Outcome, Reason};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send, socket,
-    sockopt,
-};
+use rustix::net::{SendFlags, send, sockopt};
 
 use super::Failure;
-use super::addresses::Place;
 use super::route::Route;
+use super::socket::{Read, dial, read, refused, undialed};
 use super::tls::Tls;
 use super::tunnel::Tunnel;
 
@@ -35,20 +30,6 @@ enum Stage {
     /// In the TLS handshake, since then.
     Handshake(Nanos),
     Open,
-}
-
-/// What one read brought.
-pub(crate) enum Read {
-    /// So many bytes.
-    Some {
-        bytes: usize,
-        /// The socket had no more: what comes next will be announced. (The end of the stream may have been already.)
-        drained: bool,
-    },
-    /// Nothing yet.
-    Nothing,
-    /// The other side has closed.
-    End,
 }
 
 impl Stream {
@@ -198,84 +179,4 @@ impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-/// Begins to connect to `place`, from `source` where one is given; whether it is connected already.
-pub(super) fn dial(place: &Place, source: Option<IpAddr>) -> io::Result<(OwnedFd, bool)> {
-    let (family, protocol) = match place {
-        Place::Tcp(address) if address.is_ipv4() => (AddressFamily::INET, Some(ipproto::TCP)),
-        Place::Tcp(_) => (AddressFamily::INET6, Some(ipproto::TCP)),
-        Place::Unix(_) => (AddressFamily::UNIX, None),
-    };
-    let socket = socket(family, SocketType::STREAM, protocol)?;
-    rustix::io::ioctl_fionbio(&socket, true)?;
-    rustix::io::ioctl_fioclex(&socket)?;
-    let connected = match place {
-        Place::Tcp(address) => {
-            sockopt::set_tcp_nodelay(&socket, true)?;
-            if let Some(source) = source {
-                choose_port_late(&socket);
-                bind(&socket, &SocketAddr::new(source, 0))?;
-            }
-            connect(&socket, address)
-        }
-        Place::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
-    };
-    match connected {
-        Ok(()) => Ok((socket, true)),
-        Err(Errno::INPROGRESS) => Ok((socket, false)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Lets the system choose the local port when it knows both ends. In `bind` it would look for one that no other connection of
-/// the machine has, and from some 14,000 connections of one address on that search takes longer than all the rest together.
-#[cfg(target_os = "linux")]
-fn choose_port_late(socket: &OwnedFd) {
-    // Where it is refused (IPv6) it only takes longer.
-    let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn choose_port_late(_: &OwnedFd) {}
-
-#[inline]
-fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Read, Failure> {
-    loop {
-        // `recv` and `send`, not `read` and `write`: the system need not find out that this is no file.
-        return match recv(socket, &mut *buffer, RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Read::End),
-            Ok((bytes, _)) => Ok(Read::Some { bytes, drained: bytes < buffer.len() }),
-            Err(Errno::AGAIN) => Ok(Read::Nothing),
-            Err(Errno::INTR) => continue,
-            Err(error) => Err(broken(error.into())),
-        };
-    }
-}
-
-/// An attempt to connect that ended before it began: for want of something of ours nothing was sent.
-pub(super) fn undialed(error: io::Error) -> Failure {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::MFILE | Errno::NFILE) => {
-            (Outcome::Unsent, Reason::words("no file descriptor is left (raise `ulimit -n`)"))
-        }
-        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, Reason::words("no local port is left (reuse connections)")),
-        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.into()),
-        // What a Unix socket says whose server does not accept.
-        Some(Errno::AGAIN) => (Outcome::Refused, Reason::words("the server's backlog is full")),
-        _ => refused(error),
-    }
-}
-
-/// A connection attempt that failed.
-fn refused(error: io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::TimedOut => (Outcome::Timeout, error.into()),
-        _ => (Outcome::Refused, error.into()),
-    }
-}
-
-/// A connection that broke under an exchange.
-pub(super) fn broken(error: io::Error) -> Failure {
-    (Outcome::Reset, error.into())
 }

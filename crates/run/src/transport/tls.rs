@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use offered_model::{Outcome, Reason};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, recv};
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError};
 
 use super::Failure;
-use super::stream::Read;
+use super::socket::{Read, Socket};
 
 /// The most that is encrypted before the socket is asked to take it: one record.
 const RECORD: usize = 16 * 1024;
@@ -77,38 +77,32 @@ impl Tls {
     /// Reads what has come: from the socket into the end of `buffer`, from there in the clear to its start.
     pub(super) fn read(&mut self, socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Read, Failure> {
         let (clear, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
-        loop {
-            let received = match recv(socket, &mut *sealed, RecvFlags::empty()) {
-                Ok((0, _)) => {
-                    // It must be told of the end, to tell a good one from a bad one.
-                    self.0.read_tls(&mut io::empty()).map_err(broken)?;
-                    0
-                }
-                Ok((received, _)) => received,
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => 0,
-                Err(error) => return Err(broken(error.into())),
-            };
-            // What came with the handshake may wait inside.
-            let (mut bytes, mut ended) = self.clear(clear, 0)?;
-            let mut rest = &sealed[..received];
-            while !rest.is_empty() && !ended {
-                self.0.read_tls(&mut rest).map_err(broken)?;
-                self.process(socket)?;
-                let more;
-                (more, ended) = self.clear(clear, bytes)?;
-                bytes += more;
+        let received = match rustix::io::retry_on_intr(|| recv(socket, &mut *sealed, RecvFlags::empty())) {
+            Ok((0, _)) => {
+                // It must be told of the end, to tell a good one from a bad one.
+                self.0.read_tls(&mut io::empty()).map_err(broken)?;
+                0
             }
-            if bytes > 0 {
-                return Ok(Read::Some { bytes, drained: received < sealed.len() && !ended });
-            }
-            if ended {
-                return Ok(Read::End);
-            }
-            if received < sealed.len() {
-                return Ok(Read::Nothing);
-            }
+            Ok((received, _)) => received,
+            Err(Errno::AGAIN) => 0,
+            Err(error) => return Err(broken(error.into())),
+        };
+        // What came with the handshake may wait inside.
+        let (mut bytes, mut ended) = self.clear(clear, 0)?;
+        let mut rest = &sealed[..received];
+        while !rest.is_empty() && !ended {
+            self.0.read_tls(&mut rest).map_err(broken)?;
+            self.process(socket)?;
+            let more;
+            (more, ended) = self.clear(clear, bytes)?;
+            bytes += more;
         }
+        let drained = received < sealed.len();
+        Ok(match bytes {
+            0 if ended => Read::End,
+            0 => Read::Nothing { drained },
+            bytes => Read::Some { bytes, drained: drained && !ended },
+        })
     }
 
     /// Moves what is in the clear to `out` from `at`; how much, and whether the other side has said that it will say no more.
@@ -150,33 +144,6 @@ impl Tls {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
-    }
-}
-
-/// A socket as the standard library's traits want it.
-pub(super) struct Socket<'a>(pub(super) BorrowedFd<'a>);
-
-impl io::Read for Socket<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::retry_on_intr(|| recv(self.0, &mut *buffer, RecvFlags::empty()).map(|(read, _)| read))?)
-    }
-}
-
-impl io::Write for Socket<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::retry_on_intr(|| send(self.0, bytes, SendFlags::empty()))?)
-    }
-
-    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        // A record is one piece; what is written together (a handshake's last words and a request) is put together here.
-        match pieces {
-            [one] => self.write(one),
-            several => self.write(&several.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

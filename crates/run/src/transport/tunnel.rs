@@ -7,8 +7,7 @@ use std::sync::Arc;
 use offered_model::{Outcome, Reason};
 
 use super::Failure;
-use super::stream::broken;
-use super::tls::Socket;
+use super::socket::{Socket, broken};
 
 /// The longest answer that is read.
 const LONGEST: usize = 16 * 1024;

@@ -6,6 +6,7 @@ use offered_model::Nanos;
 use offered_model::workload::{Call, Protocol, Workload};
 
 use super::route::Route;
+use super::stream::Stream;
 use super::{http1, http2, websocket};
 use crate::Error;
 
@@ -48,7 +49,7 @@ impl Way {
         let route = Arc::new(Route::new(target)?);
         let protocol = if chat.is_some() {
             Spoken::WebSocket(websocket::Setup::new(workload, route.clone())?)
-        } else if route.speaks_http2(target.protocol(), target.connect_timeout())? {
+        } else if speaks_http2(&route, target.protocol(), target.connect_timeout())? {
             Spoken::Http2(http2::Setup::new(workload, route.clone())?)
         } else {
             Spoken::Http1(http1::Setup::new(workload, route.clone())?)
@@ -61,11 +62,25 @@ impl Way {
     /// # Errors
     /// Nobody listens there, or TLS finds no agreement.
     pub(crate) fn knock(&self) -> Result<(), Error> {
-        self.route.knock(self.connect_timeout)
+        open(&self.route, self.connect_timeout).map(drop)
     }
 
     /// Resolves the target's name again.
     pub(crate) fn resolve_again(&self) {
         self.route.addresses.again();
+    }
+}
+
+/// A stream to the target that is open.
+fn open(route: &Route, timeout: Nanos) -> Result<Stream, Error> {
+    Stream::open(route, timeout).map_err(|(outcome, why)| route.addresses.unreachable(outcome, why.to_string()))
+}
+
+/// Whether the server would speak HTTP/2, where `asked` leaves it to it.
+fn speaks_http2(route: &Route, asked: Protocol, timeout: Nanos) -> Result<bool, Error> {
+    match asked {
+        Protocol::Http1 => Ok(false),
+        Protocol::Http2 => Ok(true),
+        Protocol::Auto => Ok(open(route, timeout)?.agreed_on_http2()),
     }
 }

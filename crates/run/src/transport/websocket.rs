@@ -19,14 +19,22 @@ use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{HandshakeError, Message};
 
 use super::Failure;
-use super::deadlines::Deadlines;
 use super::route::Route;
-use super::stream::{Read, Stream, undialed};
-use super::wire::{Ask, Heard, Reply, Wire};
+use super::socket::{Read, undialed};
+use super::stream::Stream;
+use super::turns::{Answering, Opening, Served, Turns, turn};
+use super::wire::{Ask, Heard, MOST_KEPT, Reply, Wire};
 use crate::Error;
 
-/// How much is read at a time.
+/// How much is read at a time, and how often in a turn.
 const BUFFER: usize = 16 * 1024;
+const TURN: usize = 4;
+/// Messages in a turn: in one read there may be thousands, and pings among them are answered one by one.
+const MESSAGES: usize = 256;
+/// So much is put together before it is written.
+const WRITE_AT_ONCE: usize = 128 * 1024;
+/// What may wait to be written beside the message that is being said: answers to pings whose sender does not read them.
+const UNWRITTEN: usize = 64 * 1024;
 /// What the handshake is answered with, and so the status of all that is said after it.
 const SWITCHED: u16 = 101;
 
@@ -79,24 +87,17 @@ impl Setup {
 /// One thread's connections.
 pub(crate) struct WebSocket {
     setup: Setup,
-    clock: Clock,
-    poller: Poller,
-    spin: Nanos,
+    turns: Turns,
     limit: usize,
     connections: Slab<Connection>,
     /// Sessions' connections: (key, number).
     owned: HashMap<u64, (usize, u32)>,
-    /// When the exchange of a key must be connected, and when answered.
-    connecting: Deadlines,
-    answering: Deadlines,
     opened: u32,
     serial: u64,
-    idle: Nanos,
-    ready: Vec<Ready>,
 }
 
 /// A session's connection.
-struct Connection {
+pub(super) struct Connection {
     state: State,
     /// Its serial number within the worker, from 0.
     number: u32,
@@ -129,15 +130,31 @@ struct Exchange {
 /// A stream as the standard library's traits want it.
 struct Io {
     stream: Stream,
+    /// Whether there may be something to read. Else the system is not asked: the poller will tell.
+    readable: bool,
+    /// How many more times it is read in this turn, and how many bytes that has brought.
+    turn: usize,
+    taken: usize,
     /// What went wrong with it, before it was made an error of.
     failure: Option<Failure>,
 }
 
 impl io::Read for Io {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Who reads until nothing is left is told that nothing is when the turn is over.
+        if self.turn == 0 || !self.readable {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        self.turn -= 1;
         match self.stream.read(buffer) {
-            Ok(Read::Some { bytes, .. }) => Ok(bytes),
-            Ok(Read::Nothing) => Err(ErrorKind::WouldBlock.into()),
+            Ok(Read::Some { bytes, .. }) => {
+                self.taken += bytes;
+                Ok(bytes)
+            }
+            Ok(Read::Nothing { drained }) => {
+                self.readable = !drained;
+                Err(ErrorKind::WouldBlock.into())
+            }
             Ok(Read::End) => Ok(0),
             Err(failure) => {
                 let error = io::Error::other(failure.1.to_string());
@@ -158,7 +175,31 @@ impl io::Write for Io {
     }
 }
 
+impl Opening for Connection {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn is_opening(&self, serial: u64) -> bool {
+        self.is_at(serial) && !self.is_open()
+    }
+}
+
+impl Answering for Connection {
+    fn is_at(&self, serial: u64) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
+    }
+}
+
 impl Connection {
+    fn io(&mut self) -> Option<&mut Io> {
+        match &mut self.state {
+            State::Greeting(greeting) => Some(greeting.get_mut().get_mut()),
+            State::Open(socket) => Some(socket.get_mut()),
+            State::Opening(..) | State::Moving => None,
+        }
+    }
+
     fn stream(&mut self) -> Option<&mut Stream> {
         match &mut self.state {
             State::Opening(stream, _) => Some(stream),
@@ -170,10 +211,6 @@ impl Connection {
 
     fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
-    }
-
-    fn is_at(&self, serial: u64) -> bool {
-        self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
     }
 
     /// Goes on connecting; whether it is open.
@@ -189,8 +226,12 @@ impl Connection {
                 if let Some(exchange) = &mut self.exchange {
                     exchange.event.handshake = stream.handshake;
                 }
-                let config = WebSocketConfig::default().read_buffer_size(BUFFER);
-                let io = Io { stream, failure: None };
+                let config = WebSocketConfig::default()
+                    .read_buffer_size(BUFFER)
+                    .max_write_buffer_size(WRITE_AT_ONCE + UNWRITTEN)
+                    .write_buffer_size(WRITE_AT_ONCE)
+                    .max_message_size(Some(MOST_KEPT));
+                let io = Io { stream, readable: true, turn: TURN, taken: 0, failure: None };
                 ClientHandshake::start(io, *request, Some(config)).map_err(failure)?.handshake()
             }
             State::Greeting(greeting) => greeting.handshake(),
@@ -217,12 +258,22 @@ impl Connection {
         let (State::Open(socket), Some(exchange)) = (&mut self.state, &mut self.exchange) else { return Ok(()) };
         let said = match exchange.unsaid.take() {
             Some(message) => {
-                exchange.event.bytes_out = message.len() as u64;
+                let length = message.len();
+                exchange.event.bytes_out = length as u64;
+                socket.set_config(|config| config.max_write_buffer_size = length + WRITE_AT_ONCE + UNWRITTEN);
                 socket.send(message)
             }
             None => socket.flush(),
         };
         said.or_else(|error| if waits(&error) { Ok(()) } else { Err(failure(error)) })
+    }
+
+    /// Sends the answer to the other side's goodbye, which the protocol has ready: both must say it.
+    fn answer_close(&mut self) {
+        if let State::Open(socket) = &mut self.state {
+            // Who has said goodbye and then does not listen does not get it.
+            let _ = socket.flush();
+        }
     }
 
     /// Takes the next message; `None`: there is none yet.
@@ -241,27 +292,21 @@ impl WebSocket {
     /// before a launch.
     pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
         Self {
-            connecting: Deadlines::new(setup.connect_timeout),
-            answering: Deadlines::new(setup.response_timeout),
+            turns: Turns::new(clock, poller, spin, setup.connect_timeout, setup.response_timeout),
             setup,
-            clock,
-            poller,
-            spin,
             limit: limit.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),
             owned: HashMap::new(),
             opened: 0,
             serial: 0,
-            idle: Nanos::ZERO,
-            ready: Vec::new(),
         }
     }
 
     /// Opens a connection for an exchange; its key.
     fn open(&mut self, ask: &Ask, exchange: Exchange) -> Result<usize, (Box<Exchange>, Failure)> {
         let begun = self.greeting(ask).map_err(|why| (Outcome::Unsent, why.into())).and_then(|request| {
-            let stream = Stream::dial(&self.setup.route, &self.clock)?;
-            self.poller.add(&stream, self.connections.vacant_key()).map_err(undialed)?;
+            let stream = Stream::dial(&self.setup.route, &self.turns.clock)?;
+            self.turns.poller.add(&stream, self.connections.vacant_key()).map_err(undialed)?;
             Ok((stream, request))
         });
         let (stream, request) = match begun {
@@ -301,12 +346,11 @@ impl WebSocket {
         Ok(request)
     }
 
-    /// Does what can be done on a connection: opens it, speaks, listens.
-    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) {
-        let key = ready.token;
+    /// Does what can be done on a connection whose turn has come: opens it, speaks, listens.
+    fn go_on(&mut self, key: usize, ready: Ready, heard: &mut Vec<Heard>) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let was_open = connection.is_open();
-        let opened = connection.open(&self.setup.route, ready, &self.clock);
+        let opened = connection.open(&self.setup.route, ready, &self.turns.clock);
         match opened.and_then(|open| if open { connection.say().map(|()| true) } else { Ok(false) }) {
             Ok(true) => {}
             Ok(false) => return,
@@ -318,12 +362,17 @@ impl WebSocket {
         self.listen(key, heard);
     }
 
-    /// Takes the messages that have come.
+    /// Takes the messages that have come, as many as one turn has.
     fn listen(&mut self, key: usize, heard: &mut Vec<Heard>) {
-        while let Some(connection) = self.connections.get_mut(key) {
+        let mut has_more = true;
+        for _ in 0..MESSAGES {
+            let Some(connection) = self.connections.get_mut(key) else { return };
             let message = match connection.listen() {
                 Ok(Some(message)) => message,
-                Ok(None) => return,
+                Ok(None) => {
+                    has_more = connection.io().is_some_and(|io| io.readable);
+                    break;
+                }
                 Err(failure) => return self.fail(key, failure, heard),
             };
             let said = match &message {
@@ -332,6 +381,7 @@ impl WebSocket {
                 Message::Close(why) => {
                     let why = why.as_ref().map(|why| format!(" ({} {})", u16::from(why.code), why.reason));
                     let why = format!("closed by the server{}", why.unwrap_or_default());
+                    connection.answer_close();
                     return self.fail(key, (Outcome::Reset, why.into()), heard);
                 }
                 _ => continue,
@@ -342,7 +392,7 @@ impl WebSocket {
             };
             exchange.event.bytes_in += said.len() as u64;
             if exchange.event.first_byte.is_none() {
-                exchange.event.first_byte = Some(self.clock.now());
+                exchange.event.first_byte = Some(self.turns.clock.now());
                 let Event { session, object, .. } = exchange.event;
                 heard.push(Heard::FirstByte { session, object });
             }
@@ -350,6 +400,10 @@ impl WebSocket {
             if awaited.is_none_or(|awaited| awaited.is_match(said)) {
                 self.complete(key, Some(&message), heard);
             }
+        }
+        if has_more && let Some(connection) = self.connections.get(key) {
+            let ready = Ready { token: key, readable: true, writable: false, closed: false };
+            self.turns.again(ready, connection.number);
         }
     }
 
@@ -363,7 +417,7 @@ impl WebSocket {
             Some(Message::Binary(bytes)) => reply.add(bytes),
             _ => {}
         }
-        let now = self.clock.now();
+        let now = self.turns.clock.now();
         let first_byte = exchange.event.first_byte.or(Some(now));
         let event = Event { first_byte, done: Some(now), status: SWITCHED, outcome: Outcome::Ok, ..exchange.event };
         if self.setup.reuse == Reuse::Fresh {
@@ -376,10 +430,10 @@ impl WebSocket {
     fn fail(&mut self, key: usize, (outcome, why): Failure, heard: &mut Vec<Heard>) {
         let Some(mut connection) = self.connections.try_remove(key) else { return };
         if let Some(stream) = connection.stream() {
-            let _ = self.poller.remove(&*stream);
+            let _ = self.turns.poller.remove(&*stream);
         }
         let Some(exchange) = connection.exchange else { return };
-        let event = Event { done: Some(self.clock.now()), outcome, ..exchange.event };
+        let event = Event { done: Some(self.turns.clock.now()), outcome, ..exchange.event };
         let refused = match outcome {
             Outcome::HttpError => Event { status: why.text().parse().unwrap_or_default(), ..event },
             _ => Event { error: Some(why), ..event },
@@ -394,30 +448,41 @@ impl WebSocket {
             let _ = socket.close(None).and_then(|()| socket.flush());
         }
         if let Some(stream) = connection.stream() {
-            let _ = self.poller.remove(&*stream);
+            let _ = self.turns.poller.remove(&*stream);
         }
     }
+}
 
-    /// Gives up what is not connected or answered in time.
-    fn expire(&mut self, now: Nanos, heard: &mut Vec<Heard>) {
-        while let Some(key) = self.connecting.over(now, |key, serial| is_opening(&self.connections, key, serial)) {
-            self.fail(key, (Outcome::Timeout, Reason::NotConnected(self.setup.connect_timeout)), heard);
-        }
-        while let Some(key) = self.answering.over(now, |key, serial| is_at(&self.connections, key, serial)) {
-            self.fail(key, (Outcome::Timeout, Reason::NotAwaited(self.setup.response_timeout)), heard);
-        }
+impl Served<Vec<Heard>> for WebSocket {
+    type Connection = Connection;
+    type Exchange = Connection;
+
+    fn parts(&mut self) -> (&mut Turns, &Slab<Connection>, &Slab<Connection>) {
+        (&mut self.turns, &self.connections, &self.connections)
     }
 
-    /// The first instant at which something's time is over. What has ended is forgotten on the way.
-    fn next_expiry(&mut self) -> Nanos {
-        let connecting = self.connecting.first(|key, serial| is_opening(&self.connections, key, serial));
-        connecting.min(self.answering.first(|key, serial| is_at(&self.connections, key, serial)))
+    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) -> usize {
+        let key = ready.token;
+        if let Some(io) = self.connections.get_mut(key).and_then(Connection::io) {
+            io.readable |= ready.readable || ready.closed;
+            (io.turn, io.taken) = (TURN, 0);
+        }
+        self.go_on(key, ready, heard);
+        self.connections.get_mut(key).and_then(Connection::io).map_or(0, |io| io.taken)
+    }
+
+    fn not_connected(&mut self, key: usize, why: Failure, heard: &mut Vec<Heard>) {
+        self.fail(key, why, heard);
+    }
+
+    fn not_answered(&mut self, key: usize, within: Nanos, heard: &mut Vec<Heard>) {
+        self.fail(key, (Outcome::Timeout, Reason::NotAwaited(within)), heard);
     }
 }
 
 impl Wire for WebSocket {
     fn now(&self) -> Nanos {
-        self.clock.now()
+        self.turns.clock.now()
     }
 
     fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
@@ -429,7 +494,7 @@ impl Wire for WebSocket {
         if own.is_none() && self.connections.len() >= self.limit {
             let why = Reason::Connections(self.limit as u64);
             heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
-            return self.clock.now();
+            return self.turns.clock.now();
         }
         let unsaid = ask.body.clone().map(|body| match String::from_utf8(body) {
             Ok(text) => Message::text(text),
@@ -438,7 +503,7 @@ impl Wire for WebSocket {
         let awaits = self.setup.awaited.get(usize::from(event.label)).is_some_and(Option::is_some);
         let only_connects = unsaid.is_none() && !awaits;
         self.serial += 1;
-        let sent = self.clock.now();
+        let sent = self.turns.clock.now();
         let event = Event { sent: Some(sent), ..event };
         let mut exchange = Exchange { event, serial: self.serial, unsaid, only_connects, wants_body: ask.wants_body };
         let (key, fresh) = match own {
@@ -454,7 +519,7 @@ impl Wire for WebSocket {
                     let error = Some(why);
                     let event = match outcome {
                         Outcome::Unsent => Event { sent: None, error, ..exchange.event },
-                        _ => Event { done: Some(self.clock.now()), outcome, error, ..exchange.event },
+                        _ => Event { done: Some(self.turns.clock.now()), outcome, error, ..exchange.event },
                     };
                     heard.push(Heard::Ended(event, None));
                     return sent;
@@ -466,10 +531,11 @@ impl Wire for WebSocket {
         self.owned.insert(session, (key, connection.number));
         let (connections, serial) = (&self.connections, self.serial);
         if fresh {
-            self.connecting
-                .push(sent, key, serial, connections.len(), |key, serial| is_opening(connections, key, serial));
+            let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_opening(serial));
+            self.turns.connecting.push(sent, key, serial, connections.len(), waits);
         }
-        self.answering.push(sent, key, serial, connections.len(), |key, serial| is_at(connections, key, serial));
+        let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_at(serial));
+        self.turns.answering.push(sent, key, serial, connections.len(), waits);
         if only_connects && !fresh {
             self.complete(key, None, heard);
         } else if !fresh && let Err(failure) = self.connections[key].say() {
@@ -479,22 +545,7 @@ impl Wire for WebSocket {
     }
 
     fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
-        let expiry = self.next_expiry();
-        let before = self.clock.now();
-        let mut ready = std::mem::take(&mut self.ready);
-        if let Err(error) = self.poller.wait_until(&self.clock, deadline.min(expiry), self.spin, &mut ready) {
-            // Only a bug makes waiting on one's own poller fail.
-            panic!("waiting for sockets: {error}");
-        }
-        let now = self.clock.now();
-        self.idle += now.since(before);
-        for ready in ready.drain(..) {
-            self.serve(ready, heard);
-        }
-        self.ready = ready;
-        if now >= expiry {
-            self.expire(now, heard);
-        }
+        turn(self, deadline, heard);
     }
 
     fn leave(&mut self, session: u64) {
@@ -508,7 +559,7 @@ impl Wire for WebSocket {
     fn abandon(&mut self, heard: &mut Vec<Heard>) {
         for mut connection in self.connections.drain() {
             if let Some(stream) = connection.stream() {
-                let _ = self.poller.remove(&*stream);
+                let _ = self.turns.poller.remove(&*stream);
             }
             if let Some(exchange) = connection.exchange {
                 let error = Some(Reason::Stopped);
@@ -518,18 +569,8 @@ impl Wire for WebSocket {
     }
 
     fn idle(&self) -> Nanos {
-        self.idle
+        self.turns.idle
     }
-}
-
-/// Whether the exchange begun at `serial` is under way on the connection with `key`.
-fn is_at(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
-    connections.get(key).is_some_and(|connection| connection.is_at(serial))
-}
-
-/// Whether it is, and still waits for the connection to open.
-fn is_opening(connections: &Slab<Connection>, key: usize, serial: u64) -> bool {
-    connections.get(key).is_some_and(|connection| connection.is_at(serial) && !connection.is_open())
 }
 
 /// Whether the socket only asks for patience.

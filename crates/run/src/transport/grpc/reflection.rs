@@ -7,8 +7,7 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
 
 use super::{framed, messages, status};
-use crate::transport::http2::Setup;
-use crate::transport::wire::Ask;
+use crate::transport::wire::{Ask, Reply};
 
 /// The two names of the one service.
 const SERVICES: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
@@ -47,7 +46,10 @@ struct Refusal {
 ///
 /// # Errors
 /// The server does not say, or what it says does not fit together.
-pub(super) fn pool<'a>(setup: &Setup, services: impl Iterator<Item = &'a str>) -> Result<DescriptorPool, String> {
+pub(super) fn pool<'a>(
+    ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
+    services: impl Iterator<Item = &'a str>,
+) -> Result<DescriptorPool, String> {
     let symbol = |name: &str| Question { file_containing_symbol: Some(name.to_owned()), ..Question::default() };
     let mut questions: VecDeque<Question> = services.map(symbol).collect();
     let (mut files, mut known): (Vec<FileDescriptorProto>, HashSet<String>) = Default::default();
@@ -55,7 +57,7 @@ pub(super) fn pool<'a>(setup: &Setup, services: impl Iterator<Item = &'a str>) -
         if question.file_by_filename.as_ref().is_some_and(|name| known.contains(name)) {
             continue;
         }
-        let found = ask(setup, &question)?;
+        let found = answer(&ask, &question)?;
         for file in found {
             let file = FileDescriptorProto::decode(file.as_slice()).map_err(|why| format!("reflection: {why}"))?;
             if known.insert(file.name().to_owned()) {
@@ -77,11 +79,14 @@ pub(super) fn pool<'a>(setup: &Setup, services: impl Iterator<Item = &'a str>) -
 }
 
 /// The files that answer a question.
-fn ask(setup: &Setup, question: &Question) -> Result<Vec<Vec<u8>>, String> {
+fn answer(
+    ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
+    question: &Question,
+) -> Result<Vec<Vec<u8>>, String> {
     let mut refused = String::new();
     for service in SERVICES {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let reply = setup.ask(&Ask {
+        let reply = ask(&Ask {
             method: "POST".to_owned(),
             path: format!("/{service}/ServerReflectionInfo"),
             headers: vec![header("content-type", "application/grpc"), header("te", "trailers")],

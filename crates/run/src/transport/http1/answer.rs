@@ -1,19 +1,22 @@
 //! Reading answers: bytes in, "more" or "done" out, no socket in sight (RFC 9112).
 //!
 //! Bodies are counted, not stored. Only what decides where an answer ends is looked at: status, `Content-Length`,
-//! `Transfer-Encoding`, `Connection`.
+//! `Transfer-Encoding`, `Connection`. Heads are bounded together, as curl bounds them (`MAX_HTTP_RESP_HEADER_SIZE` and
+//! `MAX_HTTP_RESP_HEADER_COUNT` of its `lib/http.h`): an answer that begins for ever ends.
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
+use offered_chunked::{Chunks, Piece, Wrong};
 use offered_model::Reason;
 
 use super::super::wire::Reply;
 
-/// The longest head (status line and headers) that is read before an answer counts as malformed.
-const LONGEST_HEAD: usize = 64 * 1024;
-/// The most headers an answer may have.
-const MOST_HEADERS: usize = 128;
+/// The bytes that all heads of an answer may have together: interim ones, extensions of chunks and trailers are counted in.
+const HEADS: u32 = 300 * 1024;
+/// So many headers are read without asking for memory, and so many may one head have.
+const USUAL_HEADERS: usize = 128;
+const MOST_HEADERS: usize = 5000;
 
 /// One answer being read.
 #[derive(Debug)]
@@ -21,8 +24,11 @@ pub(crate) struct Answer {
     state: State,
     /// Whether the request was HEAD: then no body follows whatever the headers say.
     head_only: bool,
-    /// The start of a head that came in pieces.
+    /// The start of a head that came in pieces, and how much of it has been looked at.
     partial: Vec<u8>,
+    parsed: usize,
+    /// How many more bytes its heads may have.
+    room: u32,
     status: u16,
     keep: bool,
     /// What it says, for who wants to know.
@@ -34,31 +40,11 @@ enum State {
     Head,
     /// So many bytes of body to come.
     Length(u64),
-    Chunked(Chunk),
+    Chunked(Chunks),
     /// The body ends where the connection does.
     ToTheEnd,
     Done,
 }
-
-/// Where in a chunked body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Chunk {
-    /// In a size line; `digits` of it read so far.
-    Size {
-        size: u64,
-        digits: u8,
-        extension: bool,
-    },
-    Data(u64),
-    /// At the line end behind a chunk's data.
-    DataEnd,
-    /// In the trailer; whether the current line has anything in it.
-    Trailer {
-        empty: bool,
-    },
-}
-
-const SIZE: Chunk = Chunk::Size { size: 0, digits: 0, extension: false };
 
 /// How far an answer is.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,10 +61,21 @@ pub(crate) enum Progress {
 /// Why bytes are not an answer.
 pub(crate) type Malformed = &'static str;
 
+const LARGE: Malformed = "more than 300 KB of heads";
+const MANY: Malformed = "more headers than are read";
+
 impl Answer {
     /// The answer to a request; `head_only` if that was HEAD.
     pub(crate) fn new(head_only: bool) -> Self {
-        Self { state: State::Head, head_only, partial: Vec::new(), status: 0, keep: false, reply: None }
+        Self { state: State::Head,
+            head_only,
+            partial: Vec::new(),
+            parsed: 0,
+            room: HEADS,
+            status: 0,
+            keep: false,
+            reply: None,
+        }
     }
 
     /// The same, with what it says kept, and the body too if that is wanted. It must be read with `KEEP`.
@@ -116,21 +113,14 @@ impl Answer {
                         return Ok(Progress::More);
                     }
                 }
-                State::Chunked(at) => {
-                    let Some((first, rest)) = input.split_first() else { return Ok(Progress::More) };
-                    input = match at {
-                        Chunk::Data(left) => {
-                            let used = left.min(input.len() as u64);
-                            let at = if used == left { Chunk::DataEnd } else { Chunk::Data(left - used) };
-                            self.state = State::Chunked(at);
-                            self.listen::<KEEP>(&input[..used as usize]);
-                            &input[used as usize..]
-                        }
-                        _ => {
-                            self.state = framing(at, *first)?;
-                            rest
-                        }
-                    };
+                State::Chunked(mut chunks) => {
+                    let piece = chunks.next(&mut input).map_err(Wrong::words)?;
+                    self.state = if piece == Piece::End { State::Done } else { State::Chunked(chunks) };
+                    match piece {
+                        Piece::Data(data) => self.listen::<KEEP>(data),
+                        Piece::More => return Ok(Progress::More),
+                        Piece::End => {}
+                    }
                 }
                 State::ToTheEnd => {
                     self.listen::<KEEP>(input);
@@ -166,40 +156,58 @@ impl Answer {
     /// Takes a head from `input`; how many bytes of it were used, or `None` when the head goes on.
     fn head<const KEEP: bool>(&mut self, input: &[u8]) -> Result<Option<usize>, Malformed> {
         if self.partial.is_empty() {
-            return match self.parse::<KEEP>(input)? {
-                Some(used) => Ok(Some(used)),
-                None if input.len() > LONGEST_HEAD => Err("a head of more than 64 KiB"),
-                None => {
-                    self.partial.extend_from_slice(input);
-                    Ok(None)
-                }
-            };
+            let used = self.parse::<KEEP>(input)?;
+            if used.is_none() {
+                self.keep_partial(input)?;
+                self.parsed = input.len();
+            }
+            return Ok(used);
         }
         let before = self.partial.len();
-        let mut whole = std::mem::take(&mut self.partial);
-        whole.extend_from_slice(input);
-        match self.parse::<KEEP>(&whole)? {
-            Some(used) => Ok(Some(used - before)),
-            None if whole.len() > LONGEST_HEAD => Err("a head of more than 64 KiB"),
-            None => {
-                self.partial = whole;
-                Ok(None)
-            }
+        self.keep_partial(input)?;
+        // A head that comes byte by byte would be parsed as often: only when its end is in sight, or it has doubled.
+        let tail = &self.partial[before.saturating_sub(3)..];
+        let ends = tail.windows(2).any(|pair| pair == b"\n\n") || tail.windows(3).any(|three| three == b"\n\r\n");
+        if !ends && self.partial.len() < 2 * self.parsed {
+            return Ok(None);
         }
+        self.parsed = self.partial.len();
+        let whole = std::mem::take(&mut self.partial);
+        let used = self.parse::<KEEP>(&whole)?;
+        if used.is_none() {
+            self.partial = whole;
+        }
+        Ok(used.map(|used| used - before))
+    }
+
+    /// Keeps the beginning of a head until the rest has come.
+    fn keep_partial(&mut self, input: &[u8]) -> Result<(), Malformed> {
+        self.partial.extend_from_slice(input);
+        if self.partial.len() > self.room as usize { Err(LARGE) } else { Ok(()) }
     }
 
     /// Parses one head at the start of `bytes` and decides what follows it.
     fn parse<const KEEP: bool>(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         // Not filled beforehand: writing 128 empty headers would cost more than reading the usual five.
-        let mut headers = [MaybeUninit::uninit(); MOST_HEADERS];
+        match self.parse_into::<KEEP>(bytes, &mut [MaybeUninit::uninit(); USUAL_HEADERS]) {
+            Err(MANY) => self.parse_into::<KEEP>(bytes, &mut vec![MaybeUninit::uninit(); MOST_HEADERS]),
+            parsed => parsed,
+        }
+    }
+
+    fn parse_into<'b, const KEEP: bool>(
+        &mut self,
+        bytes: &'b [u8],
+        headers: &mut [MaybeUninit<Header<'b>>],
+    ) -> Result<Option<usize>, Malformed> {
         let mut response = Response::new(&mut []);
-        let used = match ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
-        {
+        let used = match ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, headers) {
             Ok(Status::Complete(used)) => used,
             Ok(Status::Partial) => return Ok(None),
-            Err(httparse::Error::TooManyHeaders) => return Err("more than 128 headers"),
+            Err(httparse::Error::TooManyHeaders) => return Err(MANY),
             Err(_) => return Err("not an HTTP/1 answer"),
         };
+        self.room = u32::try_from(used).ok().and_then(|used| self.room.checked_sub(used)).ok_or(LARGE)?;
         let status = response.code.unwrap_or(0);
         match status {
             101 => return Err("101 Switching Protocols without a request for it"),
@@ -218,7 +226,7 @@ impl Answer {
         self.state = if self.head_only || status == 204 || status == 304 {
             State::Done
         } else if framing.chunked {
-            State::Chunked(SIZE)
+            State::Chunked(Chunks::new(self.room))
         } else {
             match framing.length {
                 Some(0) => State::Done,
@@ -284,34 +292,6 @@ fn digits(value: &[u8]) -> Option<u64> {
         return None;
     }
     std::str::from_utf8(value).ok()?.parse().ok()
-}
-
-/// One byte of a chunked body that is not data.
-fn framing(at: Chunk, byte: u8) -> Result<State, Malformed> {
-    let next = match (at, byte) {
-        (Chunk::Size { digits: 0, .. }, b'\r' | b'\n') => return Err("a chunk without a size"),
-        (Chunk::Size { .. } | Chunk::DataEnd | Chunk::Trailer { .. }, b'\r') => at,
-        (Chunk::Size { size: 0, .. }, b'\n') => Chunk::Trailer { empty: true },
-        (Chunk::Size { size, .. }, b'\n') => Chunk::Data(size),
-        (Chunk::Size { size, digits, extension: true }, _) => Chunk::Size { size, digits, extension: true },
-        (Chunk::Size { size, digits, .. }, b';' | b' ' | b'\t') if digits > 0 => {
-            Chunk::Size { size, digits, extension: true }
-        }
-        (Chunk::Size { size, digits, .. }, _) => {
-            let digit = char::from(byte).to_digit(16).ok_or("a chunk size that is not a number")?;
-            if digits == 15 {
-                return Err("a chunk size of more than 15 digits");
-            }
-            Chunk::Size { size: size << 4 | u64::from(digit), digits: digits + 1, extension: false }
-        }
-        (Chunk::DataEnd, b'\n') => SIZE,
-        (Chunk::DataEnd, _) => return Err("a chunk longer than its size"),
-        (Chunk::Trailer { empty: true }, b'\n') => return Ok(State::Done),
-        (Chunk::Trailer { empty: false }, b'\n') => Chunk::Trailer { empty: true },
-        (Chunk::Trailer { .. }, _) => Chunk::Trailer { empty: false },
-        (Chunk::Data(_), _) => unreachable!("data is taken in whole pieces"),
-    };
-    Ok(State::Chunked(next))
 }
 
 #[cfg(test)]
@@ -398,8 +378,36 @@ mod tests {
         ] {
             assert!(read(bytes.as_bytes(), 4096, false).is_err(), "{bytes:?}");
         }
-        let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(70_000));
-        assert!(read(endless.as_bytes(), 4096, false).is_err() && read(endless.as_bytes(), 100_000, false).is_err());
+    }
+
+    #[test]
+    fn an_answer_that_begins_for_ever_ends() {
+        let wide = |size: usize| format!("X: {}\r\n", "a".repeat(size - 5));
+        let interim = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", wide(9972));
+        assert_eq!(interim.len(), 10_000);
+        let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        for (begins, goes_on) in [
+            ("HTTP/1.1 200 OK\r\nX: ", "a"),
+            ("HTTP/1.1 200 OK\r\n", "X: 1\r\n"),
+            ("", "HTTP/1.1 100 Continue\r\n\r\n"),
+            ("", &interim),
+            (&format!("{chunks}5;"), "a"),
+            (&format!("{chunks}0\r\n"), "X: 1\r\n"),
+            (&format!("{chunks}0\r\nX: "), "a"),
+        ] {
+            for size in [1, 4096, 1 << 20] {
+                let endless = format!("{begins}{}", goes_on.repeat(400_000 / goes_on.len()));
+                assert!(read(endless.as_bytes(), size, false).is_err(), "{begins}{goes_on} by {size}");
+            }
+        }
+        // What is as large as curl takes is taken.
+        let large = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 0\r\n\r\n", wide(290_000));
+        let many = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 0\r\n\r\n", "X: 1\r\n".repeat(4000));
+        for bytes in [large, many] {
+            for size in [1, 4096, 1 << 20] {
+                assert_eq!(read(bytes.as_bytes(), size, false), Ok((DONE, 200)));
+            }
+        }
     }
 
     #[test]

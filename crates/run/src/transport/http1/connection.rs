@@ -6,9 +6,10 @@ use offered_model::{Event, Nanos};
 
 use super::answer::Answer;
 use crate::transport::stream::Stream;
+use crate::transport::turns::{Answering, Opening};
 
 /// A connection and what it is doing.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     pub(super) stream: Stream,
     /// Its serial number within the worker, from 0.
     pub(super) number: u32,
@@ -73,8 +74,20 @@ impl Connection {
         Some(exchange)
     }
 
-    /// Whether the exchange under way was begun at `serial`.
-    pub(super) fn is_at(&self, serial: u64) -> bool {
+}
+
+impl Opening for Connection {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn is_opening(&self, serial: u64) -> bool {
+        self.is_at(serial) && !self.stream.is_open()
+    }
+}
+
+impl Answering for Connection {
+    fn is_at(&self, serial: u64) -> bool {
         self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
     }
 }

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use base64::Engine as _;
-use offered_model::template::{self, Template};
 use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Request, Reuse, Target};
 
 use super::super::wire::Ask;
+use super::head::{Head, Piece};
 use crate::Error;
 use crate::transport::route::authorization;
 
@@ -27,8 +27,8 @@ pub(crate) struct Host {
     name: String,
     /// What stands before the path: a proxy is told the whole URL. (Through its tunnel the target is spoken to as ever.)
     origin: String,
-    /// What tells a proxy who asks: a header, with its line's end.
-    greeting: String,
+    /// What tells a proxy who asks.
+    authorization: Option<String>,
 }
 
 impl Host {
@@ -36,31 +36,7 @@ impl Host {
         let name = target.url().host();
         let proxy = target.proxy().filter(|_| !target.url().secure);
         let origin = proxy.map(|_| format!("http://{name}")).unwrap_or_default();
-        Self { greeting: proxy.and_then(authorization).unwrap_or_default(), origin, name }
-    }
-}
-
-/// A part of a request.
-#[derive(Clone, Debug, PartialEq)]
-enum Piece {
-    Text(Vec<u8>),
-    Session,
-    Sequence,
-}
-
-impl Piece {
-    /// The parts of a template that asks for no variable: one that does is not sent this way.
-    fn all(template: &Template) -> impl Iterator<Item = Self> + '_ {
-        template.pieces().iter().map(|piece| match piece {
-            template::Piece::Text(text) => Self::Text(text.as_bytes().to_vec()),
-            template::Piece::Session => Self::Session,
-            template::Piece::Sequence => Self::Sequence,
-            template::Piece::Value(name) => Self::Text(name.to_string().into_bytes()),
-        })
-    }
-
-    fn text(text: impl Into<Vec<u8>>) -> Self {
-        Self::Text(text.into())
+        Self { authorization: proxy.and_then(authorization), origin, name }
     }
 }
 
@@ -68,76 +44,59 @@ impl Compiled {
     /// The bytes of `request` to `target`.
     ///
     /// # Errors
-    /// A body whose file cannot be read, or a value that is not there.
+    /// A body whose file cannot be read, or a text that cannot stand in a head.
     pub(crate) fn new(request: &Request, target: &Target) -> Result<Self, Error> {
-        let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
-        let Host { name, origin, greeting } = Host::new(target);
-        let mut head = vec![Piece::text(format!("{} {origin}", request.method()))];
-        head.extend(Piece::all(request.path()));
+        Self::compiled(request, target).map_err(|why| Error::Request { name: request.name().to_owned(), why })
+    }
+
+    fn compiled(request: &Request, target: &Target) -> Result<Self, String> {
+        let Host { name, origin, authorization } = Host::new(target);
+        let mut head = Head::new(request.method(), &origin, Piece::all(request.path()))?;
         let given = |name: &str| request.headers_to(target).any(|(given, _)| given.eq_ignore_ascii_case(name));
-        let mut text = " HTTP/1.1\r\n".to_owned();
         if !given("host") {
-            text += &format!("Host: {name}\r\n");
+            head.plain("Host", &name)?;
         }
-        text += &greeting;
-        if !given("user-agent") {
-            text += concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "\r\n");
+        if let Some(authorization) = &authorization {
+            head.plain("Proxy-Authorization", authorization)?;
         }
-        if !given("accept") {
-            text += "Accept: */*\r\n";
+        for (name, usual) in [("User-Agent", concat!("offered/", env!("CARGO_PKG_VERSION"))), ("Accept", "*/*")] {
+            if !given(name) {
+                head.plain(name, usual)?;
+            }
         }
         if target.reuse() == Reuse::Fresh {
-            text += "Connection: close\r\n";
+            head.plain("Connection", "close")?;
         }
-        head.push(Piece::text(text));
         match request.auth_to(target) {
             Some(Auth::Basic(pair)) => {
                 let pair = base64::engine::general_purpose::STANDARD.encode(pair.text().unwrap_or_default());
-                head.push(Piece::text(format!("Authorization: Basic {pair}\r\n")));
+                head.plain("Authorization", &format!("Basic {pair}"))?;
             }
             Some(Auth::Bearer(token)) => {
-                let token = token.text().unwrap_or_default();
-                head.push(Piece::text(format!("Authorization: Bearer {token}\r\n")));
+                head.plain("Authorization", &format!("Bearer {}", token.text().unwrap_or_default()))?;
             }
             Some(Auth::Nobody) | None => {}
         }
         for (name, value) in request.headers_to(target) {
-            head.push(Piece::text(format!("{name}: ")));
-            head.extend(Piece::all(value));
-            head.push(Piece::text("\r\n"));
+            head.field(name, Piece::all(value))?;
         }
-        let body = match request.body() {
-            Body::File { file, content: Err(why) } => return Err(wrong(format!("cannot read {file}: {why}"))),
+        let body: Vec<Piece> = match request.body() {
+            Body::File { file, content: Err(why) } => return Err(format!("cannot read {file}: {why}")),
             Body::File { content: Ok(Content::Raw(bytes)), .. } => vec![Piece::text(bytes.to_vec())],
             body => body.text().into_iter().flat_map(Piece::all).collect(),
         };
-        let mut compiled = Self { head, body, head_only: request.method() == "HEAD" };
-        compiled.finish(*request.body() != Body::None || ["POST", "PUT", "PATCH"].contains(&request.method()));
-        Ok(compiled)
-    }
-
-    /// Joins neighbouring texts; a request without placeholders becomes one.
-    fn finish(&mut self, has_length: bool) {
-        if self.body.iter().all(|piece| matches!(piece, Piece::Text(_))) {
-            let body: Vec<u8> = self
-                .body
-                .drain(..)
-                .flat_map(|piece| match piece {
-                    Piece::Text(text) => text,
-                    _ => unreachable!("only texts here"),
-                })
-                .collect();
-            let length = if has_length { format!("Content-Length: {}\r\n", body.len()) } else { String::new() };
-            self.head.push(Piece::Text([length.as_bytes(), b"\r\n", &body].concat()));
-        }
-        let mut joined: Vec<Piece> = Vec::new();
-        for piece in self.head.drain(..) {
-            match (joined.last_mut(), piece) {
-                (Some(Piece::Text(before)), Piece::Text(text)) => before.extend(text),
-                (_, piece) => joined.push(piece),
+        let has_length = *request.body() != Body::None || ["POST", "PUT", "PATCH"].contains(&request.method());
+        let head_only = request.method() == "HEAD";
+        let known: Option<Vec<&[u8]>> = body.iter().map(Piece::known).collect();
+        match known.map(|body| body.concat()) {
+            Some(body) => {
+                if has_length {
+                    head.plain("Content-Length", &body.len().to_string())?;
+                }
+                Ok(Self { head: head.end(&body), body: Vec::new(), head_only })
             }
+            None => Ok(Self { head: head.unended(), body, head_only }),
         }
-        self.head = joined;
     }
 
     /// The bytes for one launch: the prepared ones, or made in `scratch`.
@@ -169,26 +128,29 @@ fn fill(pieces: &[Piece], session: u64, sequence: u64, out: &mut Vec<u8>) {
 }
 
 /// The bytes of `ask` to `host`.
-pub(crate) fn bytes(ask: &Ask, host: &Host, close: bool) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(256 + ask.body.as_ref().map_or(0, Vec::len));
-    let mut put = |text: &str| bytes.extend_from_slice(text.as_bytes());
-    [&ask.method, " ", &host.origin, &ask.path, " HTTP/1.1\r\n"].into_iter().for_each(&mut put);
+///
+/// # Errors
+/// A text that cannot stand in a head.
+pub(crate) fn bytes(ask: &Ask, host: &Host, close: bool) -> Result<Vec<u8>, String> {
+    let mut head = Head::new(&ask.method, &host.origin, [Piece::text(ask.path.as_str())])?;
     if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-        ["Host: ", &host.name, "\r\n"].into_iter().for_each(&mut put);
+        head.plain("Host", &host.name)?;
     }
-    put(&host.greeting);
+    if let Some(authorization) = &host.authorization {
+        head.plain("Proxy-Authorization", authorization)?;
+    }
     if close {
-        put("Connection: close\r\n");
+        head.plain("Connection", "close")?;
     }
     for (name, value) in &ask.headers {
-        [name, ": ", value, "\r\n"].into_iter().for_each(&mut put);
+        head.plain(name, value)?;
     }
     if let Some(body) = &ask.body {
-        put(&format!("Content-Length: {}\r\n", body.len()));
+        head.plain("Content-Length", &body.len().to_string())?;
     }
-    put("\r\n");
-    bytes.extend(ask.body.iter().flatten());
-    bytes
+    // Everything in it is known, so it is one piece.
+    let whole = head.end(ask.body.as_deref().unwrap_or_default()).into_iter().next();
+    Ok(whole.and_then(Piece::into_known).unwrap_or_default())
 }
 
 #[cfg(test)]

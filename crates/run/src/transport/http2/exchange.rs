@@ -13,10 +13,11 @@ use offered_model::{Event, Nanos, Outcome};
 
 use crate::transport::Failure;
 use crate::transport::grpc::{self, Methods};
+use crate::transport::turns::Answering;
 use crate::transport::wire::{Ask, Heard, Reply};
 
 /// An exchange under way.
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     /// What is known of its event so far.
     pub(super) event: Event,
     /// The key of its connection.
@@ -75,6 +76,12 @@ pub(super) fn request(ask: &Ask, origin: &str, method: Option<&grpc::Method>) ->
     }
     // An empty body needs no frame of its own.
     Ok((head, body.filter(|body| !body.is_empty())))
+}
+
+impl Answering for Exchange {
+    fn is_at(&self, serial: u64) -> bool {
+        self.serial == serial
+    }
 }
 
 impl Exchange {

@@ -7,20 +7,28 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use offered_clock::Ready;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::transport::Failure;
-use crate::transport::stream::{Read, Stream};
+use crate::transport::socket::Read;
+use crate::transport::stream::Stream;
+
+/// How often a connection is read in a turn. (There may be thousands of frames in one read.)
+const TURN: usize = 2;
 
 /// A stream and what is known of it, for the connection that reads and writes it and the poller that watches it.
 pub(super) struct Link {
     pub(super) stream: Stream,
     /// Whether there may be something to read. Else the system is not asked: the poller will tell.
-    pub(super) readable: bool,
-    /// How many more times it is read before launches, or other connections, have their turn.
-    pub(super) turn: usize,
+    readable: bool,
+    /// How many more times it is read in this turn, and how many bytes that has brought.
+    turn: usize,
+    pub(super) taken: usize,
+    /// Whether it has been noted that there is more than a turn takes.
+    is_noted: bool,
     /// The other side may have closed: the end will not be told again.
-    pub(super) to_the_end: bool,
+    to_the_end: bool,
     /// What went wrong with it, before `h2` made a text of it.
     pub(super) failure: Option<Failure>,
     /// Read and not yet taken, and how much of it has been.
@@ -34,7 +42,31 @@ pub(super) struct Io(pub(super) Rc<RefCell<Link>>);
 
 impl Link {
     pub(super) fn new(stream: Stream, buffer: Rc<RefCell<Box<[u8]>>>) -> Self {
-        Self { stream, readable: true, turn: 0, to_the_end: false, failure: None, read: (Vec::new(), 0), buffer }
+        Self {
+            stream,
+            readable: true,
+            turn: 0,
+            taken: 0,
+            is_noted: false,
+            to_the_end: false,
+            failure: None,
+            read: (Vec::new(), 0),
+            buffer,
+        }
+    }
+
+    /// Its turn has come, because its socket is `ready`.
+    pub(super) fn begin_turn(&mut self, ready: Ready) {
+        self.readable |= ready.readable;
+        self.to_the_end |= ready.closed;
+        (self.turn, self.taken, self.is_noted) = (TURN, 0, false);
+    }
+
+    /// Whether its turn is over and there is more to read; said once a turn.
+    pub(super) fn has_more(&mut self) -> bool {
+        let more = self.readable && self.turn == 0 && !self.is_noted;
+        self.is_noted |= more;
+        more
     }
 
     /// Reads once from the socket; whether there is something, or the end.
@@ -47,13 +79,14 @@ impl Link {
         match self.stream.read(&mut buffer) {
             Ok(Read::Some { bytes, drained }) => {
                 self.readable = !drained || self.to_the_end;
+                self.taken += bytes;
                 self.read.0.clear();
                 self.read.0.extend_from_slice(&buffer[..bytes]);
                 self.read.1 = 0;
                 Ok(true)
             }
-            Ok(Read::Nothing) => {
-                self.readable = false;
+            Ok(Read::Nothing { drained }) => {
+                self.readable = !drained;
                 Ok(false)
             }
             Ok(Read::End) => {

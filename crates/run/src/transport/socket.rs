@@ -1,0 +1,140 @@
+//! Non-blocking sockets, and what becomes of them: the ground that streams stand on.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use offered_model::{Outcome, Reason};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send, socket,
+    sockopt,
+};
+
+use super::Failure;
+use super::addresses::Place;
+
+/// What one read brought.
+pub(crate) enum Read {
+    /// So many bytes.
+    Some {
+        bytes: usize,
+        /// The socket had no more: what comes next will be announced. (The end of the stream may have been already.)
+        drained: bool,
+    },
+    /// Nothing yet.
+    Nothing {
+        /// The socket had no more. (Else there was only what TLS keeps to itself.)
+        drained: bool,
+    },
+    /// The other side has closed.
+    End,
+}
+
+/// A socket as the standard library's traits want it.
+pub(super) struct Socket<'a>(pub(super) BorrowedFd<'a>);
+
+impl io::Read for Socket<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| recv(self.0, &mut *buffer, RecvFlags::empty()).map(|(read, _)| read))?)
+    }
+}
+
+impl io::Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| send(self.0, bytes, SendFlags::empty()))?)
+    }
+
+    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        // A record is one piece; what is written together (a handshake's last words and a request) is put together here.
+        match pieces {
+            [one] => self.write(one),
+            several => self.write(&several.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Begins to connect to `place`, from `source` where one is given; whether it is connected already.
+pub(super) fn dial(place: &Place, source: Option<IpAddr>) -> io::Result<(OwnedFd, bool)> {
+    let (family, protocol) = match place {
+        Place::Tcp(address) if address.is_ipv4() => (AddressFamily::INET, Some(ipproto::TCP)),
+        Place::Tcp(_) => (AddressFamily::INET6, Some(ipproto::TCP)),
+        Place::Unix(_) => (AddressFamily::UNIX, None),
+    };
+    let socket = socket(family, SocketType::STREAM, protocol)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    rustix::io::ioctl_fioclex(&socket)?;
+    let connected = match place {
+        Place::Tcp(address) => {
+            sockopt::set_tcp_nodelay(&socket, true)?;
+            if let Some(source) = source {
+                choose_port_late(&socket);
+                bind(&socket, &SocketAddr::new(source, 0))?;
+            }
+            connect(&socket, address)
+        }
+        Place::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
+    };
+    match connected {
+        Ok(()) => Ok((socket, true)),
+        Err(Errno::INPROGRESS) => Ok((socket, false)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Lets the system choose the local port when it knows both ends. In `bind` it would look for one that no other connection of
+/// the machine has, and from some 14,000 connections of one address on that search takes longer than all the rest together.
+#[cfg(target_os = "linux")]
+fn choose_port_late(socket: &OwnedFd) {
+    // Where it is refused (IPv6) it only takes longer.
+    let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn choose_port_late(_: &OwnedFd) {}
+
+/// Reads what has come, as much as `buffer` holds.
+#[inline]
+pub(super) fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Read, Failure> {
+    loop {
+        // `recv` and `send`, not `read` and `write`: the system need not find out that this is no file.
+        return match recv(socket, &mut *buffer, RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Read::End),
+            Ok((bytes, _)) => Ok(Read::Some { bytes, drained: bytes < buffer.len() }),
+            Err(Errno::AGAIN) => Ok(Read::Nothing { drained: true }),
+            Err(Errno::INTR) => continue,
+            Err(error) => Err(broken(error.into())),
+        };
+    }
+}
+
+/// An attempt to connect that ended before it began: for want of something of ours nothing was sent.
+pub(super) fn undialed(error: io::Error) -> Failure {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE) => {
+            (Outcome::Unsent, Reason::words("no file descriptor is left (raise `ulimit -n`)"))
+        }
+        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, Reason::words("no local port is left (reuse connections)")),
+        Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.into()),
+        // What a Unix socket says whose server does not accept.
+        Some(Errno::AGAIN) => (Outcome::Refused, Reason::words("the server's backlog is full")),
+        _ => refused(error),
+    }
+}
+
+/// A connection attempt that failed.
+pub(super) fn refused(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::TimedOut => (Outcome::Timeout, error.into()),
+        _ => (Outcome::Refused, error.into()),
+    }
+}
+
+/// A connection that broke under an exchange.
+pub(super) fn broken(error: io::Error) -> Failure {
+    (Outcome::Reset, error.into())
+}
