@@ -1,9 +1,19 @@
-//! A session's cookies (RFC 6265), of the one host it talks to.
+//! A session's cookies (RFC 6265), of the one host it talks to; as many and as long as curl keeps (`lib/cookie.h`), for a server that
+//! sets ever new ones would else fill memory and requests.
 
 use cookie::Cookie;
 use offered_model::Nanos;
 
-/// The cookies of one session.
+/// So many cookies of one answer are looked at (`MAX_SET_COOKIE_AMOUNT`).
+pub(super) const OF_AN_ANSWER: usize = 50;
+/// So many are kept, the latest (`MAX_COOKIE_SEND_AMOUNT`).
+const KEPT: usize = 150;
+/// A longer line is not taken (`MAX_COOKIE_LINE`).
+const LINE: usize = 5000;
+/// What a request has room for (`MAX_COOKIE_HEADER_LEN`).
+const HEADER: usize = 8190;
+
+/// The cookies of one session, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Jar(Vec<Kept>);
 
@@ -27,6 +37,9 @@ impl Jar {
         now: Nanos,
         unix_now: impl Fn() -> Nanos,
     ) {
+        if line.len() > LINE {
+            return;
+        }
         let line = String::from_utf8_lossy(line);
         let Ok(cookie) = Cookie::parse(&*line) else { return };
         // No browser takes a cookie for another's house. (One marked Secure is not for plain HTTP either.)
@@ -53,10 +66,13 @@ impl Jar {
         }
         let until =
             seconds.map(|seconds| now + Nanos(u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000)));
+        if self.0.len() == KEPT {
+            self.0.remove(0);
+        }
         self.0.push(Kept { name: cookie.name().to_owned(), value: cookie.value().to_owned(), path, until });
     }
 
-    /// What is sent with a request for `path`: `a=1; b=2`, the longest path first; `None`: nothing.
+    /// What is sent with a request for `path`: `a=1; b=2`, the longest path first, as many as there is room for; `None`: nothing.
     pub(crate) fn header(&self, path: &str, now: Nanos) -> Option<String> {
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let goes = |kept: &&Kept| {
@@ -66,8 +82,15 @@ impl Jar {
         };
         let mut sent: Vec<&Kept> = self.0.iter().filter(goes).collect();
         sent.sort_by_key(|kept| std::cmp::Reverse(kept.path.len()));
-        let pairs: Vec<String> = sent.iter().map(|kept| format!("{}={}", kept.name, kept.value)).collect();
-        (!pairs.is_empty()).then(|| pairs.join("; "))
+        let mut header = String::new();
+        for Kept { name, value, .. } in sent {
+            let between = if header.is_empty() { "" } else { "; " };
+            if header.len() + between.len() + name.len() + 1 + value.len() > HEADER {
+                break;
+            }
+            [between, name, "=", value].into_iter().for_each(|text| header.push_str(text));
+        }
+        (!header.is_empty()).then_some(header)
     }
 }
 
@@ -111,5 +134,19 @@ mod tests {
         assert_eq!(jar.header("/", now + Nanos::from_secs(5)).as_deref(), Some("sid=2"));
         jar.set(b"sid=; Path=/; Max-Age=-1", "shop.test", true, "/", now, || Nanos::ZERO);
         assert_eq!(jar.header("/", now + Nanos::from_secs(9)), None);
+    }
+
+    #[test]
+    fn a_server_that_sets_ever_new_cookies_fills_neither_memory_nor_requests() {
+        let mut jar = Jar::default();
+        let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Nanos::ZERO, || Nanos::ZERO);
+        set(&format!("long={}", "x".repeat(LINE)));
+        (0..1000).for_each(|n| set(&format!("c{n}={n}")));
+        assert_eq!(jar.0.len(), KEPT);
+        let sent = jar.header("/", Nanos::ZERO).unwrap();
+        assert!(sent.starts_with("c850=850; ") && sent.ends_with("; c999=999"), "{sent}");
+        let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Nanos::ZERO, || Nanos::ZERO);
+        (0..100).for_each(|n| set(&format!("l{n}={}", "x".repeat(1000))));
+        assert!((7000..=HEADER).contains(&jar.header("/", Nanos::ZERO).unwrap().len()));
     }
 }

@@ -6,12 +6,12 @@ use std::io::Read;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 /// What a body may grow to. A few bytes can say gigabytes.
-const MOST: u64 = 64 * 1024 * 1024;
+const MOST: u64 = 16 * 1024 * 1024;
 
 /// `body` as it was before these codings (`Content-Encoding`, the last applied last).
 ///
 /// # Errors
-/// A coding nobody knows, bytes that are not of it, or more than 64 MB.
+/// A coding nobody knows, bytes that are not of it, or more than 16 MB.
 pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>, String> {
     let mut body = Cow::Borrowed(body);
     let codings: Vec<&str> = codings.split(',').map(str::trim).filter(|coding| !coding.is_empty()).collect();
@@ -33,7 +33,7 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>
 fn all(coding: &str, mut decoder: impl Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     match decoder.by_ref().take(MOST + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 > MOST => Err(format!("the {coding} answer unpacks to more than 64 MB")),
+        Ok(_) if bytes.len() as u64 > MOST => Err(format!("the {coding} answer unpacks to more than 16 MB")),
         Ok(_) => Ok(bytes),
         Err(_) => Err(format!("the answer says it is {coding} and is not")),
     }
@@ -85,6 +85,6 @@ mod tests {
         for _ in 0..8 {
             encoder.write_all(&decoded(&bomb, "gzip").unwrap()).unwrap();
         }
-        assert!(decoded(&encoder.finish().unwrap(), "gzip").unwrap_err().contains("64 MB"));
+        assert!(decoded(&encoder.finish().unwrap(), "gzip").unwrap_err().contains("16 MB"));
     }
 }

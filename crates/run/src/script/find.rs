@@ -3,14 +3,26 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use html5ever::driver::ParseOpts;
+use html5ever::tendril::TendrilSink;
 use offered_model::workload::script;
 use regex::bytes::Regex;
-use scraper::{Html, Selector};
+use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::decode::decoded;
 use crate::transport::Reply;
+
+/// The deepest HTML that is read, as browsers have it. What opens an element looks through all that are open, so without a limit
+/// a small page takes any time.
+const DEEPEST: usize = 512;
+/// HTML is read in pieces of so many bytes, and elements chosen so many at a time, with a look at the time between them.
+const PIECE: usize = 4096;
+const LOOK: usize = 64;
+
+const DEEP: &str = "the HTML is nested deeper than 512 elements";
+const LATE: &str = "there was no time to look at the whole answer";
 
 /// A place in an answer.
 #[derive(Debug)]
@@ -22,18 +34,37 @@ pub(super) enum Find {
     Css(Selector, Option<String>),
 }
 
-/// An answer, taken apart as far as somebody looks.
+/// An answer, taken apart as far as somebody looks, and as long as there is time for it.
 pub(super) struct Heard<'a> {
     pub(super) status: u16,
     pub(super) reply: &'a Reply,
+    /// Whether the time for it is over.
+    is_over: &'a dyn Fn() -> bool,
     body: OnceCell<Result<Cow<'a, [u8]>, String>>,
     json: OnceCell<Option<Value>>,
-    html: OnceCell<Html>,
+    html: OnceCell<Option<Html>>,
+    /// Why not everything was looked at that should have been: the first reason.
+    gave_up: OnceCell<&'static str>,
 }
 
 impl<'a> Heard<'a> {
-    pub(super) fn new(status: u16, reply: &'a Reply) -> Self {
-        Self { status, reply, body: OnceCell::new(), json: OnceCell::new(), html: OnceCell::new() }
+    pub(super) fn new(status: u16, reply: &'a Reply, is_over: &'a dyn Fn() -> bool) -> Self {
+        let (body, json, html) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { status, reply, is_over, body, json, html, gave_up: OnceCell::new() }
+    }
+
+    /// Why not everything was looked at that should have been, if so.
+    pub(super) fn gave_up(&self) -> Option<&'static str> {
+        self.gave_up.get().copied()
+    }
+
+    /// Whether there is still time; without it nothing more is looked at.
+    fn has_time(&self) -> bool {
+        let has_time = self.gave_up.get().is_none() && !(self.is_over)();
+        if !has_time {
+            let _ = self.gave_up.set(LATE);
+        }
+        has_time
     }
 
     /// The values of a header, in any case.
@@ -49,7 +80,7 @@ impl<'a> Heard<'a> {
     pub(super) fn body(&self) -> Result<&[u8], &str> {
         let body = self.body.get_or_init(|| {
             if !self.reply.is_whole() {
-                return Err("the answer is larger than 16 MB, more than is kept to look into".to_owned());
+                return Err("the answer is too large to be kept and looked into (16 MB, and 256 MB of all under way)".to_owned());
             }
             let codings: Vec<_> = self.headers("content-encoding").collect();
             decoded(&self.reply.body, &codings.join(","))
@@ -61,9 +92,41 @@ impl<'a> Heard<'a> {
         self.json.get_or_init(|| serde_json::from_slice(self.body().ok()?).ok()).as_ref()
     }
 
-    fn html(&self) -> &Html {
-        let body = || self.body().map(String::from_utf8_lossy).unwrap_or_default();
-        self.html.get_or_init(|| Html::parse_document(&body()))
+    fn html(&self) -> Option<&Html> {
+        self.html.get_or_init(|| self.parsed(&String::from_utf8_lossy(self.body().ok()?))).as_ref()
+    }
+
+    /// The document of this text, unless it is nested too deep or takes too long.
+    fn parsed(&self, mut text: &str) -> Option<Html> {
+        let sink = HtmlTreeSink::new(Html::new_document());
+        let mut parser = html5ever::driver::parse_document(sink, ParseOpts::default());
+        while !text.is_empty() {
+            let mut end = text.len().min(PIECE);
+            while !text.is_char_boundary(end) {
+                end += 1;
+            }
+            let (piece, rest) = text.split_at(end);
+            text = rest;
+            parser.process(piece.into());
+            // The newest node stands in the innermost element that is open, or next to it.
+            let html = parser.tokenizer.sink.sink.0.borrow();
+            let depth = html.tree.nodes().next_back().map_or(0, |node| node.ancestors().count());
+            if depth > DEEPEST {
+                let _ = self.gave_up.set(DEEP);
+                return None;
+            }
+            if !self.has_time() {
+                return None;
+            }
+        }
+        Some(parser.finish())
+    }
+
+    /// The elements that `selector` chooses.
+    fn chosen<'h>(&'h self, selector: &'h Selector) -> impl Iterator<Item = ElementRef<'h>> {
+        let nodes = self.html().into_iter().flat_map(|html| html.tree.nodes()).enumerate();
+        let nodes = nodes.take_while(|(nth, _)| nth % LOOK != 0 || self.has_time());
+        nodes.filter_map(|(_, node)| ElementRef::wrap(node)).filter(|element| selector.matches(element))
     }
 }
 
@@ -114,10 +177,10 @@ impl Find {
             }
             Self::Regex(expression, group) => {
                 let found = expression.captures_iter(heard.body().unwrap_or_default());
-                Box::new(found.filter_map(|captures| Some(String::from_utf8_lossy(captures.get(*group)?.as_bytes()))))
+                Box::new(found.take_while(|_| heard.has_time()).filter_map(|captures| Some(String::from_utf8_lossy(captures.get(*group)?.as_bytes()))))
             }
             Self::Css(selector, attribute) => {
-                Box::new(heard.html().select(selector).filter_map(|element| match attribute {
+                Box::new(heard.chosen(selector).filter_map(|element| match attribute {
                     Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
                     None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),
                 }))

@@ -128,7 +128,8 @@ impl Script {
     /// Takes the answer to request `label` apart: what it says is remembered.
     ///
     /// # Errors
-    /// The name of the first check that failed, or of the first extraction that found nothing.
+    /// The name of the first check that failed, or of the first extraction that found nothing; or why the answer could not be looked
+    /// at as far as it should have been, the time for which may be over.
     pub(crate) fn hear(
         &self,
         label: u16,
@@ -136,9 +137,10 @@ impl Script {
         status: u16,
         reply: &Reply,
         memory: &mut Memory,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         let request = &self.requests[usize::from(label)];
-        let heard = Heard::new(status, reply);
+        let heard = Heard::new(status, reply, is_over);
         let mut failed = None;
         // What is extracted here may be asked for by the checks.
         for extraction in &request.extract {
@@ -167,6 +169,9 @@ impl Script {
         if request.wants_body
             && let Err(why) = heard.body()
         {
+            return Err(why.to_owned());
+        }
+        if let Some(why) = heard.gave_up() {
             return Err(why.to_owned());
         }
         broken.or(failed).map_or(Ok(()), Err)

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use offered_model::Nanos;
 use offered_model::template::in_url;
 
+use super::cookies::OF_AN_ANSWER;
 use super::value::{Lack, Text};
 use super::{Memory, Moment, Script, Who};
 use crate::transport::{Ask, Reply};
@@ -97,7 +98,7 @@ impl Script {
     /// Stores the cookies of an answer to a request for `path`.
     pub(crate) fn store_cookies(&self, path: &str, reply: &Reply, memory: &mut Memory, now: Nanos) {
         let cookies = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
-        cookies.for_each(|(_, line)| {
+        cookies.take(OF_AN_ANSWER).for_each(|(_, line)| {
             memory.jar.set(line, &self.host, self.scheme == "https", path, now, offered_clock::unix_now);
         });
     }

@@ -35,7 +35,7 @@ fn header<'a>(ask: &'a Ask, name: &str) -> Option<&'a str> {
 fn reply(headers: &[(&str, &str)], body: &[u8]) -> Reply {
     Reply {
         headers: headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect(),
-        body: body.to_vec(),
+        body: body.to_vec().into(),
         size: body.len() as u64,
         wanted: true,
     }
@@ -78,7 +78,7 @@ fn a_value_that_would_break_the_request_is_a_lack() {
     let mut memory = Memory::default();
     let lack = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap_err();
     assert_eq!(lack, Lack::Value("{t} has no value (nothing was extracted)".to_owned()));
-    script.hear(0, AT, 200, &reply(&[], b"x\r\nHost: evil"), &mut memory).unwrap();
+    script.hear(0, AT, 200, &reply(&[], b"x\r\nHost: evil"), &mut memory, &|| false).unwrap();
     let lack = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap_err();
     assert!(matches!(&lack, Lack::Value(why) if why.contains("X has a control character")), "{lack:?}");
 }
@@ -144,13 +144,23 @@ fn uuids_are_of_version_4_and_each_their_own() {
 
 /// What request 0 makes of this answer: the failed check, and what is remembered as `t`.
 fn heard(rest: &str, status: u16, answer: &Reply) -> (Result<(), String>, String) {
+    heard_within(rest, status, answer, &|| false)
+}
+
+/// The same with this to say whether the time for it is over.
+fn heard_within(
+    rest: &str,
+    status: u16,
+    answer: &Reply,
+    is_over: &dyn Fn() -> bool,
+) -> (Result<(), String>, String) {
     let text = format!(
         "[[request]]\nname = \"a\"\nget = \"/\"\n{rest}\n[[request]]\nname = \"b\"\nget = \"/{{t}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
     );
     let text = if rest.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
     let script = script(&text).unwrap_or_else(|why| panic!("{why}"));
     let mut memory = Memory::default();
-    let result = script.hear(0, AT, status, answer, &mut memory);
+    let result = script.hear(0, AT, status, answer, &mut memory, is_over);
     let told = script.ask(1, AT, Some(&memory), Nanos::ZERO);
     (result, told.map_or_else(|lack| format!("{lack:?}"), |ask| ask.path))
 }
@@ -178,6 +188,21 @@ fn one_at_random_is_each_as_likely_and_what_is_not_found_may_stay() {
 
 const HTML: &[u8] = b"<!doctype html><title>Shop</title><form><input name=csrf value='a&amp;b'></form>\
     <div class=menu><p>no</p><a class='logout big' href=\"/out?x=1&amp;y=2\"> Bye </a></div>";
+
+#[test]
+fn html_is_read_to_a_depth_and_for_a_time() {
+    let check = "check = [{ css = \"#x\" }]";
+    let page = |depth| reply(&[], format!("{}<p id=x>", "<div>".repeat(depth)).as_bytes());
+    assert_eq!(heard(check, 200, &page(400)).0, Ok(()));
+    let flat = reply(&[], format!("{}<p id=x>", "<div></div><br>".repeat(50_000)).as_bytes());
+    assert_eq!(heard(check, 200, &flat).0, Ok(()), "long is not deep");
+    assert!(heard(check, 200, &page(100_000)).0.unwrap_err().contains("deeper than 512"));
+    assert!(heard_within(check, 200, &flat, &|| true).0.unwrap_err().contains("no time"));
+    let looks = std::cell::Cell::new(0);
+    let soon = || looks.replace(looks.get() + 1) > 200;
+    assert!(heard_within(check, 200, &flat, &soon).0.unwrap_err().contains("no time"), "in the middle");
+    assert!(looks.get() < 300, "and then no more");
+}
 
 #[test]
 fn values_are_found_wherever_they_stand() {
@@ -263,12 +288,14 @@ fn a_coded_answer_is_read_and_a_lie_is_told() {
     let mut coded = reply(&[("Content-Encoding", "zstd")], &zstd::encode_all(&b"hello bob"[..], 1).unwrap());
     let check = "check = [{ body = true, contains = \"bob\" }]";
     assert_eq!(heard(check, 200, &coded).0, Ok(()));
-    coded.body[0] ^= 1;
+    let mut broken = coded.body.to_vec();
+    broken[0] ^= 1;
+    coded.body = broken.into();
     assert_eq!(heard(check, 200, &coded).0, Err("the answer says it is zstd and is not".to_owned()));
     // Nobody looks: nobody minds.
     assert_eq!(heard("check = [{ status = 200 }]", 200, &coded).0, Ok(()));
     coded.size = 20 << 20;
-    assert!(heard(check, 200, &coded).0.unwrap_err().contains("larger than 16 MB"));
+    assert!(heard(check, 200, &coded).0.unwrap_err().contains("too large to be kept"));
 }
 
 #[test]
@@ -334,7 +361,7 @@ proptest! {
     fn whatever_is_extracted_makes_one_request_line(value in "\\PC{0,40}") {
         let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{v}?q={v}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
         let mut memory = Memory::default();
-        let _ = script.hear(0, AT, 200, &reply(&[], value.as_bytes()), &mut memory);
+        let _ = script.hear(0, AT, 200, &reply(&[], value.as_bytes()), &mut memory, &|| false);
         let path = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap().path;
         prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
     }

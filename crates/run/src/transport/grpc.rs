@@ -150,7 +150,7 @@ impl Method {
                 .and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
             let message =
                 message.ok_or_else(|| malformed(format!("the answer is no {}", self.method.output().full_name())))?;
-            reply.body = serde_json::to_vec(&message).map_err(|why| malformed(why.to_string()))?;
+            reply.body = serde_json::to_vec(&message).map_err(|why| malformed(why.to_string()))?.into();
             reply.size = reply.body.len() as u64;
         }
         Ok(())

@@ -12,6 +12,9 @@ use super::{Transport, begun};
 use crate::halt::{End, Halt};
 use crate::script::{Memory, Moment, Script};
 
+/// How long an answer is looked at: launches wait meanwhile.
+const PATIENCE: Nanos = Nanos::from_millis(250);
+
 /// One thread's sessions, over a protocol.
 pub(crate) struct Scripted<W> {
     wire: W,
@@ -105,7 +108,8 @@ impl<W: Wire> Scripted<W> {
             if self.script.cookies {
                 self.script.store_cookies(&page.ask.path, reply, memory, now);
             }
-            let (script, status) = (&self.script, page.request.status);
+            let (script, status, wire) = (&self.script, page.request.status, &self.wire);
+            let is_over = || wire.now() > now + PATIENCE;
             let next = match script.redirects {
                 0 => Ok(None),
                 _ => script.redirected(&page.ask, status, reply, Some(memory), now),
@@ -121,7 +125,7 @@ impl<W: Wire> Scripted<W> {
                     self.wire.begin(&page.ask, event, &mut self.heard);
                     return;
                 }
-                Ok(None) => match script.hear(page.label, page.moment, status, reply, memory) {
+                Ok(None) => match script.hear(page.label, page.moment, status, reply, memory, &is_over) {
                     Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
                     Ok(()) => {}
                     Err(check) => fail(&mut page.request, check),

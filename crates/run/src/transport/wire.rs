@@ -1,10 +1,17 @@
 //! What a protocol does: it carries exchanges, one request and its answer each. [`Scripted`](super::Scripted) makes sessions of
 //! them, which remember, listen and fetch; a protocol knows nothing of that.
 
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use offered_model::{Event, Nanos};
 
-/// The most of an answer's body that is kept for who wants to look into it.
+/// The most of an answer's body that is kept for who wants to look into it, and of all together, over all threads.
 pub(crate) const MOST_KEPT: usize = 16 * 1024 * 1024;
+const MOST_KEPT_TOGETHER: usize = 256 * 1024 * 1024;
+
+/// How many bytes of bodies are kept now, over all threads.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Carries the exchanges of one thread.
 pub(crate) trait Wire {
@@ -68,12 +75,56 @@ pub(crate) enum Heard {
 pub(crate) struct Reply {
     /// Names and values, in order; names in the case they came in.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
-    /// The body as it came (compressed, if it was), as far as [`MOST_KEPT`], if it was wanted.
-    pub(crate) body: Vec<u8>,
+    /// The body as it came (compressed, if it was), as far as it was kept, if it was wanted.
+    pub(crate) body: Body,
     /// How many bytes the body had, kept or not.
     pub(crate) size: u64,
     /// Whether the body is wanted.
     pub(crate) wanted: bool,
+}
+
+/// The bytes of a body that are kept, counted with all others.
+#[derive(Debug, Default)]
+pub(crate) struct Body(Vec<u8>);
+
+impl Body {
+    /// Keeps as many of these bytes as there is room for.
+    fn keep(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(MOST_KEPT - self.0.len())];
+        if has_room(&KEPT, bytes.len()) {
+            self.0.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Whether there is room for so many more bytes beside those that are `kept`, which they then are.
+fn has_room(kept: &AtomicUsize, bytes: usize) -> bool {
+    let fits = kept.fetch_add(bytes, Relaxed) + bytes <= MOST_KEPT_TOGETHER;
+    if !fits {
+        kept.fetch_sub(bytes, Relaxed);
+    }
+    fits
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        KEPT.fetch_add(bytes.len(), Relaxed);
+        Self(bytes)
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        KEPT.fetch_sub(self.0.len(), Relaxed);
+    }
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Reply {
@@ -81,13 +132,30 @@ impl Reply {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.size += bytes.len() as u64;
         if self.wanted {
-            let room = MOST_KEPT - self.body.len();
-            self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            self.body.keep(bytes);
         }
     }
 
     /// Whether all of the body that came was kept.
     pub(crate) fn is_whole(&self) -> bool {
         self.size == self.body.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_kept_within_bounds_each_and_together() {
+        let mut reply = Reply { wanted: true, ..Reply::default() };
+        let piece = vec![0; 1 << 20];
+        (0..17).for_each(|_| reply.add(&piece));
+        assert_eq!((reply.body.len(), reply.size, reply.is_whole()), (MOST_KEPT, 17 << 20, false));
+        let kept = AtomicUsize::new(0);
+        assert_eq!((0..20).filter(|_| has_room(&kept, MOST_KEPT)).count(), MOST_KEPT_TOGETHER / MOST_KEPT);
+        assert!(!has_room(&kept, 1) && has_room(&kept, 0));
+        kept.fetch_sub(1, Relaxed);
+        assert!(has_room(&kept, 1));
     }
 }
