@@ -125,11 +125,16 @@ pub enum Outcome {
     GrpcError = 10,
     /// A complete answer that was not what the workload says it must be; `error` is the name of the check.
     CheckFailed = 11,
+    /// Never sent, because an earlier answer of its session did not bring what it is made of: a failure of the session, not of
+    /// the generator.
+    NoValue = 12,
+    /// Sent, and not processed: the server said so, and the request may be sent again (RFC 9113, sections 6.8 and 8.7).
+    Unprocessed = 13,
 }
 
 impl Outcome {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Ok,
         Self::HttpError,
         Self::Timeout,
@@ -142,6 +147,8 @@ impl Outcome {
         Self::Tls,
         Self::GrpcError,
         Self::CheckFailed,
+        Self::NoValue,
+        Self::Unprocessed,
     ];
 
     /// Whether it is a complete answer, good or bad.
@@ -164,6 +171,8 @@ impl Outcome {
             Self::Tls => "tls",
             Self::GrpcError => "grpc_error",
             Self::CheckFailed => "check_failed",
+            Self::NoValue => "no_value",
+            Self::Unprocessed => "unprocessed",
         }
     }
 

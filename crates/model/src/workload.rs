@@ -234,6 +234,7 @@ pub struct Target {
     auth: Option<Auth>,
     cookies: bool,
     redirects: u32,
+    resend: bool,
     tls: Tls,
     proxy: Option<Proxy>,
     protocol: Protocol,
@@ -300,6 +301,11 @@ impl Target {
     /// How many redirects in a row are followed.
     pub fn redirects(&self) -> u32 {
         self.redirects
+    }
+
+    /// Whether a request that the server says it did not process (HTTP/2) is sent again.
+    pub fn resend(&self) -> bool {
+        self.resend
     }
 
     /// How it proves who it is, and who we are, where TLS is spoken.

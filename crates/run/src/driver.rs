@@ -139,7 +139,7 @@ impl<T: Transport> Driver<'_, T> {
                 done = done.max(std::mem::take(&mut books.page));
             }
             let pause = match event.outcome {
-                Outcome::Unsent | Outcome::Refused | Outcome::Dns => PAUSE,
+                Outcome::Unsent | Outcome::NoValue | Outcome::Refused | Outcome::Dns => PAUSE,
                 _ => Nanos::ZERO,
             };
             let after = if self.transport.ends(&event) {

@@ -42,9 +42,9 @@ impl<'a> Measured<'a> {
             Quantity::Lateness(statistic) => self.times(Event::lateness, label).estimate(statistic),
             Quantity::ErrorsRate => {
                 let mut pairs = [(0.0, 0.0); PARTS];
-                // What was cut off by stopping the run might have gone well.
-                for event in self.recording.events.iter().filter(of_label).filter(|event| event.outcome != Outcome::Cut)
-                {
+                // What was cut off by stopping the run, or not processed, might have gone well.
+                let told = |event: &&Event| !matches!(event.outcome, Outcome::Cut | Outcome::Unprocessed);
+                for event in self.recording.events.iter().filter(of_label).filter(told) {
                     if let Some(part) = self.part(event.intended) {
                         pairs[part].0 += f64::from(u8::from(event.outcome != Outcome::Ok));
                         pairs[part].1 += 1.0;

@@ -521,7 +521,7 @@ impl Wire for Http1 {
         self.turns.clock.now()
     }
 
-    fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos {
         let say = match request::bytes(ask, &self.setup.host, self.setup.reuse == Reuse::Fresh) {
             Ok(bytes) => Given(bytes),
             Err(why) => {

@@ -44,6 +44,12 @@ const WINDOWS: u32 = 16 << 20;
 
 /// Streams on a connection whose server has not yet said how many it takes.
 const UNTOLD: usize = 100;
+/// The largest head that is taken, in bytes, as over HTTP/1.
+const HEAD: u32 = 300 * 1024;
+/// So often is a request sent again that a server does not process.
+const MOST_RESENT: u8 = 3;
+/// No connection has this key.
+const NOWHERE: usize = usize::MAX;
 
 /// What all threads of a run share.
 #[derive(Clone)]
@@ -53,6 +59,8 @@ pub(crate) struct Setup {
     origin: Arc<str>,
     methods: Arc<Methods>,
     reuse: Reuse,
+    /// Whether what the server did not process is sent again.
+    resend: bool,
     connect_timeout: Nanos,
     response_timeout: Nanos,
 }
@@ -70,6 +78,7 @@ impl Setup {
             origin: format!("{scheme}://{}", target.url().host()).into(),
             methods: Arc::default(),
             reuse: target.reuse(),
+            resend: target.resend(),
             connect_timeout: target.connect_timeout(),
             response_timeout: target.response_timeout(),
         };
@@ -85,7 +94,7 @@ impl Setup {
         let poller = Poller::new().map_err(|error| error.to_string())?;
         let mut wire = Http2::new(self.clone(), Clock::start(), poller, None, Nanos::ZERO);
         let mut heard = Vec::new();
-        wire.begin(ask, Event::at(Nanos::ZERO), &mut heard);
+        wire.begin(&Arc::new(ask.clone()), Event::at(Nanos::ZERO), &mut heard);
         loop {
             for told in heard.drain(..) {
                 match told {
@@ -115,6 +124,8 @@ pub(crate) struct Http2 {
     wakers: Vec<Waker>,
     woken: Woken,
     tasks: Vec<Task>,
+    /// Exchanges (key, serial) that were not processed, and are begun again when all that is ready has been served.
+    unprocessed: Vec<(usize, u64)>,
     opened: u32,
     serial: u64,
     buffer: Rc<RefCell<Box<[u8]>>>,
@@ -173,6 +184,7 @@ impl Http2 {
             wakers: Vec::new(),
             woken: Woken::default(),
             tasks: Vec::new(),
+            unprocessed: Vec::new(),
             opened: 0,
             serial: 0,
             buffer: Rc::new(RefCell::new(vec![0; BUFFER].into())),
@@ -234,7 +246,8 @@ impl Http2 {
         loop {
             self.woken.take(&mut tasks);
             if tasks.is_empty() {
-                break;
+                let Some((key, serial)) = self.unprocessed.pop() else { break };
+                self.begin_again(key, serial, heard);
             }
             for task in tasks.drain(..) {
                 match task {
@@ -278,6 +291,7 @@ impl Http2 {
         let handshake = connection.link.borrow().stream.handshake;
         let mut builder = client::Builder::new();
         builder.enable_push(false).initial_window_size(WINDOW).initial_connection_window_size(WINDOWS);
+        builder.max_header_list_size(HEAD);
         // It writes the preface and is done: nothing of it waits for the server.
         let mut begin = Box::pin(builder.handshake::<_, Bytes>(Io(connection.link.clone())));
         match begin.as_mut().poll(&mut Context::from_waker(&connection.waker)) {
@@ -288,7 +302,7 @@ impl Http2 {
         for (nth, waiting) in std::mem::take(&mut connection.waiting).into_iter().enumerate() {
             if let Some(exchange) = self.exchanges.get_mut(waiting) {
                 // The handshake is the first one's: it was made for that.
-                exchange.event.handshake = handshake.filter(|_| nth == 0);
+                exchange.event.handshake = exchange.event.handshake.or(handshake.filter(|_| nth == 0));
                 self.transmit(waiting, heard);
             }
         }
@@ -302,23 +316,49 @@ impl Http2 {
             return;
         };
         let Some((request, body)) = exchange.request.take() else { return };
-        let sent = speaking.send.send_request(request, body.is_none()).and_then(|(response, mut stream)| {
-            if let Some(body) = body {
-                exchange.event.bytes_out = body.len() as u64;
-                // What flow control does not let through now waits inside, and goes when it may.
-                stream.send_data(body, true)?;
-            }
-            Ok(response)
-        });
-        match sent {
-            Ok(response) => {
+        match speaking.send.send_request(request, body.is_none()) {
+            Ok((response, stream)) => {
                 exchange.state = State::Head(response);
+                exchange.sending = body.map(|body| (stream, body));
+                exchange.go_on_sending(&mut Context::from_waker(&self.wakers[key]));
                 self.woken.wake(Task::Exchange(key));
             }
             Err(error) => {
-                let failure = failure(&error);
+                let failure = exchange.failure(&error);
                 self.finish(key, failure, heard);
             }
+        }
+    }
+
+    /// Begins an exchange again that was not processed, on another connection.
+    fn begin_again(&mut self, key: usize, serial: u64, heard: &mut Vec<Heard>) {
+        let Some(exchange) = self.exchanges.get(key).filter(|exchange| exchange.is_at(serial)) else { return };
+        let (session, label) = (exchange.event.session, exchange.event.label);
+        let request = exchange::request(&exchange.ask, &self.setup.origin, self.setup.methods.of(label));
+        let now = self.turns.clock.now();
+        let has_room = self.limit.is_none_or(|limit| self.connections.len() < limit);
+        let connection = match self.usable(session) {
+            Some(connection) => Ok(connection),
+            None if has_room => self.open(session, now),
+            None => Err((Outcome::Unprocessed, Reason::Streams(self.connections.len() as u64))),
+        };
+        let (connection, request) = match (connection, request) {
+            (Ok(connection), Ok(request)) => (connection, request),
+            (Err(failure), _) => return self.give_up(key, failure, heard),
+            (_, Err(why)) => return self.give_up(key, (Outcome::Unprocessed, why.into()), heard),
+        };
+        let on = &mut self.connections[connection];
+        let exchange = &mut self.exchanges[key];
+        exchange.connection = connection;
+        exchange.request = Some(request);
+        exchange.resent += 1;
+        (exchange.event.connection, exchange.event.reused) = (on.number, on.carried > 0);
+        on.carried += 1;
+        on.under_way += 1;
+        if on.speaking.is_some() {
+            self.transmit(key, heard);
+        } else {
+            on.waiting.push(key);
         }
     }
 
@@ -341,8 +381,22 @@ impl Http2 {
         }
     }
 
-    /// Ends an exchange with a failure.
+    /// Ends an exchange with a failure; one that was not processed is begun again, if it may be.
     fn finish(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
+        let resend = self.setup.resend && failure.0 == Outcome::Unprocessed;
+        let Some(exchange) = self.exchanges.get_mut(key).filter(|exchange| resend && exchange.resent < MOST_RESENT)
+        else {
+            return self.give_up(key, failure, heard);
+        };
+        exchange.state = State::Waiting;
+        exchange.sending = None;
+        let connection = std::mem::replace(&mut exchange.connection, NOWHERE);
+        self.unprocessed.push((key, exchange.serial));
+        self.let_go(connection, true);
+    }
+
+    /// Ends an exchange with a failure for good.
+    fn give_up(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
         if let Some(exchange) = self.release(key) {
             exchange.fail(self.turns.clock.now(), failure, heard);
         }
@@ -354,16 +408,20 @@ impl Http2 {
         if !exchange.is_over() {
             exchange.state = State::Waiting;
         }
-        if let Some(connection) = self.connections.get_mut(exchange.connection) {
-            connection.under_way -= 1;
-            connection.retired |= self.setup.reuse == Reuse::Fresh;
-            if connection.retired && connection.under_way == 0 {
-                self.close(exchange.connection);
-            } else {
-                self.woken.wake(Task::Connection(exchange.connection));
-            }
-        }
+        self.let_go(exchange.connection, self.setup.reuse == Reuse::Fresh);
         Some(exchange)
+    }
+
+    /// A connection carries one exchange less, and takes no more if it `is_done`.
+    fn let_go(&mut self, key: usize, is_done: bool) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.under_way -= 1;
+        connection.retired |= is_done;
+        if connection.retired && connection.under_way == 0 {
+            self.close(key);
+        } else {
+            self.woken.wake(Task::Connection(key));
+        }
     }
 
     /// A connection is over: what it still carries fails.
@@ -374,7 +432,9 @@ impl Http2 {
         for exchange in carried {
             // What had come in whole before the end is an answer.
             self.listen(exchange, heard);
-            self.finish(exchange, failure.clone(), heard);
+            if self.exchanges.get(exchange).is_some_and(|exchange| exchange.connection == key) {
+                self.finish(exchange, failure.clone(), heard);
+            }
         }
         self.close(key);
     }
@@ -448,7 +508,7 @@ impl Wire for Http2 {
         self.turns.clock.now()
     }
 
-    fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos {
         let unsent = |event: Event, why: Reason, heard: &mut Vec<Heard>| {
             heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
         };
@@ -483,7 +543,7 @@ impl Wire for Http2 {
         let event = Event { sent: Some(sent), connection: on.number, reused: on.carried > 0, ..event };
         on.carried += 1;
         on.under_way += 1;
-        let key = self.exchanges.insert(Exchange::new(event, connection, self.serial, request, ask));
+        let key = self.exchanges.insert(Exchange::new(event, connection, self.serial, request, ask.clone()));
         if key == self.wakers.len() {
             self.wakers.push(self.woken.waker(Task::Exchange(key)));
         }

@@ -26,7 +26,7 @@ pub(crate) struct Plainly {
     headers: Vec<(String, Template)>,
     body: Option<Content>,
     /// What all its launches say, where that is the same.
-    fixed: Option<Ask>,
+    fixed: Option<Arc<Ask>>,
 }
 
 /// The requests of `workload`, which has no script.
@@ -70,7 +70,7 @@ impl Plainly {
             said && request.path().text().is_some() && headers.iter().all(|(_, value)| value.text().is_some());
         let plainly =
             Self { method: request.method().to_owned(), path: request.path().clone(), headers, body, fixed: None };
-        Ok(Self { fixed: is_fixed.then(|| plainly.ask(0, 0)), ..plainly })
+        Ok(Self { fixed: is_fixed.then(|| Arc::new(plainly.ask(0, 0))), ..plainly })
     }
 
     fn ask(&self, session: u64, sequence: u64) -> Ask {
@@ -132,7 +132,7 @@ impl<W: Wire> Transport for Plain<W> {
         let (request, event) = (&self.requests[usize::from(label)], begun(launch, label, self.worker));
         let sent = match &request.fixed {
             Some(ask) => self.wire.begin(ask, event, &mut self.heard),
-            None => self.wire.begin(&request.ask(launch.session, sequence), event, &mut self.heard),
+            None => self.wire.begin(&Arc::new(request.ask(launch.session, sequence)), event, &mut self.heard),
         };
         self.hear(events);
         sent

@@ -10,7 +10,7 @@ use offered_model::{Event, Launch, Nanos, Outcome};
 use super::wire::{Ask, Heard, Reply, Wire};
 use super::{Transport, begun};
 use crate::halt::{End, Halt};
-use crate::script::{Memory, Moment, Script};
+use crate::script::{Lack, Memory, Moment, Script};
 
 /// How long an answer is looked at: launches wait meanwhile.
 const PATIENCE: Nanos = Nanos::from_millis(250);
@@ -38,7 +38,7 @@ struct Page {
     label: u16,
     moment: Moment,
     /// What was asked last for the request itself.
-    ask: Ask,
+    ask: Arc<Ask>,
     /// How many redirects have been followed.
     redirects: u32,
     /// The event of the request itself, as far as it has come.
@@ -120,7 +120,7 @@ impl<W: Wire> Scripted<W> {
                 }
                 Ok(Some(ask)) => {
                     page.redirects += 1;
-                    page.ask = ask;
+                    page.ask = Arc::new(ask);
                     let event = begun(page.launch, page.label, self.worker);
                     self.wire.begin(&page.ask, event, &mut self.heard);
                     return;
@@ -176,9 +176,9 @@ impl<W: Wire> Scripted<W> {
                 Ok(ask) => {
                     page.lanes &= !(1 << lane);
                     page.fetching.insert(object, (lane, ask.path.clone()));
-                    self.wire.begin(&ask, event, &mut self.heard);
+                    self.wire.begin(&Arc::new(ask), event, &mut self.heard);
                 }
-                Err(lack) => page.objects.push(Event { error: Some(self.halt.told(lack).into()), ..event }),
+                Err(lack) => page.objects.push(lacking(event, lack, &self.halt)),
             }
         }
         if page.answered
@@ -207,7 +207,7 @@ impl<W: Wire> Transport for Scripted<W> {
         let ask = match self.script.ask(label, moment, self.memories.get(&launch.session), now) {
             Ok(ask) => ask,
             Err(lack) => {
-                events.push(Event { error: Some(self.halt.told(lack).into()), ..event });
+                events.push(lacking(event, lack, &self.halt));
                 return now;
             }
         };
@@ -216,7 +216,7 @@ impl<W: Wire> Transport for Scripted<W> {
             launch,
             label,
             moment,
-            ask,
+            ask: Arc::new(ask),
             redirects: 0,
             request: event.clone(),
             answered: false,
@@ -281,6 +281,15 @@ fn fail(event: &mut Event, check: String) {
     event.error = Some(check.into());
 }
 
+/// The event of a request that something is lacking for: rows that are used up, or a value that should have come with an answer.
+fn lacking(event: Event, lack: Lack, halt: &Halt) -> Event {
+    let outcome = match lack {
+        Lack::Value(_) => Outcome::NoValue,
+        Lack::Rows { .. } => Outcome::Unsent,
+    };
+    Event { outcome, error: Some(halt.told(lack).into()), ..event }
+}
+
 /// The event of a request that was `earlier` redirected `redirects` times and then ended as `event` says.
 fn joined(earlier: &Event, event: Event, redirects: u32, now: Nanos) -> Event {
     if redirects == 0 {
@@ -288,7 +297,7 @@ fn joined(earlier: &Event, event: Event, redirects: u32, now: Nanos) -> Event {
     }
     // It was sent, whatever became of the last of its exchanges.
     let (outcome, done) = match event.outcome {
-        Outcome::Unsent => (Outcome::Reset, Some(now)),
+        Outcome::Unsent | Outcome::NoValue => (Outcome::Reset, Some(now)),
         outcome => (outcome, event.done),
     };
     Event {

@@ -485,7 +485,7 @@ impl Wire for WebSocket {
         self.turns.clock.now()
     }
 
-    fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos {
         let session = event.session;
         let connections = &self.connections;
         let own =

@@ -2,6 +2,7 @@
 //! them, which remember, listen and fetch; a protocol knows nothing of that.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use offered_model::{Event, Nanos};
@@ -23,7 +24,7 @@ pub(crate) trait Wire {
     /// Exactly one [`Heard::Ended`] follows for each call: in `heard` at once if nothing could be sent, else from a later
     /// [`wait`](Self::wait) or [`abandon`](Self::abandon). It brings the same event with what happened filled in. Exchanges
     /// are told apart by session, step and object; of those under way no two have all three in common.
-    fn begin(&mut self, ask: &Ask, event: Event, heard: &mut Vec<Heard>) -> Nanos;
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos;
 
     /// Waits until something is heard, or until `deadline`; adds it to `heard`.
     fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>);

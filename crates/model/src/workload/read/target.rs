@@ -28,6 +28,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         "auth",
         "cookies",
         "redirects",
+        "resend",
         "tls",
         "proxy",
         "protocol",
@@ -74,6 +75,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
             most @ 0..=100 => Ok(most as u32),
             most => Err(value.mistake(format!("{most} redirects in a row lead nowhere; write a number up to 100"))),
         })?,
+        resend: table.get("resend").map_or(Ok(true), |value| value.truth())?,
     })
 }
 

@@ -2,10 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use h2::RecvStream;
+use h2::{RecvStream, SendStream};
 use h2::client::ResponseFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use offered_clock::Clock;
@@ -26,6 +27,11 @@ pub(crate) struct Exchange {
     pub(super) serial: u64,
     /// What is sent as soon as the connection is open.
     pub(super) request: Option<Outgoing>,
+    /// What it asks, should it have to ask again; and how often it has.
+    pub(super) ask: Arc<Ask>,
+    pub(super) resent: u8,
+    /// What of the body flow control has not let out yet, and where it goes.
+    pub(super) sending: Option<(SendStream<Bytes>, Bytes)>,
     pub(super) state: State,
     reply: Box<Reply>,
     /// What came behind the body.
@@ -85,7 +91,7 @@ impl Answering for Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(event: Event, connection: usize, serial: u64, request: Outgoing, ask: &Ask) -> Self {
+    pub(super) fn new(event: Event, connection: usize, serial: u64, request: Outgoing, ask: Arc<Ask>) -> Self {
         Self {
             event,
             connection,
@@ -93,6 +99,9 @@ impl Exchange {
             request: Some(request),
             state: State::Waiting,
             reply: Box::new(Reply { wanted: ask.wants_body, ..Reply::default() }),
+            ask,
+            resent: 0,
+            sending: None,
             trailers: None,
         }
     }
@@ -102,6 +111,40 @@ impl Exchange {
         matches!(self.state, State::Over)
     }
 
+    /// Hands on as much of the body as flow control lets out; that much counts as sent.
+    pub(super) fn go_on_sending(&mut self, context: &mut Context<'_>) {
+        while let Some((stream, body)) = &mut self.sending {
+            stream.reserve_capacity(body.len());
+            let room = match stream.capacity() {
+                0 => match stream.poll_capacity(context) {
+                    Poll::Ready(Some(Ok(room))) => room,
+                    Poll::Pending => return,
+                    // The stream is over: why, its answer tells.
+                    Poll::Ready(_) => 0,
+                },
+                room => room,
+            };
+            let piece = body.split_to(room.min(body.len()));
+            let (sent, is_last) = (piece.len(), body.is_empty());
+            if sent == 0 || stream.send_data(piece, is_last).is_err() {
+                self.sending = None;
+                return;
+            }
+            self.event.bytes_out += sent as u64;
+            if is_last {
+                self.sending = None;
+            }
+        }
+    }
+
+    /// What an error of its stream is: one that ends a stream before its answer has begun may say that the request was not processed.
+    pub(super) fn failure(&self, error: &h2::Error) -> Failure {
+        let refused = error.is_go_away() || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        let (outcome, why) = failure(error);
+        let unprocessed = refused && error.is_remote() && self.event.first_byte.is_none();
+        (if unprocessed { Outcome::Unprocessed } else { outcome }, why)
+    }
+
     /// Takes what has come, until the answer is complete.
     pub(super) fn listen(
         &mut self,
@@ -109,12 +152,16 @@ impl Exchange {
         clock: &Clock,
         heard: &mut Vec<Heard>,
     ) -> Poll<Result<(), Failure>> {
+        self.go_on_sending(context);
         loop {
             match &mut self.state {
                 State::Waiting => return Poll::Pending,
                 State::Over => return Poll::Ready(Ok(())),
                 State::Head(response) => {
-                    let response = ready!(Pin::new(response).poll(context)).map_err(|error| failure(&error))?;
+                    let response = match ready!(Pin::new(response).poll(context)) {
+                        Ok(response) => response,
+                        Err(error) => return Poll::Ready(Err(self.failure(&error))),
+                    };
                     let (head, body) = response.into_parts();
                     self.event.first_byte = Some(clock.now());
                     self.event.status = head.status.as_u16();

@@ -21,7 +21,7 @@ impl Wire for Fake {
         self.now
     }
 
-    fn begin(&mut self, ask: &Ask, event: Event, _heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, _heard: &mut Vec<Heard>) -> Nanos {
         let cookie = ask.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
         self.asked.push((ask.lane, ask.path.clone(), cookie));
         let same =
@@ -30,7 +30,7 @@ impl Wire for Fake {
         let lane = |(_, other, asked): &(Nanos, Event, Ask)| other.session == event.session && asked.lane == ask.lane;
         assert!(!self.under_way.iter().any(lane), "a connection carries one exchange at a time");
         let event = Event { sent: Some(self.now), bytes_out: 100, ..event };
-        self.under_way.push((self.now + Nanos::from_millis(1), event, ask.clone()));
+        self.under_way.push((self.now + Nanos::from_millis(1), event, Ask::clone(ask)));
         self.most = self.most.max(self.under_way.len());
         self.now
     }
