@@ -156,8 +156,8 @@ impl Chunks {
             (Place::Name, b':') => self.spend(Place::Value)?,
             (Place::Trailer | Place::Name, byte) if is_token(byte) => self.spend(Place::Name)?,
             (Place::Trailer | Place::Name, _) => return Err(Wrong::Trailer),
-            (Place::Value, b'\r') => Place::ValueEnd,
-            (Place::ValueEnd, b'\n') => Place::Trailer,
+            (Place::Value, b'\r') => self.spend(Place::ValueEnd)?,
+            (Place::ValueEnd, b'\n') => self.spend(Place::Trailer)?,
             (Place::SizeEnd | Place::ValueEnd | Place::LastLf, _) => return Err(Wrong::Line),
             (Place::Extension | Place::Value, byte) if byte.is_ascii_control() && byte != b'\t' => {
                 return Err(Wrong::Line);
@@ -236,8 +236,8 @@ mod tests {
     #[test]
     fn extensions_and_trailers_have_one_bound_together() {
         let body = b"1;ab\r\nx\r\n1 \r\ny\r\n0\r\nT: 1\r\n\r\nrest";
-        assert_eq!(read(body, 5, 8), Ok((b"xy".to_vec(), Some(4))));
-        assert_eq!(read(body, 5, 7), Err(Wrong::NoRoom));
+        assert_eq!(read(body, 5, 10), Ok((b"xy".to_vec(), Some(4))));
+        assert_eq!(read(body, 5, 9), Err(Wrong::NoRoom));
         let endless = [b"1;".to_vec(), vec![b'a'; 100_000]].concat();
         assert_eq!(read(&endless, 1000, 16_384), Err(Wrong::NoRoom));
     }

@@ -80,7 +80,8 @@ impl<'a> Heard<'a> {
     pub(super) fn body(&self) -> Result<&[u8], &str> {
         let body = self.body.get_or_init(|| {
             if !self.reply.is_whole() {
-                return Err("the answer is too large to be kept and looked into (16 MB, and 256 MB of all under way)".to_owned());
+                return Err("the answer is too large to be kept and looked into (16 MB, and 256 MB of all under way)"
+                    .to_owned());
             }
             let codings: Vec<_> = self.headers("content-encoding").collect();
             decoded(&self.reply.body, &codings.join(","))
@@ -177,14 +178,16 @@ impl Find {
             }
             Self::Regex(expression, group) => {
                 let found = expression.captures_iter(heard.body().unwrap_or_default());
-                Box::new(found.take_while(|_| heard.has_time()).filter_map(|captures| Some(String::from_utf8_lossy(captures.get(*group)?.as_bytes()))))
+                Box::new(
+                    found
+                        .take_while(|_| heard.has_time())
+                        .filter_map(|captures| Some(String::from_utf8_lossy(captures.get(*group)?.as_bytes()))),
+                )
             }
-            Self::Css(selector, attribute) => {
-                Box::new(heard.chosen(selector).filter_map(|element| match attribute {
-                    Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
-                    None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),
-                }))
-            }
+            Self::Css(selector, attribute) => Box::new(heard.chosen(selector).filter_map(|element| match attribute {
+                Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
+                None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),
+            })),
         }
     }
 }

@@ -148,12 +148,7 @@ fn heard(rest: &str, status: u16, answer: &Reply) -> (Result<(), String>, String
 }
 
 /// The same with this to say whether the time for it is over.
-fn heard_within(
-    rest: &str,
-    status: u16,
-    answer: &Reply,
-    is_over: &dyn Fn() -> bool,
-) -> (Result<(), String>, String) {
+fn heard_within(rest: &str, status: u16, answer: &Reply, is_over: &dyn Fn() -> bool) -> (Result<(), String>, String) {
     let text = format!(
         "[[request]]\nname = \"a\"\nget = \"/\"\n{rest}\n[[request]]\nname = \"b\"\nget = \"/{{t}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
     );
@@ -175,7 +170,7 @@ fn one_at_random_is_each_as_likely_and_what_is_not_found_may_stay() {
         let at = Moment { session, ..AT };
         let mut memory = Memory::default();
         let mut told = |body: &[u8]| {
-            assert_eq!(script.hear(0, at, 200, &reply(&[], body), &mut memory), Ok(()));
+            assert_eq!(script.hear(0, at, 200, &reply(&[], body), &mut memory, &|| false), Ok(()));
             script.ask(0, at, Some(&memory), Nanos::ZERO).unwrap().path
         };
         assert_eq!(told(b"none"), "/first");

@@ -79,10 +79,7 @@ pub(super) fn pool<'a>(
 }
 
 /// The files that answer a question.
-fn answer(
-    ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
-    question: &Question,
-) -> Result<Vec<Vec<u8>>, String> {
+fn answer(ask: impl Fn(&Ask) -> Result<Box<Reply>, String>, question: &Question) -> Result<Vec<Vec<u8>>, String> {
     let mut refused = String::new();
     for service in SERVICES {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());

@@ -67,7 +67,8 @@ const MANY: Malformed = "more headers than are read";
 impl Answer {
     /// The answer to a request; `head_only` if that was HEAD.
     pub(crate) fn new(head_only: bool) -> Self {
-        Self { state: State::Head,
+        Self {
+            state: State::Head,
             head_only,
             partial: Vec::new(),
             parsed: 0,

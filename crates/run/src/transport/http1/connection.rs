@@ -73,7 +73,6 @@ impl Connection {
         exchange.event.bytes_out -= unwritten;
         Some(exchange)
     }
-
 }
 
 impl Opening for Connection {

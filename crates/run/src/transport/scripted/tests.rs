@@ -51,7 +51,8 @@ impl Wire for Fake {
         }
         let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec())).collect();
-        let reply = Reply { headers, body: body.as_bytes().to_vec().into(), size: body.len() as u64, wanted: ask.wants_body };
+        let reply =
+            Reply { headers, body: body.as_bytes().to_vec().into(), size: body.len() as u64, wanted: ask.wants_body };
         let event = Event { done: Some(self.now), first_byte: Some(self.now), status, outcome, bytes_in: 10, ..event };
         heard.push(Heard::Ended(event, Some(Box::new(reply))));
     }
@@ -170,12 +171,12 @@ fn redirects_that_lead_nowhere_fail_by_name() {
 }
 
 #[test]
-fn what_is_extracted_is_said_and_what_is_missing_is_unsent() {
+fn what_is_extracted_is_said_and_what_is_missing_fails_the_session() {
     let mut sessions = sessions(
         "[[request]]\nname = \"home\"\nget = \"/home\"\nextract = [{ name = \"id\", json = \"$.id\" }]\n[[request]]\nname = \"item\"\nget = \"/item/{id}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"home\"\n[[flow.step]]\nrequest = \"item\"",
     );
     let [unsent] = &launch(&mut sessions, 1, 1)[..] else { panic!("one event") };
-    assert_eq!((unsent.outcome, unsent.sent), (Outcome::Unsent, None));
+    assert_eq!((unsent.outcome, unsent.sent), (Outcome::NoValue, None));
     assert_eq!(unsent.why(), "{id} has no value (nothing was extracted)");
     launch(&mut sessions, 0, 1);
     assert_eq!(launch(&mut sessions, 1, 1)[0].outcome, Outcome::Ok);

@@ -1,0 +1,112 @@
+//! gRPC: what stands behind the body decides.
+
+use std::io;
+use std::net::TcpStream;
+
+use offered_model::Outcome;
+use prost_reflect::prost::Message;
+use prost_reflect::prost_types::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto,
+    ServiceDescriptorProto, field_descriptor_proto::Type,
+};
+
+use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, Peer, STATUS_200};
+use crate::{first, listen, run};
+
+/// A service `Desk` of package `shop` with one method: `Order` takes an `Item` and gives one back, which has a `name`.
+fn descriptors() -> Vec<u8> {
+    let text = |text: &str| Some(text.to_owned());
+    let name = FieldDescriptorProto {
+        name: text("name"),
+        number: Some(1),
+        r#type: Some(Type::String.into()),
+        ..FieldDescriptorProto::default()
+    };
+    let item = DescriptorProto { name: text("Item"), field: vec![name], ..DescriptorProto::default() };
+    let order = MethodDescriptorProto {
+        name: text("Order"),
+        input_type: text(".shop.Item"),
+        output_type: text(".shop.Item"),
+        ..MethodDescriptorProto::default()
+    };
+    let desk = ServiceDescriptorProto { name: text("Desk"), method: vec![order], ..ServiceDescriptorProto::default() };
+    let file = FileDescriptorProto {
+        name: text("shop.proto"),
+        package: text("shop"),
+        message_type: vec![item],
+        service: vec![desk],
+        syntax: text("proto3"),
+        ..FileDescriptorProto::default()
+    };
+    FileDescriptorSet { file: vec![file] }.encode_to_vec()
+}
+
+/// A header as HPACK has it where its table is not used.
+fn header(name: &str, value: &str) -> Vec<u8> {
+    [&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
+}
+
+/// What is said to each call: the bytes of the body, and the trailers.
+type Said = (&'static [u8], &'static [(&'static str, &'static str)]);
+
+/// An `Item` whose name is `tea`, as a message.
+const TEA: &[u8] = &[0, 0, 0, 0, 5, 0x0a, 3, b't', b'e', b'a'];
+
+fn serve(stream: TcpStream, (body, trailers): Said) -> io::Result<()> {
+    let mut peer = Peer::greet(stream, &[])?;
+    loop {
+        let frame = peer.next()?;
+        if frame.kind == DATA {
+            assert_eq!(frame.payload, TEA);
+        }
+        if frame.flags & END_STREAM == 0 {
+            continue;
+        }
+        let head = [STATUS_200, &header("content-type", "application/grpc")].concat();
+        peer.send(HEADERS, END_HEADERS, frame.stream, &head)?;
+        peer.send(DATA, 0, frame.stream, body)?;
+        let trailers: Vec<u8> = trailers.iter().flat_map(|(name, value)| header(name, value)).collect();
+        peer.send(HEADERS, END_STREAM | END_HEADERS, frame.stream, &trailers)?;
+    }
+}
+
+#[test]
+fn a_call_ends_as_its_trailers_and_its_message_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.binpb");
+    std::fs::write(&file, descriptors()).unwrap();
+    let well: &[(&str, &str)] = &[("grpc-status", "0")];
+    for (mode, said, outcome, why) in [
+        ("well", (TEA, well), Outcome::Ok, ""),
+        ("empty", (&[][..], well), Outcome::Ok, ""),
+        ("no status", (TEA, &[][..]), Outcome::Malformed, "the answer has no grpc-status"),
+        (
+            "a status",
+            (&[], &[("grpc-status", "5"), ("grpc-message", "no%20tea")]),
+            Outcome::GrpcError,
+            "NOT_FOUND: no tea",
+        ),
+        ("a number of no status", (&[], &[("grpc-status", "99")]), Outcome::GrpcError, "status 99"),
+        ("a cut message", (&TEA[..8], well), Outcome::Malformed, "the answer is no shop.Item"),
+        ("a compressed message", (&[1, 0, 0, 0, 0], well), Outcome::Malformed, "the answer is no shop.Item"),
+        (
+            "a length beyond all bounds",
+            (&[0, 255, 255, 255, 255], well),
+            Outcome::Malformed,
+            "the answer is no shop.Item",
+        ),
+    ] as [(&str, Said, Outcome, &str); 8]
+    {
+        let address = listen(move |_, stream| {
+            let _ = serve(stream, said);
+        });
+        let target =
+            format!("url = \"http://{address}\"\nprotocol = \"h2\"\ndescriptors = {:?}", file.to_str().unwrap());
+        let request = "grpc = \"shop.Desk/Order\"\nbody = '{\"name\": \"tea\"}'\ncheck = [{ json = \"$.name\" }]";
+        // A check wants to see the message; without one nobody looks at it.
+        let request = if !said.0.is_empty() { request } else { request.split("\ncheck").next().unwrap() };
+        let events = run(&target, request);
+        first(&events, if outcome == Outcome::Ok { 0 } else { 30 }, outcome, mode);
+        assert!(events.iter().all(|event| event.why() == why), "{mode}: {:?}", events[0]);
+    }
+}

@@ -1,0 +1,101 @@
+//! HTTP/1.1: answers that never end, and who is kept waiting by them.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use offered_model::Outcome;
+
+use crate::{first, listen, run};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Answers the requests that come over `stream`, as long as any do.
+fn well(mut stream: TcpStream) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).is_ok_and(|read| read > 0) && stream.write_all(OK).is_ok() {}
+}
+
+#[test]
+fn an_answer_without_end_is_malformed_and_others_do_not_wait() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (mode, begins, goes_on) in [
+        ("a status line", "HTTP/1.1 200 ", "O"),
+        ("headers", "HTTP/1.1 200 OK\r\n", "X-Another: header\r\n"),
+        ("interim answers", "", "HTTP/1.1 100 Continue\r\n\r\n"),
+        ("an extension of a chunk", &format!("{chunked}1;"), "x"),
+        ("trailers", &format!("{chunked}0\r\n"), "X-Another: trailer\r\n"),
+        ("zeros of a size", chunked, "0"),
+        ("a size with CR inside", &format!("{chunked}1\r2\n"), "x"),
+        ("no HTTP at all", "", "SSH-2.0-OpenSSH_9.2\r\n"),
+    ] {
+        let (begins, piece) = (begins.to_owned(), goes_on.repeat(8192 / goes_on.len()));
+        let address = listen(move |nth, mut stream| {
+            if nth > 0 {
+                return well(stream);
+            }
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(begins.as_bytes());
+            while stream.write_all(piece.as_bytes()).is_ok() {}
+        });
+        let target = format!("url = \"http://{address}\"\nreuse = \"fresh\"\nresponse_timeout = \"20s\"");
+        first(&run(&target, "get = \"/\""), 1, Outcome::Malformed, mode);
+    }
+}
+
+#[test]
+fn a_body_without_end_holds_up_nobody_else() {
+    let address = listen(|nth, mut stream| {
+        if nth > 0 {
+            return well(stream);
+        }
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(&[b'x'; 65_536]).is_ok() {}
+    });
+    let target = format!("url = \"http://{address}\"\nreuse = \"fresh\"\nresponse_timeout = \"1s\"");
+    let events = run(&target, "get = \"/\"");
+    assert_eq!(events[0].outcome, Outcome::Timeout, "{:?}", events[0]);
+    assert!(events[0].bytes_in > 1 << 20, "it was read all the while: {:?}", events[0]);
+    assert!(events[1..].iter().all(|event| event.outcome == Outcome::Ok), "{events:?}");
+}
+
+#[test]
+fn no_value_begins_another_header_or_request() {
+    let address = listen(|_, stream| well(stream));
+    let target = format!("url = \"http://{address}\"");
+    for (mode, request) in [
+        ("a header", "get = \"/\"\nheaders = { X-A = \"1\\r\\nX-B: 2\" }"),
+        ("a token", "get = \"/\"\nauth = { bearer = \"secret\\n\" }"),
+    ] {
+        let text = format!(
+            "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\n{target}\n[[request]]\nname = \"r\"\n{request}\n"
+        );
+        let Ok(workload) = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())) else { continue };
+        let made = offered_run::Generator::new(workload, offered_model::Share::ALL, offered_run::Load::Target);
+        let why = made.err().map(|why| why.to_string()).unwrap_or_default();
+        assert!(why.starts_with("request `r`: the value of the header"), "{mode}: {why}");
+    }
+    // A value that comes with an answer is refused when it is put in.
+    let address = listen(|_, mut stream| {
+        let mut buffer = [0; 4096];
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx\r\nX-B: 2";
+        while stream.read(&mut buffer).is_ok_and(|read| read > 0) && stream.write_all(answer).is_ok() {}
+    });
+    let text = format!(
+        "duration = \"300ms\"\narrivals.closed = {{ users = 1 }}\n[target]\nurl = \"http://{address}\"\n\
+         [[request]]\nname = \"a\"\nget = \"/\"\nextract = [{{ name = \"t\", body = true }}]\n\
+         [[request]]\nname = \"b\"\nget = \"/\"\nheaders = {{ X-A = \"{{t}}\" }}\n\
+         [[flow]]\nname = \"f\"\nstep = [{{ request = \"a\" }}, {{ request = \"b\" }}]\n"
+    );
+    let workload = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
+    let generator =
+        offered_run::Generator::new(workload, offered_model::Share::ALL, offered_run::Load::Target).unwrap();
+    let (_, sinks) = generator.run(None, Vec::new, |_| ()).unwrap();
+    let events: Vec<offered_model::Event> = sinks.into_iter().flatten().collect();
+    let second: Vec<_> = events.iter().filter(|event| event.label == 1).collect();
+    assert!(!second.is_empty());
+    assert!(
+        second.iter().all(|event| event.outcome == Outcome::NoValue && event.why().contains("control character")),
+        "{second:?}"
+    );
+}

@@ -1,0 +1,259 @@
+//! HTTP/2, frame by frame: what a server may say about requests it does not answer, and floods of frames that say nothing.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use offered_model::{Event, Outcome};
+
+use crate::{first, listen, run};
+
+/// Types of frames (RFC 9113, section 6).
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+/// Flags.
+pub(crate) const END_STREAM: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
+const ACK: u8 = 1;
+/// Codes of errors.
+const REFUSED_STREAM: u32 = 7;
+const CANCEL: u32 = 8;
+/// `:status: 200` and `:status: 100`, as HPACK has them: an entry of its table, and a literal.
+pub(crate) const STATUS_200: &[u8] = &[0x88];
+const STATUS_100: &[u8] = &[0x08, 3, b'1', b'0', b'0'];
+
+/// The server's end of a connection.
+pub(crate) struct Peer(TcpStream);
+
+/// A frame that came.
+pub(crate) struct Frame {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Peer {
+    /// Reads the client's preface and sends these settings.
+    pub(crate) fn greet(mut stream: TcpStream, settings: &[(u16, u32)]) -> io::Result<Self> {
+        stream.read_exact(&mut [0; 24])?;
+        let mut peer = Self(stream);
+        let payload: Vec<u8> =
+            settings.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat()).collect();
+        peer.send(SETTINGS, 0, 0, &payload)?;
+        Ok(peer)
+    }
+
+    pub(crate) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
+        let length = (payload.len() as u32).to_be_bytes();
+        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+        self.0.write_all(&[&head, payload].concat())
+    }
+
+    fn reset(&mut self, stream: u32, code: u32) -> io::Result<()> {
+        self.send(RST_STREAM, 0, stream, &code.to_be_bytes())
+    }
+
+    fn go_away(&mut self, last: u32, code: u32) -> io::Result<()> {
+        self.send(GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
+    }
+
+    /// The next frame that is not about the connection itself.
+    pub(crate) fn next(&mut self) -> io::Result<Frame> {
+        loop {
+            let mut head = [0; 9];
+            self.0.read_exact(&mut head)?;
+            let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+            self.0.read_exact(&mut payload)?;
+            let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            match (head[3], head[4] & ACK) {
+                (SETTINGS, 0) => self.send(SETTINGS, ACK, 0, &[])?,
+                (PING, 0) => self.send(PING, ACK, 0, &payload)?,
+                (HEADERS | DATA, _) => return Ok(Frame { kind: head[3], flags: head[4], stream, payload }),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads up to the end of a request; its stream.
+    fn request(&mut self) -> io::Result<u32> {
+        loop {
+            let frame = self.next()?;
+            if frame.flags & END_STREAM != 0 {
+                return Ok(frame.stream);
+            }
+        }
+    }
+
+    fn answer(&mut self, stream: u32) -> io::Result<()> {
+        self.send(HEADERS, END_STREAM | END_HEADERS, stream, STATUS_200)
+    }
+
+    /// Answers everything.
+    fn well(mut self) -> io::Result<()> {
+        loop {
+            let stream = self.request()?;
+            self.answer(stream)?;
+        }
+    }
+}
+
+/// What is done with one connection.
+type Act = fn(Peer) -> io::Result<()>;
+
+/// Serves connections with these numbers by `act`, all others well.
+fn server(odd: std::ops::RangeTo<usize>, act: Act) -> SocketAddr {
+    listen(move |nth, stream| {
+        let Ok(peer) = Peer::greet(stream, &[]) else { return };
+        // That the other side is gone is how these end.
+        let _ = if odd.contains(&nth) { act(peer) } else { peer.well() };
+    })
+}
+
+fn asked(address: SocketAddr, rest: &str) -> Vec<Event> {
+    run(&format!("url = \"http://{address}\"\nprotocol = \"h2\"\n{rest}"), "get = \"/\"")
+}
+
+/// Answers two requests and goes away on the third, which it has not looked at.
+fn go_away(mut peer: Peer) -> io::Result<()> {
+    let (first, second) = (peer.request()?, peer.request()?);
+    peer.answer(first)?;
+    peer.answer(second)?;
+    peer.request()?;
+    peer.go_away(second, 0)?;
+    peer.request().map(drop)
+}
+
+fn refuse_all(mut peer: Peer) -> io::Result<()> {
+    loop {
+        let stream = peer.request()?;
+        peer.reset(stream, REFUSED_STREAM)?;
+    }
+}
+
+#[test]
+fn what_was_not_processed_is_sent_again_and_meant_when_it_was() {
+    for (mode, act) in [("GOAWAY", go_away as Act), ("REFUSED_STREAM", refuse_all)] {
+        let again = asked(server(..1, act), "response_timeout = \"20s\"");
+        first(&again, 0, Outcome::Ok, mode);
+        assert!(again.iter().any(|event| event.connection == 1), "{mode}: on another connection");
+        assert!(again.iter().all(|event| event.intended <= event.sent.unwrap()), "{mode}");
+        let strict = asked(server(..1, act), "response_timeout = \"20s\"\nresend = false");
+        let not: Vec<_> = strict.iter().filter(|event| event.outcome == Outcome::Unprocessed).collect();
+        assert!(!not.is_empty() && not.iter().all(|event| event.connection == 0), "{mode}: {strict:?}");
+        let others = strict.iter().filter(|event| event.outcome != Outcome::Unprocessed);
+        assert!(others.clone().count() > 20 && others.clone().all(|event| event.outcome == Outcome::Ok), "{mode}");
+    }
+}
+
+#[test]
+fn a_server_that_processes_nothing_is_not_asked_for_ever() {
+    let events = asked(server(..usize::MAX, refuse_all), "response_timeout = \"20s\"");
+    first(&events, 30, Outcome::Unprocessed, "always");
+    assert!(events.iter().all(|event| event.why().contains("REFUSED_STREAM")), "{:?}", events[0]);
+}
+
+#[test]
+fn each_end_of_a_stream_has_its_outcome() {
+    let cancel: Act = |mut peer| {
+        let stream = peer.request()?;
+        peer.reset(stream, CANCEL)?;
+        peer.well()
+    };
+    let after_the_head: Act = |mut peer| {
+        let stream = peer.request()?;
+        peer.send(HEADERS, END_HEADERS, stream, STATUS_200)?;
+        peer.reset(stream, REFUSED_STREAM)?;
+        peer.well()
+    };
+    let promised: Act = |mut peer| {
+        let stream = peer.request()?;
+        peer.go_away(stream, 0)
+    };
+    let garbage: Act = |mut peer| {
+        peer.request()?;
+        peer.0.write_all(&[0xff; 4096])?;
+        peer.request().map(drop)
+    };
+    let silence: Act = |mut peer| loop {
+        peer.request()?;
+    };
+    for (mode, act, outcome) in [
+        ("CANCEL", cancel, Outcome::Reset),
+        ("refused behind its head", after_the_head, Outcome::Reset),
+        ("gone with a promise to answer", promised, Outcome::Reset),
+        ("garbage", garbage, Outcome::Malformed),
+        ("silence", silence, Outcome::Timeout),
+    ] {
+        let events = asked(server(..1, act), "reuse = \"per-session\"\nresponse_timeout = \"2s\"");
+        first(&events, 1, outcome, mode);
+    }
+}
+
+#[test]
+fn a_flood_of_frames_holds_up_nobody_else() {
+    fn flood(peer: &mut Peer, frame: &[u8]) -> io::Result<()> {
+        let many = frame.repeat(4096 / frame.len());
+        loop {
+            peer.0.write_all(&many)?;
+        }
+    }
+    let pings: Act = |mut peer| flood(&mut peer, &[&[0, 0, 8, PING, ACK, 0, 0, 0, 0][..], &[0; 8]].concat());
+    let updates: Act = |mut peer| flood(&mut peer, &[0, 0, 6, 0xbe, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6]);
+    let interim: Act = |mut peer| {
+        let stream = peer.request()?;
+        let head = [&[0, 0, 5, HEADERS, END_HEADERS][..], &stream.to_be_bytes(), STATUS_100].concat();
+        flood(&mut peer, &head)
+    };
+    let empty: Act = |mut peer| {
+        let stream = peer.request()?;
+        peer.send(HEADERS, END_HEADERS, stream, STATUS_200)?;
+        flood(&mut peer, &[&[0, 0, 0, DATA, 0][..], &stream.to_be_bytes()].concat())
+    };
+    for (mode, act) in [
+        ("answers to no ping", pings),
+        ("unknown frames", updates),
+        ("interim answers", interim),
+        ("empty data", empty),
+    ] {
+        let events = asked(server(..1, act), "reuse = \"per-session\"\nresponse_timeout = \"1s\"");
+        assert!(!matches!(events[0].outcome, Outcome::Ok | Outcome::Unsent), "{mode}: {:?}", events[0]);
+        assert!(events[1..].iter().all(|event| event.outcome == Outcome::Ok), "{mode}: {events:?}");
+    }
+}
+
+#[test]
+fn only_what_a_window_lets_out_counts_as_sent() {
+    /// `SETTINGS_INITIAL_WINDOW_SIZE`.
+    const INITIAL_WINDOW: u16 = 4;
+    let request = format!("post = \"/\"\nbody = \"{}\"", "x".repeat(1000));
+    let ask = |timeout: &str, reuse: &str, act: Act| {
+        let address = listen(move |_, stream| {
+            let _ = Peer::greet(stream, &[(INITIAL_WINDOW, 0)]).and_then(act);
+        });
+        let target = format!("url = \"http://{address}\"\nprotocol = \"h2\"\nreuse = \"{reuse}\"");
+        run(&format!("{target}\nresponse_timeout = \"{timeout}\""), &request)
+    };
+    let closed = ask("1s", "pool", |mut peer| {
+        loop {
+            peer.next()?;
+        }
+    });
+    // Before it knows better a client may use the window of the protocol; the last one knows.
+    let last = closed.last().unwrap();
+    assert_eq!((last.outcome, last.bytes_out), (Outcome::Timeout, 0), "{closed:?}");
+    let open = ask("20s", "per-session", |mut peer| {
+        // The head; the body has still to come, or its end.
+        let stream = peer.next()?.stream;
+        peer.send(WINDOW_UPDATE, 0, stream, &4000_u32.to_be_bytes())?;
+        let stream = peer.request()?;
+        peer.answer(stream)?;
+        peer.request().map(drop)
+    });
+    first(&open, 0, Outcome::Ok, "opened");
+    assert!(open.iter().all(|event| event.bytes_out == 1000), "{open:?}");
+}

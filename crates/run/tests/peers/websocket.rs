@@ -1,0 +1,129 @@
+//! WebSocket: peers that flood, say goodbye, or do not shake hands.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc;
+
+use offered_model::{Event, Outcome};
+use tungstenite::protocol::CloseFrame;
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::{Message, WebSocket, accept};
+
+use crate::{first, listen, run_until};
+
+/// What is done with the first connection.
+type Act = fn(WebSocket<TcpStream>);
+
+/// Says back what it hears.
+fn echo(mut socket: WebSocket<TcpStream>) {
+    while let Ok(message) = socket.read() {
+        if message.is_text() && socket.send(message).is_err() {
+            break;
+        }
+    }
+}
+
+/// Writes these bytes again and again, and reads nothing.
+fn flood(socket: &mut WebSocket<TcpStream>, frame: &[u8]) {
+    let many = frame.repeat(8192 / frame.len());
+    while socket.get_mut().write_all(&many).is_ok() {}
+}
+
+fn server(act: Act) -> SocketAddr {
+    listen(move |nth, stream| {
+        let Ok(socket) = accept(stream) else { return };
+        if nth == 0 { act(socket) } else { echo(socket) }
+    })
+}
+
+fn said(address: SocketAddr, timeout: &str, stop: Option<mpsc::Receiver<()>>) -> Vec<Event> {
+    let target = format!("url = \"http://{address}\"\nresponse_timeout = \"{timeout}\"");
+    run_until(&target, "name = \"chat\"\nwebsocket = { send = \"hi {session}\", await = \"^hi\" }", stop)
+}
+
+#[test]
+fn a_flood_holds_up_nobody_else() {
+    let messages: Act = |mut socket| flood(&mut socket, &[0x81, 1, b'x']);
+    let empty: Act = |mut socket| flood(&mut socket, &[0x81, 0]);
+    let pings: Act = |mut socket| flood(&mut socket, &[0x89, 1, b'x']);
+    let pongs: Act = |mut socket| flood(&mut socket, &[0x8a, 0]);
+    let fragments: Act = |mut socket| {
+        let _ = socket.get_mut().write_all(&[0x01, 1, b'x']);
+        flood(&mut socket, &[0x00, 0]);
+    };
+    for (mode, act) in [
+        ("messages", messages),
+        ("empty messages", empty),
+        ("pings whose answers are not read", pings),
+        ("pongs", pongs),
+        ("fragments of one message", fragments),
+    ] {
+        first(&said(server(act), "1s", None), 1, Outcome::Timeout, mode);
+    }
+}
+
+#[test]
+fn a_message_without_end_is_not_kept_for_ever() {
+    let large: Act = |mut socket| {
+        let _ = socket.get_mut().write_all(&[0x01, 1, b'x']);
+        flood(&mut socket, &[&[0x00, 126, 16, 0][..], &[b'x'; 4096]].concat());
+    };
+    let events = said(server(large), "20s", None);
+    first(&events, 1, Outcome::Malformed, "a large message");
+}
+
+#[test]
+fn a_run_that_is_flooded_can_be_stopped() {
+    let (tell, told) = mpsc::channel();
+    let address = listen(move |_, stream| {
+        let Ok(mut socket) = accept(stream) else { return };
+        let _ = tell.send(());
+        flood(&mut socket, &[0x89, 0]);
+    });
+    let events = said(address, "60s", Some(told));
+    assert!(!events.is_empty() && events.iter().all(|event| event.outcome == Outcome::Cut), "{events:?}");
+}
+
+#[test]
+fn a_goodbye_is_answered() {
+    let (tell, told) = mpsc::channel();
+    let address = listen(move |_, stream| {
+        let Ok(mut socket) = accept(stream) else { return };
+        let _ = socket.read();
+        let _ = socket.close(Some(CloseFrame { code: CloseCode::Away, reason: "closing time".into() }));
+        let answer = loop {
+            match socket.read() {
+                Ok(Message::Close(frame)) => break frame.map(|frame| frame.code),
+                Ok(_) => {}
+                Err(_) => break None,
+            }
+        };
+        let _ = tell.send(answer);
+    });
+    let events = said(address, "20s", None);
+    first(&events, 30, Outcome::Reset, "goodbye");
+    assert_eq!(events[0].why(), "closed by the server (1001 closing time)");
+    for _ in &events {
+        assert_eq!(told.recv_timeout(crate::HANG), Ok(Some(CloseCode::Away)));
+    }
+}
+
+#[test]
+fn a_handshake_has_other_ends_than_a_connection() {
+    let answer = |text: &'static str| {
+        listen(move |_, mut stream| {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(text.as_bytes());
+        })
+    };
+    for (text, outcome, status) in [
+        ("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", Outcome::HttpError, 403),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Outcome::Malformed, 0),
+        ("SSH-2.0-OpenSSH_9.2\r\n\r\n", Outcome::Malformed, 0),
+        ("", Outcome::Reset, 0),
+    ] {
+        let events = said(answer(text), "20s", None);
+        first(&events, 30, outcome, text);
+        assert!(events.iter().all(|event| event.status == status), "{text}: {events:?}");
+    }
+}
