@@ -1,7 +1,7 @@
 //! What a cell came to, in the shape of the JSON document.
 
 use offered_model::threshold::{Metric, Quantity, Statistic};
-use offered_model::{Event, Recording, Workload};
+use offered_model::{Event, Outcome, Recording, Workload};
 use offered_stats::steady_state::Estimate;
 use offered_verify::{Checked, Judgement, Measured, Parts, Queue, Verdict, Warning};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -112,7 +112,7 @@ impl Figures {
             because: verdict.because.clone(),
             warnings: verdict.warnings.clone(),
             launched: recording.events.len() as u64,
-            unsent: recording.events.iter().filter(|event| event.sent.is_none()).count() as u64,
+            unsent: recording.events.iter().filter(|event| event.outcome == Outcome::Unsent).count() as u64,
             asked_rate_per_s: workload.asked_rate(),
             offered_rate_per_s: verdict.queue.rate_per_s,
             throughput_per_s: of(Quantity::ThroughputRate, 1.0),
