@@ -592,6 +592,9 @@ fn failure(error: tungstenite::Error) -> Failure {
         E::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
             (Outcome::Reset, Reason::words("closed by the server without a word"))
         }
+        E::Protocol(tungstenite::error::ProtocolError::HandshakeIncomplete) => {
+            (Outcome::Reset, Reason::words("closed by the server in the middle of the handshake"))
+        }
         other => (Outcome::Malformed, other.to_string().into()),
     }
 }

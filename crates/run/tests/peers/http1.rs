@@ -83,7 +83,7 @@ fn no_value_begins_another_header_or_request() {
     });
     let text = format!(
         "duration = \"300ms\"\narrivals.closed = {{ users = 1 }}\n[target]\nurl = \"http://{address}\"\n\
-         [[request]]\nname = \"a\"\nget = \"/\"\nextract = [{{ name = \"t\", body = true }}]\n\
+         [[request]]\nname = \"a\"\nget = \"/\"\nextract = [{{ name = \"t\", regex = '(?s)(.+)' }}]\n\
          [[request]]\nname = \"b\"\nget = \"/\"\nheaders = {{ X-A = \"{{t}}\" }}\n\
          [[flow]]\nname = \"f\"\nstep = [{{ request = \"a\" }}, {{ request = \"b\" }}]\n"
     );
