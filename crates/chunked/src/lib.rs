@@ -257,7 +257,9 @@ mod tests {
                 data.extend(part);
             }
             bytes.extend(b"0\r\n");
-            trailers.iter().for_each(|line| bytes.extend(format!("{line}\r\n").into_bytes()));
+            for line in &trailers {
+                bytes.extend(format!("{line}\r\n").into_bytes());
+            }
             bytes.extend(b"\r\nNEXT");
             prop_assert_eq!(read(&bytes, cut, 1000), Ok((data, Some(4))));
         }

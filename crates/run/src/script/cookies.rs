@@ -88,7 +88,9 @@ impl Jar {
             if header.len() + between.len() + name.len() + 1 + value.len() > HEADER {
                 break;
             }
-            [between, name, "=", value].into_iter().for_each(|text| header.push_str(text));
+            for text in [between, name, "=", value] {
+                header.push_str(text);
+            }
         }
         (!header.is_empty()).then_some(header)
     }
@@ -141,12 +143,16 @@ mod tests {
         let mut jar = Jar::default();
         let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Nanos::ZERO, || Nanos::ZERO);
         set(&format!("long={}", "x".repeat(LINE)));
-        (0..1000).for_each(|n| set(&format!("c{n}={n}")));
+        for n in 0..1000 {
+            set(&format!("c{n}={n}"));
+        }
         assert_eq!(jar.0.len(), KEPT);
         let sent = jar.header("/", Nanos::ZERO).unwrap();
         assert!(sent.starts_with("c850=850; ") && sent.ends_with("; c999=999"), "{sent}");
         let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Nanos::ZERO, || Nanos::ZERO);
-        (0..100).for_each(|n| set(&format!("l{n}={}", "x".repeat(1000))));
+        for n in 0..100 {
+            set(&format!("l{n}={}", "x".repeat(1000)));
+        }
         assert!((7000..=HEADER).contains(&jar.header("/", Nanos::ZERO).unwrap().len()));
     }
 }

@@ -109,7 +109,7 @@ pub(super) struct Connection {
 /// How far a connection is.
 enum State {
     Opening(Stream, Box<Request<()>>),
-    Greeting(MidHandshake<ClientHandshake<Io>>),
+    Greeting(Box<MidHandshake<ClientHandshake<Io>>>),
     Open(Box<tungstenite::WebSocket<Io>>),
     /// In the hands of whoever moves it from one state to the next.
     Moving,
@@ -246,7 +246,7 @@ impl Connection {
                 Ok(true)
             }
             Err(HandshakeError::Interrupted(greeting)) => {
-                self.state = State::Greeting(greeting);
+                self.state = State::Greeting(Box::new(greeting));
                 Ok(false)
             }
             Err(HandshakeError::Failure(error)) => Err(failure(error)),

@@ -151,7 +151,9 @@ mod tests {
     fn bodies_are_kept_within_bounds_each_and_together() {
         let mut reply = Reply { wanted: true, ..Reply::default() };
         let piece = vec![0; 1 << 20];
-        (0..17).for_each(|_| reply.add(&piece));
+        for _ in 0..17 {
+            reply.add(&piece);
+        }
         assert_eq!((reply.body.len(), reply.size, reply.is_whole()), (MOST_KEPT, 17 << 20, false));
         let kept = AtomicUsize::new(0);
         assert_eq!((0..20).filter(|_| has_room(&kept, MOST_KEPT)).count(), MOST_KEPT_TOGETHER / MOST_KEPT);

@@ -104,7 +104,7 @@ fn a_call_ends_as_its_trailers_and_its_message_say() {
             format!("url = \"http://{address}\"\nprotocol = \"h2\"\ndescriptors = {:?}", file.to_str().unwrap());
         let request = "grpc = \"shop.Desk/Order\"\nbody = '{\"name\": \"tea\"}'\ncheck = [{ json = \"$.name\" }]";
         // A check wants to see the message; without one nobody looks at it.
-        let request = if !said.0.is_empty() { request } else { request.split("\ncheck").next().unwrap() };
+        let request = if said.0.is_empty() { request.split("\ncheck").next().unwrap() } else { request };
         let events = run(&target, request);
         first(&events, if outcome == Outcome::Ok { 0 } else { 30 }, outcome, mode);
         assert!(events.iter().all(|event| event.why() == why), "{mode}: {:?}", events[0]);

@@ -50,7 +50,7 @@ fn a_body_without_end_holds_up_nobody_else() {
         }
         let _ = stream.read(&mut [0; 4096]);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        while stream.write_all(&[b'x'; 65_536]).is_ok() {}
+        while stream.write_all(&[b'x'; 8192]).is_ok() {}
     });
     let target = format!("url = \"http://{address}\"\nreuse = \"fresh\"\nresponse_timeout = \"1s\"");
     let events = run(&target, "get = \"/\"");

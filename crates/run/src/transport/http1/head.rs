@@ -26,7 +26,9 @@ impl Head {
             return Err(format!("`{}` is no method of HTTP", method.escape_debug()));
         }
         let mut head = Self(Vec::new());
-        [method, " ", origin].into_iter().for_each(|text| head.text(text));
+        for text in [method, " ", origin] {
+            head.text(text);
+        }
         let fits = |byte: u8| byte > b' ' && byte != 0x7f;
         head.pieces(path, fits).map_err(|found| format!("the path has {found}; write it as %XX"))?;
         head.text(" HTTP/1.1\r\n");
@@ -41,7 +43,9 @@ impl Head {
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(format!("`{}` is no name of a header", name.escape_debug()));
         }
-        [name, ": "].into_iter().for_each(|text| self.text(text));
+        for text in [name, ": "] {
+            self.text(text);
+        }
         let fits = |byte: u8| byte == b'\t' || byte >= b' ' && byte != 0x7f;
         self.pieces(value, fits).map_err(|found| format!("the value of the header {name} has {found}"))?;
         self.text("\r\n");

@@ -46,10 +46,10 @@ impl Compiled {
     /// # Errors
     /// A body whose file cannot be read, or a text that cannot stand in a head.
     pub(crate) fn new(request: &Request, target: &Target) -> Result<Self, Error> {
-        Self::compiled(request, target).map_err(|why| Error::Request { name: request.name().to_owned(), why })
+        Self::put_together(request, target).map_err(|why| Error::Request { name: request.name().to_owned(), why })
     }
 
-    fn compiled(request: &Request, target: &Target) -> Result<Self, String> {
+    fn put_together(request: &Request, target: &Target) -> Result<Self, String> {
         let Host { name, origin, authorization } = Host::new(target);
         let mut head = Head::new(request.method(), &origin, Piece::all(request.path()))?;
         let given = |name: &str| request.headers_to(target).any(|(given, _)| given.eq_ignore_ascii_case(name));
