@@ -66,9 +66,9 @@ impl<'a> Scope<'a> {
 
     /// Everything meant for the window, sent or not. What a session had nothing to send with was not the generator's to send.
     pub fn meant(self) -> impl Iterator<Item = &'a Event> {
-        self.events.iter().filter(move |event| {
-            (self.from..self.to).contains(&event.intended.0) && event.outcome != Outcome::NoValue
-        })
+        self.events
+            .iter()
+            .filter(move |event| (self.from..self.to).contains(&event.intended.0) && event.outcome != Outcome::NoValue)
     }
 
     /// The instants of the launches for which `which` holds, ascending.
