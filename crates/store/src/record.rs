@@ -108,7 +108,7 @@ impl RunRecord {
         }
     }
 
-    /// The record of the run in the directory `run`; `None` where the run did not come to its end.
+    /// The record of the run in the directory `run`; `None` where the run did not come to its end, or `run` is a file.
     ///
     /// # Errors
     /// It cannot be read, or is no record of a run.
@@ -116,7 +116,10 @@ impl RunRecord {
         let path = run.join(FILE);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+            // A file of another tool's has no record either.
+            Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(why) => return Err(Error::io("read", &path)(why)),
         };
         let wrong = |why: serde_json::Error| {
@@ -235,6 +238,9 @@ mod tests {
     fn a_run_without_a_record_is_not_an_error_and_one_that_is_none_is() {
         let folder = tempfile::tempdir().unwrap();
         assert!(RunRecord::read(folder.path()).unwrap().is_none());
+        let file = folder.path().join("results.jtl");
+        fs::write(&file, "").unwrap();
+        assert!(RunRecord::read(&file).unwrap().is_none());
         fs::write(folder.path().join(FILE), "{ \"schema\": \"offered.run-directory/2\" }").unwrap();
         let why = RunRecord::read(folder.path()).unwrap_err().to_string();
         assert!(why.contains("run.json: is no record of a run: missing field"), "{why}");
