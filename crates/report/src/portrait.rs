@@ -44,6 +44,11 @@ fn round_up(ns: u64) -> u64 {
     decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]).find(|round| *round >= ns).unwrap_or(u64::MAX)
 }
 
+/// The next whole number of ticks; the greatest instant where that is none.
+fn whole_ticks(ns: u64, tick: u64) -> u64 {
+    ns.checked_next_multiple_of(tick).unwrap_or(u64::MAX)
+}
+
 /// What a run looked like.
 #[derive(Clone, Debug, Serialize)]
 pub struct Portrait {

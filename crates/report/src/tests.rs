@@ -1,5 +1,7 @@
 //! From a recording to the document: what the charts show is what the verdict says.
 
+mod mutants;
+
 use offered_model::{Event, Nanos, Outcome, Purpose, Recording, Seed};
 use offered_verify::{Ask, verify};
 

@@ -15,7 +15,7 @@ use crate::merge;
 use crate::pattern::span;
 use crate::verdict::Warning;
 
-/// A run has at least so many launches; fewer are part of their neighbour.
+/// Where a clock jumps back, a run has at least so many launches; where a file falls silent, it has twice as many in all.
 const LEAST: usize = 50;
 /// A silence lasts at least this long, and this many times the 99 % point of the gaps. Among n exponential gaps the longest is
 /// about ln(n) means; 30 times their 99 % point is 138 means, which no stream reaches that does not stop.
@@ -116,7 +116,8 @@ fn by_jumps(recording: &Recording) -> Vec<Range<usize>> {
         let Some(sent) = event.sent else { continue };
         let end = event.done.unwrap_or(sent);
         let jump = (launched.saturating_sub(first) / 2).max(JUMP);
-        if first != u64::MAX && sent.0 + jump < launched && end.0 + jump < ended {
+        let jumps_back = |from: u64, to: u64| to.checked_sub(from).is_some_and(|back| back > jump);
+        if first != u64::MAX && jumps_back(sent.0, launched) && jumps_back(end.0, ended) {
             parts.push(start..row);
             (start, first, launched, ended) = (row, u64::MAX, 0, 0);
         }
@@ -129,7 +130,7 @@ fn by_jumps(recording: &Recording) -> Vec<Range<usize>> {
     if parts.len() > MOST || parts.iter().any(|rows| rows.len() < LEAST) || sorted_by_session { whole } else { parts }
 }
 
-/// The runs in these rows, none of them shorter than [`LEAST`] launches.
+/// The runs in these rows. One may be of a few launches only: a trial before the run, forgotten in its file.
 fn by_silence(recording: &Recording, rows: Range<usize>, evidence: &mut Evidence) -> Vec<Run> {
     let events = &recording.events[rows.clone()];
     let mut sent: Vec<u64> = events.iter().filter_map(|event| Some(event.sent?.0)).collect();
@@ -143,7 +144,7 @@ fn by_silence(recording: &Recording, rows: Range<usize>, evidence: &mut Evidence
     sorted.sort_unstable();
     let silence = SILENCE.0.max(SILENCE.1 * quantile(&sorted, 0.99));
     drop(sorted);
-    let ends: Vec<usize> = (LEAST..=sent.len() - LEAST).filter(|&at| sent[at] - sent[at - 1] >= silence).collect();
+    let ends: Vec<usize> = (1..sent.len()).filter(|&at| sent[at] - sent[at - 1] >= silence).collect();
     if ends.is_empty() || ends.len() >= MOST {
         return one;
     }
@@ -152,18 +153,17 @@ fn by_silence(recording: &Recording, rows: Range<usize>, evidence: &mut Evidence
     for at in ends {
         let (before, after) = (sent[at - 1], sent[at]);
         let place = format!("nothing for {} from {} on", span((after - before) as f64), span((before - from) as f64));
-        let is_run = at - start >= LEAST;
         match beginning.restart(
             [sent[start], sent[(start + FIRST).min(at) - 1]],
             before,
             [after, sent[(at + FIRST).min(sent.len()) - 1]],
         ) {
-            Ok(why) if is_run => {
+            Ok(why) => {
                 evidence.restarts.push(format!("{place}, {why}"));
                 runs.push(Run { rows: rows.clone(), from: sent[start], to: before });
                 start = at;
             }
-            Ok(why) | Err(why) => evidence.stalls.push(format!("{place}, {why}")),
+            Err(why) => evidence.stalls.push(format!("{place}, {why}")),
         }
     }
     runs.push(Run { rows, from: sent[start], to: last });
@@ -192,7 +192,8 @@ impl Beginning<'_> {
         if waiting > 0 {
             return Err(format!("and {waiting} launches from before it were answered only after it"));
         }
-        if self.users_known && self.first_users(first) == self.first_users(second) {
+        let users = self.users_known.then(|| self.first_users(first)).filter(|users| users.len() == KNOWN.0);
+        if users.is_some_and(|users| users == self.first_users(second)) {
             return Ok("and then the same users begin in the same order as at first".into());
         }
         if second[0] - before >= LONG {

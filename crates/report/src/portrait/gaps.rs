@@ -36,7 +36,7 @@ impl Gaps {
     pub(super) fn of(of: &'static str, sorted: &[u64], tick: u64) -> Option<Self> {
         let n = sorted.len().checked_sub(1).filter(|n| *n > 1)?;
         let span = sorted[n] - sorted[0];
-        let cell = (span / n as u64 / PER_MEAN).max(1).next_multiple_of(tick);
+        let cell = super::whole_ticks((span / n as u64 / PER_MEAN).max(1), tick);
         let Histogram { counts, overflow, .. } = Histogram::of(gaps(sorted), cell, MEANS * PER_MEAN as usize);
         let mean_ms = span as f64 / n as f64 / 1e6;
         Some(Self { of, n: n as u64, mean_ms, cell_ms: cell as f64 / 1e6, counts, longer: overflow })
@@ -61,7 +61,7 @@ impl Counts {
     pub(super) fn of(of: &'static str, sorted: &[u64], tick: u64) -> Option<Self> {
         let (first, last) = (*sorted.first()?, *sorted.last()?);
         let interval = ((last - first) as f64 / sorted.len() as f64 * EXPECTED).max(1.0) as u64;
-        let interval = super::round_up(interval).next_multiple_of(tick);
+        let interval = super::whole_ticks(super::round_up(interval), tick);
         let seen = counts(sorted, first, last, interval);
         let most = *seen.iter().max().filter(|_| seen.len() > 1)?;
         let mut intervals = vec![0; most as usize + 1];

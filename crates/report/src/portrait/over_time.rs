@@ -79,8 +79,12 @@ struct UnderWay {
 }
 
 impl UnderWay {
+    /// One more is under way from `from` until `to`; a damaged row that ends before it begins was never under way.
     fn add(&mut self, cells: &Cells, from: Nanos, to: Nanos) {
         let end = to.0.min(cells.origin + cells.span);
+        if end < from.0 {
+            return;
+        }
         let (first, last) = (cells.at(from), cells.at(Nanos(end)));
         let (from, end) = (from.0.saturating_sub(cells.origin), end.saturating_sub(cells.origin));
         if first == last {
@@ -156,8 +160,8 @@ impl OverTime {
 
     /// Counts the end of `event` in its cell.
     fn ended(&mut self, event: &Event, cell: usize, zeros: impl Fn() -> Vec<u64>) {
-        self.bytes_in[cell] += event.bytes_in;
-        self.bytes_out[cell] += event.bytes_out;
+        self.bytes_in[cell] = self.bytes_in[cell].saturating_add(event.bytes_in);
+        self.bytes_out[cell] = self.bytes_out[cell].saturating_add(event.bytes_out);
         if event.outcome.is_answer() {
             self.answered[cell] += 1;
         }

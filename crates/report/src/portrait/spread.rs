@@ -71,7 +71,7 @@ impl Spread {
     pub(super) fn over_time(scope: Scope, tick: u64, time: impl Fn(&Event) -> Option<Nanos>) -> Option<Self> {
         let valued = || scope.launches().filter_map(|(sent, event)| Some((sent, time(event)?.0)));
         let (first, last) = valued().fold((u64::MAX, 0), |(low, high), (sent, _)| (low.min(sent), high.max(sent)));
-        let span = u128::from(last.checked_sub(first)? + 1);
+        let span = u128::from(last.checked_sub(first)?) + 1;
         let mut parts: [Vec<u64>; BATCHES] = Default::default();
         for (sent, value) in valued() {
             parts[(u128::from(sent - first) * BATCHES as u128 / span) as usize].push(value);
@@ -119,7 +119,8 @@ fn curve(sorted: &[u64]) -> Vec<[f64; 2]> {
 fn cells(sorted: &[u64], tick: u64) -> Vec<(f64, f64, u64)> {
     let (Some(&min), Some(&max)) = (sorted.iter().find(|value| **value > 0), sorted.last()) else { return Vec::new() };
     let place = |value: u64| (value as f64).log10() * f64::from(PER_DECADE);
-    let whole = |k: i32| ((10f64.powf(f64::from(k) / f64::from(PER_DECADE)) / tick as f64).ceil() as u64) * tick;
+    let whole =
+        |k: i32| ((10f64.powf(f64::from(k) / f64::from(PER_DECADE)) / tick as f64).ceil() as u64).saturating_mul(tick);
     // The first edge lies below the smallest value.
     let mut edges: Vec<u64> = vec![whole(place(min).floor() as i32 - 1).min(min - 1).max(1)];
     for k in place(min).floor() as i32..=place(max).ceil() as i32 {

@@ -52,6 +52,16 @@ fn appended_runs_are_judged_one_by_one() {
 }
 
 #[test]
+fn three_launches_of_a_trial_before_a_long_silence_spoil_no_run() {
+    let trial = launched([0.0, 0.4, 1.1].map(|at| at * S).into_iter());
+    let days = 60.0 * 86_400.0;
+    let verdict = judged(&appended(trial, poisson(5000, 100.0, 1), days));
+    let of_runs: Vec<_> = verdict.runs.iter().map(|run| (run.pattern, run.judgement)).collect();
+    assert_eq!(of_runs, [(Pattern::TooFew, Judgement::NotChecked), (Pattern::Poisson, Judgement::Holds)]);
+    assert_eq!(verdict.judgement, Judgement::Holds, "{}", verdict.because);
+}
+
+#[test]
 fn a_busy_run_with_one_stall_is_one_run() {
     // 100 launches a second, nothing for 15 s, and on as before: nothing says that another run begins.
     let stalled = appended(poisson(5000, 100.0, 1), poisson(5000, 100.0, 2), 15.0);
