@@ -71,7 +71,7 @@ fn the_trace_launches_those_requests_at_those_instants() -> Tested {
     let written = trace(&inputs, &options, 1800, &methods, &mut text).unwrap();
     assert_eq!((written.entries, written.sessions, written.other_methods), (30_968, 2989, 1));
     let text = String::from_utf8(text).unwrap();
-    let toml = "duration = \"20s\"\narrivals.replay = { trace = \"t\", speed = 3600 }";
+    let toml = "duration = \"20s\"\narrivals.replay = { trace = \"t\", speed = 3600, stamps = \"as-recorded\" }";
     let workload = Workload::parse(toml, "w.toml", &|_| Ok(text.clone().into())).unwrap();
     let (mut agenda, mix) = (Agenda::new(&workload, Share::ALL), workload.mix());
     let mut requests: Vec<&str> = Vec::new();

@@ -16,8 +16,10 @@
 use crate::Wrong;
 use crate::sessions::Closed;
 use crate::time::Nanos;
-use crate::{Law, Seed};
+use crate::{Law, Purpose, Seed};
 use std::sync::Arc;
+
+const SECOND: u64 = 1_000_000_000;
 
 /// The first line of a trace file.
 pub const HEADER: &str = "offered.trace/1";
@@ -32,6 +34,8 @@ pub struct Trace {
     /// The entries of session s are `order[begins[s]..begins[s + 1]]`.
     order: Vec<u32>,
     begins: Vec<u32>,
+    /// Whether entries of one second have been put anywhere in it.
+    spread: bool,
 }
 
 impl Trace {
@@ -67,6 +71,30 @@ impl Trace {
     /// The largest index of a request that it asks for.
     pub(crate) fn most(&self) -> u16 {
         self.requests.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Whether every stamp is a whole second and some second has several entries: where in it they came is not known.
+    pub fn has_whole_seconds(&self) -> bool {
+        self.instants.iter().all(|at| at.0.is_multiple_of(SECOND)) && self.instants.windows(2).any(|at| at[0] == at[1])
+    }
+
+    /// Whether its stamps were whole seconds, and its entries have been put anywhere in them. (A log of whole seconds has 20
+    /// requests at one instant where 20 came in one second: replayed so, they are a bunch that no user made.)
+    pub fn is_spread(&self) -> bool {
+        self.spread
+    }
+
+    /// Of a trace in whole seconds: puts the entries of each second anywhere in it, evenly by the seed. They keep their order.
+    pub(crate) fn spread(&mut self, seed: Seed) {
+        for entries in self.instants.chunk_by_mut(|one, next| one == next) {
+            let second = entries[0];
+            let mut chance = seed.at(Purpose::Arrivals, second.0 / SECOND, 0);
+            for at in entries.iter_mut() {
+                *at = second + Nanos(chance.below(SECOND));
+            }
+            entries.sort_unstable();
+        }
+        self.spread = true;
     }
 
     fn sessions(&self) -> usize {
@@ -163,7 +191,7 @@ impl Reading {
             order[*place as usize] = entry as u32;
             *place += 1;
         }
-        (Trace { instants, requests, order, begins }, known)
+        (Trace { instants, requests, order, begins, spread: false }, known)
     }
 }
 

@@ -3,10 +3,17 @@ use crate::{Agenda, Launch, Share, Workload};
 
 const TRACE: &str = "offered.trace/1\n# two sessions\nGET /a\nGET /b\n0 0 0\n10 1 1\n10 0 1\n12.5 0 0\n\n20 1 0\n";
 
+/// Forty requests in each of three seconds, of two clients.
+static SECONDS: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+    let entries = (0..120).map(|i| format!("{} {} 0\n", i / 40, i % 2)).collect::<String>();
+    format!("offered.trace/1\nGET /a\n{entries}")
+});
+
 fn workload(replay: &str) -> Result<Workload, crate::workload::Mistake> {
     let text = format!("duration = \"1h\"\n[arrivals]\nreplay = {{ {replay} }}\n");
     Workload::parse(&text, "w.toml", &|name| match name {
         "day.trace" => Ok(TRACE.as_bytes().to_vec()),
+        "seconds.trace" => Ok(SECONDS.clone().into_bytes()),
         "bad.trace" => Ok("offered.trace/1\nGET /a\n0 0 1\n".into()),
         _ => Err("no such file".to_owned()),
     })
@@ -85,8 +92,31 @@ fn closed_keeps_the_sequence_only() {
 }
 
 #[test]
+fn launches_of_one_second_are_spread_over_it_unless_told_otherwise() {
+    let instants = |replay: &str| -> Vec<u64> {
+        play(&workload(replay).unwrap(), Share::ALL).into_iter().map(|launch| launch.0).collect()
+    };
+    let spread = instants("trace = \"seconds.trace\"");
+    assert!(spread.is_sorted() && spread.len() == 120);
+    for (second, launches) in spread.chunks(40).enumerate() {
+        let inside = launches.iter().filter(|at| (1000 * second..1000 * (second + 1)).contains(&(**at as usize)));
+        assert_eq!(inside.count(), 40, "each stays in its second");
+        let mean = launches.iter().sum::<u64>() as f64 / 40.0 - 1000.0 * second as f64;
+        // The mean of 40 uniform instants has a standard deviation of 46 ms.
+        assert!((mean - 500.0).abs() < 200.0, "{mean}");
+    }
+    assert_eq!(spread, instants("trace = \"seconds.trace\", stamps = \"spread\""), "the seed decides");
+    let kept = instants("trace = \"seconds.trace\", stamps = \"as-recorded\"");
+    assert_eq!((kept[0], kept[39], kept[40], kept[119]), (0, 0, 1000, 2000));
+    // What is written to the millisecond is left alone.
+    assert_eq!(instants("trace = \"day.trace\"")[3], 12_500);
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_place() {
     for (replay, part) in [
+        ("trace = \"day.trace\", stamps = \"spread\"", "nothing to spread"),
+        ("trace = \"seconds.trace\", stamps = \"sperad\"", "did you mean `spread`"),
         ("trace = \"none.trace\"", "cannot read `none.trace`"),
         ("trace = \"bad.trace\"", "bad.trace:3: request 1 has not been named yet"),
         ("trace = \"day.trace\", speed = 0", "above zero"),

@@ -86,7 +86,8 @@ impl Reader<'_> {
             vec![Request { path: Template::new(path), ..Request::get(path) }]
         });
         let flows = root.get("flow").map(|value| self.flows(&value, &requests)).transpose()?;
-        let (sessions, traced) = self.sessions(&arrivals, flows.map(Arc::new))?;
+        let seed = Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1));
+        let (sessions, traced) = self.sessions(&arrivals, flows.map(Arc::new), seed)?;
         let mut requests = match (root.get("request"), traced) {
             (Some(value), Some(_)) => {
                 return Err(
@@ -117,7 +118,7 @@ impl Reader<'_> {
         }
         let thresholds = root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value, &requests))?;
         Ok(Workload {
-            seed: Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1)),
+            seed,
             duration,
             skip_first,
             skip_last,

@@ -4,6 +4,7 @@ use super::{Reader, choice, small};
 use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use crate::flow::Flows;
 use crate::law::Law;
+use crate::random::Seed;
 use crate::time::{Nanos, Rate};
 use crate::trace::{Replay, Trace, Way};
 use crate::workload::source::{Mistake, Table, Value};
@@ -18,6 +19,7 @@ impl Reader<'_> {
         &self,
         arrivals: &Value<'_>,
         flows: Option<Arc<Flows>>,
+        seed: Seed,
     ) -> Result<(Sessions, Option<Vec<Request>>), Mistake> {
         let models = ["open", "closed", "partly_open", "replay"];
         let table = arrivals.table(&models)?;
@@ -27,7 +29,7 @@ impl Reader<'_> {
         }
         let sessions = match model {
             "replay" => {
-                let (replay, requests) = self.replay(&value)?;
+                let (replay, requests) = self.replay(&value, seed)?;
                 return Ok((Sessions::Replay(replay), Some(requests)));
             }
             "open" => Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?),
@@ -51,13 +53,13 @@ impl Reader<'_> {
         Ok((sessions, None))
     }
 
-    fn replay(&self, value: &Value<'_>) -> Result<(Replay, Vec<Request>), Mistake> {
+    fn replay(&self, value: &Value<'_>, seed: Seed) -> Result<(Replay, Vec<Request>), Mistake> {
         let ways = ["open", "sessions", "closed"];
-        let table = value.table(&["trace", "speed", "as", "think", "users", "ramp", "start"])?;
+        let table = value.table(&["trace", "speed", "as", "stamps", "think", "users", "ramp", "start"])?;
         let name = table.need("trace", "\"day.trace\"")?;
         let file = name.text()?;
         let text = self.text(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
-        let (trace, requests) = name.checked(Trace::parse(&text, file))?;
+        let (mut trace, requests) = name.checked(Trace::parse(&text, file))?;
         let speed = table.get("speed");
         let way = table.get("as").map_or(Ok("open"), |value| match value.text()? {
             "open" => Ok("open"),
@@ -78,6 +80,9 @@ impl Reader<'_> {
                 None => Way::Open,
             },
         };
+        if spread(table.get("stamps"), &trace)? {
+            trace.spread(seed);
+        }
         let factor = speed.as_ref().map_or(Ok(1.0), Value::number)?;
         let replay = speed.as_ref().unwrap_or(value).checked(Replay::new(Arc::new(trace), factor, way))?;
         let named = |(method, path): (String, String)| Request {
@@ -186,6 +191,19 @@ impl Reader<'_> {
                 Ok(Process::Modulated(inner.checked(Modulation::new(&factors, &sojourns))?))
             }
         }
+    }
+}
+
+/// Whether the launches of each second are spread over it: as it is written, else where the stamps of `trace` are whole seconds.
+fn spread(said: Option<Value<'_>>, trace: &Trace) -> Result<bool, Mistake> {
+    let Some(said) = said else { return Ok(trace.has_whole_seconds()) };
+    match said.text()? {
+        "as-recorded" => Ok(false),
+        "spread" if trace.has_whole_seconds() => Ok(true),
+        "spread" => {
+            Err(said.mistake("the trace tells when in its second each launch came; there is nothing to spread"))
+        }
+        other => Err(choice(&said, other, &["spread", "as-recorded"])),
     }
 }
 
