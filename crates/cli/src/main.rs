@@ -17,6 +17,7 @@ mod input;
 mod logs;
 mod news;
 mod plan;
+mod replay;
 mod report;
 mod run;
 mod say;

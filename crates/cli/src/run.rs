@@ -64,6 +64,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (text, workload) = args.quick.workload(args.share.is_some())?;
+    crate::replay::say(&workload);
     let start_at = args.start_at.as_deref().map(instant).transpose()?;
     if args.out.as_ref().is_some_and(|out| out.exists()) {
         let out = args.out.as_ref().map_or("", |out| out.to_str().unwrap_or(""));
