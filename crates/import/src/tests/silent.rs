@@ -372,7 +372,7 @@ fn conditions_and_texts_that_functions_make_are_what_they_are() {
         under(
             "IfController",
             &[
-                ("IfController.condition", "${__jexl3(\"${x}\" == \"1\" && 2 > 1)}"),
+                ("IfController.condition", "${__jexl3(\"${x}\" == \"1\" &amp;&amp; 2 > 1)}"),
                 ("IfController.useExpression", "true"),
             ],
             &get("yes", ""),
