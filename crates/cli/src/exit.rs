@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use offered_experiment::{Error, Made};
 
+use crate::conventions;
 use crate::say::say;
 
 /// A verb that did its work.
@@ -106,6 +107,10 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         eprint!("{text}");
+        return ExitCode::from(2);
+    }
+    if let Some(told) = conventions::told(error) {
+        eprintln!("error: {told}; see --help");
         return ExitCode::from(2);
     }
     // clap tells the error, then hints, then the usage; the first two in one line.

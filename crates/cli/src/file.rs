@@ -15,6 +15,43 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::input(format!("{} is not a text file", path.display())))
 }
 
+/// The text of a workload file; of what is none, which verb reads it.
+pub(crate) fn workload(path: &Path) -> Result<String, Failure> {
+    match elsewhere(path) {
+        Some(told) => Err(Failure::input(told)),
+        None => text(path),
+    }
+}
+
+/// Which verb reads what does not look like a workload file.
+fn elsewhere(path: &Path) -> Option<String> {
+    let name = path.display();
+    if path.join("workload.toml").is_file() {
+        return Some(format!("{name} is the folder of a run; its workload is {name}/workload.toml"));
+    }
+    let written = path.to_str()?;
+    if written.contains("://") {
+        return Some(format!(
+            "this verb reads a workload file; write one with [target] url = \"{written}\", or try the URL with `offered run`"
+        ));
+    }
+    let kind = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match kind.as_str() {
+        "js" | "ts" | "py" | "scala" | "kt" | "java" | "lua" | "groovy" => format!(
+            "{name} is a program, and programs are not translated; the page \"from-scripts\" of the book says how the same is \
+             written as a workload file"
+        ),
+        "jmx" | "har" | "json" | "yaml" | "yml" => {
+            format!("{name} is no workload file; if it is another tool's plan: offered import {name} -o workload.toml")
+        }
+        "jtl" | "csv" | "parquet" | "gz" | "zst" | "db" => {
+            format!("{name} is no workload file; if it is the result of a run: offered verify {name}")
+        }
+        "log" => format!("{name} is no workload file; if it is a server's log: offered logs {name}"),
+        _ => return None,
+    })
+}
+
 /// So many broken lines of a log are shown.
 const LISTED: usize = 10;
 
@@ -45,4 +82,26 @@ fn named(path: &Path, name: &str) -> Result<Vec<u8>, String> {
         }
     }
     Ok(swf.run_times.iter().map(f64::to_string).collect::<Vec<_>>().join("\n").into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_workload_is_sent_to_the_verb_that_reads_it() {
+        for (path, verb) in [
+            ("script.js", "from-scripts"),
+            ("plan.jmx", "offered import plan.jmx -o workload.toml"),
+            ("file.jtl", "offered verify file.jtl"),
+            ("access.log", "offered logs access.log"),
+            ("http://127.0.0.1/", "url = \"http://127.0.0.1/\""),
+        ] {
+            let told = elsewhere(Path::new(path)).unwrap_or_default();
+            assert!(told.contains(verb), "{path}: {told}");
+        }
+        for path in ["w.toml", "workload", "w.txt"] {
+            assert_eq!(elsewhere(Path::new(path)), None, "{path}");
+        }
+    }
 }

@@ -9,5 +9,5 @@ use crate::file;
 
 /// The text of a file, and the way to the files beside it.
 pub(crate) fn read(path: &Path) -> Result<Input, Failure> {
-    Ok(Input::new(path.display().to_string(), file::text(path)?, file::beside(Some(path))))
+    Ok(Input::new(path.display().to_string(), file::workload(path)?, file::beside(Some(path))))
 }

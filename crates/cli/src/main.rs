@@ -7,6 +7,7 @@
 
 mod calibrate;
 mod capacity;
+mod conventions;
 mod csv;
 mod demo;
 mod exit;

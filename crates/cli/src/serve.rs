@@ -103,7 +103,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
 /// The modelled server of the workload file at `path`, and its seed.
 fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
     let name = path.display();
-    let text = file::text(path)?;
+    let text = file::workload(path)?;
     let workload = Workload::parse(&text, &name.to_string(), &file::beside(Some(path))).map_err(Failure::input)?;
     let server = workload.server().ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))

@@ -351,5 +351,5 @@ impl Answer<'_> {
 /// The workload in a file.
 pub(super) fn read_workload(path: &Path) -> Result<Workload, Failure> {
     let files = file::beside(Some(path));
-    Workload::parse(&file::text(path)?, &path.display().to_string(), &files).map_err(Failure::input)
+    Workload::parse(&file::workload(path)?, &path.display().to_string(), &files).map_err(Failure::input)
 }

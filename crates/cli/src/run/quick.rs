@@ -3,13 +3,16 @@
 //! There is one way to say a workload, its TOML text. Flags are edits of that text (an empty one for a URL), which is then read
 //! like any other and kept with the run.
 
+mod system;
+
 use std::path::Path;
 
-use offered_model::{Law, Workload};
+use offered_model::{Nanos, Workload};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
 
 use crate::exit::Failure;
 use crate::file;
+use system::System;
 
 /// The flags that say a workload.
 #[derive(clap::Args)]
@@ -17,37 +20,18 @@ pub(crate) struct Quick {
     /// A URL, as `http://host:port/path`, `https://...` or `unix:/run/app.sock:/path`, or a workload file
     pub(crate) target: String,
 
-    /// Open: so many requests a second arrive whatever the server does
-    #[arg(long, value_name = "RATE", group = "model", help_heading = "System model")]
-    open: Option<String>,
-    /// Closed: so many users, each waiting for its answer before it thinks and asks again
-    #[arg(long, value_name = "USERS", group = "model", help_heading = "System model")]
-    closed: Option<u64>,
-    /// Partly-open: so many sessions a second arrive, make a few requests and leave
-    #[arg(long, value_name = "RATE", group = "model", help_heading = "System model")]
-    partly_open: Option<String>,
-    /// The pattern of arrivals: poisson, constant, poisson-fixed-count, or gamma:COV
-    #[arg(long, value_name = "PROCESS", help_heading = "System model")]
-    arrivals: Option<String>,
-    /// After each answer a session stays with this probability (partly-open)
-    #[arg(long, value_name = "P", help_heading = "System model")]
-    stay: Option<f64>,
-    /// The law of think times: exponential:5s, uniform:0s,12.5s, constant:2s, ... (closed, partly-open)
-    #[arg(long, value_name = "LAW", help_heading = "System model")]
-    think: Option<Law>,
-    /// Users start one after another over this time (closed)
-    #[arg(long, value_name = "TIME", help_heading = "System model")]
-    ramp: Option<String>,
+    #[command(flatten)]
+    system: System,
 
     /// How long launches are meant [default with a URL: 10s]
     #[arg(short, long, value_name = "TIME", help_heading = "Test")]
-    duration: Option<String>,
+    duration: Option<Nanos>,
     /// Leave so much at the start out of the statistics
     #[arg(long, value_name = "TIME", help_heading = "Test")]
-    skip_first: Option<String>,
+    skip_first: Option<Nanos>,
     /// Leave so much at the end out of the statistics
     #[arg(long, value_name = "TIME", help_heading = "Test")]
-    skip_last: Option<String>,
+    skip_last: Option<Nanos>,
     /// The number from which every random choice follows [default: a new one, recorded]
     #[arg(long, help_heading = "Test")]
     seed: Option<u64>,
@@ -69,7 +53,7 @@ pub(crate) struct Quick {
     #[arg(short, long, value_name = "N", help_heading = "Generator")]
     threads: Option<u16>,
     /// At most so many connections; launches that find none are counted as unsent
-    #[arg(short, long, value_name = "N", help_heading = "Generator")]
+    #[arg(long, value_name = "N", help_heading = "Generator")]
     connections: Option<u32>,
     /// At most so many requests under way; launches beyond are counted as unsent
     #[arg(long, value_name = "N", help_heading = "Generator")]
@@ -91,17 +75,17 @@ pub(crate) struct Quick {
     precision: Option<String>,
     /// The longest a connection may take to open [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = "Generator")]
-    connect_timeout: Option<String>,
+    connect_timeout: Option<Nanos>,
     /// The longest an answer may take [default: 30s]
     #[arg(long, value_name = "TIME", help_heading = "Generator")]
-    timeout: Option<String>,
+    timeout: Option<Nanos>,
 }
 
 impl Quick {
     /// The text of the workload, and the workload. One part of a `shared` run must know its seed: another would draw another.
     pub(crate) fn workload(&self, shared: bool) -> Result<(String, Workload), Failure> {
         let file = (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target));
-        let given = file.map(file::text).transpose().map_err(|failure| match failure {
+        let given = file.map(file::workload).transpose().map_err(|failure| match failure {
             Failure::Input(why) if self.target.contains(':') => {
                 Failure::input(format!("{why}; a URL begins with http://, https:// or unix:"))
             }
@@ -144,27 +128,28 @@ impl Quick {
             let seed = self.seed.unwrap_or_else(|| offered_clock::unix_now().0 / 1000 % 1_000_000_000);
             document["seed"] = value(i64::try_from(seed).map_err(|_| Failure::input("--seed must be below 2^63"))?);
         }
-        let duration = self.duration.as_deref().or((!file).then_some("10s"));
-        for (key, text) in [
-            ("duration", duration),
-            ("skip_first", self.skip_first.as_deref()),
-            ("skip_last", self.skip_last.as_deref()),
-            ("late", self.late.as_deref()),
-        ] {
-            if let Some(text) = text {
-                document[key] = value(text);
+        let duration = self.duration.or((!file).then(|| Nanos::from_secs(10)));
+        for (key, time) in [("duration", duration), ("skip_first", self.skip_first), ("skip_last", self.skip_last)] {
+            if let Some(time) = time {
+                document[key] = value(time.to_string());
             }
         }
-        self.model(document, file)?;
+        if let Some(late) = &self.late {
+            document["late"] = value(late);
+        }
+        for said in self.system.edit(document, file)? {
+            eprintln!("note: {said}");
+        }
         let text = |text: &Option<String>| text.as_deref().map(Value::from);
+        let time = |time: Option<Nanos>| time.map(|time| Value::from(time.to_string()));
         let number = |number: Option<u32>| number.map(|n| Value::from(i64::from(n)));
         for (section, key, content) in [
             ("target", "url", (!file).then(|| Value::from(&self.target))),
             ("target", "reuse", text(&self.reuse)),
             ("target", "connections", number(self.connections)),
             ("target", "in_flight", number(self.in_flight)),
-            ("target", "connect_timeout", text(&self.connect_timeout)),
-            ("target", "response_timeout", text(&self.timeout)),
+            ("target", "connect_timeout", time(self.connect_timeout)),
+            ("target", "response_timeout", time(self.timeout)),
             ("target", "proxy", text(&self.proxy)),
             ("target", "protocol", text(&self.protocol)),
             ("target", "headers", self.headers()?),
@@ -197,55 +182,6 @@ impl Quick {
             headers.insert(name.trim(), content.trim().into());
         }
         Ok((!headers.is_empty()).then(|| headers.into()))
-    }
-
-    /// The system model: `arrivals.open`, `.closed` or `.partly_open` with what belongs to it.
-    fn model(&self, document: &mut DocumentMut, file: bool) -> Result<(), Failure> {
-        let (name, first) = match (&self.open, self.closed, &self.partly_open) {
-            (Some(rate), ..) => ("open", ("rate", Value::from(rate))),
-            (_, Some(users), _) => ("closed", ("users", Value::from(users.min(i64::MAX as u64) as i64))),
-            (.., Some(rate)) => ("partly_open", ("rate", Value::from(rate))),
-            _ => {
-                let alone = [
-                    ("--arrivals", self.arrivals.is_some()),
-                    ("--stay", self.stay.is_some()),
-                    ("--think", self.think.is_some()),
-                    ("--ramp", self.ramp.is_some()),
-                ];
-                return match alone.into_iter().find(|(_, given)| *given) {
-                    Some((flag, _)) => {
-                        Err(Failure::input(format!("{flag} goes with --open, --closed or --partly-open")))
-                    }
-                    None if file => Ok(()),
-                    None => Err(Failure::input("which load? give --open 100/s, --closed 50 or --partly-open 20/s")),
-                };
-            }
-        };
-        let mut model = InlineTable::new();
-        model.insert(first.0, first.1);
-        if let Some(process) = &self.arrivals {
-            let process = match process.split_once(':') {
-                Some(("gamma", cov)) => {
-                    let cov: f64 = cov.parse().map_err(|_| {
-                        Failure::input(format!("`{process}`: `{cov}` is not a CoV; write for example gamma:1.5"))
-                    })?;
-                    InlineTable::from_iter([("gamma", cov)]).into()
-                }
-                _ => Value::from(process),
-            };
-            model.insert("process", process);
-        }
-        if let Some(stay) = self.stay {
-            model.insert("stay", stay.into());
-        }
-        if let Some(think) = &self.think {
-            model.insert("think", think.to_string().parse().map_err(Failure::input)?);
-        }
-        if let Some(ramp) = &self.ramp {
-            model.insert("ramp", ramp.into());
-        }
-        table(document, "arrivals")?[name] = value(model);
-        Ok(())
     }
 
     /// The one request of a URL with a method or a body.

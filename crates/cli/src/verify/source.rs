@@ -49,6 +49,12 @@ impl Source {
 impl Hints {
     /// The recording in this file, of this kind if it is said.
     pub(crate) fn read(&self, path: &Path, format: Option<Format>) -> Result<Recording, Failure> {
+        if format.is_none() && path.extension().is_some_and(|kind| kind == "toml") {
+            return Err(Failure::input(format!(
+                "{0} is a workload, not a result; make a run of it first: offered run {0} --out runs/1",
+                path.display()
+            )));
+        }
         let options = ReadOptions {
             format,
             stamps: self.stamps,

@@ -1,0 +1,276 @@
+//! The flags of the system model, as edits of `[arrivals]`: each changes the field it names and leaves the others.
+
+use offered_model::{Law, Nanos, Rate};
+use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value, value};
+
+use super::table;
+use crate::exit::Failure;
+
+/// The flags that say who arrives, and what sessions do.
+#[derive(clap::Args)]
+pub(super) struct System {
+    /// Open: so many requests a second arrive whatever the server does
+    #[arg(long, value_name = "RATE", group = "model", help_heading = "System model")]
+    open: Option<Rate>,
+    /// Closed: so many users, each waiting for its answer before it thinks and asks again
+    #[arg(short = 'c', long, value_name = "USERS", group = "model", help_heading = "System model")]
+    closed: Option<u64>,
+    /// Partly-open: so many sessions a second arrive, make a few requests and leave
+    #[arg(long, value_name = "RATE", group = "model", help_heading = "System model")]
+    partly_open: Option<Rate>,
+    /// The pattern of arrivals: poisson, constant, poisson-fixed-count, or gamma:COV
+    #[arg(long, value_name = "PROCESS", help_heading = "System model")]
+    arrivals: Option<String>,
+    /// After each answer a session stays with this probability, 0.8 or 80% (partly-open)
+    #[arg(long, value_name = "P", value_parser = probability, help_heading = "System model")]
+    stay: Option<f64>,
+    /// The law of think times: exponential:5s, uniform:0s,12.5s, 2s (always so long), ... (closed, partly-open)
+    #[arg(long, value_name = "LAW", value_parser = think, help_heading = "System model")]
+    think: Option<Law>,
+    /// Users start one after another over this time (closed)
+    #[arg(long, value_name = "TIME", help_heading = "System model")]
+    ramp: Option<Nanos>,
+}
+
+/// The system models a workload can have, with the keys that mean something in each.
+const MODELS: [(&str, &[&str]); 4] = [
+    ("open", &["rate", "process", "batch"]),
+    ("closed", &["users", "think", "ramp", "start"]),
+    ("partly_open", &["rate", "process", "batch", "stay", "length", "think"]),
+    ("replay", &["trace", "speed", "as", "think", "users", "ramp", "start"]),
+];
+
+fn keys(model: &str) -> &'static [&'static str] {
+    MODELS.iter().find(|(name, _)| *name == model).map_or(&[], |(_, keys)| keys)
+}
+
+impl System {
+    /// Edits the workload; what of it has no meaning any more is left out and returned in words.
+    pub(super) fn edit(&self, document: &mut DocumentMut, file: bool) -> Result<Vec<String>, Failure> {
+        let before = present(document);
+        let (Some(model), replaced) = self.model(before) else {
+            return match self.edits().first() {
+                Some((_, flag, _)) if !file => Err(Failure::input(format!("{flag} goes with {}", homes(flag)))),
+                None if file => Ok(Vec::new()),
+                _ => Err(Failure::input("which load? give --open 100/s, --closed 50 or --partly-open 20/s")),
+            };
+        };
+        let mut left_out = Vec::new();
+        if replaced {
+            left_out = become_model(document, before, model)?;
+        }
+        let fields = fields(document, model)?;
+        for (key, flag, content) in self.edits() {
+            if !keys(model).contains(&key) {
+                return Err(Failure::input(format!("{flag} goes with {}, and this is {}", homes(flag), words(model))));
+            }
+            // A session's length is said in one way or the other.
+            if key == "stay" && fields.remove("length").is_some() {
+                left_out.push("length".to_owned());
+            }
+            fields.insert(key, Item::Value(content?));
+        }
+        if model == "replay" && self.closed.is_some() {
+            fields.insert("as", value("closed"));
+        }
+        Ok(match &left_out[..] {
+            [] => Vec::new(),
+            gone => vec![format!("{} of the file has no meaning in {} and is left out", gone.join(", "), words(model))],
+        })
+    }
+
+    /// The model after the flags, where there is one, and whether that replaces what was there.
+    fn model(&self, before: Option<&'static str>) -> (Option<&'static str>, bool) {
+        let asked = if self.open.is_some() {
+            "open"
+        } else if self.partly_open.is_some() {
+            "partly_open"
+        } else if self.closed.is_some() {
+            "closed"
+        } else {
+            return (before, false);
+        };
+        match before {
+            // Users can go through a trace.
+            Some("replay") if asked == "closed" => (Some("replay"), false),
+            Some(before) if before == asked => (Some(asked), false),
+            _ => (Some(asked), true),
+        }
+    }
+
+    /// The fields that flags name: the key, the flag, and what it becomes.
+    fn edits(&self) -> Vec<(&'static str, &'static str, Result<Value, Failure>)> {
+        let rate = |rate: Rate| Ok(Value::from(rate.to_string()));
+        let mut edits = Vec::new();
+        edits.extend(self.open.map(|r| ("rate", "--open", rate(r))));
+        edits.extend(self.partly_open.map(|r| ("rate", "--partly-open", rate(r))));
+        edits.extend(self.closed.map(|n| ("users", "--closed", Ok(Value::from(i64::try_from(n).unwrap_or(i64::MAX))))));
+        edits.extend(self.arrivals.as_deref().map(|process| ("process", "--arrivals", of_process(process))));
+        edits.extend(self.stay.map(|stay| ("stay", "--stay", Ok(Value::from(stay)))));
+        let law = |law: &Law| law.to_string().parse().map_err(Failure::input);
+        edits.extend(self.think.as_ref().map(|think| ("think", "--think", law(think))));
+        edits.extend(self.ramp.map(|ramp| ("ramp", "--ramp", Ok(Value::from(ramp.to_string())))));
+        edits
+    }
+}
+
+/// The system model that the workload has.
+fn present(document: &DocumentMut) -> Option<&'static str> {
+    let arrivals = document.get("arrivals")?.as_table_like()?;
+    MODELS.iter().map(|(name, _)| *name).find(|name| arrivals.contains_key(name))
+}
+
+/// Makes the arrivals those of `model`, with all that still means something; the keys that do not.
+fn become_model(
+    document: &mut DocumentMut,
+    before: Option<&'static str>,
+    model: &'static str,
+) -> Result<Vec<String>, Failure> {
+    let arrivals = table(document, "arrivals")?;
+    let old = before.and_then(|before| arrivals.remove(before));
+    let mut kept = InlineTable::new();
+    let mut left_out = Vec::new();
+    for (key, item) in old.as_ref().and_then(Item::as_table_like).into_iter().flat_map(TableLike::iter) {
+        match item.clone().into_value() {
+            // The rate is what the flag says.
+            Ok(content) if keys(model).contains(&key) => drop(kept.insert(key, content)),
+            _ => left_out.push(key.to_owned()),
+        }
+    }
+    arrivals[model] = value(kept);
+    Ok(left_out)
+}
+
+/// The fields of the system model.
+fn fields<'d>(document: &'d mut DocumentMut, model: &str) -> Result<&'d mut dyn TableLike, Failure> {
+    let arrivals = table(document, "arrivals")?;
+    let item = arrivals.entry(model).or_insert_with(|| value(InlineTable::new()));
+    item.as_table_like_mut().ok_or_else(|| Failure::input(format!("`arrivals.{model}` is not a table in the workload")))
+}
+
+/// The flags that a flag goes with.
+fn homes(flag: &str) -> &'static str {
+    match flag {
+        "--arrivals" => "--open or --partly-open",
+        "--stay" => "--partly-open",
+        "--think" => "--closed or --partly-open",
+        _ => "--closed",
+    }
+}
+
+fn words(model: &str) -> &'static str {
+    match model {
+        "open" => "an open system",
+        "closed" => "a closed system",
+        "partly_open" => "a partly-open system",
+        _ => "a replay",
+    }
+}
+
+/// `gamma:1.5`, or the name of a process.
+fn of_process(process: &str) -> Result<Value, Failure> {
+    let Some(("gamma", cov)) = process.split_once(':') else { return Ok(Value::from(process)) };
+    let cov: f64 = cov.parse().map_err(|_| {
+        Failure::input(format!("--arrivals {process}: `{cov}` is not a CoV; write for example gamma:1.5"))
+    })?;
+    Ok(InlineTable::from_iter([("gamma", cov)]).into())
+}
+
+/// `0.8` or `80%`.
+fn probability(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is not a probability; write for example 0.8 or 80%");
+    let number = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
+    let stay = match text.strip_suffix('%') {
+        Some(percent) => number(percent)? / 100.0,
+        None => number(text)?,
+    };
+    if (0.0..1.0).contains(&stay) {
+        return Ok(stay);
+    }
+    Err(format!("`{text}` must be at least 0 and below 1; with 1 nobody ever leaves, which is --closed"))
+}
+
+/// A law, or a time that it always takes.
+fn think(text: &str) -> Result<Law, offered_model::Wrong> {
+    text.parse::<Nanos>().map_or_else(|_| text.parse(), |time| Law::constant(time.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        system: System,
+    }
+
+    /// The arrivals after these flags, in one line, and what was said of it.
+    fn after(text: &str, flags: &str) -> Result<(String, String), String> {
+        let mut document: DocumentMut = text.parse().unwrap();
+        let line = Line::try_parse_from(["run"].into_iter().chain(flags.split_whitespace()));
+        let system = line.map_err(|error| error.to_string())?.system;
+        match system.edit(&mut document, true) {
+            Ok(said) => Ok((document.to_string().trim().replace('\n', " "), said.join(" "))),
+            Err(Failure::Input(why) | Failure::Stopped(why)) => Err(why),
+        }
+    }
+
+    const CLOSED: &str = "arrivals.closed = { users = 2, think = { constant = \"500ms\" }, ramp = \"1s\" }";
+    const OPEN: &str =
+        "[arrivals]\nopen = { rate = { ramp = [\"1/s\", \"9/s\"], over = \"1m\" }, process = \"constant\" }";
+    const PARTLY: &str =
+        "[arrivals.partly_open]\nrate = \"3/s\"\nlength = { fixed = 3 }\nthink = { constant = \"2s\" }";
+
+    #[test]
+    fn a_flag_edits_the_field_it_names() {
+        for (text, flags, expected) in [
+            (CLOSED, "--closed 3", CLOSED.replace("users = 2", "users = 3")),
+            (CLOSED, "-c 3", CLOSED.replace("users = 2", "users = 3")),
+            (CLOSED, "--think 1s", CLOSED.replace("500ms", "1s")),
+            (CLOSED, "--ramp 5s", CLOSED.replace("\"1s\"", "\"5s\"")),
+            (OPEN, "--open 7/s", "[arrivals] open = { rate = \"7/s\", process = \"constant\" }".to_owned()),
+            (OPEN, "--arrivals poisson", OPEN.replace("constant", "poisson").replace('\n', " ")),
+            (PARTLY, "--partly-open 4/s", PARTLY.replace("3/s", "4/s").replace('\n', " ")),
+        ] {
+            assert_eq!(after(text, flags), Ok((expected, String::new())), "{flags} on {text}");
+        }
+    }
+
+    #[test]
+    fn another_model_keeps_what_still_means_something_and_says_what_does_not() {
+        let (text, said) = after(PARTLY, "--closed 5").unwrap();
+        assert_eq!(text, "[arrivals] closed = { think = { constant = \"2s\" }, users = 5 }");
+        assert_eq!(said, "rate, length of the file has no meaning in a closed system and is left out");
+        let (text, said) = after(OPEN, "--partly-open 4/s --stay 80%").unwrap();
+        let text = text.replace(" ,", ","); // what stood at the end keeps its blank
+        assert_eq!(text, "[arrivals] partly_open = { rate = \"4/s\", process = \"constant\", stay = 0.8 }");
+        assert_eq!(said, "");
+        let (text, said) = after(PARTLY, "--stay 0.5").unwrap();
+        assert!(text.ends_with("stay = 0.5") && !text.contains("length"), "{text}");
+        assert_eq!(said, "length of the file has no meaning in a partly-open system and is left out");
+        let replay = "arrivals.replay = { trace = \"day.trace\", as = \"sessions\", think = { exponential = \"5s\" } }";
+        let (text, said) = after(replay, "--closed 5").unwrap();
+        let text = text.replace(" ,", ",");
+        assert_eq!(
+            (text, said.as_str()),
+            (replay.replace("sessions\"", "closed\"").replace(" } }", " }, users = 5 }"), "")
+        );
+        assert!(after(replay, "--open 5/s").unwrap().1.starts_with("trace, as, think of the file"));
+    }
+
+    #[test]
+    fn a_mistake_is_told_in_the_words_of_the_flag() {
+        for (text, flags, why) in [
+            (OPEN, "--think 1s", "--think goes with --closed or --partly-open, and this is an open system"),
+            (CLOSED, "--stay 0.5", "--stay goes with --partly-open, and this is a closed system"),
+            (CLOSED, "--open 100", "'100' for '--open <RATE>'"),
+            (CLOSED, "--partly-open 1/s --stay 100%", "'100%' for '--stay <P>'"),
+            (CLOSED, "--open 1/s --arrivals gamma:x", "--arrivals gamma:x: `x` is not a CoV"),
+        ] {
+            let told = after(text, flags).unwrap_err();
+            assert!(told.contains(why), "{flags}: {told}");
+        }
+    }
+}
