@@ -27,7 +27,7 @@ mod sweep;
 mod tests;
 
 pub use compare::Difference;
-pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, Kind, OverTime, Portrait, Spread};
+pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, InSystem, Kind, OverTime, Percentiles, Portrait, Spread};
 pub use report::{Report, Run};
 pub use sections::{document, summary};
 pub use site::Site;

@@ -7,18 +7,20 @@
 mod failures;
 mod gaps;
 mod grid;
+mod in_system;
 mod over_time;
 mod spread;
 
 pub use failures::Kind;
 pub use gaps::{Counts, Fragment, Gaps};
-pub use grid::Grid;
+pub use grid::{Grid, Percentiles};
+pub use in_system::InSystem;
 pub use over_time::OverTime;
 pub use spread::{Ends, Spread};
 
 use std::ops::Range;
 
-use offered_model::{Event, Nanos, Recording};
+use offered_model::{Event, Nanos, Outcome, Recording};
 use offered_verify::{Ask, Pages, Scope, Window};
 use serde::Serialize;
 
@@ -54,9 +56,11 @@ fn whole_ticks(ns: u64, tick: u64) -> u64 {
 pub struct Portrait {
     /// The whole run in cells of time, with what was left out of the judgement.
     pub over_time: OverTime,
-    /// done - intended.
+    /// Responses by how many were in the system when a launch joined it.
+    pub in_system: Option<InSystem>,
+    /// done - intended, of good answers.
     pub response: Option<Spread>,
-    /// done - sent, where what was intended is known; else it is the same.
+    /// done - sent of good answers, where what was intended is known; else it is the same.
     pub service: Option<Spread>,
     /// sent - intended, where known.
     pub lateness: Option<Spread>,
@@ -72,6 +76,11 @@ pub struct Portrait {
     pub endings: Vec<Kind>,
 }
 
+/// `time` of good answers alone.
+fn good(time: fn(&Event) -> Option<Nanos>) -> impl Fn(&Event) -> Option<Nanos> {
+    move |event| time(event).filter(|_| event.outcome == Outcome::Ok)
+}
+
 impl Portrait {
     /// Of the launches of `recording` that `ask` looks at, which its verdict found to lie in `window`; `None` when nothing was
     /// sent.
@@ -85,8 +94,9 @@ impl Portrait {
         let of = if sessions_only { "session starts" } else { "launches" };
         Some(Self {
             over_time: OverTime::of(recording, [window.from_s, window.to_s])?,
-            response: Spread::over_time(scope, tick, Event::response),
-            service: known.then(|| Spread::over_time(scope, tick, Event::service)).flatten(),
+            in_system: InSystem::of(scope),
+            response: Spread::over_time(scope, tick, good(Event::response)),
+            service: known.then(|| Spread::over_time(scope, tick, good(Event::service))).flatten(),
             lateness: known.then(|| Spread::over_time(scope, tick, Event::lateness)).flatten(),
             gaps: Gaps::of(of, &sent, tick),
             counts: Counts::of(of, &sent, tick),

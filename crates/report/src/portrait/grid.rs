@@ -1,14 +1,16 @@
-//! A grid of counts: columns of time, rows of equal factors.
+//! A grid of counts: columns of time (or of anything else), rows of equal factors.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Rows per decade.
-const PER_DECADE: f64 = 8.0;
+const PER_DECADE: usize = 8;
 /// Rows from a nanosecond to eleven days.
 const ROWS: usize = 120;
+/// Each row is counted in so many parts: percentiles are read off these, and are within 1.9 % of the value.
+const FINE: usize = 8;
 
 /// How many values of each size there were at each time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grid {
     /// The edges of the rows, in ms, from below.
     pub edges_ms: Vec<f64>,
@@ -16,28 +18,104 @@ pub struct Grid {
     pub counts: Vec<Vec<u64>>,
 }
 
+/// Percentiles of each column, in ms; `None` where fewer than one value in the column would lie above.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// How many values a column holds.
+    pub n: Vec<u64>,
+    /// Their medians.
+    pub p50_ms: Vec<Option<f64>>,
+    /// Their 95 % points.
+    pub p95_ms: Vec<Option<f64>>,
+    /// Their 99 % points.
+    pub p99_ms: Vec<Option<f64>>,
+}
+
 /// A grid being filled.
 pub(super) struct Filling {
-    rows: Vec<Vec<u64>>,
+    columns: Vec<Vec<u64>>,
 }
 
 impl Filling {
     pub(super) fn new(columns: usize) -> Self {
-        Self { rows: vec![vec![0; columns]; ROWS] }
+        Self { columns: vec![vec![0; ROWS * FINE]; columns] }
     }
 
     /// Counts a value in ns; what is below a nanosecond is in the first row.
     pub(super) fn add(&mut self, column: usize, ns: u64) {
-        let row = ((ns.max(1) as f64).log10() * PER_DECADE) as usize;
-        self.rows[row.min(ROWS - 1)][column] += 1;
+        let row = ((ns.max(1) as f64).log10() * (PER_DECADE * FINE) as f64) as usize;
+        self.columns[column][row.min(ROWS * FINE - 1)] += 1;
+    }
+
+    /// The percentiles of each column.
+    pub(super) fn percentiles(&self) -> Percentiles {
+        let n: Vec<u64> = self.columns.iter().map(|column| column.iter().sum()).collect();
+        let each = |p: f64| {
+            let of = |(column, n): (&Vec<u64>, &u64)| {
+                (*n as f64 * p.min(1.0 - p) >= 1.0 - 1e-9).then(|| percentile(column, *n, p))
+            };
+            self.columns.iter().zip(&n).map(of).collect()
+        };
+        Percentiles { p50_ms: each(0.5), p95_ms: each(0.95), p99_ms: each(0.99), n }
     }
 
     /// The rows between the lowest and the highest that hold anything; `None` when none does.
-    pub(super) fn finish(mut self) -> Option<Grid> {
+    pub(super) fn finish(&self) -> Option<Grid> {
+        let row = |row: usize| -> Vec<u64> {
+            self.columns.iter().map(|column| column[row * FINE..(row + 1) * FINE].iter().sum()).collect()
+        };
+        let rows: Vec<Vec<u64>> = (0..ROWS).map(row).collect();
         let holds = |row: &Vec<u64>| row.iter().any(|count| *count > 0);
-        let (low, high) = (self.rows.iter().position(holds)?, self.rows.iter().rposition(holds)?);
-        let edge = |row: usize| 10f64.powf(row as f64 / PER_DECADE) / 1e6;
-        self.rows.truncate(high + 1);
-        Some(Grid { edges_ms: (low..=high + 1).map(edge).collect(), counts: self.rows.split_off(low) })
+        let (low, high) = (rows.iter().position(holds)?, rows.iter().rposition(holds)?);
+        let edges_ms = (low..=high + 1).map(|row| edge_ms(row * FINE)).collect();
+        Some(Grid { edges_ms, counts: rows[low..=high].to_vec() })
+    }
+}
+
+/// The lower edge of a fine row.
+fn edge_ms(row: usize) -> f64 {
+    10f64.powf(row as f64 / (PER_DECADE * FINE) as f64) / 1e6
+}
+
+/// The middle, by factors, of the fine row that holds the value which a share p of the n are at most.
+fn percentile(column: &[u64], n: u64, p: f64) -> f64 {
+    let rank = (n as f64 * p).ceil().max(1.0) as u64;
+    let mut upto = 0;
+    let row = column.iter().position(|count| {
+        upto += count;
+        upto >= rank
+    });
+    let row = row.expect("a column of n values");
+    (edge_ms(row) * edge_ms(row + 1)).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_values() {
+        let mut filling = Filling::new(3);
+        (1..=1000).for_each(|i| filling.add(0, i * 1_000_000));
+        (1..=10).for_each(|i| filling.add(1, i * 1000));
+        let p = filling.percentiles();
+        assert_eq!(p.n, [1000, 10, 0]);
+        let near = |value: Option<f64>, truth: f64| (value.unwrap() / truth - 1.0).abs() < 0.019;
+        assert!(near(p.p50_ms[0], 500.0) && near(p.p95_ms[0], 950.0) && near(p.p99_ms[0], 990.0), "{p:?}");
+        assert!(near(p.p50_ms[1], 0.005) && p.p95_ms[1].is_none() && p.p99_ms[1].is_none(), "ten have no 95 % point");
+        assert_eq!((p.p50_ms[2], p.p99_ms[2]), (None, None));
+    }
+
+    #[test]
+    fn the_coarse_grid_loses_nothing() {
+        let mut filling = Filling::new(2);
+        for ns in [1, 10, 10, 5_000_000, 7_000_000_000] {
+            filling.add(1, ns);
+        }
+        let grid = filling.finish().unwrap();
+        assert_eq!(grid.counts.iter().map(|row| row[1]).sum::<u64>(), 5);
+        assert_eq!(grid.edges_ms.len(), grid.counts.len() + 1);
+        assert!(grid.edges_ms[0] <= 1e-6 && *grid.edges_ms.last().unwrap() >= 7000.0);
+        assert!(Filling::new(2).finish().is_none());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use offered_model::{Event, Nanos, Outcome, Recording};
 use serde::Serialize;
 
-use super::grid::{Filling, Grid};
+use super::grid::{Filling, Grid, Percentiles};
 use super::round_up;
 use crate::chart::Heat;
 
@@ -35,6 +35,8 @@ pub struct OverTime {
     pub in_flight: Vec<f64>,
     /// Responses, by when they were sent.
     pub responses: Option<Grid>,
+    /// Percentiles of the responses that were good answers, by when they were sent.
+    pub percentiles: Percentiles,
     /// Lateness, by when they were sent; `None` where not known.
     pub lateness: Option<Grid>,
 }
@@ -115,7 +117,7 @@ impl OverTime {
         let cells = Cells::new(origin, last - origin);
         let zeros = || vec![0u64; cells.count];
         let mut under_way = UnderWay { partial: zeros(), whole: vec![0; cells.count] };
-        let (mut responses, mut lateness) = (Filling::new(cells.count), Filling::new(cells.count));
+        let [mut responses, mut good, mut lateness] = [(); 3].map(|()| Filling::new(cells.count));
         let mut all = Self {
             edges_s: (0..=cells.count).map(|i| cells.edge(i) as f64 / 1e9).collect(),
             judged_s,
@@ -127,6 +129,7 @@ impl OverTime {
             bytes_out: zeros(),
             in_flight: Vec::new(),
             responses: None,
+            percentiles: good.percentiles(),
             lateness: None,
         };
         for event in &recording.events {
@@ -142,6 +145,9 @@ impl OverTime {
             all.sent[cell] += 1;
             if let Some(response) = event.response() {
                 responses.add(cell, response.0);
+                if event.outcome == Outcome::Ok {
+                    good.add(cell, response.0);
+                }
             }
             if let (true, Some(late)) = (recording.intent_known, event.lateness()) {
                 lateness.add(cell, late.0);
@@ -153,6 +159,7 @@ impl OverTime {
         Some(Self {
             in_flight: under_way.means(&cells),
             responses: responses.finish(),
+            percentiles: good.percentiles(),
             lateness: lateness.finish(),
             ..all
         })

@@ -5,7 +5,7 @@ use offered_verify::{Pages, Times, Verdict};
 use super::{busiest, times};
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
 use crate::document::{Block, Cell, Section, Table};
-use crate::portrait::{Kind, OverTime, Portrait, Spread};
+use crate::portrait::{InSystem, Kind, OverTime, Percentiles, Portrait, Spread};
 use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Section {
@@ -39,10 +39,12 @@ pub(super) fn total(run: &Run) -> Option<Table> {
     times("Responses (ms), from the instant meant", std::slice::from_ref(total))
 }
 
-fn charts(run: &Run, portrait: &Portrait) -> [Option<Chart>; 7] {
+fn charts(run: &Run, portrait: &Portrait) -> [Option<Chart>; 9] {
     let over_time = &portrait.over_time;
     let spread = portrait.response.as_ref();
     [
+        course(over_time),
+        portrait.in_system.as_ref().and_then(against_number),
         heat(over_time),
         spread.map(|spread| percentiles(run, spread, portrait.service.as_ref())),
         spread.map(density),
@@ -51,6 +53,54 @@ fn charts(run: &Run, portrait: &Portrait) -> [Option<Chart>; 7] {
         throughput(over_time).some(),
         bytes(over_time),
     ]
+}
+
+/// p50, p95 and p99 at the middle of each place, where there were enough values.
+fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series> {
+    let line = |list: &[Option<f64>]| {
+        Shape::Line(list.iter().enumerate().filter_map(|(i, value)| Some([place(i), (*value)?])).collect())
+    };
+    [
+        ("p50", Ink::Measured, &percentiles.p50_ms),
+        ("p95", Ink::Second, &percentiles.p95_ms),
+        ("p99", Ink::Failed, &percentiles.p99_ms),
+    ]
+    .into_iter()
+    .map(|(name, ink, list)| Series::new(name, ink, line(list)))
+    .filter(|series| !matches!(&series.shape, Shape::Line(points) if points.is_empty()))
+    .collect()
+}
+
+fn course(over_time: &OverTime) -> Option<Chart> {
+    let middle = |i: usize| f64::midpoint(over_time.edges_s[i], over_time.edges_s[i + 1]);
+    Chart {
+        id: "percentiles-over-time".into(),
+        title: "Percentiles over time".into(),
+        reading: "The median and the slow ends of the good answers, moment by moment. Lines that stay level are a steady state; lines \
+                  that climb to the end say that a longer test would have found longer times."
+            .into(),
+        x: Axis::linear("time since the first launch (s)"),
+        y: Axis::log("response (ms)"),
+        series: three(&over_time.percentiles, middle),
+    }
+    .some()
+}
+
+fn against_number(in_system: &InSystem) -> Option<Chart> {
+    let middle = |i: usize| f64::midpoint(in_system.found[i][0] as f64, in_system.found[i][1] as f64);
+    // One number alone is no course.
+    (in_system.found.len() > 1).then_some(())?;
+    Chart {
+        id: "responses-against-number".into(),
+        title: "Responses against the number in the system".into(),
+        reading: "What a launch waited, by how many it found before it. A straight rise is a queue for something shared; a level line \
+                  is a server with room."
+            .into(),
+        x: Axis::linear("requests found under way"),
+        y: Axis::log("response (ms)"),
+        series: three(&in_system.response, middle),
+    }
+    .some()
 }
 
 fn heat(over_time: &OverTime) -> Option<Chart> {
