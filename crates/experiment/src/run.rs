@@ -54,10 +54,11 @@ pub struct Made {
 }
 
 impl Made {
-    /// Whether a run that may be believed came to what it had to: no failure stopped it, and every threshold was kept.
+    /// Whether a run that may be believed came to what it had to: no failure stopped it, something went well, and every
+    /// threshold was kept.
     pub fn passes(&self) -> bool {
         let failed = self.done.halted.as_ref().is_some_and(|halted| halted.end == End::Failed);
-        !failed && self.summary.keeps_thresholds()
+        !failed && self.summary.succeeded() && self.summary.keeps_thresholds()
     }
 }
 

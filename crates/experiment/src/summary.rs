@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
 use offered_run::Done;
 use offered_stats::Summary as Numbers;
-use offered_verify::{Check, Checked, Judgement, Measured, Pages, Pattern, Verdict, Warning};
+use offered_verify::{Check, Checked, Judgement, KeepsUp, Measured, Pages, Pattern, Request, Verdict, Warning};
 use serde::{Deserialize, Serialize};
 
 use failures::failures;
@@ -23,6 +23,10 @@ pub struct Summary {
     pub asked_rate_per_s: Option<f64>,
     /// Launches per second that were sent.
     pub offered_rate_per_s: Option<f64>,
+    /// Complete answers per second, good and bad.
+    pub answered_rate_per_s: Option<f64>,
+    /// Whether as much left the system as arrived; `null` when nothing was launched.
+    pub keeps_up: Option<KeepsUp>,
     /// All launches, sent or not.
     pub launched: u64,
     /// Those never sent.
@@ -31,12 +35,16 @@ pub struct Summary {
     pub completed: u64,
     /// Launches by how they ended.
     pub outcomes: BTreeMap<String, u64>,
+    /// What came of each request, the last row of all.
+    pub requests: Vec<Request>,
+    /// How many answers had each HTTP status.
+    pub statuses: BTreeMap<u16, u64>,
     /// What did not go well, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// done - intended.
+    /// done - intended, of good answers.
     pub response_ms: Option<Millis>,
-    /// done - sent.
+    /// done - sent, of good answers.
     pub service_ms: Option<Millis>,
     /// How long TLS handshakes took, where any were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +133,7 @@ impl Summary {
         let outcomes = counts().map(|(outcome, n)| (outcome.name().to_owned(), n)).filter(|(_, n)| *n > 0).collect();
         let (from, to) = (workload.skip_first(), workload.duration() - workload.skip_last());
         let judged = || events.iter().filter(move |event| (from..to).contains(&event.intended));
-        let times = |time: fn(&Event) -> Option<Nanos>| {
+        let times = |time: &dyn Fn(&Event) -> Option<Nanos>| {
             let mut nanos: Vec<u64> = judged().filter_map(|event| time(event).map(|t| t.0)).collect();
             nanos.sort_unstable();
             Numbers::of_sorted(&nanos, 1.0)
@@ -137,15 +145,21 @@ impl Summary {
             schema: "offered.run/1".to_owned(),
             asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
             offered_rate_per_s: verdict.queue.rate_per_s,
+            answered_rate_per_s: verdict.keeps_up.map(|keeps_up| keeps_up.answered_per_s),
+            keeps_up: verdict.keeps_up,
             launched: events.len() as u64,
             unsent: counted[Outcome::Unsent as usize],
             completed: counts().filter(|(outcome, _)| outcome.is_answer()).map(|(_, n)| n).sum(),
             outcomes,
+            requests: verdict.requests.clone(),
+            statuses: verdict.statuses.clone(),
             failures: failures(recording),
-            response_ms: times(Event::response).map(Millis::from_nanos),
-            service_ms: times(Event::service).map(Millis::from_nanos),
-            handshake_ms: times(|event| event.handshake).map(Millis::from_nanos),
-            lateness_us: times(Event::lateness).map(|n| Micros {
+            response_ms: times(&|event| event.response().filter(|_| event.outcome == Outcome::Ok))
+                .map(Millis::from_nanos),
+            service_ms: times(&|event| event.service().filter(|_| event.outcome == Outcome::Ok))
+                .map(Millis::from_nanos),
+            handshake_ms: times(&|event| event.handshake).map(Millis::from_nanos),
+            lateness_us: times(&Event::lateness).map(|n| Micros {
                 p50: n.median / 1e3,
                 p99: n.p99 / 1e3,
                 max: n.max / 1e3,
@@ -176,6 +190,11 @@ impl Summary {
     /// Whether the result may be believed: nothing that was checked failed.
     pub fn believable(&self) -> bool {
         self.judgement != Judgement::Fails
+    }
+
+    /// Whether anything went well, where anything was launched.
+    pub fn succeeded(&self) -> bool {
+        self.launched == 0 || self.outcomes.contains_key(Outcome::Ok.name())
     }
 
     /// Whether every threshold was kept. One with nothing to be held against is not.

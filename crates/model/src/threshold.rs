@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
+//!         response.ok.p99        of the good answers alone; else a request that failed never came back
 //!         response.p99{home}     of the requests of one name only
 //!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
 //! bound   < 250ms   <= 0.1%   > 90/s   >= 0.9   0.95..1.05
@@ -36,10 +37,14 @@ pub struct Metric {
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// done - intended, in seconds.
+    /// done - intended, in seconds; in a percentile, of what failed it is infinite.
     Response(Statistic),
-    /// done - sent, in seconds.
+    /// The same of good answers alone.
+    ResponseOk(Statistic),
+    /// done - sent, in seconds; in a percentile, of what failed it is infinite.
     Service(Statistic),
+    /// The same of good answers alone.
+    ServiceOk(Statistic),
     /// sent - intended, in seconds.
     Lateness(Statistic),
     /// The fraction of launches without a good answer; the never sent are among them.
@@ -158,10 +163,24 @@ impl Quantity {
         "arrivals.cov",
     ];
 
+    /// The percentile that it is, above 0 and below 100; `None` where it is none.
+    pub fn percentile(self) -> Option<f64> {
+        match self {
+            Self::Response(Statistic::Percentile(p))
+            | Self::ResponseOk(Statistic::Percentile(p))
+            | Self::Service(Statistic::Percentile(p))
+            | Self::ServiceOk(Statistic::Percentile(p))
+            | Self::Lateness(Statistic::Percentile(p)) => Some(p),
+            _ => None,
+        }
+    }
+
     /// In what it is counted.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Response(_) | Self::Service(_) | Self::Lateness(_) => Unit::Seconds,
+            Self::Response(_) | Self::ResponseOk(_) | Self::Service(_) | Self::ServiceOk(_) | Self::Lateness(_) => {
+                Unit::Seconds
+            }
             Self::ErrorsRate => Unit::Fraction,
             Self::ThroughputRate | Self::ArrivalsRate => Unit::PerSecond,
             Self::ArrivalsCov => Unit::Number,
@@ -189,7 +208,9 @@ impl FromStr for Quantity {
             _ => {}
         }
         let times = [
-            ("response.", Self::Response as fn(Statistic) -> Self),
+            ("response.ok.", Self::ResponseOk as fn(Statistic) -> Self),
+            ("response.", Self::Response),
+            ("service.ok.", Self::ServiceOk),
             ("service.", Self::Service),
             ("lateness.", Self::Lateness),
             ("", Self::Response),
@@ -204,6 +225,8 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Response(statistic) => write!(f, "response.{statistic}"),
+            Self::ResponseOk(statistic) => write!(f, "response.ok.{statistic}"),
+            Self::ServiceOk(statistic) => write!(f, "service.ok.{statistic}"),
             Self::Service(statistic) => write!(f, "service.{statistic}"),
             Self::Lateness(statistic) => write!(f, "lateness.{statistic}"),
             Self::ErrorsRate => f.write_str("errors.rate"),

@@ -16,6 +16,7 @@ pub mod cov;
 pub mod dispersion;
 pub mod exponential;
 pub mod frequent;
+pub mod growth;
 pub mod histogram;
 pub mod independence;
 pub mod periodicity;

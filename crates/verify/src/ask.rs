@@ -1,5 +1,6 @@
 //! What is asked about a recording.
 
+use offered_model::trace::Way;
 use offered_model::workload::Sessions;
 use offered_model::{Nanos, Seed, Workload};
 
@@ -32,6 +33,8 @@ pub struct Ask {
     pub tolerance: f64,
     /// How late the latest hundredth of the launches may be.
     pub late_tolerance: Nanos,
+    /// Whether those who launch wait for their answers, so that they cannot outrun the system.
+    pub users_wait: bool,
     /// Whether the run took any certificate for its target's.
     pub insecure: bool,
     /// From which the spreading of ticks and the bootstrap draw.
@@ -54,6 +57,7 @@ impl Default for Ask {
             by_threads: false,
             tolerance: 0.05,
             late_tolerance: Nanos::from_millis(10),
+            users_wait: false,
             insecure: false,
             seed: Seed(1),
         }
@@ -80,8 +84,24 @@ impl Ask {
         });
         let rate_over = schedule.filter(|schedule| schedule.rate().as_constant().is_none()).map(|_| (from, to));
         let insecure = workload.target().is_some_and(|target| target.tls().insecure);
+        let users_wait = match workload.sessions() {
+            Sessions::Closed(_) => true,
+            Sessions::Replay(replay) => matches!(replay.way(), Way::Closed(_)),
+            Sessions::Open(_) | Sessions::PartlyOpen { .. } => false,
+        };
         let lasts = Some(workload.duration());
-        Self { meant, rate_per_s, rate_over, lasts, skip_first, skip_last, insecure, seed, ..Self::default() }
+        Self {
+            meant,
+            rate_per_s,
+            rate_over,
+            lasts,
+            skip_first,
+            skip_last,
+            users_wait,
+            insecure,
+            seed,
+            ..Self::default()
+        }
     }
 }
 

@@ -37,6 +37,7 @@ mod because;
 mod by_threads;
 mod finding;
 mod judge;
+mod keeps_up;
 mod lateness;
 mod meant;
 mod measured;
@@ -45,6 +46,7 @@ mod pages;
 mod pattern;
 mod poisson;
 mod queue;
+mod requests;
 mod runs;
 mod samples;
 mod scope;
@@ -62,6 +64,7 @@ mod workers;
 mod tests;
 
 pub use ask::{Ask, Failures};
+pub use keeps_up::{Flows, KeepsUp, MATTERS, Unchecked};
 pub use meant::Meant;
 pub use measured::{Measured, Parts};
 pub use merge::merge;
@@ -69,10 +72,11 @@ pub use pages::Pages;
 pub use samples::{Sample, samples};
 pub use scope::Scope;
 pub use standing::{SoFar, Standing, standing};
+pub use tables::{Tables, toolkit};
 pub use thresholds::Checked;
 pub use verdict::{
-    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Sizes, Source, Stalls, Threads, Times,
-    Verdict, Warning, Window,
+    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Request, Sizes, Source, Stalls, Threads,
+    Times, Verdict, Warning, Window,
 };
 
 use offered_model::{Event, Recording};
@@ -134,7 +138,9 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let (ladder, mut poisson, look) = looked_at(&stream, strictness, ask);
 
     let total_rate = tables.launches.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
-    let queue = queue::queue(scope, total_rate, tables.responses.last().map(|total| total.mean_ms));
+    let (requests, statuses) = requests::requests(scope);
+    let keeps_up = scope.keeps_up(ask);
+    let queue = queue::queue(scope, total_rate, keeps_up.as_ref());
     let lateness = lateness::lateness(scope);
     let meant_cov = judge::meant_cov(scope, &ask.meant);
     let seen = Seen { stream: &stream, ladder: &ladder, queue: &queue, lateness: lateness.as_ref(), meant_cov };
@@ -189,7 +195,11 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
             cov: meant_cov,
         },
         launches: tables.launches,
+        requests,
+        statuses,
+        keeps_up,
         responses: tables.responses,
+        failures: tables.failures,
         first_byte: tables.first_byte,
         sizes: tables.sizes,
         by_threads: if ask.by_threads { by_threads::by_threads(scope) } else { Vec::new() },

@@ -37,8 +37,10 @@ impl<'a> Measured<'a> {
         };
         let of_label = |event: &&Event| label.is_none_or(|label| event.label == label);
         match metric.quantity {
-            Quantity::Response(statistic) => self.times(Event::response, label).estimate(statistic),
-            Quantity::Service(statistic) => self.times(Event::service, label).estimate(statistic),
+            Quantity::Response(statistic) => self.waits(Event::response, label).estimate(statistic),
+            Quantity::ResponseOk(statistic) => self.good(Event::response, label).estimate(statistic),
+            Quantity::Service(statistic) => self.waits(Event::service, label).estimate(statistic),
+            Quantity::ServiceOk(statistic) => self.good(Event::service, label).estimate(statistic),
             Quantity::Lateness(statistic) => self.times(Event::lateness, label).estimate(statistic),
             Quantity::ErrorsRate => {
                 let mut pairs = [(0.0, 0.0); PARTS];
@@ -73,8 +75,26 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// The times of the launches that count, part by part.
-    pub fn times(&self, time: fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
+    /// The times of the launches that count, part by part, in which one that failed never came back.
+    pub fn waits(&self, time: fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
+        self.times(
+            move |event| match event.outcome {
+                Outcome::Ok => time(event),
+                // What was cut off by stopping the run might have come back.
+                Outcome::Cut => None,
+                _ => Some(NEVER),
+            },
+            label,
+        )
+    }
+
+    /// The times of the good answers among them, part by part.
+    pub fn good(&self, time: fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
+        self.times(move |event| time(event).filter(|_| event.outcome == Outcome::Ok), label)
+    }
+
+    /// What `time` says of the launches that count, part by part.
+    pub fn times(&self, time: impl Fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
         let mut parts = vec![Vec::new(); PARTS];
         for event in self.recording.events.iter().filter(|event| label.is_none_or(|label| event.label == label)) {
             if let (Some(part), Some(time)) = (self.part(event.intended), time(event)) {
@@ -100,10 +120,18 @@ impl<'a> Measured<'a> {
     }
 }
 
+/// The time of what never came back.
+const NEVER: Nanos = Nanos::MAX;
+
+/// In seconds.
+fn seconds(time: u64) -> f64 {
+    if time == NEVER.0 { f64::INFINITY } else { time as f64 / 1e9 }
+}
+
 /// Times in nanoseconds, in parts of a run or trial by trial: [`Parts::estimate`] pools them and asks each for the interval.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// All of them, ascending.
+    /// All of them, ascending; last those that never came back, as `u64::MAX`.
     pub all: Vec<u64>,
     /// Each part, ascending.
     each: Vec<Vec<u64>>,
@@ -121,21 +149,34 @@ impl Parts {
     }
 
     /// The statistic in seconds with its 95 % interval; `None` without a single value.
+    ///
+    /// What never came back has its place among the percentiles, which are infinite from there on. Mean and maximum are of what
+    /// came back.
     pub fn estimate(&self, statistic: Statistic) -> Option<Estimate> {
-        let largest = *self.all.last()?;
-        let sum = |part: &Vec<u64>| (part.iter().map(|t| *t as f64 / 1e9).sum::<f64>(), part.len() as f64);
+        self.all.last()?;
+        let came = |part: &[u64]| part.partition_point(|time| *time < NEVER.0);
+        let Some(largest) = came(&self.all).checked_sub(1).map(|last| self.all[last]) else {
+            return Some(unsure(f64::INFINITY));
+        };
+        let sum = |part: &Vec<u64>| {
+            let came = &part[..came(part)];
+            (came.iter().map(|t| *t as f64 / 1e9).sum::<f64>(), came.len() as f64)
+        };
         Some(match statistic {
             Statistic::Mean => telling(ratio(&self.each.iter().map(sum).collect::<Vec<_>>())),
-            Statistic::Max => unsure(largest as f64 / 1e9),
+            Statistic::Max => unsure(seconds(largest)),
             Statistic::Percentile(percent) => {
                 let p = percent / 100.0;
-                let value = quantile(&self.all, p) as f64 / 1e9;
+                let value = seconds(quantile(&self.all, p));
                 // Of fewer values the percentile is their extreme.
                 let enough = |part: &Vec<u64>| part.len() as f64 * p.min(1.0 - p) >= 1.0;
                 if !self.each.iter().all(enough) {
                     return Some(unsure(value));
                 }
-                let each: Vec<f64> = self.each.iter().map(|part| quantile(part, p) as f64 / 1e9).collect();
+                let each: Vec<f64> = self.each.iter().map(|part| seconds(quantile(part, p))).collect();
+                if each.iter().any(|value| value.is_infinite()) {
+                    return Some(unsure(value));
+                }
                 telling(from_batches(value, &each))
             }
         })

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::keeps_up::{KeepsUp, Unchecked};
 use crate::scope::Scope;
-use crate::verdict::Queue;
+use crate::verdict::{Judgement, Queue};
 
 /// Sessions are followed up to this many; beyond it they are visits rather than users, and memory is worth more.
 const MOST_SESSIONS: usize = 1_000_000;
@@ -18,13 +19,23 @@ struct Session {
     last_serving: u64,
 }
 
-/// Little's law for a run whose launches came at `rate_per_s`. `response_ms` is the mean of R.
+/// Little's law for a run whose launches came at `rate_per_s`. R is the mean time of all that left the system, well or not.
+///
+/// The law is about systems in balance: of one that does not keep up with its load, or from which nothing came back, only what was
+/// measured is told.
 ///
 /// Z is the mean time a session spent between the end of an answer and its next launch:
 /// (last launch - first launch - time waited for all answers but the last) / (launches - 1), all sessions together. It exists
 /// only where sessions launch one request after another.
-pub(crate) fn queue(scope: Scope, rate_per_s: Option<f64>, response_ms: Option<f64>) -> Queue {
-    let concurrency = rate_per_s.zip(response_ms).map(|(rate, response)| rate * response / 1e3);
+pub(crate) fn queue(scope: Scope, rate_per_s: Option<f64>, keeps_up: Option<&KeepsUp>) -> Queue {
+    let response_ms = mean_response_ms(scope);
+    let answered = keeps_up.is_some_and(|keeps_up| keeps_up.answered_per_s > 0.0);
+    let applies = answered && keeps_up.is_none_or(|keeps_up| keeps_up.judgement != Judgement::Fails);
+    // A closed system that answers nothing launches each user once, in no time: that is no rate.
+    let rate_per_s =
+        rate_per_s.filter(|_| answered || !keeps_up.is_some_and(|k| k.not_checked == Some(Unchecked::Closed)));
+    let law_rate = rate_per_s.filter(|_| applies);
+    let concurrency = law_rate.zip(response_ms).map(|(rate, response)| rate * response / 1e3);
     let sessions = sessions(scope);
     let think_ms = sessions.as_ref().and_then(think_ms);
     let rtt_ms = response_ms.zip(think_ms).map(|(response, think)| response + think);
@@ -34,10 +45,19 @@ pub(crate) fn queue(scope: Scope, rate_per_s: Option<f64>, response_ms: Option<f
         concurrency,
         think_ms,
         rtt_ms,
-        users: rate_per_s.zip(rtt_ms).map(|(rate, rtt)| rate * rtt / 1e3),
+        users: law_rate.zip(rtt_ms).map(|(rate, rtt)| rate * rtt / 1e3),
         users_seen: sessions.map(|sessions| sessions.len() as u64),
         rort: response_ms.zip(rtt_ms).map(|(response, rtt)| response / rtt),
     }
+}
+
+/// The mean of R in ms, over all that came to an end.
+fn mean_response_ms(scope: Scope) -> Option<f64> {
+    let (mut n, mut sum) = (0u64, 0u128);
+    for response in scope.launches().filter_map(|(_, event)| event.response()) {
+        (n, sum) = (n + 1, sum + u128::from(response.0));
+    }
+    (n > 0).then(|| sum as f64 / n as f64 / 1e6)
 }
 
 /// The sessions of the scope, where there are users to speak of: known, few enough, and not each a single arrival.

@@ -5,6 +5,8 @@ use std::ops::Range;
 use offered_model::{Event, Nanos, Outcome, Recording};
 
 use crate::ask::{Ask, Failures};
+use crate::keeps_up::{Flows, KeepsUp};
+use crate::meant::Meant;
 use crate::runs::Run;
 use crate::verdict::Window;
 
@@ -36,7 +38,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(recording: &'a Recording, run: &Run, ask: &Ask) -> Self {
         let events = &recording.events[run.rows.clone()];
         let (origin, end, open) = if recording.on_run_clock {
-            let last = || events.iter().map(|event| event.intended.0 + 1).max().unwrap_or(0);
+            let last = || events.iter().map(|event| event.intended.0.saturating_add(1)).max().unwrap_or(0);
             (0, ask.lasts.map_or_else(last, |lasts| lasts.0), 0)
         } else {
             // Both ends are inclusive.
@@ -45,7 +47,15 @@ impl<'a> Scope<'a> {
         let from = origin.saturating_add(ask.skip_first.0);
         let to = end.saturating_sub(ask.skip_last.0);
         let to = ask.take.map_or(to, |take| to.min(from.saturating_add(take.0)));
-        Self { recording, events, run: (run.from, run.to), origin, from, to: to + open, failures: ask.failures }
+        Self {
+            recording,
+            events,
+            run: (run.from, run.to),
+            origin,
+            from,
+            to: to.saturating_add(open),
+            failures: ask.failures,
+        }
     }
 
     /// The instants that are looked at, on the recording's clock.
@@ -85,5 +95,18 @@ impl<'a> Scope<'a> {
         let inside = |sent: u64| sent >= self.run.0 && sent <= self.run.1;
         let all = self.events.iter().filter(|event| event.sent.is_some_and(|sent| inside(sent.0))).count() as u64;
         Window { from_s: since(self.from), to_s: since(last), launches, left_out: all - launches.min(all) }
+    }
+
+    /// Whether the system kept up with what was launched in the window; `None` where it is a single instant.
+    pub(crate) fn keeps_up(self, ask: &Ask) -> Option<KeepsUp> {
+        // Of a run that was stopped the rest of its time holds nothing.
+        let stopped = self.recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
+        let last = self.events.iter().map(|event| event.intended.0.saturating_add(1)).max().unwrap_or(0);
+        let to = if stopped { self.to.min(last) } else { self.to };
+        (self.from < to).then(|| {
+            let mut flows = Flows::new(Nanos(self.from), Nanos(to));
+            self.events.iter().for_each(|event| flows.add(event));
+            flows.keeps_up(ask.users_wait || matches!(ask.meant, Meant::Closed { .. }))
+        })
     }
 }

@@ -1,21 +1,31 @@
 //! The four tables of the web-generator-toolkit: gaps, responses, first bytes, sizes; a row per label, then `Total`.
+//!
+//! Times are those of good answers. A failure is often quick, and a table in which it counts gets better the more there are; so
+//! the failed have a table of their own.
 
-use offered_model::{Event, Outcome};
+use offered_model::{Event, Outcome, Recording};
 use offered_stats::cov::exponential_interval;
 use offered_stats::summary::gaps;
 use offered_stats::{Interval, Summary};
 
+use crate::ask::Ask;
 use crate::scope::Scope;
 use crate::verdict::{Sizes, Times};
 
 const MS: f64 = 1e6;
 
-/// The four tables.
-pub(crate) struct Tables {
-    pub(crate) launches: Vec<Times>,
-    pub(crate) responses: Vec<Times>,
-    pub(crate) first_byte: Vec<Times>,
-    pub(crate) sizes: Vec<Sizes>,
+/// The four tables, and one of what failed.
+pub struct Tables {
+    /// Gaps between launches.
+    pub launches: Vec<Times>,
+    /// done - intended.
+    pub responses: Vec<Times>,
+    /// The same of what failed, where that stands apart.
+    pub failures: Vec<Times>,
+    /// first byte - intended.
+    pub first_byte: Vec<Times>,
+    /// Bytes read.
+    pub sizes: Vec<Sizes>,
 }
 
 /// What the rows of one label have in common.
@@ -28,8 +38,25 @@ struct Group {
     kb_per_s: f64,
 }
 
-/// The tables of `scope`. One measure at a time is held in memory, beside the events.
+/// The tables of `scope`, times of good answers. One measure at a time is held in memory, beside the events.
 pub(crate) fn tables(scope: Scope) -> Tables {
+    made(scope, Rule::Ours)
+}
+
+/// The tables as the web-generator-toolkit makes them: times of all answers, and the rate of gaps over the time to the end of the
+/// last answer; `None` when nothing was sent.
+pub fn toolkit(recording: &Recording, ask: &Ask) -> Option<Tables> {
+    Some(made(Scope::of(recording, ask)?, Rule::Toolkit))
+}
+
+/// Whose rule it is.
+#[derive(Clone, Copy, PartialEq)]
+enum Rule {
+    Ours,
+    Toolkit,
+}
+
+fn made(scope: Scope, rule: Rule) -> Tables {
     let groups = groups(scope);
     let sizes = column(scope, &groups, 1.0, |event| Some(event.bytes_in));
     let sent = Values::of(scope, |sent, _| Some(sent));
@@ -37,22 +64,31 @@ pub(crate) fn tables(scope: Scope) -> Tables {
         let mut apart: Vec<u64> = gaps(sent.of_group(group)).collect();
         apart.sort_unstable();
         let row = Summary::of_sorted(&apart, MS)?;
-        Some(times(group.name.clone(), &row, group.span_ms, Some(exponential_interval(row.cov, row.n))))
+        // Gaps follow one another: n of them take n times their mean.
+        let span_ms = if rule == Rule::Ours { row.n as f64 * row.mean } else { group.span_ms };
+        Some(times(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n))))
     });
     let launches = launches.collect();
     drop(sent);
-    let responses =
-        column(scope, &groups, MS, |event| Some(event.response()?.0)).into_iter().map(|(group, row)| Times {
-            error_percent: Some(group.error_percent),
-            kb_per_s: Some(group.kb_per_s),
-            ..times(group.name.clone(), &row, group.span_ms, None)
-        });
-    let first_byte = column(scope, &groups, MS, |event| Some(event.first_byte?.since(event.intended).0))
+    let good = move |event: &Event| event.outcome == Outcome::Ok || rule == Rule::Toolkit;
+    let response =
+        move |event: &Event, wanted: bool| event.response().filter(|_| good(event) == wanted).map(|time| time.0);
+    let responses = column(scope, &groups, MS, |event| response(event, true)).into_iter().map(|(group, row)| Times {
+        error_percent: Some(group.error_percent),
+        kb_per_s: Some(group.kb_per_s),
+        ..times(group.name.clone(), &row, group.span_ms, None)
+    });
+    let failures = column(scope, &groups, MS, |event| response(event, false))
         .into_iter()
         .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
+    let first_byte =
+        column(scope, &groups, MS, |event| Some(event.first_byte.filter(|_| good(event))?.since(event.intended).0))
+            .into_iter()
+            .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
     Tables {
         launches,
         responses: responses.collect(),
+        failures: failures.collect(),
         first_byte: first_byte.collect(),
         // A format without sizes leaves them all zero.
         sizes: match sizes.last() {

@@ -2,7 +2,11 @@
 //!
 //! Units stand in the names. A number that could not be had is `None`, `null` in JSON: never zero, never left out of a table.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::keeps_up::KeepsUp;
 
 /// The answer of [`crate::verify`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,9 +21,17 @@ pub struct Verdict {
     pub meant: Intent,
     /// Gaps between launches, one row per label, then `Total`.
     pub launches: Vec<Times>,
-    /// done - intended, one row per label, then `Total`.
+    /// What came of each request, one row per label, then `Total`.
+    pub requests: Vec<Request>,
+    /// How many answers had each HTTP status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Whether the system kept up with its load; `None` when nothing was launched.
+    pub keeps_up: Option<KeepsUp>,
+    /// done - intended of good answers, one row per label, then `Total`.
     pub responses: Vec<Times>,
-    /// first byte - intended, one row per label, then `Total`; empty when no first byte was recorded.
+    /// The same of what failed; empty where nothing did.
+    pub failures: Vec<Times>,
+    /// first byte - intended of good answers, one row per label, then `Total`; empty when no first byte was recorded.
     pub first_byte: Vec<Times>,
     /// Bytes read, one row per label, then `Total`; empty when none were recorded.
     pub sizes: Vec<Sizes>,
@@ -54,6 +66,27 @@ impl Verdict {
     pub fn finding(&self, check: Check) -> Option<&Finding> {
         self.tests.iter().find(|finding| finding.check == check)
     }
+}
+
+/// What came of one request. Times are done - intended of good answers, `None` where there were none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The label, or `Total`.
+    pub label: String,
+    /// Launches meant: those that went well, those that failed, and those cut off by the end.
+    pub launches: u64,
+    /// How many went well.
+    pub ok: u64,
+    /// How many did not, the never sent among them.
+    pub failed: u64,
+    /// The median.
+    pub p50_ms: Option<f64>,
+    /// The 95 % point.
+    pub p95_ms: Option<f64>,
+    /// The 99 % point.
+    pub p99_ms: Option<f64>,
+    /// The largest.
+    pub max_ms: Option<f64>,
 }
 
 /// What was read.
@@ -107,7 +140,8 @@ pub struct Times {
     pub label: String,
     /// How many values (of gaps: one fewer than launches).
     pub n: u64,
-    /// Values per second, from the first launch to the end of the last one's response (the toolkit's `tps`).
+    /// Values per second: of gaps one over their mean; else from the first launch to the end of the last one's response (the
+    /// toolkit's `tps`).
     pub rate_per_s: f64,
     /// The median.
     pub median_ms: f64,

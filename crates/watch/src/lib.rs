@@ -12,11 +12,12 @@
 //! [`Pulse::in_flight`] and in the rates.
 
 mod gaps;
+mod gauges;
 mod page;
 mod pulse;
 mod tally;
 mod times;
 
 pub use page::{Feed, Page};
-pub use pulse::{Figures, Lateness, Phase, Pulse, Response};
+pub use pulse::{Bar, Figures, Growth, Lateness, Phase, Pulse, Request, Response};
 pub use tally::Tally;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use offered_verify::{Judgement, Pattern};
+use offered_verify::{Checked, Judgement, Pattern};
 use serde::Serialize;
 
 /// The figures of a run at one moment. Counts are of the whole run; `so_far`, the CoV and the verdict leave out `skip_first`
@@ -25,6 +25,14 @@ pub struct Pulse {
     pub unsent: u64,
     /// Those under way.
     pub in_flight: u64,
+    /// The requests of the workload, the busiest first, of all that counts so far; at most [`Pulse::REQUESTS`].
+    pub requests: Vec<Request>,
+    /// How the responses of the last ten seconds are spread.
+    pub bars: Vec<Bar>,
+    /// The thresholds as they stand.
+    pub thresholds: Vec<Checked>,
+    /// How the number under way grows.
+    pub growth: Option<Growth>,
     /// How those ended that are through, by the names of outcomes.
     pub outcomes: BTreeMap<&'static str, u64>,
     /// The CoV of the gaps between launches (of a partly-open system: between first launches of sessions).
@@ -43,6 +51,39 @@ pub struct Pulse {
     pub because: String,
 }
 
+/// What came of one request of the workload so far.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Request {
+    /// Its name.
+    pub name: String,
+    /// Launches that went well.
+    pub ok: u64,
+    /// Launches that did not, the never sent among them.
+    pub failed: u64,
+    /// done - intended, of those that went well.
+    pub response_ms: Option<Response>,
+}
+
+/// A cell of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bar {
+    /// Its lower edge.
+    pub from_ms: f64,
+    /// Its upper edge.
+    pub to_ms: f64,
+    /// How many responses lie in it.
+    pub n: u64,
+}
+
+/// How the number under way grows while the run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Growth {
+    /// By how many a second.
+    pub per_s: f64,
+    /// Whether that is beyond chance and large enough to matter: the system does not keep up with its load.
+    pub outrun: bool,
+}
+
 /// Rates and times of a stretch of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
@@ -50,7 +91,9 @@ pub struct Figures {
     pub asked_per_s: Option<f64>,
     /// Launches per second that were sent.
     pub sent_per_s: Option<f64>,
-    /// done - intended, of what was answered.
+    /// Complete answers per second, good and bad.
+    pub answered_per_s: Option<f64>,
+    /// done - intended, of good answers.
     pub response_ms: Option<Response>,
     /// sent - intended, of what has ended.
     pub lateness_us: Option<Lateness>,
@@ -109,6 +152,9 @@ impl Phase {
 }
 
 impl Pulse {
+    /// No more requests are told apart.
+    pub const REQUESTS: usize = 30;
+
     /// How those ended that failed, by the names of outcomes: neither well, nor unsent, nor cut off by the end of the run.
     pub fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let fails = |name: &str| !["ok", "unsent", "cut"].contains(&name);

@@ -7,14 +7,19 @@ use offered_model::workload::Sessions;
 use offered_model::{Event, Nanos, Outcome, Workload};
 use offered_run::Counts;
 use offered_stats::cov::exponential_interval;
+use offered_stats::growth::growth;
 use offered_verify::{Ask, SoFar, standing};
 
 use crate::gaps::Gaps;
-use crate::pulse::{Figures, Phase, Pulse};
+use crate::gauges::Gauge;
+use crate::pulse::{Figures, Growth, Phase, Pulse, Request};
 use crate::times::{RECENT, Ring, Times};
 
 /// Batches come up to so much later than the events in them.
 const BATCHED: Nanos = Nanos::from_secs(5);
+
+/// Requests of a workload that are told apart.
+const TOLD_APART: usize = 1000;
 
 /// Running sums of the events of one run, whatever their order.
 pub struct Tally {
@@ -32,6 +37,11 @@ pub struct Tally {
     /// The instants they were meant for.
     meant: Gaps,
     outcomes: [u64; Outcome::ALL.len()],
+    /// The first requests of the workload by their labels, and what came of each.
+    requests: Vec<(String, Times, u64, u64)>,
+    gauges: Vec<Gauge>,
+    /// How many were under way at each pulse, while launches count.
+    under_way: Vec<f64>,
     /// Launches that count: sent, and never sent.
     counts: (u64, u64),
     /// The first and the last instant of sending of those.
@@ -43,6 +53,7 @@ pub struct Tally {
 impl Tally {
     /// Of a run of this fraction of `workload`.
     pub fn new(workload: &Workload, fraction: f64) -> Self {
+        let labels = workload.labels();
         let longest = workload.target().as_ref().map_or(Nanos::ZERO, |t| t.connect_timeout() + t.response_timeout());
         Self {
             workload: workload.clone(),
@@ -55,6 +66,9 @@ impl Tally {
             sent: Gaps::default(),
             meant: Gaps::default(),
             outcomes: [0; Outcome::ALL.len()],
+            requests: labels.iter().take(TOLD_APART).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
+            gauges: Gauge::all(workload.thresholds(), &labels),
+            under_way: Vec::new(),
             counts: (0, 0),
             span: None,
             before: VecDeque::from([(Nanos::ZERO, 0)]),
@@ -71,6 +85,11 @@ impl Tally {
                 continue;
             }
             self.all.add(event);
+            self.gauges.iter_mut().for_each(|gauge| gauge.add(event));
+            if let Some((_, times, ok, failed)) = self.requests.get_mut(usize::from(event.label)) {
+                times.add(event);
+                *(if event.outcome == Outcome::Ok { ok } else { failed }) += 1;
+            }
             let judged = !sessions_only || event.step == 0;
             if judged {
                 self.meant.insert(event.intended.0);
@@ -100,9 +119,13 @@ impl Tally {
         let so_far = Figures {
             asked_per_s: self.asked(from, to),
             sent_per_s: self.rate(),
+            answered_per_s: rate(self.all.answered(), to.since(from)),
             response_ms: self.all.response(),
             lateness_us: self.all.lateness(),
         };
+        if (from..self.counted.end).contains(&now) {
+            self.under_way.push(live.in_flight as f64);
+        }
         let cov = self.sent.cov();
         let interval = cov.map(|cov| exponential_interval(cov, self.sent.count()));
         let standing = standing(&self.so_far(so_far.asked_per_s, live.in_flight), &self.ask);
@@ -113,10 +136,15 @@ impl Tally {
             recent: Figures {
                 asked_per_s: self.asked(since.0, now),
                 sent_per_s: rate(sent.saturating_sub(since.1), now.since(since.0)),
+                answered_per_s: rate(recent.answered(), now.min(Nanos::from_secs(RECENT))),
                 response_ms: recent.response(),
                 lateness_us: recent.lateness(),
             },
             so_far,
+            requests: self.requests(),
+            bars: recent.bars(),
+            thresholds: self.gauges.iter().map(|gauge| gauge.checked(to.since(from), self.rate(), cov)).collect(),
+            growth: self.growth(),
             launched: live.launched,
             unsent: live.unsent,
             in_flight: live.in_flight,
@@ -134,6 +162,32 @@ impl Tally {
     /// The figures of a run that is over.
     pub fn last(&mut self, now: Nanos, live: Counts) -> Pulse {
         Pulse { phase: Phase::Ended, ..self.pulse(now, live, true) }
+    }
+
+    /// The busiest requests.
+    fn requests(&self) -> Vec<Request> {
+        let row = |(name, times, ok, failed): &(String, Times, u64, u64)| Request {
+            name: name.clone(),
+            ok: *ok,
+            failed: *failed,
+            response_ms: times.response(),
+        };
+        let mut rows: Vec<Request> = self.requests.iter().map(row).filter(|row| row.ok + row.failed > 0).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.ok + row.failed));
+        rows.truncate(Pulse::REQUESTS);
+        rows
+    }
+
+    /// How the number under way grew so far, second by second; `None` in the first ten seconds that count, and in a closed
+    /// system, whose users wait.
+    fn growth(&self) -> Option<Growth> {
+        if self.under_way.len() <= RECENT as usize || matches!(self.workload.sessions(), Sessions::Closed(_)) {
+            return None;
+        }
+        let changes: Vec<f64> = self.under_way.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let growth = growth(&changes)?;
+        let matters = self.rate().is_some_and(|rate| growth.mean > offered_verify::MATTERS * rate);
+        Some(Growth { per_s: growth.mean, outrun: matters && growth.interval.low > 0.0 })
     }
 
     /// The sums that the verdict so far rests on.

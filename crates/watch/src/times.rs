@@ -1,30 +1,35 @@
 //! Response and lateness in histograms: of all, and of the last seconds.
 
 use hdrhistogram::Histogram;
-use offered_model::{Event, Nanos};
+use offered_model::{Event, Nanos, Outcome};
 
-use crate::pulse::{Lateness, Response};
+use crate::pulse::{Bar, Lateness, Response};
 
+/// Cells of [`Times::bars`] per decade.
+const PER_DECADE: f64 = 4.0;
 /// The last seconds are so many.
 pub(crate) const RECENT: u64 = 10;
 
-/// Times of events, in nanoseconds, to three digits.
+/// Times of events, in nanoseconds, to three digits: the response of good answers, the lateness of all launches.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     response: Histogram<u64>,
     lateness: Histogram<u64>,
+    answered: u64,
 }
 
 impl Default for Times {
     fn default() -> Self {
         let histogram = Histogram::new(3).expect("three digits are few enough");
-        Self { response: histogram.clone(), lateness: histogram }
+        Self { response: histogram.clone(), lateness: histogram, answered: 0 }
     }
 }
 
 impl Times {
     pub(crate) fn add(&mut self, event: &Event) {
-        for (histogram, time) in [(&mut self.response, event.response()), (&mut self.lateness, event.lateness())] {
+        self.answered += u64::from(event.outcome.is_answer());
+        let response = event.response().filter(|_| event.outcome == Outcome::Ok);
+        for (histogram, time) in [(&mut self.response, response), (&mut self.lateness, event.lateness())] {
             if let Some(time) = time {
                 histogram.record(time.0).expect("it grows as it must");
             }
@@ -35,11 +40,36 @@ impl Times {
         for (ours, theirs) in [(&mut self.response, &other.response), (&mut self.lateness, &other.lateness)] {
             ours.add(theirs).expect("it grows as it must");
         }
+        self.answered += other.answered;
     }
 
     fn clear(&mut self) {
         self.response.reset();
         self.lateness.reset();
+        self.answered = 0;
+    }
+
+    /// How many complete answers came, good and bad.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered
+    }
+
+    /// How the responses are spread: cells of half a decade and more, as many as hold something and those between.
+    pub(crate) fn bars(&self) -> Vec<Bar> {
+        let (Some(low), Some(high)) = (self.response.iter_recorded().next(), self.response.iter_recorded().last())
+        else {
+            return Vec::new();
+        };
+        let place = |ns: u64| ((ns.max(1) as f64).log10() * PER_DECADE) as usize;
+        let edge = |place: usize| 10f64.powf(place as f64 / PER_DECADE) / 1e6;
+        let first = place(low.value_iterated_to());
+        let mut bars: Vec<Bar> = (first..=place(high.value_iterated_to()))
+            .map(|place| Bar { from_ms: edge(place), to_ms: edge(place + 1), n: 0 })
+            .collect();
+        for value in self.response.iter_recorded() {
+            bars[place(value.value_iterated_to()) - first].n += value.count_at_value();
+        }
+        bars
     }
 
     pub(crate) fn response(&self) -> Option<Response> {
@@ -108,7 +138,8 @@ mod tests {
     /// Meant for 1 us before it was sent, done after `response`.
     fn event(done: Nanos, response: Nanos) -> Event {
         let intended = done - response;
-        Event { sent: Some(intended + Nanos::from_micros(1)), done: Some(done), ..Event::at(intended) }
+        let sent = Some(intended + Nanos::from_micros(1));
+        Event { sent, done: Some(done), outcome: Outcome::Ok, ..Event::at(intended) }
     }
 
     fn near(value: f64, truth: f64) -> bool {
@@ -123,6 +154,12 @@ mod tests {
             times.add(&event(Nanos::from_secs(10), Nanos::from_millis(i)));
         }
         times.add(&Event::at(Nanos::ZERO)); // never sent, took no time
+        let failed = event(Nanos::from_secs(10), Nanos::from_micros(2));
+        times.add(&Event { outcome: Outcome::HttpError, ..failed }); // an answer, and not a good one
+        assert_eq!(times.answered(), 1001);
+        let bars = times.bars();
+        assert_eq!(bars.iter().map(|bar| bar.n).sum::<u64>(), 1000);
+        assert!(bars[0].from_ms <= 1.0 && bars[bars.len() - 1].to_ms >= 1000.0 && bars.len() == 13, "{bars:?}");
         let (response, lateness) = (times.response().unwrap(), times.lateness().unwrap());
         assert!(near(response.p50, 500.0) && near(response.p95, 950.0) && near(response.p99, 990.0), "{response:?}");
         assert!(near(lateness.p50, 1.0) && near(lateness.p99, 1.0), "{lateness:?}");

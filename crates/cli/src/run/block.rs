@@ -1,5 +1,5 @@
 //! A pulse in the terminal: one block on stderr, drawn anew every second and gone when the run is; plain lines where stderr
-//! is not a terminal.
+//! is not a terminal. What there is room for is shown: first the figures, then thresholds, requests, and how responses are spread.
 
 use std::io::{Write, stderr};
 
@@ -7,10 +7,10 @@ use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use offered_experiment::View;
 use offered_verify::Judgement;
-use offered_watch::{Figures, Phase, Pulse};
+use offered_watch::{Bar, Figures, Phase, Pulse, Response};
 
 use super::result::short;
-use crate::table::Table;
+use crate::table::{Table, clipped};
 
 /// The block.
 pub(crate) struct Block {
@@ -37,20 +37,26 @@ impl View for Block {
         self.bar.set_position((pulse.time_s.min(pulse.duration_s) * 1e3) as u64);
         let Pulse { time_s, duration_s, .. } = pulse;
         self.bar.set_prefix(format!("{time_s:.0} s of {} s", short(*duration_s)));
-        self.bar.set_message(block(pulse));
+        // The bar has a line of its own, and the cursor rests on another.
+        let (rows, columns) = console::Term::stderr().size();
+        self.bar.set_message(block(pulse, usize::from(rows).saturating_sub(2), usize::from(columns)));
     }
 }
 
-/// The block's lines under the bar.
-fn block(pulse: &Pulse) -> String {
+/// The block's lines under the bar: no more than `rows`.
+fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     let judged = format!("{} so far", pulse.judgement.name().to_uppercase());
     let judged = match pulse.judgement {
         Judgement::Holds => style(judged).green(),
         Judgement::Fails => style(judged).red(),
         Judgement::NotChecked => style(judged),
     };
-    format!(
-        "{}\n\n{}launched {}, in flight {}, unsent {}; errors: {}\n{}\n{}: {}",
+    let outrun = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
+        let said = style("THE SYSTEM DOES NOT KEEP UP").red().for_stderr();
+        format!("{said}: {} more under way every second\n", short(growth.per_s))
+    });
+    let mut block = format!(
+        "{}\n\n{}launched {}, in flight {}, unsent {}; errors: {}\n{}\n{}: {}\n{outrun}",
         pulse.phase.words(),
         figures(pulse),
         pulse.launched,
@@ -60,34 +66,95 @@ fn block(pulse: &Pulse) -> String {
         cov(pulse),
         judged.for_stderr(),
         pulse.because
-    )
+    );
+    let mut left = rows.saturating_sub(block.lines().count());
+    let parts: [&dyn Fn(usize) -> String; 3] =
+        [&|_| thresholds(pulse), &|left| requests(pulse, left), &|_| bars(pulse, columns)];
+    for part in parts {
+        // Each stands apart from what is above it, or is not there.
+        let part = part(left);
+        let lines = part.lines().count() + 1;
+        if lines > 1 && lines <= left {
+            block.push('\n');
+            block.push_str(&part);
+            left -= lines;
+        }
+    }
+    block.truncate(block.trim_end().len());
+    block
 }
 
 /// Rates and times: of the last seconds, and of all that counts.
 fn figures(pulse: &Pulse) -> Table {
-    let heads = ["", "asked/s", "sent/s", "R p50 ms", "p95", "p99", "late p50 us", "p99"];
+    let heads = ["", "asked/s", "sent/s", "answers/s", "R p50 ms", "p95", "p99", "late p99 us"];
     let mut table = Table::new(heads);
     for (name, figures) in [("last 10 s", &pulse.recent), ("so far", &pulse.so_far)] {
-        let [asked, sent, p50, p95, p99, late, latest] = numbers(figures);
-        table.row([name.to_owned(), asked, sent, p50, p95, p99, late, latest]);
+        let [asked, sent, answers, p50, p95, p99, late] = numbers(figures);
+        table.row([name.to_owned(), asked, sent, answers, p50, p95, p99, late]);
     }
     table
 }
 
-/// Rates asked and sent, the percentiles of response, the percentiles of lateness.
+/// Rates asked, sent and answered, the percentiles of response, the 99 % point of lateness.
 fn numbers(figures: &Figures) -> [String; 7] {
-    let Figures { asked_per_s, sent_per_s, response_ms: r, lateness_us: late } = figures;
-    let (r, late) = (r.as_ref(), late.as_ref());
+    let Figures { asked_per_s, sent_per_s, answered_per_s, response_ms: r, lateness_us: late } = figures;
+    let r = r.as_ref();
     let all = [
         *asked_per_s,
         *sent_per_s,
+        *answered_per_s,
         r.map(|r| r.p50),
         r.map(|r| r.p95),
         r.map(|r| r.p99),
-        late.map(|late| late.p50),
-        late.map(|late| late.p99),
+        late.as_ref().map(|late| late.p99),
     ];
-    all.map(|number| number.map_or_else(|| "-".to_owned(), short))
+    all.map(number)
+}
+
+fn number(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), short)
+}
+
+/// The thresholds as they stand.
+fn thresholds(pulse: &Pulse) -> String {
+    let mut table = Table::new(["threshold", "so far", ""]);
+    for checked in &pulse.thresholds {
+        table.row([
+            clipped(&checked.threshold.to_string()),
+            checked.value_in_words(),
+            checked.judgement.name().to_owned(),
+        ]);
+    }
+    if pulse.thresholds.is_empty() { String::new() } else { table.to_string() }
+}
+
+/// A row per request, the busiest first, as many as there is room for; nothing where there is only one.
+fn requests(pulse: &Pulse, room: usize) -> String {
+    let rows = pulse.requests.len().min(room.saturating_sub(2));
+    if pulse.requests.len() < 2 || rows < 2 {
+        return String::new();
+    }
+    let mut table = Table::new(["request", "ok", "failed", "R p50 ms", "p95", "p99"]);
+    for request in &pulse.requests[..rows] {
+        let [p50, p95, p99] = [|r: Response| r.p50, |r: Response| r.p95, |r: Response| r.p99]
+            .map(|of| number(request.response_ms.map(of)));
+        table.row([clipped(&request.name), request.ok.to_string(), request.failed.to_string(), p50, p95, p99]);
+    }
+    table.to_string()
+}
+
+/// How the responses of the last seconds are spread.
+fn bars(pulse: &Pulse, columns: usize) -> String {
+    let most = pulse.bars.iter().map(|bar| bar.n).max().unwrap_or(0);
+    let widest = columns.saturating_sub(28).min(60);
+    let line = |bar: &Bar| {
+        let width = (bar.n * widest as u64).div_ceil(most.max(1)) as usize;
+        format!("{:>8} ms {:>8}  {}\n", short(bar.to_ms), bar.n, "#".repeat(width))
+    };
+    match most {
+        0 => String::new(),
+        _ => format!("R up to, in the last 10 s\n{}", pulse.bars.iter().map(line).collect::<String>()),
+    }
 }
 
 fn errors(pulse: &Pulse) -> String {
@@ -119,10 +186,11 @@ impl View for Lines {
 }
 
 fn line(pulse: &Pulse) -> String {
-    let [asked, sent, p50, p95, p99, _, late] = numbers(&pulse.recent);
+    let [asked, sent, answers, p50, p95, p99, late] = numbers(&pulse.recent);
+    let outrun = if pulse.growth.is_some_and(|growth| growth.outrun) { ", the system does not keep up" } else { "" };
     format!(
-        "{:.0} s: asked {asked}/s, sent {sent}/s, in flight {}, R p50 {p50} p95 {p95} p99 {p99} ms, late p99 {late} us, \
-         CoV {}, unsent {}, errors: {}; {} so far",
+        "{:.0} s: asked {asked}/s, sent {sent}/s, answers {answers}/s, in flight {}, R p50 {p50} p95 {p95} p99 {p99} ms, late p99 {late} us, \
+         CoV {}, unsent {}, errors: {}; {} so far{outrun}",
         pulse.time_s,
         pulse.in_flight,
         pulse.cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")),
@@ -135,17 +203,19 @@ fn line(pulse: &Pulse) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_verify::Pattern;
-    use offered_watch::{Lateness, Response};
+    use offered_verify::{Checked, Pattern};
+    use offered_watch::{Growth, Lateness, Request};
 
     /// A busy moment: nothing in it is short.
     fn pulse() -> Pulse {
         let figures = Figures {
             asked_per_s: Some(100_000.0),
             sent_per_s: Some(99_873.2),
+            answered_per_s: Some(61_873.2),
             response_ms: Some(Response { p50: 1234.5, p95: 12_345.6, p99: 30_000.1 }),
             lateness_us: Some(Lateness { p50: 12_345.0, p99: 1_234_567.0 }),
         };
+        let request = |name: &str, ok| Request { name: name.into(), ok, failed: 7, response_ms: figures.response_ms };
         Pulse {
             time_s: 12.004,
             duration_s: 1500.0,
@@ -155,6 +225,16 @@ mod tests {
             launched: 123_456_789,
             unsent: 12,
             in_flight: 1234,
+            requests: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
+            bars: (0u32..9)
+                .map(|i| Bar { from_ms: f64::from(i), to_ms: f64::from(i + 1), n: u64::from(i) * 1000 })
+                .collect(),
+            thresholds: vec![Checked {
+                threshold: "p99 < 250ms".parse().unwrap(),
+                value: Some(30.0001),
+                judgement: Judgement::Fails,
+            }],
+            growth: Some(Growth { per_s: 38_000.0, outrun: true }),
             outcomes: [("ok", 5), ("timeout", 17), ("unsent", 12)].into(),
             cov: Some(1.0034),
             cov_low: Some(0.99),
@@ -168,16 +248,22 @@ mod tests {
 
     #[test]
     fn the_block_fits_a_terminal_of_80_by_24() {
-        let block = block(&pulse());
+        let large = block(&pulse(), 48, 200);
+        assert!(large.contains("a request with a long...   999999") && large.contains("#####"), "{large}");
+        assert!(large.lines().count() <= 48);
+        let block = block(&pulse(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
-        assert!(wide.is_empty() && block.lines().count() <= 20, "{block}");
+        assert!(wide.is_empty() && block.lines().count() <= 22, "{block}");
         for part in [
             "all launched, waiting",
             "in flight 1234, unsent 12; errors: 17 timeout",
             "CoV of the gaps 1.003 (95 % 0.990 to 1.020), meant -",
             "FAILS so far: one launch",
-            "last 10 s   100000   99873",
-            "so far           -       -",
+            "last 10 s   100000   99873      61873",
+            "so far           -       -          -",
+            "THE SYSTEM DOES NOT KEEP UP: 38000 more under way every second",
+            "response.p99 < 250ms  30000.1 ms  fails",
+            "a request with a long...  1000000       7",
         ] {
             assert!(block.contains(part), "{part}: {block}");
         }
@@ -187,8 +273,8 @@ mod tests {
     fn a_line_says_the_same() {
         assert_eq!(
             line(&pulse()),
-            "12 s: asked 100000/s, sent 99873/s, in flight 1234, R p50 1234 p95 12346 p99 30000 ms, late p99 1234567 us, \
-             CoV 1.003, unsent 12, errors: 17 timeout; fails so far"
+            "12 s: asked 100000/s, sent 99873/s, answers 61873/s, in flight 1234, R p50 1234 p95 12346 p99 30000 ms, late p99 1234567 us, \
+             CoV 1.003, unsent 12, errors: 17 timeout; fails so far, the system does not keep up"
         );
     }
 }

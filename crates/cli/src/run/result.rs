@@ -5,9 +5,12 @@ use std::fmt;
 use offered_experiment::{Millis, Summary};
 use offered_model::Workload;
 use offered_model::workload::Sessions;
-use offered_verify::{Judgement, Verdict};
+use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
-use crate::table::Table;
+use crate::table::{Table, clipped};
+
+/// So many requests are shown; all are in the JSON.
+const REQUESTS: usize = 20;
 
 /// So many failures are shown; all are in the JSON.
 const FAILURES: usize = 5;
@@ -23,18 +26,24 @@ impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let because = &self.verdict.because;
+        if !s.succeeded() {
+            writeln!(f, "NOTHING SUCCEEDED: all of {} launches failed", s.launched)?;
+        }
         match s.judgement {
             Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
             Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,
             Judgement::NotChecked => writeln!(f, "NOT CHECKED: {because}")?,
         }
+        if let Some(keeps_up) = s.keeps_up.filter(|keeps_up| keeps_up.judgement == Judgement::Fails) {
+            writeln!(f, "DOES NOT KEEP UP: {}", outrun(&keeps_up, s.asked_rate_per_s))?;
+        }
         for failed in s.thresholds.iter().filter(|checked| s.believable() && checked.judgement != Judgement::Holds) {
             writeln!(f, "THRESHOLD NOT KEPT: {}: {}", failed.threshold, failed.value_in_words())?;
         }
         writeln!(f)?;
-        self.arrivals(f)?;
-        self.times(f)?;
-        self.answers(f)?;
+        self.load(f)?;
+        self.requests(f)?;
+        self.endings(f)?;
         if !s.thresholds.is_empty() {
             let mut table = Table::new(["  threshold", "value", ""]);
             for checked in &s.thresholds {
@@ -43,6 +52,9 @@ impl fmt::Display for Page<'_> {
             }
             write!(f, "\n{table}")?;
         }
+        self.arrivals(f)?;
+        self.times(f)?;
+        self.traffic(f)?;
         for warning in &s.warnings {
             writeln!(f, "\nwarning: {}\n         {}", warning.doubt, warning.remedy)?;
         }
@@ -54,18 +66,51 @@ impl fmt::Display for Page<'_> {
 }
 
 impl Page<'_> {
-    fn arrivals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let model = model(self.workload);
+        let rate = |rate: Option<f64>| rate.map_or_else(|| "nothing".to_owned(), |rate| format!("{}/s", short(rate)));
         let asked =
             s.asked_rate_per_s.map_or_else(|| "as the server allows".to_owned(), |rate| format!("{}/s", short(rate)));
-        let offered = s.offered_rate_per_s.map_or_else(|| "nothing".to_owned(), |rate| format!("{}/s", short(rate)));
-        writeln!(f, "  load       {model}, asked {asked}, offered {offered}, seed {}", s.seed)?;
-        writeln!(f, "  launches   {}, of them {} unsent", s.launched, s.unsent)?;
+        let (offered, answered) = (rate(s.offered_rate_per_s), rate(s.answered_rate_per_s));
+        writeln!(f, "  load       {model}, asked {asked}, launched {offered}, answered {answered}, seed {}", s.seed)?;
+        if let Some(keeps_up) = &s.keeps_up {
+            writeln!(f, "  keeps up   {}", kept_up(keeps_up))?;
+        }
+        writeln!(f, "  launches   {}, of them {} unsent", s.launched, s.unsent)
+    }
+
+    /// A row per request, the total last; of many only those that launched or failed most.
+    fn requests(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((total, requests)) = self.summary.requests.split_last() else { return Ok(()) };
+        let mut rows: Vec<&Request> = requests.iter().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.launches)));
+        let left_out = rows.len().saturating_sub(REQUESTS);
+        rows.truncate(REQUESTS);
+        rows.sort_by(|a, b| a.label.cmp(&b.label));
+        // The only request is the total.
+        let shown = if rows.len() > 1 { rows } else { Vec::new() };
+        let mut table = Table::new(["  response ms", "launches", "ok", "failed", "p50", "p95", "p99", "max"]);
+        for row in shown.into_iter().chain([total]) {
+            let name = if row == total { "  total".to_owned() } else { format!("  {}", clipped(&row.label)) };
+            let [p50, p95, p99, max] =
+                [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(|n| n.map_or_else(|| "-".to_owned(), short));
+            let [launches, ok, failed] = [row.launches, row.ok, row.failed].map(|n| n.to_string());
+            table.row([name, launches, ok, failed, p50, p95, p99, max]);
+        }
+        write!(f, "\n{table}")?;
+        if left_out > 0 {
+            writeln!(f, "  {left_out} more requests are in the JSON document")?;
+        }
+        Ok(())
+    }
+
+    fn arrivals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
         let (a, cov) = (&s.arrivals, |cov: Option<f64>| cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")));
         writeln!(
             f,
-            "  arrivals   {}: CoV meant {}, sent {} (95 % {} to {})",
+            "\n  arrivals   {}: CoV meant {}, sent {} (95 % {} to {})",
             a.pattern.name(),
             cov(a.meant_cov),
             cov(a.sent_cov),
@@ -99,17 +144,26 @@ impl Page<'_> {
         write!(f, "\n{table}")
     }
 
-    fn answers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn endings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let outcomes: Vec<String> = s.outcomes.iter().map(|(name, n)| format!("{name} {n}")).collect();
         writeln!(f, "\n  outcomes   {}", outcomes.join(", "))?;
+        if !s.statuses.is_empty() {
+            let statuses: Vec<String> = s.statuses.iter().map(|(status, n)| format!("{status} {n}")).collect();
+            writeln!(f, "  statuses   {}", statuses.join(", "))?;
+        }
         for failure in s.failures.iter().take(FAILURES) {
             let label = failure.label.as_deref().map_or(String::new(), |label| format!("{label}: "));
             let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
             let why = failure.why.as_deref().map_or(String::new(), |why| format!(", {why}"));
             writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
         }
-        writeln!(f, "  bytes      {} in, {} out", s.bytes_in, s.bytes_out)?;
+        Ok(())
+    }
+
+    fn traffic(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        writeln!(f, "\n  bytes      {} in, {} out", s.bytes_in, s.bytes_out)?;
         if let Some(p) = &s.pages {
             writeln!(
                 f,
@@ -143,6 +197,33 @@ impl Page<'_> {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+/// What was asked of a system that did not keep up, and what became of it.
+fn outrun(keeps_up: &KeepsUp, asked_per_s: Option<f64>) -> String {
+    let k = keeps_up;
+    format!(
+        "asked {}/s, answered {}/s; in the system {} -> {}, growing {}/s ({} to {}); times depend on how long the run lasts",
+        short(asked_per_s.unwrap_or(k.launched_per_s)),
+        short(k.answered_per_s),
+        k.in_system_at_first,
+        k.in_system_at_last,
+        short(k.growth_per_s),
+        short(k.growth_low),
+        short(k.growth_high)
+    )
+}
+
+/// Whether the system kept up, in a few words.
+fn kept_up(keeps_up: &KeepsUp) -> String {
+    let k = keeps_up;
+    let inside = format!("in the system {} -> {}", k.in_system_at_first, k.in_system_at_last);
+    match k.not_checked {
+        None => format!("{}: {inside}", k.judgement.name()),
+        Some(Unchecked::Closed) => "not checked: users wait for their answers".to_owned(),
+        Some(Unchecked::TooFew) => format!("not checked: fewer than a hundred launches; {inside}"),
+        Some(Unchecked::TooShort) => format!("not checked: {inside} may be chance, a longer run would tell"),
     }
 }
 

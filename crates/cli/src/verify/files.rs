@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use offered_model::Recording;
 use offered_stats::histogram::Histogram;
-use offered_verify::{Ask, Sample, Sizes, Times, Verdict, samples};
+use offered_verify::{Ask, Sample, Sizes, Tables, Times, Verdict, samples, toolkit};
 
 use crate::exit::Failure;
 
@@ -51,12 +51,15 @@ impl Files {
             put(path, &lines)?;
         }
         match &self.csv {
-            Some(dir) => self.tables(dir, verdict, &samples),
+            Some(dir) => match toolkit(recording, ask) {
+                Some(tables) => self.tables(dir, verdict, &tables, &samples),
+                None => Ok(()),
+            },
             None => Ok(()),
         }
     }
 
-    fn tables(&self, dir: &Path, verdict: &Verdict, samples: &[Sample]) -> Result<(), Failure> {
+    fn tables(&self, dir: &Path, verdict: &Verdict, tables: &Tables, samples: &[Sample]) -> Result<(), Failure> {
         let path = Path::new(&verdict.source.path);
         let stem = path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
         let stem = stem.split('.').next().filter(|stem| !stem.is_empty() && *stem != "-").unwrap_or("stdin").to_owned();
@@ -64,10 +67,10 @@ impl Files {
             .map_err(|why| Failure::stopped(format!("cannot create {}: {why}", dir.display())))?;
         let whole = verdict.source.resolution_ms >= 1.0;
         for (suffix, title, content) in [
-            ("arr", "Inter-arrival Summary Statistics (ms)", times(&verdict.launches, "cv", whole)),
-            ("agg", "Aggregate Stats [Response Time(ms)-%Err-BW]", times(&verdict.responses, "vmr", whole)),
-            ("byte", "Web Page Size Summary Statistics (bytes)", sizes(&verdict.sizes)),
-            ("rt_1st", "Response Time 1st Byte Summary Statistics (ms)", times(&verdict.first_byte, "vmr", whole)),
+            ("arr", "Inter-arrival Summary Statistics (ms)", times(&tables.launches, "cv", whole)),
+            ("agg", "Aggregate Stats [Response Time(ms)-%Err-BW]", times(&tables.responses, "vmr", whole)),
+            ("byte", "Web Page Size Summary Statistics (bytes)", sizes(&tables.sizes)),
+            ("rt_1st", "Response Time 1st Byte Summary Statistics (ms)", times(&tables.first_byte, "vmr", whole)),
         ] {
             put(&dir.join(format!("{stem}_{suffix}.csv")), &format!("{title} - {stem}\n{content}"))?;
         }

@@ -32,10 +32,12 @@ impl Display for Page<'_> {
         times(f, "Gaps of each node's launches (ms)", &v.by_node, digits)?;
         times(f, "Gaps of each worker's launches (ms)", &v.by_worker, digits)?;
         times(f, "Responses (ms)", &v.responses, digits)?;
+        times(f, "Responses that failed (ms)", &v.failures, digits)?;
         times(f, "First bytes (ms)", &v.first_byte, digits)?;
         sizes(f, &v.sizes)?;
         threads(f, &v.by_threads)?;
         lateness(f, v)?;
+        keeps_up(f, v)?;
         queue(f, v)?;
         findings(f, &v.tests)?;
         dispersion(f, v)?;
@@ -181,6 +183,26 @@ fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         ),
         None => Ok(()),
     }
+}
+
+fn keeps_up(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(k) = v.keeps_up.filter(|keeps_up| keeps_up.judgement != Judgement::NotChecked) else { return Ok(()) };
+    writeln!(
+        f,
+        "\nThe system {}: launched {:.2}/s, answered {:.2}/s, in the system {} -> {}, growing {:.3}/s ({:.3} to {:.3})",
+        if k.judgement == Judgement::Holds { "keeps up" } else { "does not keep up" },
+        k.launched_per_s,
+        k.answered_per_s,
+        k.in_system_at_first,
+        k.in_system_at_last,
+        k.growth_per_s,
+        k.growth_low,
+        k.growth_high
+    )?;
+    if k.judgement == Judgement::Fails {
+        writeln!(f, "Little's law does not apply, and the responses depend on how long the run lasts")?;
+    }
+    Ok(())
 }
 
 fn queue(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {

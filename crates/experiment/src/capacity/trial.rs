@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_model::threshold::{Quantity, Statistic};
-use offered_model::{Event, Nanos, Objective, Recording};
+use offered_model::{Event, Objective, Recording};
 use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
 use offered_verify::{Ask, Measured, Verdict, verify};
@@ -13,6 +12,8 @@ use crate::record::Memory;
 use crate::run::{Made, Plan};
 use crate::{Error, Observer, Point};
 
+/// What never came back took longer than any bound, and still has a mean with what did.
+const NEVER: f64 = 1e9;
 /// With fewer values beyond it a percentile of a trial is mostly luck.
 const BEYOND: f64 = 5.0;
 
@@ -68,7 +69,7 @@ impl Trial {
         let measured =
             Measured::new(recording, verdict, workload.skip_first(), workload.duration() - workload.skip_last());
         let figures = objective.thresholds().iter().map(|threshold| {
-            let figure = measured.estimate(&threshold.metric).map(|figure| figure.value);
+            let figure = measured.estimate(&threshold.metric).map(|figure| figure.value.min(NEVER));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
         });
         Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, warning: too_short(objective, &measured) })
@@ -77,15 +78,9 @@ impl Trial {
 
 /// The warning of a trial too short for the percentiles asked of it.
 fn too_short(objective: &Objective, measured: &Measured) -> Option<String> {
-    let time = |quantity| match quantity {
-        Quantity::Response(Statistic::Percentile(p)) => Some((Event::response as fn(&Event) -> Option<Nanos>, p)),
-        Quantity::Service(Statistic::Percentile(p)) => Some((Event::service as _, p)),
-        Quantity::Lateness(Statistic::Percentile(p)) => Some((Event::lateness as _, p)),
-        _ => None,
-    };
     objective.thresholds().iter().find_map(|threshold| {
-        let (time, p) = time(threshold.metric.quantity)?;
-        let n = measured.times(time, None).all.len();
+        let p = threshold.metric.quantity.percentile()?;
+        let n = measured.waits(Event::response, None).all.len();
         let beyond = n as f64 * (1.0 - p / 100.0);
         (beyond < BEYOND).then(|| {
             format!(

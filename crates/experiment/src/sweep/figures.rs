@@ -103,7 +103,7 @@ impl Figures {
             let estimate = run.estimate(&Metric { quantity, label: None })?;
             Some(Interval::of(estimate, unit))
         };
-        let response = run.times(Event::response, None);
+        let response = run.good(Event::response, None);
         let lateness = run.times(Event::lateness, None);
         let late = |statistic| Some(lateness.estimate(statistic)?.value * 1e6);
         Self {
@@ -118,7 +118,7 @@ impl Figures {
             throughput_per_s: of(Quantity::ThroughputRate, 1.0),
             errors_percent: of(Quantity::ErrorsRate, 100.0),
             response_ms: Times::of(&response),
-            service_ms: Times::of(&run.times(Event::service, None)),
+            service_ms: Times::of(&run.good(Event::service, None)),
             lateness_us: late(Statistic::Percentile(50.0))
                 .zip(late(Statistic::Percentile(99.0)))
                 .zip(late(Statistic::Max))

@@ -41,7 +41,7 @@ fn what_no_event_shows_is_judged_too() {
 #[test]
 fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
     let second = Nanos::from_secs;
-    let mut run = ours(launched((0..10).map(|i| i as f64 * 1e9)));
+    let mut run = ours(launched((0..10).map(|i| f64::from(i) * 1e9)));
     // The last one that counts leaves late, behind the end of what counts.
     run.events[7].sent = Some(second(8) + Nanos::from_millis(1));
     let ask = Ask { lasts: Some(second(10)), skip_first: second(2), skip_last: second(2), ..Ask::default() };

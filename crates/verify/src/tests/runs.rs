@@ -53,7 +53,7 @@ fn appended_runs_are_judged_one_by_one() {
 
 #[test]
 fn three_launches_of_a_trial_before_a_long_silence_spoil_no_run() {
-    let trial = launched([0.0, 0.4, 1.1].map(|at| at * S).into_iter());
+    let trial = launched([0.0, 0.4, 1.1].map(|at| at * S));
     let days = 60.0 * 86_400.0;
     let verdict = judged(&appended(trial, poisson(5000, 100.0, 1), days));
     let of_runs: Vec<_> = verdict.runs.iter().map(|run| (run.pattern, run.judgement)).collect();

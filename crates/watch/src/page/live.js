@@ -20,7 +20,8 @@ const sum = (counts) => counts.reduce((all, [, count]) => all + count, 0);
 
 // Each line of a chart: its name, what it shows of a pulse, and its colour.
 const CHARTS = [
-  ["Rate, launches/s", [["asked", (p) => p.recent.asked_per_s, "b"], ["sent", (p) => p.recent.sent_per_s, "a"]]],
+  ["Rate per second", [["asked", (p) => p.recent.asked_per_s, "b"], ["sent", (p) => p.recent.sent_per_s, "a"],
+    ["answered", (p) => p.recent.answered_per_s, "c"]]],
   ["Response R, ms", [["p50", (p) => p.recent.response_ms?.p50, "a"], ["p95", (p) => p.recent.response_ms?.p95, "b"],
     ["p99", (p) => p.recent.response_ms?.p99, "c"]]],
   ["In flight", [["requests", (p) => p.in_flight, "a"]]],
@@ -81,10 +82,30 @@ const PHASES = {
   "draining": "all launched, waiting for the last answers", "stopping": "stopping, waiting for answers under way", "ended": "ended",
 };
 
-function row(id, { asked_per_s, sent_per_s, response_ms: r, lateness_us: late }) {
+function row(id, { asked_per_s, sent_per_s, answered_per_s, response_ms: r, lateness_us: late }) {
   const line = element(id);
   line.replaceChildren(line.firstElementChild);
-  for (const number of [asked_per_s, sent_per_s, r?.p50, r?.p95, r?.p99, late?.p50, late?.p99]) make(line, "td", {}, short(number));
+  const numbers = [asked_per_s, sent_per_s, answered_per_s, r?.p50, r?.p95, r?.p99, late?.p50, late?.p99];
+  for (const number of numbers) make(line, "td", {}, short(number));
+}
+
+// A table made anew: rows of a name and numbers or words; hidden while there is nothing to show.
+function table(id, rows) {
+  element(id).hidden = rows.length === 0;
+  const body = element(id).querySelector("tbody");
+  body.replaceChildren();
+  for (const [name, ...cells] of rows) {
+    const line = make(body, "tr");
+    make(line, "th", {}, name);
+    for (const cell of cells) make(line, "td", {}, typeof cell === "string" ? cell : short(cell));
+  }
+}
+
+// The figure of a threshold, under the name of its unit.
+function figure(checked) {
+  const unit = { value_ms: " ms", value_percent: " %", value_per_s: "/s", value: "" };
+  const key = Object.keys(unit).find((key) => key in checked);
+  return checked[key] == null ? "-" : short(checked[key]) + unit[key];
 }
 
 function show(pulse) {
@@ -96,6 +117,12 @@ function show(pulse) {
   put("because", pulse.because);
   row("recent", pulse.recent);
   row("so_far", pulse.so_far);
+  const outrun = pulse.growth?.outrun;
+  element("outrun").hidden = !outrun;
+  put("growth", outrun ? `${short(pulse.growth.per_s)} more under way every second` : "");
+  table("thresholds", pulse.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.judgement]));
+  const requests = pulse.requests.length > 1 ? pulse.requests : [];
+  table("requests", requests.map(({ name, ok, failed, response_ms: r }) => [name, ok, failed, r?.p50, r?.p95, r?.p99]));
   for (const count of ["launched", "in_flight", "unsent", "pattern"]) put(count, pulse[count]);
   put("errors", errors(pulse).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
   put("cov", `${three(pulse.cov)} (95 % ${three(pulse.cov_low)} to ${three(pulse.cov_high)}), meant ${three(pulse.meant_cov)}`);

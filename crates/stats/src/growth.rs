@@ -1,0 +1,46 @@
+//! Whether a level grows: the mean of its changes over equal parts of the time, with an interval.
+//!
+//! What arrives at a system that keeps up leaves it again, so the number inside wanders about a level and its changes cancel
+//! out; at one that does not, each part of the time adds about as much as the one before. Student's t takes the changes for
+//! independent. Those of a system that keeps up are not: a rise is followed by a fall, which makes the interval too wide and
+//! the test too careful, never too bold. How often it is wrong is in book/src/background/calibration.md.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::Interval;
+
+/// The mean change of a level over equal parts of the time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// The mean change a part.
+    pub mean: f64,
+    /// Its 99 % interval.
+    pub interval: Interval,
+}
+
+/// The growth told by the changes in equal parts of the time; `None` for fewer than two.
+pub fn growth(changes: &[f64]) -> Option<Growth> {
+    let n = changes.len() as f64;
+    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.995);
+    let mean = changes.iter().sum::<f64>() / n;
+    let variance = changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let half = t * (variance / n).sqrt();
+    Some(Growth { mean, interval: Interval { low: mean - half, high: mean + half } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_rise_is_told_from_one_that_falls_again() {
+        assert_eq!(growth(&[3.0]), None);
+        // t of 9 degrees of freedom at 99.5 % is 3.250; the standard deviation of 1..10 is 3.028.
+        let rise: Vec<f64> = (1..=10).map(f64::from).collect();
+        let Growth { mean, interval } = growth(&rise).unwrap();
+        assert_eq!(mean, 5.5);
+        assert!((interval.low - (5.5 - 3.250 * 3.028 / 10f64.sqrt())).abs() < 1e-3, "{interval:?}");
+        let back: Vec<f64> = (0..20).map(|i| if i % 2 == 0 { 5.0 } else { -5.0 }).collect();
+        assert!(growth(&back).unwrap().interval.low < 0.0);
+    }
+}

@@ -1,0 +1,215 @@
+//! Whether the system kept up with its load: does as much leave it as arrives?
+//!
+//! Let N(t) be the number in the system at t: meant to be launched by then, and not yet ended. A launch that was given up
+//! (timed out, or cut off by the end) never left: giving up shortens no queue that the load has made. The time that counts is
+//! cut into [`PARTS`] equal parts. The system does *not* keep up when the 99 % interval of the mean change of N lies above zero
+//! and the change is more than [`MATTERS`] of the launches; it keeps up when the change is below [`TELLS`] of them. In between,
+//! the run is too short to tell. What an answer that did not come is worth is another question: an error is an end.
+//!
+//! Users of a closed system wait for their answers, so they cannot outrun it: nothing is checked there.
+
+use serde::{Deserialize, Serialize};
+
+use offered_model::{Event, Nanos, Outcome};
+use offered_stats::growth::growth;
+
+use crate::verdict::Judgement;
+
+/// The time that counts is cut into so many parts.
+const PARTS: usize = 20;
+/// Growth by no more than this share of the launches is no overload.
+pub const MATTERS: f64 = 0.02;
+/// Below this share of the launches, growth that may be chance is taken for it.
+const TELLS: f64 = 0.05;
+/// Of fewer launches nothing is said.
+const FEWEST: u64 = 100;
+
+/// Whether the system kept up with its load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeepsUp {
+    /// `holds`: as much left the system as arrived; `fails`: it did not.
+    pub judgement: Judgement,
+    /// Why nothing was checked.
+    pub not_checked: Option<Unchecked>,
+    /// Launches a second, in the time that counts.
+    pub launched_per_s: f64,
+    /// Complete answers a second, good and bad, in that time.
+    pub answered_per_s: f64,
+    /// Launches under way, or given up, at its beginning.
+    pub in_system_at_first: u64,
+    /// And at its end.
+    pub in_system_at_last: u64,
+    /// By how much that grew a second.
+    pub growth_per_s: f64,
+    /// The lower end of its 99 % interval.
+    pub growth_low: f64,
+    /// The upper end.
+    pub growth_high: f64,
+}
+
+/// Why it was not checked whether the system kept up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unchecked {
+    /// The users wait for their answers.
+    Closed,
+    /// Fewer than a hundred launches.
+    TooFew,
+    /// The number in the system grew, but no more than chance might have made it.
+    TooShort,
+}
+
+/// What arrives and what leaves, counted part by part of the time that counts: all that is needed to tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flows {
+    from: Nanos,
+    to: Nanos,
+    before: i64,
+    arrived: [u64; PARTS],
+    left: [u64; PARTS],
+    answered: u64,
+}
+
+impl Flows {
+    /// Of a run whose time that counts is [`from`, `to`), before its first event.
+    pub fn new(from: Nanos, to: Nanos) -> Self {
+        Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0 }
+    }
+
+    /// Counts an event in.
+    pub fn add(&mut self, event: &Event) {
+        // What the generator never sent, the system never saw.
+        if event.sent.is_none() {
+            return;
+        }
+        let left = event.done.filter(|_| !matches!(event.outcome, Outcome::Timeout | Outcome::Cut));
+        match self.part(event.intended) {
+            Some(part) => self.arrived[part] += 1,
+            None if event.intended < self.from => self.before += 1,
+            None => return,
+        }
+        match left.map(|left| (left, self.part(left))) {
+            Some((_, Some(part))) => {
+                self.left[part] += 1;
+                self.answered += u64::from(event.outcome.is_answer());
+            }
+            Some((left, None)) if left < self.from => self.before -= 1,
+            _ => {}
+        }
+    }
+
+    fn part(&self, at: Nanos) -> Option<usize> {
+        let span = u128::from((self.to - self.from).0);
+        (self.from..self.to).contains(&at).then(|| (u128::from((at - self.from).0) * PARTS as u128 / span) as usize)
+    }
+
+    /// Whether the system kept up; `closed` where users wait for their answers.
+    pub fn keeps_up(&self, closed: bool) -> KeepsUp {
+        let seconds = (self.to - self.from).as_secs_f64();
+        let changes: Vec<f64> =
+            self.arrived.iter().zip(&self.left).map(|(arrived, left)| *arrived as f64 - *left as f64).collect();
+        let launched: u64 = self.arrived.iter().sum();
+        let grown: f64 = changes.iter().sum();
+        let growth = growth(&changes).expect("more than one part");
+        let share = grown / launched as f64;
+        let (judgement, not_checked) = match () {
+            () if closed => (Judgement::NotChecked, Some(Unchecked::Closed)),
+            () if launched < FEWEST => (Judgement::NotChecked, Some(Unchecked::TooFew)),
+            () if growth.interval.low > 0.0 && share > MATTERS => (Judgement::Fails, None),
+            () if share >= TELLS => (Judgement::NotChecked, Some(Unchecked::TooShort)),
+            () => (Judgement::Holds, None),
+        };
+        let a_second = PARTS as f64 / seconds;
+        let first = self.before.max(0) as f64;
+        KeepsUp {
+            judgement,
+            not_checked,
+            launched_per_s: launched as f64 / seconds,
+            answered_per_s: self.answered as f64 / seconds,
+            in_system_at_first: first as u64,
+            in_system_at_last: (first + grown).max(0.0) as u64,
+            growth_per_s: growth.mean * a_second,
+            growth_low: growth.interval.low * a_second,
+            growth_high: growth.interval.high * a_second,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::{Purpose, Seed};
+
+    /// Poisson arrivals at 100/s for a minute at one server of this load: FCFS, exponential work.
+    fn queue(load: f64, seed: u64) -> Vec<Event> {
+        let mut stream = Seed(seed).stream(Purpose::Arrivals);
+        let (mut at, mut free) = (0.0, 0f64);
+        let mut events = Vec::new();
+        loop {
+            at += stream.exponential() / 100.0;
+            if at >= 60.0 {
+                return events;
+            }
+            free = free.max(at) + load / 100.0 * stream.exponential();
+            let sent = Nanos::from_secs_f64(at);
+            let done = Some(Nanos::from_secs_f64(free));
+            events.push(Event { sent: Some(sent), done, outcome: Outcome::Ok, status: 200, ..Event::at(sent) });
+        }
+    }
+
+    fn judged(events: &[Event], closed: bool) -> KeepsUp {
+        let mut flows = Flows::new(Nanos::from_secs(10), Nanos::from_secs(60));
+        for event in events {
+            flows.add(event);
+        }
+        flows.keeps_up(closed)
+    }
+
+    #[test]
+    fn a_queue_below_its_capacity_keeps_up_and_one_above_does_not() {
+        for seed in 0..20 {
+            assert_eq!(judged(&queue(0.8, seed), false).judgement, Judgement::Holds, "seed {seed}");
+            let over = judged(&queue(1.5, seed), false);
+            assert_eq!(over.judgement, Judgement::Fails, "seed {seed}: {over:?}");
+            // 100 arrive and 67 leave a second, from the beginning on.
+            assert!((22.0..46.0).contains(&over.growth_per_s), "{over:?}");
+            assert!((55.0..78.0).contains(&over.answered_per_s), "{over:?}");
+            assert!((150..600).contains(&over.in_system_at_first), "{over:?}");
+            assert!((1400..2800).contains(&over.in_system_at_last), "{over:?}");
+            assert!(over.growth_low < over.growth_per_s && over.growth_per_s < over.growth_high);
+        }
+    }
+
+    #[test]
+    fn giving_up_is_no_keeping_up() {
+        let mut events = queue(1.5, 1);
+        for event in &mut events {
+            let limit = event.intended + Nanos::from_secs(1);
+            if event.done.is_some_and(|done| done > limit) {
+                *event = Event { done: Some(limit), outcome: Outcome::Timeout, status: 0, ..event.clone() };
+            }
+        }
+        assert_eq!(judged(&events, false).judgement, Judgement::Fails);
+        // Whoever is refused has left.
+        for event in events.iter_mut().filter(|event| event.outcome == Outcome::Timeout) {
+            event.outcome = Outcome::Refused;
+        }
+        let refused = judged(&events, false);
+        assert_eq!(refused.judgement, Judgement::Holds, "{refused:?}");
+        assert!(refused.answered_per_s < 0.9 * refused.launched_per_s);
+    }
+
+    #[test]
+    fn what_cannot_be_told_says_why() {
+        let events = queue(0.5, 1);
+        assert_eq!(judged(&events, true).not_checked, Some(Unchecked::Closed));
+        assert_eq!(judged(&events[..1050], false).not_checked, Some(Unchecked::TooFew));
+        // A burst at the end of a short run: more than a twentieth are still inside, and that may be chance.
+        let mut late = events.clone();
+        let held = late.len() - 400;
+        late[held..].iter_mut().for_each(|event| event.done = None);
+        assert_eq!(judged(&late, false).not_checked, Some(Unchecked::TooShort));
+        let unsent: Vec<Event> = events.iter().map(|event| Event { sent: None, ..event.clone() }).collect();
+        assert_eq!(judged(&unsent, false).not_checked, Some(Unchecked::TooFew));
+    }
+}

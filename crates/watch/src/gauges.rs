@@ -1,0 +1,125 @@
+//! Thresholds as they stand: each with its own running figure.
+
+use hdrhistogram::Histogram;
+use offered_model::threshold::{Quantity, Statistic};
+use offered_model::{Event, Nanos, Outcome, Threshold};
+use offered_verify::{Checked, Judgement};
+
+/// A threshold and the figure it is held against, so far.
+pub(crate) struct Gauge {
+    threshold: Threshold,
+    /// Only events of this label; `None`: all.
+    label: Option<u16>,
+    /// Times of good answers, in nanoseconds, to three digits.
+    times: Histogram<u64>,
+    failed: u64,
+    answered: u64,
+}
+
+impl Gauge {
+    /// One for each threshold whose request there is, among the requests of these names.
+    pub(crate) fn all(thresholds: &[Threshold], labels: &[String]) -> Vec<Self> {
+        let gauge = |threshold: &Threshold| {
+            let label = match &threshold.metric.label {
+                None => None,
+                Some(label) => Some(labels.iter().position(|name| name == label)? as u16),
+            };
+            let times = Histogram::new(3).expect("three digits are few enough");
+            Some(Self { threshold: threshold.clone(), label, times, failed: 0, answered: 0 })
+        };
+        thresholds.iter().filter_map(gauge).collect()
+    }
+
+    /// Takes an event that counts.
+    pub(crate) fn add(&mut self, event: &Event) {
+        if self.label.is_some_and(|label| label != event.label) || event.outcome == Outcome::Cut {
+            return;
+        }
+        self.answered += u64::from(event.outcome.is_answer());
+        let time = match self.threshold.metric.quantity {
+            Quantity::Lateness(_) => event.lateness(),
+            _ if event.outcome != Outcome::Ok => {
+                self.failed += 1;
+                return;
+            }
+            Quantity::Service(_) | Quantity::ServiceOk(_) => event.service(),
+            _ => event.response(),
+        };
+        if let Some(time) = time {
+            self.times.record(time.0).expect("it grows as it must");
+        }
+    }
+
+    /// The threshold as it stands after `elapsed` of the time that counts, where the launches that count came with this rate and
+    /// CoV.
+    pub(crate) fn checked(&self, elapsed: Nanos, rate_per_s: Option<f64>, cov: Option<f64>) -> Checked {
+        let whole = |value: Option<f64>| value.filter(|_| self.label.is_none());
+        let value = match self.threshold.metric.quantity {
+            Quantity::Response(statistic) | Quantity::Service(statistic) => self.time(statistic, self.failed),
+            Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) | Quantity::Lateness(statistic) => {
+                self.time(statistic, 0)
+            }
+            Quantity::ErrorsRate => {
+                let all = self.failed + self.times.len();
+                (all > 0).then(|| self.failed as f64 / all as f64)
+            }
+            Quantity::ThroughputRate => (elapsed > Nanos::ZERO).then(|| self.answered as f64 / elapsed.as_secs_f64()),
+            Quantity::ArrivalsRate => whole(rate_per_s),
+            Quantity::ArrivalsCov => whole(cov),
+        };
+        let judgement = match value {
+            Some(value) if self.threshold.bound.holds(value) => Judgement::Holds,
+            Some(_) => Judgement::Fails,
+            None => Judgement::NotChecked,
+        };
+        Checked { threshold: self.threshold.clone(), value, judgement }
+    }
+
+    /// In seconds; the `failed` never came back, so a percentile among them is infinite.
+    fn time(&self, statistic: Statistic, failed: u64) -> Option<f64> {
+        let good = self.times.len();
+        match statistic {
+            Statistic::Percentile(p) => {
+                let rank = (p / 100.0 * (good + failed) as f64).ceil().max(1.0);
+                match good + failed {
+                    0 => None,
+                    _ if rank > good as f64 => Some(f64::INFINITY),
+                    _ => Some(self.times.value_at_quantile(rank / good as f64) as f64 / 1e9),
+                }
+            }
+            _ if good == 0 => (failed > 0).then_some(f64::INFINITY),
+            Statistic::Mean => Some(self.times.mean() / 1e9),
+            Statistic::Max => Some(self.times.max() as f64 / 1e9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_never_came_back() {
+        let of = |text: &str, failed: usize| {
+            let labels = ["home".to_owned(), "buy".to_owned()];
+            let mut gauges = Gauge::all(&[text.parse().unwrap()], &labels);
+            let gauge = &mut gauges[0];
+            for i in 0..100usize {
+                let at = Nanos::from_millis(i as u64);
+                let outcome = if i < failed { Outcome::HttpError } else { Outcome::Ok };
+                let done = Some(at + Nanos::from_millis(10));
+                gauge.add(&Event { sent: Some(at), done, outcome, label: (i % 2) as u16, ..Event::at(at) });
+            }
+            let checked = gauge.checked(Nanos::from_secs(10), Some(99.0), Some(1.1));
+            (checked.value.unwrap(), checked.judgement)
+        };
+        let near = |value: f64, truth: f64| (truth..=truth * 1.001).contains(&value);
+        assert!(near(of("p99 < 20ms", 1).0, 0.010) && of("p99 < 20ms", 1).1 == Judgement::Holds);
+        assert_eq!(of("p99 < 20ms", 2), (f64::INFINITY, Judgement::Fails));
+        assert!(near(of("response.ok.p99 < 20ms", 2).0, 0.010));
+        assert_eq!(of("errors{buy} < 5%", 10), (0.1, Judgement::Fails));
+        assert_eq!(of("throughput > 1/s", 10), (10.0, Judgement::Holds));
+        assert_eq!(of("arrivals.rate > 90/s", 0), (99.0, Judgement::Holds));
+        assert!(Gauge::all(&["p99{nobody} < 1s".parse().unwrap()], &[]).is_empty());
+    }
+}
