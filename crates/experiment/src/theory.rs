@@ -108,7 +108,8 @@ pub fn server(workload: &Workload) -> Option<Server> {
 }
 
 fn of_formula(answer: Answer) -> Prediction {
-    let known = answer.known.as_ref();
+    // Nothing measured can be laid beside an infinite mean; the assumption says why it is infinite.
+    let known = answer.known.as_ref().filter(|known| known.response.is_finite());
     let percentiles = known.and_then(|known| known.percentiles);
     Prediction {
         by: By::Formula,

@@ -311,3 +311,62 @@ proptest! {
         prop_assert!(cov(&more) > cov(&fewer) && cov(&more) < 1.0);
     }
 }
+
+/// The answer for a workload, without a duration and a target.
+fn solved(text: &str) -> crate::analytic::Answer {
+    let text = format!("duration = \"1m\"\n{text}");
+    let workload = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
+    crate::analytic::answer(&workload, None).unwrap()
+}
+
+#[test]
+fn users_who_never_think_keep_the_servers_busy_under_every_policy() {
+    for (discipline, servers, response) in [("srpt", 1, 0.2), ("rr:10ms", 1, 0.2), ("fcfs", 4, 0.05), ("sjf", 30, 0.01)]
+    {
+        let answer = solved(&format!(
+            "arrivals.closed = {{ users = 20, think = {{ constant = \"0s\" }} }}\n[server]\nservers = {servers}\n\
+             discipline = \"{discipline}\"\nservice = {{ lognormal = {{ mean = \"10ms\", scv = 4 }} }}\n"
+        ));
+        near(answer.known.unwrap_or_else(|| panic!("{discipline}: {}", answer.assumption)).response, response, 1e-12);
+    }
+}
+
+#[test]
+fn exponential_classes_in_order_of_arrival_are_one_hyperexponential() {
+    let arrivals = "arrivals.closed = { users = 30, think = { exponential = \"200ms\" } }\n";
+    let server = "[server]\nservice = { hyperexponential = { mean = \"10ms\", scv = 5, p = 0.8 } }\n";
+    let one = solved(&format!("{arrivals}{server}"));
+    let law = Law::hyperexponential_with(0.01, 5.0, 0.8).unwrap();
+    let offered_model::law::Shape::Hyperexponential { first, second, .. } = law.shape() else { panic!("{law}") };
+    let class = |weight: f64, mean: f64| {
+        format!(
+            "[[request]]\nget = \"/{weight}\"\nweight = {weight}\nservice = {{ exponential = \"{:.0}ns\" }}\n",
+            mean * 1e9
+        )
+    };
+    // The longer phase as two classes of equal mean.
+    let classes = format!("{}{}{}", class(0.8, *first), class(0.15, *second), class(0.05, *second));
+    let many = solved(&format!("{arrivals}[server]\nservice = {{ exponential = \"10ms\" }}\n{classes}"));
+    near(many.known.unwrap().response, one.known.unwrap().response, 1e-6);
+}
+
+#[test]
+fn infinity_is_said_as_such_under_every_policy_that_it_reaches() {
+    let answer = |discipline: &str| {
+        solved(&format!(
+            "arrivals.open.rate = \"50/s\"\n[server]\ndiscipline = \"{discipline}\"\nservice = {{ pareto = {{ min = \"4ms\", shape = 1.5 }} }}\n"
+        ))
+    };
+    for discipline in ["fcfs", "lcfs", "sjf", "ljf", "pljf"] {
+        let found = answer(discipline);
+        assert_eq!(found.known.as_ref().map(|known| known.response), Some(f64::INFINITY), "{discipline}");
+        assert!(
+            found.assumption.contains("second moment of the service is infinite"),
+            "{discipline}: {}",
+            found.assumption
+        );
+    }
+    for discipline in ["ps", "srpt", "psjf", "fb", "lcfs-preemptive"] {
+        assert!(answer(discipline).known.unwrap().response.is_finite(), "{discipline}");
+    }
+}

@@ -2,6 +2,9 @@
 
 /// With four significant digits, or as many as the whole part has.
 pub(super) fn figure(x: f64) -> String {
+    if x.is_infinite() {
+        return "infinite".to_owned();
+    }
     let whole = if x == 0.0 { 1 } else { x.abs().log10().floor() as i32 + 1 };
     format!("{x:.*}", (4 - whole).clamp(0, 6) as usize)
 }
@@ -10,6 +13,7 @@ pub(super) fn figure(x: f64) -> String {
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
         0.0 => "0 s".to_owned(),
+        f64::INFINITY => "infinite".to_owned(),
         s if s >= 1.0 => format!("{} s", figure(s)),
         s if s >= 1e-3 => format!("{} ms", figure(s * 1e3)),
         s => format!("{} us", figure(s * 1e6)),

@@ -52,14 +52,18 @@ pub(super) fn solve(
         };
         return Ok(Finding::known(name, known, assumption));
     }
-    if !exponential_think && think > 0.0 {
+    // Limited sharing may leave servers of many idle.
+    if think == 0.0 && (m == 1 || !matches!(discipline, Policy::Ps(_))) {
+        return Ok(never_idle(model, users, m, mean));
+    }
+    if !exponential_think {
         return Ok(Finding::none(
             model,
             "with this discipline and service law the law of the think time counts, and it is not exponential",
         ));
     }
-    let solved = match (discipline, m, service.law()) {
-        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1, Some(law)) => match phases::solve(law, users, think) {
+    let solved = match (discipline, m, service.blind_law()) {
+        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1, Some(law)) => match phases::solve(&law, users, think) {
             Err(Error::Refused(why)) => return Ok(Finding::none(model, why)),
             solved => Some(solved?),
         },
@@ -85,6 +89,14 @@ pub(super) fn solve(
         )
     };
     Ok(Finding::known(model, known, "exponential think times, service made of exponential phases"))
+}
+
+/// Users who never think keep as many servers busy as there are users for, whatever the policy: X = min(N, m) / E[S].
+fn never_idle(model: String, users: u64, m: u32, mean: f64) -> Finding {
+    let busy = users.min(u64::from(m)) as f64;
+    let rate = busy / mean;
+    let known = Known::at(users as f64 / rate, rate, busy / f64::from(m), "Little's law, R = N/X", "Little 1961");
+    Finding::known(model, known, "users who never think, servers never idle; R counts the requests under way as well")
 }
 
 fn by_class(users: u64, think: f64, discipline: Policy, service: &Service) -> Result<Option<Answer>, Error> {

@@ -51,13 +51,10 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
         (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1) => {
             let response = mean + rate * service.second_moment() / (2.0 * (1.0 - load));
             if response.is_infinite() {
-                return Ok(Finding::none(
-                    "M/G/1",
-                    "the service law has an infinite second moment, so the mean wait is infinite",
-                ));
+                return Ok(without_mean("M/G/1".to_owned(), rate, load));
             }
-            let percentiles = match service.law() {
-                Some(law) if server.discipline() == Policy::Fcfs => Mg1::new(law, rate)?.fcfs_percentiles(),
+            let percentiles = match service.blind_law() {
+                Some(law) if server.discipline() == Policy::Fcfs => Mg1::new(&law, rate)?.fcfs_percentiles(),
                 _ => None,
             };
             let known = Known { percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
@@ -88,6 +85,17 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
         }
         _ => Ok(Finding::none(format!("M/G/{m} {name}"), format!("{name} on {m} server(s) with this service law"))),
     }
+}
+
+/// Work with an infinite second moment makes the mean wait of all policies infinite that let a long request stand in the way.
+fn without_mean(model: String, rate: f64, load: f64) -> Finding {
+    let known = Known::at(f64::INFINITY, rate, load, "Pollaczek-Khinchine formula", PK);
+    Finding::known(
+        model,
+        known,
+        "the second moment of the service is infinite, and so is the mean response; a bounded_pareto law has both, and ps, \
+         srpt, psjf and fb do not need them",
+    )
 }
 
 fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
@@ -127,6 +135,10 @@ fn by_size(
     let Some(law) = service.law() else {
         return Ok(Finding::none(format!("M/G/1 {name}"), "requests have service laws of their own"));
     };
+    let waits_for_long = matches!(policy, size_based::Policy::Sjf | size_based::Policy::Ljf | size_based::Policy::Pljf);
+    if service.second_moment().is_infinite() && waits_for_long {
+        return Ok(without_mean(format!("M/G/1 {name}"), rate, load));
+    }
     let known = Known::at(response(law, rate, policy)?, rate, load, "numeric integration over sizes", source);
     Ok(Finding::known(
         format!("M/G/1 {name}"),
@@ -150,6 +162,9 @@ fn by_class(
             "{} goes by classes, and there is one; write at least two [[request]] tables, each with its service",
             server.discipline()
         )));
+    }
+    if service.second_moment().is_infinite() {
+        return Ok(without_mean(format!("M/G/1 {name}"), rate, load));
     }
     let mut classes: Vec<Class> =
         service.classes.iter().map(|(share, law)| Class { rate: rate * share, service: law.clone() }).collect();

@@ -40,9 +40,29 @@ impl Service {
         }
     }
 
+    /// The law of work for a policy that does not look at classes, where the mixture of the classes is a law we know: all alike,
+    /// or exponential with two different means (a hyperexponential law).
+    pub(super) fn blind_law(&self) -> Option<Law> {
+        let (_, first) = &self.classes[0];
+        if self.classes.iter().all(|(_, law)| law == first) {
+            return Some(first.clone());
+        }
+        let mut phases: Vec<(f64, f64)> = Vec::new();
+        for (share, law) in &self.classes {
+            let Shape::Exponential(mean) = law.shape() else { return None };
+            match phases.iter_mut().find(|(_, of)| of == mean) {
+                Some((all, _)) => *all += share,
+                None => phases.push((*share, *mean)),
+            }
+        }
+        let [one, other] = phases[..] else { return None };
+        let (shorter, mean) = (if one.1 < other.1 { one.0 } else { other.0 }, self.mean());
+        Law::hyperexponential_with(mean, self.second_moment() / (mean * mean) - 1.0, shorter).ok()
+    }
+
     /// Whether every class has the same exponential law.
     pub(super) fn is_exponential(&self) -> bool {
-        self.law().is_some_and(|law| matches!(law.shape(), Shape::Exponential(_)))
+        self.blind_law().is_some_and(|law| matches!(law.shape(), Shape::Exponential(_)))
     }
 
     /// (share of the first, mean of the first, mean of the second) where there are two exponential classes.
