@@ -14,8 +14,8 @@ pub struct Modelled {
     pub policy: Policy,
     setting: Setting,
     room: Option<u32>,
-    /// The stations, when there are several, with how often each request comes by.
-    tour: Vec<(Policy, Specified, u32)>,
+    /// The stations, when there are several.
+    tour: Vec<(Policy, Specified)>,
 }
 
 impl Modelled {
@@ -36,9 +36,8 @@ impl Modelled {
             if workload.requests().iter().any(|request| request.service().is_some()) {
                 return Err(Wrong::new("stations draw work by station; give requests no service law of their own"));
             }
-            let tour = workload.stations().iter().map(|s| Ok((s.discipline(), s.clone(), whole(s)?)));
-            let tour = tour.collect::<Result<Vec<(Policy, _, _)>, Wrong>>()?;
-            let (policy, first, _) = tour.first().ok_or_else(|| {
+            let tour: Vec<_> = workload.stations().iter().map(|s| (s.discipline(), s.clone())).collect();
+            let (policy, first) = tour.first().ok_or_else(|| {
                 Wrong::new("the workload has no [server] to simulate; write for example [server] discipline = \"ps\", service = { exponential = \"10ms\" }")
             })?;
             Self { policy: *policy, setting: setting(first.servers()), room: None, tour }
@@ -60,13 +59,13 @@ impl Modelled {
         if self.tour.is_empty() {
             return self.policy.make(&self.setting, what);
         }
-        let station = |(policy, station, visits): &(Policy, Specified, u32)| {
+        let station = |(policy, station): &(Policy, Specified)| {
             // Work is drawn by station, so all classes are alike in size.
             let mean = Nanos::from_secs_f64(station.service().mean());
             let class_means = vec![mean; self.setting.class_means.len()];
             let setting = Setting { servers: station.servers(), class_means, seed: self.setting.seed };
             let discipline = policy.boxed(&setting)?;
-            Ok(Station { discipline, service: station.service().clone(), visits: *visits })
+            Ok(Station { discipline, service: station.service().clone(), visits: station.visits() })
         };
         let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, Wrong>>()?;
         Ok(what.with(Network::new(stations, self.setting.seed)?))
@@ -75,29 +74,17 @@ impl Modelled {
     /// Work per request and server at the busiest station, in seconds: 1 / this is the most the server can answer. `None`
     /// when there is a server for everybody everywhere.
     pub fn bottleneck(&self, demands: &Demands) -> Option<f64> {
-        let one = (self.policy, demands.mean(), 1, self.setting.servers);
-        let many = |(p, s, visits): &(Policy, Specified, u32)| (*p, s.service().mean(), *visits, s.servers());
+        let one = (self.policy, demands.mean(), 1.0, self.setting.servers);
+        let many = |(p, s): &(Policy, Specified)| (*p, s.service().mean(), s.visits(), s.servers());
         let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
         let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
-        busy.map(|(_, mean, visits, servers)| mean * f64::from(visits) / f64::from(servers)).reduce(f64::max)
+        busy.map(|(_, mean, visits, servers)| mean * visits / f64::from(servers)).reduce(f64::max)
     }
 
     /// How many servers are counted as busy when jobs are present; `None` where that cannot be seen from their number.
     pub fn counted_servers(&self) -> Option<u32> {
         (self.tour.is_empty() && self.policy != Policy::Infinite).then_some(self.setting.servers)
     }
-}
-
-/// How often a request comes by, which a simulated one does a whole number of times.
-fn whole(station: &Specified) -> Result<u32, Wrong> {
-    let visits = station.visits();
-    if visits.fract() == 0.0 && visits <= f64::from(u32::MAX) {
-        return Ok(visits as u32);
-    }
-    Err(Wrong::new(format!(
-        "station `{}` is visited {visits} times on average; simulate needs a whole number (plan solve takes means)",
-        station.name()
-    )))
 }
 
 /// Makes a discipline and drops it.

@@ -6,25 +6,39 @@ use offered_model::{Law, Nanos, Purpose, Seed, Stream, Wrong};
 
 use super::{Discipline, Job, sooner};
 
+/// A route of more visits to one station is refused.
+const MOST_VISITS: f64 = 1e6;
+
 /// One place of a network: a discipline, the law of its service times, and how often a request comes by.
 pub struct Station {
     /// Its servers and their queue; a delay station is [`Infinite`](super::Infinite).
     pub discipline: Box<dyn Discipline + Send>,
     /// Work per visit, in seconds.
     pub service: Law,
-    /// Visits per request.
-    pub visits: u32,
+    /// Mean visits per request, above zero. A request makes as many whole visits as that, and one more with the probability
+    /// that makes the mean right.
+    pub visits: f64,
+}
+
+impl Station {
+    /// The whole visits that every request makes, and the probability of one more.
+    fn whole_and_more(&self) -> (u32, f64) {
+        (self.visits as u32, self.visits.fract())
+    }
 }
 
 /// Stations that every request visits in order, each as often as it says, before it is done.
 ///
 /// A request's own size is not used: it brings fresh work to every visit, by the station's law. Stations are visited in
 /// rounds (all once, then those with two visits or more again, and so on), so with one visit each it is a series.
-/// Jobs that move at the same instant move in the order of their stations.
+/// Jobs that move at the same instant move in the order of their stations. A request that happens to visit nothing is done
+/// when it arrives.
 pub struct Network {
     stations: Vec<Station>,
-    /// Station numbers in the order of a request's visits.
-    route: Vec<usize>,
+    /// Station numbers in the order of a request's visits, each with the probability that the visit is made.
+    route: Vec<(usize, f64)>,
+    /// Whether visits are made or not is drawn from here.
+    chances: Stream,
     travellers: Vec<Traveller>,
     /// Free places in `travellers`.
     free: Vec<usize>,
@@ -36,6 +50,7 @@ pub struct Network {
 
 struct Traveller {
     job: Job,
+    /// The place in the route; its end when the job is done.
     visit: usize,
 }
 
@@ -43,11 +58,24 @@ impl Network {
     /// Of these stations; work is drawn from the seed in the order of visits.
     ///
     /// # Errors
-    /// No visits at all.
+    /// No visits at all, or more than a million to one station.
     pub fn new(stations: Vec<Station>, seed: Seed) -> Result<Self, Wrong> {
-        let rounds = stations.iter().map(|station| station.visits).max().unwrap_or(0);
-        let round = |k: u32| stations.iter().enumerate().filter(move |(_, s)| s.visits > k).map(|(place, _)| place);
-        let route: Vec<usize> = (0..rounds).flat_map(round).collect();
+        if stations.iter().any(|station| station.visits > MOST_VISITS) {
+            return Err(Wrong::new("a station is visited at most a million times by one request"));
+        }
+        let most = |station: &Station| {
+            let (whole, more) = station.whole_and_more();
+            whole + u32::from(more > 0.0)
+        };
+        let rounds = stations.iter().map(most).max().unwrap_or(0);
+        let visit = |(place, station): (usize, &Station), round: u32| {
+            let (whole, more) = station.whole_and_more();
+            let chance = if round < whole { 1.0 } else { more };
+            (round < most(station)).then_some((place, chance))
+        };
+        let route: Vec<(usize, f64)> = (0..rounds)
+            .flat_map(|round| stations.iter().enumerate().filter_map(move |one| visit(one, round)))
+            .collect();
         if route.is_empty() {
             return Err(Wrong::new("a network needs at least one station with at least one visit"));
         }
@@ -55,6 +83,7 @@ impl Network {
         Ok(Self {
             stations,
             route,
+            chances: seed.at(Purpose::Size, u64::MAX, 0),
             travellers: Vec::new(),
             free: Vec::new(),
             moving: VecDeque::new(),
@@ -63,12 +92,22 @@ impl Network {
         })
     }
 
-    /// Sends a traveller to the next place of its route.
+    /// Sends a traveller to the next place of its route, or home.
     fn send(&mut self, now: Nanos, place: usize) {
-        let traveller = &self.travellers[place];
-        let k = self.route[traveller.visit];
-        let station = &mut self.stations[k];
-        let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes[k]));
+        let traveller = &mut self.travellers[place];
+        // A visit that is always made takes no chance, so whole visits are what they were.
+        let chances = &mut self.chances;
+        let mut left_out = |chance: f64| chance < 1.0 && chances.uniform() >= chance;
+        while self.route.get(traveller.visit).is_some_and(|(_, chance)| left_out(*chance)) {
+            traveller.visit += 1;
+        }
+        let Some((k, _)) = self.route.get(traveller.visit) else {
+            self.finished.push_back((now, traveller.job));
+            self.free.push(place);
+            return;
+        };
+        let station = &mut self.stations[*k];
+        let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes[*k]));
         station.discipline.arrive(now, Job { id: place as u64, class: traveller.job.class, size, arrived: now });
     }
 
@@ -85,15 +124,9 @@ impl Network {
     fn step(&mut self, at: Nanos) {
         self.leave(at);
         while let Some(place) = self.moving.pop_front() {
-            let traveller = &mut self.travellers[place];
-            traveller.visit += 1;
-            if traveller.visit == self.route.len() {
-                self.finished.push_back((at, traveller.job));
-                self.free.push(place);
-            } else {
-                self.send(at, place);
-                self.leave(at);
-            }
+            self.travellers[place].visit += 1;
+            self.send(at, place);
+            self.leave(at);
         }
     }
 }

@@ -106,6 +106,18 @@ fn a_network_is_exact_mean_value_analysis() {
 }
 
 #[test]
+fn visits_that_are_no_whole_number_have_the_right_mean() {
+    // At 40 requests per second station a is half busy with 1.25 visits of 10 ms, b with 0.5 visits of 25 ms.
+    let answer = run(
+        "arrivals.open = { rate = \"40/s\" }\n[[station]]\nname = \"a\"\nservice = { exponential = \"10ms\" }\nvisits = 1.25\n[[station]]\nname = \"b\"\nservice = { exponential = \"25ms\" }\nvisits = 0.5\n",
+        400_000,
+    );
+    holds("load", answer.load_reached, 0.5, 0.02);
+    // Product form (BCMP): whatever the route, each station holds as many as M/M/1 at load 0.5.
+    holds("in system", answer.summary.in_system, 2.0, 0.1);
+}
+
+#[test]
 fn a_finite_room_loses_what_erlang_says() {
     // M/M/1/5 at load 1.2: P(full) = (1 - r) r^5 / (1 - r^6).
     let text = format!("arrivals.open = {{ rate = \"120/s\" }}\n{}room = 5\n", server("fcfs", EXPONENTIAL));

@@ -135,7 +135,7 @@ proptest! {
         // Constant work, because a network draws its own.
         let work = Law::constant(0.004).unwrap();
         let same: Vec<Job> = jobs.iter().map(|job| Job { size: Nanos::from_millis(4), ..*job }).collect();
-        let station = Station { discipline: Box::new(Fcfs::new(1)), service: work, visits: 1 };
+        let station = Station { discipline: Box::new(Fcfs::new(1)), service: work, visits: 1.0 };
         let mut network = Network::new(vec![station], Seed(1)).unwrap();
         prop_assert_eq!(run(&mut network, &same), run(&mut Fcfs::new(1), &same));
     }
