@@ -90,7 +90,7 @@ fn a_run_directory_is_left_like_a_real_runs() {
     assert_eq!(std::fs::read_to_string(run.join("workload.toml")).unwrap(), OPEN);
     // A second run must not touch the first.
     let output = offered(folder.path(), &["w.toml", "--out", "run"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("exists already"), "{}", text(&output.stderr));
 }
 

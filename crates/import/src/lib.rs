@@ -106,8 +106,11 @@ pub struct Given<'g> {
     /// Pauses of a recording that are longer are taken as so long.
     pub longest_think: Option<Nanos>,
     /// Reads a file that the plan includes, or says why it cannot.
-    pub included: Option<&'g dyn Fn(&str) -> Result<String, String>>,
+    pub included: Option<&'g Includes<'g>>,
 }
+
+/// The text of a file that a plan includes, by the name it has there; or why it cannot be read.
+pub type Includes<'g> = dyn Fn(&str) -> Result<String, String> + 'g;
 
 impl<'g> Given<'g> {
     fn value(&self, name: &str) -> Option<&'g str> {
@@ -176,7 +179,7 @@ fn read_as(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
             }
             let openapi = openapi::is(text);
             // A description may quote commands.
-            if curl::is(text) && !(openapi && !curl::begins(text)) {
+            if (curl::begins(text) || !openapi) && curl::is(text) {
                 return curl::read(text, file, given).map(one);
             }
             if !openapi {

@@ -12,7 +12,7 @@ pub fn properties(text: &str) -> BTreeMap<String, String> {
         if line.is_empty() || line.starts_with(['#', '!']) {
             continue;
         }
-        while line.len() - line.trim_end_matches('\\').len() & 1 == 1 {
+        while (line.len() - line.trim_end_matches('\\').len()) % 2 == 1 {
             line.pop();
             line.push_str(lines.next().unwrap_or_default().trim_start());
         }

@@ -204,7 +204,7 @@ impl<'e> Reader<'e, '_> {
         }
         let or = kind & OR != 0 && wanted.len() > 1;
         let ignores = node.element.text_of("Assertion.assume_success") == "true";
-        let mut musts = self.looked_at(node, wanted, kind & !OR, or)?;
+        let mut musts = Self::looked_at(node, wanted, kind & !OR, or)?;
         let of_status = |must: &Must| matches!(must, Must::Status(_) | Must::Class(_));
         if ignores && !musts.iter().any(of_status) {
             musts.push(Must::AnyStatus);
@@ -221,7 +221,7 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// What an assertion of this `kind` wants of the part of the answer that it looks at; `or`: one of them is enough.
-    fn looked_at(&mut self, node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Must>> {
+    fn looked_at(node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Must>> {
         const MATCH: u32 = 1;
         const EQUALS: u32 = 8;
         const SUBSTRING: u32 = 16;

@@ -4,6 +4,7 @@ use super::node::Node;
 use super::variables::EXTRACTED;
 
 /// In a few words, what `node` would have done.
+#[expect(clippy::too_many_lines, reason = "a table with a row for each element")]
 pub(super) fn of(node: &Node) -> String {
     let said = |names: &[&str]| {
         names
