@@ -2,12 +2,7 @@
 //!
 //! Colours of paper, ink and grid are left to the page, which knows whether it is dark.
 
-use plotly::common::{
-    ColorBar, ColorScale, ColorScalePalette, DashType, ErrorData, ErrorType, ExponentFormat, Fill, Line, LineShape,
-    Marker, MarkerSymbol, Mode, Orientation, Title,
-};
-use plotly::layout::{Axis as PlotlyAxis, AxisType, Legend, Margin, RangeMode};
-use plotly::{Bar, HeatMap, Layout, Plot, Scatter, Trace};
+use serde_json::{Value, json};
 
 use crate::chart::{Axis, Chart, Heat, Ink, NINES, Scale, Series, Shape, nines};
 use crate::document::short;
@@ -28,60 +23,46 @@ impl Ink {
         }
     }
 
-    fn dash(self) -> DashType {
+    fn dash(self) -> &'static str {
         match self {
-            Self::Measured | Self::Failed => DashType::Solid,
-            Self::Second => DashType::DashDot,
-            Self::Meant => DashType::Dash,
-            Self::Theory => DashType::Dot,
-            Self::Nth(n) => {
-                [DashType::Solid, DashType::Dash, DashType::Dot, DashType::DashDot, DashType::LongDash][n % 5].clone()
-            }
+            Self::Measured | Self::Failed => "solid",
+            Self::Second => "dashdot",
+            Self::Meant => "dash",
+            Self::Theory => "dot",
+            Self::Nth(n) => ["solid", "dash", "dot", "dashdot", "longdash"][n % 5],
         }
     }
 
-    fn symbol(self) -> MarkerSymbol {
+    fn symbol(self) -> &'static str {
         match self {
-            Self::Measured => MarkerSymbol::Circle,
-            Self::Second => MarkerSymbol::Square,
-            Self::Meant => MarkerSymbol::Diamond,
-            Self::Theory => MarkerSymbol::Cross,
-            Self::Failed => MarkerSymbol::X,
-            Self::Nth(n) => [
-                MarkerSymbol::Circle,
-                MarkerSymbol::Square,
-                MarkerSymbol::Diamond,
-                MarkerSymbol::Cross,
-                MarkerSymbol::X,
-            ][n % 5]
-                .clone(),
+            Self::Measured => "circle",
+            Self::Second => "square",
+            Self::Meant => "diamond",
+            Self::Theory => "cross",
+            Self::Failed => "x",
+            Self::Nth(n) => ["circle", "square", "diamond", "cross", "x"][n % 5],
         }
     }
 }
 
-/// The library that draws figures, a text without `</script>`.
-pub fn library() -> String {
-    // The crate hands out Plotly and, behind it, MathJax, which we do not need: nothing here is a formula.
-    let sources = Plot::offline_js_sources();
-    let (_, library) = sources.split_once('>').unwrap_or_default();
-    library.split_once("</script>").map_or_else(String::new, |(library, _)| library.to_owned())
-}
+/// The library that draws figures, a text without `</script>`: Plotly's basic bundle, which has lines, points and bars.
+pub const LIBRARY: &str = include_str!("../assets/plotly-basic.min.js");
 
 /// A chart as `{"data": [...], "layout": {...}}`.
-pub fn figure(chart: &Chart) -> serde_json::Value {
-    let mut plot = Plot::new();
-    for series in &chart.series {
-        plot.add_traces(traces(chart, series));
+pub fn figure(chart: &Chart) -> Value {
+    let data: Vec<Value> = chart.series.iter().flat_map(|series| traces(chart, series)).collect();
+    let mut layout = json!({
+        "xaxis": axis(&chart.x, chart.x_range()),
+        "yaxis": axis(&chart.y, chart.y_range()),
+        "legend": { "orientation": "h", "x": 0.0, "y": 1.02, "yanchor": "bottom" },
+        "showlegend": chart.series.len() > 1,
+        "margin": { "l": 64, "r": 16, "t": 28, "b": 48 },
+    });
+    if chart.series.iter().any(|series| matches!(series.shape, Shape::Heat(_))) {
+        // Its cells are bars that begin where they lie, not where another ends.
+        layout["barmode"] = "overlay".into();
     }
-    let legend =
-        Legend::new().orientation(Orientation::Horizontal).x(0.0).y(1.02).y_anchor(plotly::common::Anchor::Bottom);
-    let layout = Layout::new()
-        .x_axis(axis(&chart.x, chart.x_range()))
-        .y_axis(axis(&chart.y, chart.y_range()))
-        .legend(legend)
-        .show_legend(chart.series.len() > 1)
-        .margin(Margin::new().left(64).right(16).top(28).bottom(48));
-    serde_json::json!({ "data": plot.data(), "layout": layout })
+    json!({ "data": data, "layout": layout })
 }
 
 /// A text that Plotly shows as it stands: it reads `<b>`, `<a href>` and entities.
@@ -89,23 +70,33 @@ fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn axis(axis: &Axis, range: (f64, f64)) -> PlotlyAxis {
-    let drawn = PlotlyAxis::new().title(Title::with_text(plain(&axis.title))).auto_margin(true).zero_line(false);
+fn axis(axis: &Axis, range: (f64, f64)) -> Value {
+    let mut drawn = json!({ "title": { "text": plain(&axis.title) }, "automargin": true, "zeroline": false });
+    let mut ticks = |values: Vec<f64>, texts: Vec<String>| {
+        drawn["tickvals"] = values.into();
+        drawn["ticktext"] = texts.into();
+    };
     match &axis.scale {
-        Scale::Linear => drawn.exponent_format(ExponentFormat::None).range_mode(RangeMode::ToZero),
-        Scale::Log => {
-            let ticks = log_ticks(range);
-            let texts = ticks.iter().map(|tick| short(*tick)).collect();
-            drawn.type_(AxisType::Log).tick_values(ticks).tick_text(texts)
+        Scale::Linear => {
+            drawn["exponentformat"] = "none".into();
+            drawn["rangemode"] = "tozero".into();
         }
-        Scale::Nines => drawn
-            .tick_values(NINES.map(|(p, _)| nines(p)).to_vec())
-            .tick_text(NINES.map(|(_, text)| text.to_owned()).to_vec()),
-        Scale::Names(names) => drawn
-            .tick_values((0..names.len()).map(|i| i as f64).collect())
-            .tick_text(names.iter().map(|name| plain(&clipped(name))).collect())
-            .range(vec![-0.5, names.len() as f64 - 0.5]),
+        Scale::Log => {
+            let marks = log_ticks(range);
+            let texts = marks.iter().map(|mark| short(*mark)).collect();
+            ticks(marks, texts);
+            drawn["type"] = "log".into();
+        }
+        Scale::Nines => {
+            ticks(NINES.map(|(p, _)| nines(p)).to_vec(), NINES.map(|(_, text)| text.to_owned()).to_vec());
+        }
+        Scale::Names(names) => {
+            let texts = names.iter().map(|name| plain(&clipped(name))).collect();
+            ticks((0..names.len()).map(|i| i as f64).collect(), texts);
+            drawn["range"] = vec![-0.5, names.len() as f64 - 0.5].into();
+        }
     }
+    drawn
 }
 
 /// The marks of a logarithmic axis: powers of ten, and of a short one also 2 and 5 times those.
@@ -128,63 +119,112 @@ fn at(axis: &Axis, value: f64) -> f64 {
     if axis.scale == Scale::Nines { nines(value) } else { value }
 }
 
-fn traces(chart: &Chart, series: &Series) -> Vec<Box<dyn Trace>> {
+fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
     let ink = series.ink;
     let name = plain(&series.name);
-    let xs = |all: &[[f64; 2]]| all.iter().map(|point| at(&chart.x, point[0])).collect::<Vec<_>>();
-    let ys = |all: &[[f64; 2]]| all.iter().map(|point| point[1]).collect::<Vec<_>>();
-    let line = |shape| Line::new().color(ink.colour()).dash(ink.dash()).width(2.0).shape(shape);
-    let marker = || Marker::new().color(ink.colour()).symbol(ink.symbol()).size(8);
-    let joined = |all: &[[f64; 2]], shape| -> Vec<Box<dyn Trace>> {
-        vec![Scatter::new(xs(all), ys(all)).name(&name).mode(Mode::Lines).line(line(shape))]
-    };
+    let x = |all: &[[f64; 2]]| all.iter().map(|point| at(&chart.x, point[0])).collect::<Vec<_>>();
+    let y = |all: &[[f64; 2]]| all.iter().map(|point| point[1]).collect::<Vec<_>>();
+    let line = |shape: &str| json!({ "color": ink.colour(), "dash": ink.dash(), "width": 2.0, "shape": shape });
+    let marker = || json!({ "color": ink.colour(), "symbol": ink.symbol(), "size": 8 });
+    let joined = |all: &[[f64; 2]], shape| json!({ "type": "scatter", "x": x(all), "y": y(all), "name": name, "mode": "lines", "line": line(shape) });
     match &series.shape {
         // Of a curve through few points the points are what is known.
         Shape::Line(all) if all.len() <= 40 && ink != Ink::Theory => {
+            let mut both = joined(all, "linear");
+            both["mode"] = "lines+markers".into();
+            both["marker"] = marker();
+            vec![both]
+        }
+        Shape::Line(all) => vec![joined(all, "linear")],
+        Shape::Steps(all) => vec![joined(all, "hv")],
+        Shape::Points(all) => {
             vec![
-                Scatter::new(xs(all), ys(all))
-                    .name(&name)
-                    .mode(Mode::LinesMarkers)
-                    .line(line(LineShape::Linear))
-                    .marker(marker()),
+                json!({ "type": "scatter", "x": x(all), "y": y(all), "name": name, "mode": "markers", "marker": marker() }),
             ]
         }
-        Shape::Line(all) => joined(all, LineShape::Linear),
-        Shape::Steps(all) => joined(all, LineShape::Hv),
-        Shape::Points(all) => {
-            vec![Scatter::new(xs(all), ys(all)).name(&name).mode(Mode::Markers).marker(marker())]
-        }
         Shape::Bars(all) => {
-            vec![Bar::new(xs(all), ys(all)).name(&name).marker(Marker::new().color(ink.colour()).opacity(0.75))]
+            let marker = json!({ "color": ink.colour(), "opacity": 0.75 });
+            vec![json!({ "type": "bar", "x": x(all), "y": y(all), "name": name, "marker": marker })]
         }
         Shape::Band(all) => {
             let x: Vec<f64> = all.iter().map(|point| at(&chart.x, point[0])).collect();
-            let edge = |i: usize| all.iter().map(|point| point[i]).collect::<Vec<_>>();
-            let thin = || Line::new().color(ink.colour()).width(0.5);
-            vec![
-                Scatter::new(x.clone(), edge(1)).mode(Mode::Lines).line(thin()).show_legend(false),
-                Scatter::new(x, edge(2)).name(&name).mode(Mode::Lines).line(thin()).fill(Fill::ToNextY),
-            ]
+            let edge = |i: usize| {
+                let y: Vec<f64> = all.iter().map(|point| point[i]).collect();
+                let thin = json!({ "color": ink.colour(), "width": 0.5 });
+                json!({ "type": "scatter", "x": x, "y": y, "mode": "lines", "line": thin })
+            };
+            let (mut low, mut high) = (edge(1), edge(2));
+            low["showlegend"] = false.into();
+            high["name"] = name.into();
+            high["fill"] = "tonexty".into();
+            vec![low, high]
         }
         Shape::Intervals(all) => {
-            let x = all.iter().map(|point| at(&chart.x, point[0])).collect::<Vec<_>>();
-            let y = all.iter().map(|point| point[1]).collect::<Vec<_>>();
-            let ends = ErrorData::new(ErrorType::Data)
-                .symmetric(false)
-                .array(all.iter().map(|point| point[3] - point[1]).collect())
-                .array_minus(all.iter().map(|point| point[1] - point[2]).collect())
-                .thickness(1.5);
-            vec![Scatter::new(x, y).name(&name).mode(Mode::Markers).marker(marker()).error_y(ends)]
+            let x: Vec<f64> = all.iter().map(|point| at(&chart.x, point[0])).collect();
+            let y: Vec<f64> = all.iter().map(|point| point[1]).collect();
+            let above: Vec<f64> = all.iter().map(|point| point[3] - point[1]).collect();
+            let below: Vec<f64> = all.iter().map(|point| point[1] - point[2]).collect();
+            let ends =
+                json!({ "type": "data", "symmetric": false, "array": above, "arrayminus": below, "thickness": 1.5 });
+            vec![json!({
+                "type": "scatter", "x": x, "y": y, "name": name, "mode": "markers", "marker": marker(), "error_y": ends,
+            })]
         }
         Shape::Heat(heat) => vec![heat_map(heat)],
     }
 }
 
-fn heat_map(heat: &Heat) -> Box<dyn Trace> {
-    let shown = |cell: &f64| (*cell > 0.0).then(|| (cell * 100.0).round() / 100.0);
-    let cells: Vec<Vec<Option<f64>>> = heat.cells.iter().map(|row| row.iter().map(shown).collect()).collect();
-    HeatMap::new(heat.x.clone(), heat.y.clone(), cells)
-        .color_scale(ColorScale::Palette(ColorScalePalette::Viridis))
-        .color_bar(ColorBar::new().title(plain(&heat.title)).thickness(12))
-        .hover_on_gaps(false)
+/// A bar for each cell, from its lower edge to its upper one and as wide as its column: the basic bundle has no other map of
+/// colours. Columns lie on a linear axis, where a bar's width is what it says; rows may lie on any.
+fn heat_map(heat: &Heat) -> Value {
+    let (mut x, mut width, mut base, mut height, mut shown) = (vec![], vec![], vec![], vec![], vec![]);
+    for (row, edges) in heat.cells.iter().zip(heat.y.windows(2)) {
+        for (cell, sides) in row.iter().zip(heat.x.windows(2)).filter(|(cell, _)| **cell > 0.0) {
+            x.push(f64::midpoint(sides[0], sides[1]));
+            width.push(sides[1] - sides[0]);
+            base.push(edges[0]);
+            height.push(edges[1] - edges[0]);
+            shown.push((cell * 100.0).round() / 100.0);
+        }
+    }
+    let title = plain(&heat.title);
+    let bar = json!({ "title": { "text": title }, "thickness": 12 });
+    json!({
+        "type": "bar", "x": x, "width": width, "base": base, "y": height,
+        "marker": { "color": shown, "colorscale": "Viridis", "colorbar": bar, "showscale": true, "line": { "width": 0 } },
+        "hovertemplate": format!("%{{x:.4~g}}, from %{{base:.4~g}} on: %{{marker.color}} {title}<extra></extra>"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heat_map_is_a_bar_for_each_cell_that_has_something() {
+        let heat = Heat {
+            title: "% of <all>".into(),
+            x: vec![0.0, 10.0, 20.0],
+            y: vec![1.0, 2.0, 4.0, 8.0],
+            cells: vec![vec![0.0, 12.345], vec![30.0, 0.0], vec![0.0, 57.655]],
+        };
+        let chart = Chart {
+            id: "h".into(),
+            title: "h".into(),
+            reading: String::new(),
+            x: Axis::linear("time (s)"),
+            y: Axis::log("response (ms)"),
+            series: vec![Series::new("h", Ink::Measured, Shape::Heat(heat))],
+        };
+        let figure = figure(&chart);
+        let cells = &figure["data"][0];
+        assert_eq!((&cells["x"], &cells["width"]), (&json!([15.0, 5.0, 15.0]), &json!([10.0, 10.0, 10.0])));
+        assert_eq!((&cells["base"], &cells["y"]), (&json!([1.0, 2.0, 4.0]), &json!([1.0, 2.0, 4.0])));
+        assert_eq!(cells["marker"]["color"], json!([12.35, 30.0, 57.66]));
+        assert_eq!(cells["marker"]["colorbar"]["title"]["text"], "% of &lt;all&gt;");
+        assert_eq!(
+            (&figure["layout"]["barmode"], &figure["layout"]["yaxis"]["type"]),
+            (&"overlay".into(), &"log".into())
+        );
+    }
 }
