@@ -5,6 +5,7 @@
 
 pub mod agenda;
 pub mod arrivals;
+pub mod csv;
 pub mod event;
 pub mod flow;
 pub mod heap;
