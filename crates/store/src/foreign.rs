@@ -9,6 +9,7 @@ mod columns;
 mod fortio;
 mod gatling_binary;
 mod gatling_text;
+mod gob;
 mod goose;
 mod h2load;
 mod har;
@@ -23,6 +24,7 @@ mod locust;
 mod number;
 mod oha;
 mod oha_db;
+mod own_csv;
 mod pgbench;
 mod phout;
 mod refused;
@@ -54,8 +56,10 @@ impl Reader {
     }
 }
 
-static READERS: [&Reader; 24] = [
+static READERS: [&Reader; 26] = [
+    &own_csv::READER,
     &gatling_binary::READER,
+    &vegeta::GOB,
     &jtl_xml::READER,
     &jtl_csv::READER,
     &gatling_text::READER,

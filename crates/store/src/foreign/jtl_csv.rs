@@ -3,6 +3,7 @@
 //! Which columns there are, between which delimiter, and whether there is a header is up to `jmeter.save.saveservice.*`; a
 //! header names them. Without one the position of `success` and the number of columns behind it tell the version.
 
+use offered_model::csv::unguarded;
 use offered_model::{Event, Nanos, Outcome, Reason};
 
 use super::intake::{Bad, Intake};
@@ -46,6 +47,8 @@ struct Exact {
     first_byte: usize,
     done: usize,
     step: usize,
+    /// Of the clock that stamped the launches; older exports do not have it, and theirs is 1 ns.
+    tick: Option<usize>,
 }
 
 /// The delimiter and columns that a header line names.
@@ -80,6 +83,7 @@ fn exact(at: impl Fn(&str) -> Option<usize>) -> Option<Exact> {
         first_byte: at("first_byte_ns")?,
         done: at("done_ns")?,
         step: at("step")?,
+        tick: at("tick_ns"),
     })
 }
 
@@ -145,12 +149,22 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     if named.is_some() {
         intake.header(&mut rows, [])?;
     }
-    let mut log = Log { columns, threads: Threads::default(), hosts: Labels::default(), controllers: 0, tick: MS };
+    let mut log = Log {
+        columns,
+        threads: Threads::default(),
+        hosts: Labels::default(),
+        controllers: 0,
+        tick: MS,
+        seen: Seen::default(),
+    };
     intake.recording.sessions_known = columns.thread.is_some();
     intake.each_row(&mut rows, |intake, row| log.row(row, intake))?;
     if columns.exact.is_some() {
         // Our own export: its instants are what they say, and its rows are launches.
-        intake.recording.intent_known = true;
+        let Seen { intent, users, finest } = log.seen;
+        intake.recording.intent_known = intent;
+        intake.recording.sessions_known = users;
+        intake.recording.resolution = finest.unwrap_or(Nanos(1));
         return Ok(());
     }
     intake.recording.resolution = log.tick;
@@ -163,17 +177,36 @@ struct Log {
     hosts: Labels,
     controllers: u64,
     tick: Nanos,
+    seen: Seen,
+}
+
+/// What the rows of our own export tell of the recording that it was made of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    intent: bool,
+    users: bool,
+    /// The finest tick.
+    finest: Option<Nanos>,
 }
 
 impl Exact {
-    fn refine(&self, row: &Row, event: &mut Event) -> Result<(), Bad> {
+    fn refine(&self, row: &Row, event: &mut Event, seen: &mut Seen) -> Result<(), Bad> {
         let ns = |column| whole(row.get(column)).map(Nanos);
         let missing = "its intended_ns, sent_ns, done_ns or step is no whole number";
-        event.intended = ns(self.intended).ok_or(missing)?;
-        event.sent = Some(ns(self.sent).ok_or(missing)?);
-        event.first_byte = ns(self.first_byte);
-        event.done = Some(ns(self.done).ok_or(missing)?);
+        let (sent, done) = (ns(self.sent).ok_or(missing)?, ns(self.done).ok_or(missing)?);
+        event.intended = match row.get(self.intended) {
+            // What was not recorded repeats the sending.
+            b"" => sent,
+            _ => ns(self.intended).ok_or(missing)?,
+        };
+        (event.sent, event.first_byte, event.done) = (Some(sent), ns(self.first_byte), Some(done));
+        if done < sent {
+            return Err("it is done before it was sent".into());
+        }
         event.step = whole(row.get(self.step)).and_then(|step| step.try_into().ok()).ok_or(missing)?;
+        let tick = self.tick.and_then(ns).unwrap_or(Nanos(1));
+        seen.finest = Some(seen.finest.map_or(tick, |finest| finest.min(tick)));
+        seen.intent |= !row.get(self.intended).is_empty();
         Ok(())
     }
 }
@@ -215,13 +248,16 @@ impl Log {
             bytes_out: whole(row.maybe(columns.sent_bytes)).unwrap_or(0),
             bytes_in: whole(row.maybe(columns.bytes)).unwrap_or(0),
             worker: columns.host.map_or(0, |column| self.hosts.number(row.get(column))),
-            error: (outcome != Outcome::Ok).then(|| error(code, &row.maybe_text(columns.message))),
+            error: (outcome != Outcome::Ok).then(|| error(code, unguarded(&row.maybe_text(columns.message)))),
             ..Event::at(start)
         };
         if let Some(exact) = &columns.exact {
-            exact.refine(row, &mut event)?;
+            exact.refine(row, &mut event, &mut self.seen)?;
+            self.seen.users |= !row.maybe(columns.thread).is_empty();
+            intake.launch(unguarded(&label), event);
+        } else {
+            intake.launch(&label, event);
         }
-        intake.launch(&label, event);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ struct Refusal {
     why: &'static str,
 }
 
-const REFUSALS: [Refusal; 19] = [
+const REFUSALS: [Refusal; 20] = [
     Refusal {
         is: |head| head.contains("\"responseTimeHistogram\"") && head.contains("\"latencyPercentiles\""),
         why: "is oha's JSON summary and has no launch times; ask oha for --output-format csv -o FILE, or \
@@ -30,6 +30,11 @@ const REFUSALS: [Refusal; 19] = [
                 || head.contains("\"longest_transaction\"")
         },
         why: "is a summary of siege and has no launch times; siege cannot record them: judge the server's access log",
+    },
+    Refusal {
+        is: |head| head.starts_with("{") && head.contains("\"p97_5\"") && head.contains("\"throughput\""),
+        why: "is autocannon's JSON summary and has no launch times; autocannon cannot record them: measure with offered run, or \
+              judge the server's access log with microseconds",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"aggregate\"") && head.contains("\"counters\""),

@@ -1,12 +1,14 @@
-//! vegeta's results as CSV or JSON (`vegeta encode --to csv|json`).
+//! vegeta's results: its own stream of gobs (`vegeta attack`), or as CSV or JSON (`vegeta encode --to csv|json`).
 //!
 //! The stamp is the moment before sending; what was meant is not recorded.
 
 use std::borrow::Cow;
+use std::io::ErrorKind;
 
 use offered_model::{Event, Nanos, Outcome};
 use serde::Deserialize;
 
+use super::gob::{Stream, Value};
 use super::intake::{Bad, Intake};
 use super::number::{date_time, whole};
 use super::rows::Rows;
@@ -29,6 +31,12 @@ pub(super) static JSON: Reader = Reader {
     name: "vegeta-json",
     sniff: |head| head.json_line(&["attack", "seq", "timestamp", "latency"]),
     read: read_json,
+};
+
+pub(super) static GOB: Reader = Reader {
+    name: "vegeta-gob",
+    sniff: |head| ["\x08BytesOut", "\x09Timestamp", "\x07Latency"].iter().all(|field| head.contains(field)),
+    read: read_gob,
 };
 
 fn event(start: Nanos, took: u64, status: u16, error: Cow<str>) -> Event {
@@ -83,10 +91,13 @@ struct Line<'a> {
 }
 
 fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    // Stamps are written without the zeros at their ends: the longest tells the clock.
+    let mut finest: Option<Nanos> = None;
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {
         let line: Line = serde_json::from_slice(row.get(0)).map_err(|why| Bad::from(why.to_string()))?;
-        let start = date_time(line.timestamp.as_bytes()).ok_or("its timestamp is no RFC 3339 date")?.0;
+        let (start, tick) = date_time(line.timestamp.as_bytes()).ok_or("its timestamp is no RFC 3339 date")?;
+        finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
         let label = format!("{} {}", line.method, line.url);
         let (bytes_out, bytes_in) = (line.bytes_out, line.bytes_in);
         intake.launch(
@@ -94,5 +105,79 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
             Event { bytes_out, bytes_in, ..event(start, line.latency, line.code, line.error) },
         );
         Ok(())
-    })
+    })?;
+    intake.recording.resolution = finest.unwrap_or(Nanos(1));
+    Ok(())
+}
+
+/// A result as its fields come.
+#[derive(Default)]
+struct Found {
+    stamp: Option<Nanos>,
+    latency: Option<u64>,
+    code: u16,
+    bytes_out: u64,
+    bytes_in: u64,
+    error: String,
+    method: Vec<u8>,
+    url: Vec<u8>,
+}
+
+impl Found {
+    fn take(&mut self, name: &str, value: Value) {
+        match (name, value) {
+            ("Timestamp", Value::Bytes(bytes)) => self.stamp = time(bytes),
+            ("Latency", Value::Int(ns)) => self.latency = u64::try_from(ns).ok(),
+            ("Code", Value::Uint(code)) => self.code = u16::try_from(code).unwrap_or(0),
+            ("BytesOut", Value::Uint(bytes)) => self.bytes_out = bytes,
+            ("BytesIn", Value::Uint(bytes)) => self.bytes_in = bytes,
+            ("Error", Value::Bytes(text)) => self.error = crate::labels::text(text),
+            ("Method", Value::Bytes(text)) => text.clone_into(&mut self.method),
+            ("URL", Value::Bytes(text)) => text.clone_into(&mut self.url),
+            _ => {}
+        }
+    }
+}
+
+/// Go's `time.Time` as bytes: a version, seconds since the year 1, nanoseconds, and a zone that does not matter here.
+fn time(bytes: &[u8]) -> Option<Nanos> {
+    const YEAR_1: i64 = -62_135_596_800;
+    let (version, rest) = bytes.split_first()?;
+    let (seconds, rest) = rest.split_first_chunk::<8>()?;
+    let ns = u32::from_be_bytes(*rest.first_chunk::<4>()?);
+    let seconds = u64::try_from(i64::from_be_bytes(*seconds).checked_add(YEAR_1)?).ok()?;
+    (1..=2).contains(version).then_some(Nanos(seconds.checked_mul(1_000_000_000)?.checked_add(u64::from(ns))?))
+}
+
+fn read_gob(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut stream = Stream::default();
+    for number in 1u64.. {
+        // Go leaves out fields that are zero.
+        let mut found = Found { latency: Some(0), ..Found::default() };
+        match stream.next(content, |name, value| found.take(name, value)) {
+            Ok(false) => break,
+            Ok(true) => match (found.stamp, found.latency) {
+                (Some(start), Some(took)) => {
+                    let label = [&found.method[..], b" ", &found.url].concat();
+                    let (bytes_out, bytes_in) = (found.bytes_out, found.bytes_in);
+                    let event = event(start, took, found.code, found.error.into());
+                    intake.launch(&label, Event { bytes_out, bytes_in, ..event });
+                    intake.understood();
+                }
+                _ => intake.bad(format!("result {number}"), "it has no time stamp, or a latency below zero"),
+            },
+            Err(Err(why)) if why.kind() == ErrorKind::UnexpectedEof => {
+                intake.cut();
+                break;
+            }
+            Err(Err(why)) => return Err(Error::io("read", intake.name().as_ref())(why)),
+            Err(Ok(why)) => {
+                // Where a message is broken, nothing tells where the next begins.
+                intake.bad(format!("result {number}"), why);
+                intake.cut();
+                break;
+            }
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) const SAMPLES: [(&str, &str); 28] = [
+pub(super) const SAMPLES: [(&str, &str); 29] = [
     (
         "jtl-csv",
         "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,\
@@ -126,6 +126,13 @@ pub(super) const SAMPLES: [(&str, &str); 28] = [
     ("instants", "# made by hand\n1500000000.25\n1500000000.5\n"),
     ("instants", "2017-07-14T02:40:00.250Z\n2017-07-14T02:40:00.500Z\n"),
     ("instants", "1500000000250\n1500000000500\n"),
+    (
+        "offered-csv",
+        "intended_ns,sent_ns,first_byte_ns,done_ns,session,step,label,outcome,status,bytes_out,bytes_in,worker,connection,reused,error,handshake_ns,object,tick_ns\n\
+         1500000000000000000,1500000000000012345,1500000000001000000,1500000000002000000,7,1,'=home,ok,200,77,512,1,3,true,,2500,0,1\n\
+         1500000000000000000,1500000000000012345,,1500000000003000000,7,1,'=home,ok,200,77,512,1,3,true,,,1,1\n\
+         1500000000010000000,,,,8,0,b,unsent,0,0,0,0,0,false,\"late, \"\"skipped\"\"\",,0,1\n",
+    ),
 ];
 
 /// The `n`-th sample of a format.
@@ -168,11 +175,63 @@ fn every_sample_is_told_by_its_content_and_read_whole() {
     for reader in READERS {
         let own = SAMPLES.iter().any(|(name, _)| *name == reader.name);
         assert!(
-            own || ["gatling-binary", "oha-db", "csv", "tsv"].contains(&reader.name),
+            own || ["gatling-binary", "vegeta-gob", "oha-db", "csv", "tsv"].contains(&reader.name),
             "no sample of {}",
             reader.name
         );
         assert_eq!(Format::from_name(reader.name).unwrap().name(), reader.name);
+    }
+}
+
+#[test]
+fn our_own_csv() {
+    let own = sample("offered-csv", 0);
+    let text = SAMPLES.iter().find(|(name, _)| *name == "offered-csv").unwrap().1;
+    assert_eq!((own.intent_known, own.sessions_known, own.resolution), (true, true, Nanos(1)));
+    assert_eq!(own.labels, ["=home", "b"]);
+    let [home, unsent] = &own.events[..] else { panic!() };
+    assert_eq!((home.intended, home.sent), (T0, Some(T0 + Nanos(12_345))));
+    assert_eq!((home.session, home.step, home.status, home.worker, home.connection), (7, 1, 200, 1, 3));
+    assert_eq!((home.handshake, home.reused, home.bytes_in), (Some(Nanos(2500)), true, 512));
+    assert_eq!((unsent.outcome, &*unsent.why()), (Outcome::Unsent, "late, \"skipped\""));
+    assert_eq!((own.objects.len(), own.objects[0].object, own.objects[0].label), (1, 1, 0));
+    // Of a file that knew neither what was meant nor who asked, to the millisecond.
+    let coarse = text.replace("1500000000000000000,", ",").replace(",7,1,", ",,1,").replace(",1\n", ",1000000\n");
+    let coarse = parse(coarse.lines().take(2).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    assert_eq!((coarse.intent_known, coarse.sessions_known, coarse.resolution), (false, false, Nanos(1_000_000)));
+    assert_eq!(coarse.events[0].intended, T0 + Nanos(12_345));
+    let backwards = text.replace("1500000000002000000", "1400000000002000000");
+    assert!(parse(backwards).unwrap().complaints[0].ends_with("it is done before it was sent"));
+}
+
+/// Made by Go's `encoding/gob` from two structs with the fields of vegeta's `lib.Result`.
+const GOB: &[u8] = include_bytes!("vegeta.gob");
+
+#[test]
+fn vegeta_gob() {
+    let gob = parse(GOB).unwrap();
+    assert_eq!(
+        (gob.format.as_str(), gob.unreadable, gob.labels.as_slice()),
+        ("vegeta-gob", 0, &["GET http://h/".to_owned()][..])
+    );
+    let [good, refused] = &gob.events[..] else { panic!() };
+    let at = T0 + Nanos(123_456_789);
+    assert_eq!((good.sent, good.done, good.status), (Some(at), Some(at + Nanos(1_000_000)), 200));
+    assert_eq!((good.outcome, good.bytes_out, good.bytes_in), (Outcome::Ok, 10, 20));
+    assert_eq!((refused.sent, refused.outcome), (Some(at + Nanos(10_000_000)), Outcome::Refused));
+    assert_eq!(refused.service(), Some(Nanos::from_secs(2)));
+    // Two attacks in one file: each stream defines its types anew.
+    assert_eq!(parse([GOB, GOB].concat()).unwrap().events.len(), 4);
+    let cut = parse(&GOB[..GOB.len() - 5]).unwrap();
+    assert!(cut.events.len() == 1 && cut.notes[0].starts_with("cut"), "{:?}", cut.notes);
+}
+
+proptest::proptest! {
+    #[test]
+    fn a_damaged_gob_is_no_panic(at in 0..GOB.len(), byte: u8, second in 0..GOB.len(), other: u8) {
+        let mut file = GOB.to_vec();
+        (file[at], file[second]) = (byte, other);
+        let _ = parse_with(&file, &ReadOptions { format: Format::from_name("vegeta-gob"), ..ReadOptions::default() });
     }
 }
 
@@ -451,6 +510,7 @@ fn summaries_are_refused_with_the_cure() {
         ("Timestamp,User Count,Type,Name,Requests/s\n", "csv_request_logger"),
         ("sampler_label,aggregate_report_count,average\n", "jmeter -l"),
         ("{\"summary\":{},\"responseTimeHistogram\":{},\"latencyPercentiles\":{}}", "--output-format csv"),
+        ("{\"title\":\"t\",\"requests\":{\"p97_5\":367},\"latency\":{},\"throughput\":{\"average\":1}}", "offered run"),
         ("Requests      [total, rate, throughput]         10, 11.11, 11.10\n", "vegeta encode"),
         ("#[Histogram log format version 1.3]\n", "log of single requests"),
     ] {

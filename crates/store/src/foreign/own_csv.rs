@@ -1,0 +1,119 @@
+//! Our own events as CSV (`offered export --to csv`): every column of every event, instants in ns.
+//!
+//! `tick_ns` is the tick of the clock that stamped the launches. An empty `intended_ns` or `session` was not known.
+
+use offered_model::csv::unguarded;
+use offered_model::{Event, Nanos, Outcome, Reason};
+
+use super::intake::{Bad, Intake};
+use super::number::whole;
+use super::rows::{Row, Rows};
+use super::{Content, Reader};
+use crate::door::ReadOptions;
+use crate::error::Error;
+
+pub(super) static READER: Reader = Reader {
+    name: "offered-csv",
+    sniff: |head| NAMES[..8].iter().map(|name| name.as_bytes()).eq(head.cells(b',').into_iter().take(8)),
+    read,
+};
+
+const NAMES: [&str; 18] = [
+    "intended_ns",
+    "sent_ns",
+    "first_byte_ns",
+    "done_ns",
+    "session",
+    "step",
+    "label",
+    "outcome",
+    "status",
+    "bytes_out",
+    "bytes_in",
+    "worker",
+    "connection",
+    "reused",
+    "error",
+    "handshake_ns",
+    "object",
+    "tick_ns",
+];
+
+fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
+    let mut rows = Rows::of_fields(content, b',');
+    let columns = intake.header(&mut rows, NAMES)?;
+    let mut tick: Option<Nanos> = None;
+    intake.each_row(&mut rows, |intake, row| {
+        let fields = Fields { row, columns: &columns };
+        let event = fields.event()?;
+        intake.recording.intent_known |= !fields.text(0).is_empty();
+        intake.recording.sessions_known |= !fields.text(4).is_empty();
+        let of_row = whole(fields.text(17)).map_or(Nanos(1), Nanos);
+        tick = Some(tick.map_or(of_row, |tick| tick.min(of_row)));
+        let label = row.maybe_text(columns[6]);
+        if event.object > 0 {
+            let label = intake.label(unguarded(&label));
+            intake.recording.objects.push(Event { label, ..event });
+        } else {
+            intake.launch(unguarded(&label), event);
+        }
+        Ok(())
+    })?;
+    intake.recording.resolution = tick.unwrap_or(Nanos(1));
+    Ok(())
+}
+
+/// A row, whose fields are asked for by their places in [`NAMES`].
+struct Fields<'a, 'r> {
+    row: &'a Row<'r>,
+    columns: &'a [Option<usize>; NAMES.len()],
+}
+
+impl Fields<'_, '_> {
+    fn text(&self, which: usize) -> &[u8] {
+        self.row.maybe(self.columns[which])
+    }
+
+    /// A number that may be missing, but not be something else.
+    fn number(&self, which: usize) -> Result<Option<u64>, Bad> {
+        match self.text(which) {
+            b"" => Ok(None),
+            text => whole(text).map(Some).ok_or_else(|| format!("its {} is no whole number", NAMES[which]).into()),
+        }
+    }
+
+    /// The same, in a column of smaller numbers; 0 where it is missing.
+    fn small<N: TryFrom<u64>>(&self, which: usize) -> Result<N, Bad> {
+        let number = self.number(which)?.unwrap_or(0);
+        N::try_from(number).map_err(|_| format!("its {} is too large", NAMES[which]).into())
+    }
+
+    fn event(&self) -> Result<Event, Bad> {
+        let instant = |which| Ok::<_, Bad>(self.number(which)?.map(Nanos));
+        let (intended, sent, first_byte, done) = (instant(0)?, instant(1)?, instant(2)?, instant(3)?);
+        let in_order = [sent, first_byte, done].into_iter().flatten().is_sorted();
+        if !in_order || sent.is_none() && done.is_some() {
+            return Err("it is done before it was sent".into());
+        }
+        let outcome = crate::labels::text(self.text(7));
+        let error = self.row.maybe_text(self.columns[14]);
+        Ok(Event {
+            sent,
+            first_byte,
+            done,
+            handshake: instant(15)?,
+            session: self.small(4)?,
+            step: self.small(5)?,
+            object: self.small(16)?,
+            outcome: Outcome::from_name(&outcome).ok_or_else(|| format!("its outcome `{outcome}` is none"))?,
+            status: self.small(8)?,
+            bytes_out: self.small(9)?,
+            bytes_in: self.small(10)?,
+            worker: self.small(11)?,
+            connection: self.small(12)?,
+            reused: self.text(13) == b"true",
+            error: (!error.is_empty()).then(|| Reason::read(&crate::labels::text(unguarded(&error)))),
+            ..Event::at(intended.or(sent).ok_or("it has neither intended_ns nor sent_ns")?)
+        })
+    }
+}
