@@ -7,6 +7,7 @@
 //! an event, footer included; `an_event_takes_few_bytes` in the tests holds it below 24.
 
 mod footer;
+mod seal;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +19,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -25,54 +27,95 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::labels::Labels;
+use seal::{SEAL, Sealing, Shared};
 
-const SCHEMA: &str = "message event {
-    required int64 intended_ns;
-    optional int64 sent_ns;
-    optional int64 first_byte_ns;
-    optional int64 done_ns;
-    required int64 session (integer(64, false));
-    required int32 step (integer(32, false));
-    required binary label (string);
-    required binary outcome (string);
-    required int32 status (integer(16, false));
-    required int64 bytes_out (integer(64, false));
-    required int64 bytes_in (integer(64, false));
-    required int32 worker (integer(16, false));
-    required int32 connection (integer(32, false));
-    required boolean reused;
-    optional binary error (string);
-    optional int64 handshake_ns;
-    required int32 object (integer(16, false));
-}";
+/// A column: its name, whether it may be null, and what of an event it holds.
+struct Kind {
+    name: &'static str,
+    optional: bool,
+    of: Of,
+}
 
-/// The first so many columns are in every part; those after them came later and are missing from older ones.
+/// What of an event a column holds: how it is taken from one, and how it is put into one.
+enum Of {
+    /// 64 bits.
+    Long(fn(&Event) -> u64, fn(&mut Event, u64)),
+    /// An instant or a time in ns, or none.
+    Time(fn(&Event) -> Option<Nanos>, fn(&mut Event, Option<Nanos>)),
+    /// So many bits.
+    Int(u8, fn(&Event) -> u32, fn(&mut Event, u32)),
+    /// The name of its request.
+    Label,
+    /// The name of how it ended.
+    Outcome,
+    /// Whether its connection was used before.
+    Reused,
+    /// Why it failed.
+    Error,
+}
+
+/// The columns in the order in which they stand. New ones come last, and a part without them is an older one.
+static COLUMNS: [Kind; 17] = [
+    required("intended_ns", Of::Long(|e| e.intended.0, |e, ns| e.intended = Nanos(ns))),
+    optional("sent_ns", Of::Time(|e| e.sent, |e, at| e.sent = at)),
+    optional("first_byte_ns", Of::Time(|e| e.first_byte, |e, at| e.first_byte = at)),
+    optional("done_ns", Of::Time(|e| e.done, |e, at| e.done = at)),
+    required("session", Of::Long(|e| e.session, |e, session| e.session = session)),
+    required("step", Of::Int(32, |e| e.step, |e, step| e.step = step)),
+    required("label", Of::Label),
+    required("outcome", Of::Outcome),
+    required("status", Of::Int(16, |e| e.status.into(), |e, status| e.status = status as u16)),
+    required("bytes_out", Of::Long(|e| e.bytes_out, |e, bytes| e.bytes_out = bytes)),
+    required("bytes_in", Of::Long(|e| e.bytes_in, |e, bytes| e.bytes_in = bytes)),
+    required("worker", Of::Int(16, |e| e.worker.into(), |e, worker| e.worker = worker as u16)),
+    required("connection", Of::Int(32, |e| e.connection, |e, connection| e.connection = connection)),
+    required("reused", Of::Reused),
+    optional("error", Of::Error),
+    optional("handshake_ns", Of::Time(|e| e.handshake, |e, took| e.handshake = took)),
+    required("object", Of::Int(16, |e| e.object.into(), |e, object| e.object = object as u16)),
+];
+
+/// The first so many are in every part.
 const ALWAYS: usize = 15;
 
-/// Numbers whose neighbours differ little; the other columns repeat few values and are dictionaries.
-const DELTA_PACKED: [&str; 13] = [
-    "intended_ns",
-    "sent_ns",
-    "first_byte_ns",
-    "done_ns",
-    "session",
-    "step",
-    "status",
-    "bytes_out",
-    "bytes_in",
-    "worker",
-    "connection",
-    "handshake_ns",
-    "object",
-];
+const fn required(name: &'static str, of: Of) -> Kind {
+    Kind { name, optional: false, of }
+}
+
+const fn optional(name: &'static str, of: Of) -> Kind {
+    Kind { name, optional: true, of }
+}
+
+impl Kind {
+    /// As a Parquet schema declares it. `intended_ns` is signed, like all that are instants.
+    fn declared(&self) -> String {
+        let (physical, logical) = match self.of {
+            Of::Long(..) if self.name.ends_with("_ns") => ("int64", String::new()),
+            Of::Long(..) => ("int64", " (integer(64, false))".to_owned()),
+            Of::Time(..) => ("int64", String::new()),
+            Of::Int(bits, ..) => ("int32", format!(" (integer({bits}, false))")),
+            Of::Label | Of::Outcome | Of::Error => ("binary", " (string)".to_owned()),
+            Of::Reused => ("boolean", String::new()),
+        };
+        let optional = if self.optional { "optional" } else { "required" };
+        format!("{optional} {physical} {}{logical};", self.name)
+    }
+
+    /// Numbers whose neighbours differ little are delta-packed; the other columns repeat few values and are dictionaries.
+    fn is_number(&self) -> bool {
+        matches!(self.of, Of::Long(..) | Of::Time(..) | Of::Int(..))
+    }
+}
 
 /// Rows of a column written at one go.
 const PIECE: usize = 1024;
 /// Pieces in a row group: few enough to stay in the processor's cache while they are taken apart column by column.
 const ROW_GROUP: usize = 8;
 
-fn schema() -> TypePtr {
-    Arc::new(parse_message_type(SCHEMA).expect("the schema above is well-formed"))
+/// Of these columns.
+fn schema(columns: &[Kind]) -> TypePtr {
+    let declared: String = columns.iter().map(Kind::declared).collect();
+    Arc::new(parse_message_type(&format!("message event {{ {declared} }}")).expect("the columns above are well-formed"))
 }
 
 fn properties() -> WriterPropertiesPtr {
@@ -81,7 +124,7 @@ fn properties() -> WriterPropertiesPtr {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true);
-    for column in DELTA_PACKED.map(ColumnPath::from) {
+    for column in COLUMNS.iter().filter(|column| column.is_number()).map(|column| ColumnPath::from(column.name)) {
         builder = builder
             .set_column_dictionary_enabled(column.clone(), false)
             .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
@@ -98,51 +141,33 @@ pub(crate) fn write<W: Write + Send>(
     labels: &[String],
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    let mut file = SerializedFileWriter::new(out, schema(), properties())?;
+    write_columns(&COLUMNS, out, batches, labels, pause)
+}
+
+fn write_columns<W: Write + Send>(
+    columns: &[Kind],
+    out: W,
+    batches: &[Vec<Event>],
+    labels: &[String],
+    pause: &mut dyn FnMut(usize),
+) -> Result<()> {
+    let mut file = SerializedFileWriter::new(Sealing::new(out), schema(columns), properties())?;
     let names: Vec<ByteArray> = labels.iter().map(|name| ByteArray::from(name.as_str())).collect();
     let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.chunks(PIECE)).collect();
-    let pauses = pieces.len() * schema().get_fields().len();
+    let pauses = pieces.len() * columns.len();
     let pause = &mut || pause(pauses);
     for group in pieces.chunks(ROW_GROUP) {
-        write_columns(Columns { rows: file.next_row_group()?, pieces: group, pause }, &names)?;
+        let mut rows = Columns { rows: file.next_row_group()?, pieces: group, pause };
+        for column in columns {
+            rows.put(column, &names)?;
+        }
+        rows.rows.close()?;
     }
+    file.flush()?;
+    let seal = file.inner().seal();
+    file.append_key_value_metadata(KeyValue::new(SEAL.to_owned(), seal));
     file.close()?;
     Ok(())
-}
-
-fn write_columns<W: Write + Send>(columns: Columns<'_, W>, names: &[ByteArray]) -> Result<()> {
-    let mut columns = write_first_columns(columns, names)?;
-    columns.put_some::<Int64Type>(|e| e.handshake.map(|t| t.0 as i64))?;
-    columns.put::<Int32Type>(|e| i32::from(e.object))?;
-    columns.rows.close()?;
-    Ok(())
-}
-
-/// Writes the columns that every part has.
-fn write_first_columns<'a, W: Write + Send>(
-    mut columns: Columns<'a, W>,
-    names: &[ByteArray],
-) -> Result<Columns<'a, W>> {
-    let outcomes = Outcome::ALL.map(|outcome| ByteArray::from(Bytes::from_static(outcome.name().as_bytes())));
-    columns.put::<Int64Type>(|e| e.intended.0 as i64)?;
-    columns.put_some::<Int64Type>(|e| e.sent.map(|t| t.0 as i64))?;
-    columns.put_some::<Int64Type>(|e| e.first_byte.map(|t| t.0 as i64))?;
-    columns.put_some::<Int64Type>(|e| e.done.map(|t| t.0 as i64))?;
-    columns.put::<Int64Type>(|e| e.session as i64)?;
-    columns.put::<Int32Type>(|e| e.step as i32)?;
-    columns.put::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
-        Some(name) => name.clone(),
-        None => ByteArray::from(format!("request {}", e.label).into_bytes()),
-    })?;
-    columns.put::<ByteArrayType>(|e| outcomes[e.outcome as usize].clone())?;
-    columns.put::<Int32Type>(|e| i32::from(e.status))?;
-    columns.put::<Int64Type>(|e| e.bytes_out as i64)?;
-    columns.put::<Int64Type>(|e| e.bytes_in as i64)?;
-    columns.put::<Int32Type>(|e| i32::from(e.worker))?;
-    columns.put::<Int32Type>(|e| e.connection as i32)?;
-    columns.put::<BoolType>(|e| e.reused)?;
-    columns.put_some::<ByteArrayType>(|e| e.error.as_ref().map(|why| ByteArray::from(&*why.text())))?;
-    Ok(columns)
 }
 
 /// A row group being written, column by column in the order of the schema.
@@ -153,11 +178,31 @@ struct Columns<'a, W: Write> {
 }
 
 impl<W: Write + Send> Columns<'_, W> {
-    fn put<T: DataType>(&mut self, value: impl Fn(&Event) -> T::T) -> Result<()> {
+    /// Writes the next column.
+    fn put(&mut self, kind: &Kind, names: &[ByteArray]) -> Result<()> {
+        match &kind.of {
+            Of::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
+            Of::Time(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
+            Of::Int(_, get, _) => self.each::<Int32Type>(|e| get(e) as i32),
+            Of::Label => self.each::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
+                Some(name) => name.clone(),
+                None => ByteArray::from(format!("request {}", e.label).into_bytes()),
+            }),
+            Of::Outcome => {
+                let outcome = |outcome: Outcome| ByteArray::from(Bytes::from_static(outcome.name().as_bytes()));
+                let outcomes = Outcome::ALL.map(outcome);
+                self.each::<ByteArrayType>(|e| outcomes[e.outcome as usize].clone())
+            }
+            Of::Reused => self.each::<BoolType>(|e| e.reused),
+            Of::Error => self.some::<ByteArrayType>(|e| e.error.as_ref().map(|why| ByteArray::from(&*why.text()))),
+        }
+    }
+
+    fn each<T: DataType>(&mut self, value: impl Fn(&Event) -> T::T) -> Result<()> {
         self.column::<T>(|event, values, _| values.push(value(event)))
     }
 
-    fn put_some<T: DataType>(&mut self, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
+    fn some<T: DataType>(&mut self, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
         self.column::<T>(|event, values, there| {
             let value = value(event);
             there.push(i16::from(value.is_some()));
@@ -192,80 +237,48 @@ pub(crate) fn read<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, l
 
 fn read_whole<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
     footer::check(&part)?;
-    let file = SerializedFileReader::new(part)?;
-    let (found, ours) = (file.metadata().file_metadata().schema(), schema());
+    let part = Arc::new(part);
+    let file = SerializedFileReader::new(Shared(part.clone()))?;
+    let (found, ours) = (file.metadata().file_metadata(), schema(&COLUMNS));
     let names = |schema: &parquet::schema::types::Type| -> Vec<(String, parquet::basic::Type)> {
         let fields = schema.get_fields().iter().filter(|field| field.is_primitive());
         fields.map(|field| (field.name().to_owned(), field.get_physical_type())).collect()
     };
-    let (found, ours) = (names(found), names(&ours));
-    if found.len() < ALWAYS || !ours.starts_with(&found) {
+    let (columns, ours) = (names(found.schema()), names(&ours));
+    if columns.len() < ALWAYS || !ours.starts_with(&columns) {
         return Err(ParquetError::General(
             "its columns are not those of offered's events (intended_ns sent_ns ... error); give a run directory, or its \
              events/part-*.parquet"
                 .to_owned(),
         ));
     }
+    let seal = found.key_value_metadata().into_iter().flatten().find(|pair| pair.key == SEAL);
+    if let Some(seal) = seal {
+        seal::check(&*part, seal.value.as_deref().unwrap_or_default())?;
+    }
     for group in 0..file.num_row_groups() {
-        read_group(&*file.get_row_group(group)?, found.len(), events, labels)?;
+        read_group(&*file.get_row_group(group)?, &COLUMNS[..columns.len()], events, labels)?;
     }
     Ok(())
 }
 
-/// Reads a group that has the first so many `columns` of the schema.
-fn read_group(group: &dyn RowGroupReader, columns: usize, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
-    let nanos = |at: Option<&i64>| at.map(|&ns| Nanos(ns as u64));
+/// Reads a group that has these columns.
+fn read_group(
+    group: &dyn RowGroupReader,
+    columns: &[Kind],
+    events: &mut Vec<Event>,
+    labels: &mut Labels,
+) -> Result<()> {
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    // What the footer says of the number of rows is believed only when the first column has so many.
     let intended = Column::<Int64Type>::read(group, 0, rows)?;
     let first = events.len();
     events.extend(intended.values.iter().map(|&ns| Event::at(Nanos(ns as u64))));
     let mut rows = Rows { group, events: &mut events[first..] };
-    let mut unknown = None;
-    rows.fill::<Int64Type>(1, |e, at| e.sent = nanos(at))?;
-    rows.fill::<Int64Type>(2, |e, at| e.first_byte = nanos(at))?;
-    rows.fill::<Int64Type>(3, |e, at| e.done = nanos(at))?;
-    rows.fill::<Int64Type>(4, |e, session| e.session = session.map_or(0, |&n| n as u64))?;
-    rows.fill::<Int32Type>(5, |e, step| e.step = step.map_or(0, |&n| n as u32))?;
-    let mut before: Option<(ByteArray, u16)> = None;
-    rows.fill::<ByteArrayType>(6, |e, name| {
-        // Looked up only where the name changes.
-        e.label = match (&before, name) {
-            (Some((same, number)), Some(name)) if same == name => *number,
-            _ => {
-                let number = labels.number(name.map_or(b"", ByteArray::data));
-                before = name.map(|name| (name.clone(), number));
-                number
-            }
-        };
-    })?;
-    rows.fill::<ByteArrayType>(7, |e, name| {
-        let name = name.and_then(|name| name.as_utf8().ok()).unwrap_or_default();
-        match Outcome::from_name(name) {
-            Some(outcome) => e.outcome = outcome,
-            None => unknown = Some(name.to_owned()),
-        }
-    })?;
-    rows.fill::<Int32Type>(8, |e, status| e.status = status.map_or(0, |&n| n as u16))?;
-    rows.fill::<Int64Type>(9, |e, bytes| e.bytes_out = bytes.map_or(0, |&n| n as u64))?;
-    rows.fill::<Int64Type>(10, |e, bytes| e.bytes_in = bytes.map_or(0, |&n| n as u64))?;
-    rows.fill::<Int32Type>(11, |e, worker| e.worker = worker.map_or(0, |&n| n as u16))?;
-    rows.fill::<Int32Type>(12, |e, connection| e.connection = connection.map_or(0, |&n| n as u32))?;
-    rows.fill::<BoolType>(13, |e, reused| e.reused = reused.is_some_and(|&yes| yes))?;
-    rows.fill::<ByteArrayType>(14, |e, why| {
-        e.error = why.map(|why| Reason::read(&String::from_utf8_lossy(why.data())));
-    })?;
-    if columns > ALWAYS {
-        rows.fill::<Int64Type>(15, |e, took| e.handshake = nanos(took))?;
+    for (index, column) in columns.iter().enumerate().skip(1) {
+        rows.fill(index, column, labels)?;
     }
-    if columns > ALWAYS + 1 {
-        rows.fill::<Int32Type>(16, |e, object| e.object = object.map_or(0, |&n| n as u16))?;
-    }
-    match unknown {
-        Some(name) => {
-            Err(ParquetError::General(format!("`{name}` is no outcome this version knows; use a newer offered")))
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 struct Rows<'a> {
@@ -274,8 +287,49 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// Gives every event its value of a column.
+    fn fill(&mut self, index: usize, kind: &Kind, labels: &mut Labels) -> Result<()> {
+        match &kind.of {
+            Of::Long(_, set) => self.each::<Int64Type>(index, |e, n| set(e, n.map_or(0, |&n| n as u64))),
+            Of::Time(_, set) => self.each::<Int64Type>(index, |e, at| set(e, at.map(|&ns| Nanos(ns as u64)))),
+            Of::Int(_, _, set) => self.each::<Int32Type>(index, |e, n| set(e, n.map_or(0, |&n| n as u32))),
+            Of::Label => {
+                let mut before: Option<(ByteArray, u16)> = None;
+                self.each::<ByteArrayType>(index, |e, name| {
+                    // Looked up only where the name changes.
+                    e.label = match (&before, name) {
+                        (Some((same, number)), Some(name)) if same == name => *number,
+                        _ => {
+                            let number = labels.number(name.map_or(b"", ByteArray::data));
+                            before = name.map(|name| (name.clone(), number));
+                            number
+                        }
+                    };
+                })
+            }
+            Of::Outcome => {
+                let mut unknown = None;
+                self.each::<ByteArrayType>(index, |e, name| {
+                    let name = name.and_then(|name| name.as_utf8().ok()).unwrap_or_default();
+                    match Outcome::from_name(name) {
+                        Some(outcome) => e.outcome = outcome,
+                        None => unknown = Some(name.to_owned()),
+                    }
+                })?;
+                unknown.map_or(Ok(()), |name| {
+                    let why = format!("`{name}` is no outcome this version knows; use a newer offered");
+                    Err(ParquetError::General(why))
+                })
+            }
+            Of::Reused => self.each::<BoolType>(index, |e, reused| e.reused = reused.is_some_and(|&yes| yes)),
+            Of::Error => self.each::<ByteArrayType>(index, |e, why| {
+                e.error = why.map(|why| Reason::read(&String::from_utf8_lossy(why.data())));
+            }),
+        }
+    }
+
     /// Gives `set` every event with its value of column `index`, `None` where it is null.
-    fn fill<T: DataType>(&mut self, index: usize, mut set: impl FnMut(&mut Event, Option<&T::T>)) -> Result<()> {
+    fn each<T: DataType>(&mut self, index: usize, mut set: impl FnMut(&mut Event, Option<&T::T>)) -> Result<()> {
         let column = Column::<T>::read(self.group, index, self.events.len())?;
         let mut values = column.values.iter();
         for (row, event) in self.events.iter_mut().enumerate() {

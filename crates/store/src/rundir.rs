@@ -125,9 +125,18 @@ fn place(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>
     name.push(".tmp");
     let tmp = PathBuf::from(name);
     let mut file = BufWriter::new(File::create(&tmp).map_err(Error::io("create", &tmp))?);
-    write(&mut file).and_then(|()| file.flush()).map_err(Error::io("write", &tmp))?;
-    drop(file);
-    fs::rename(&tmp, path).map_err(Error::io("rename to", path))
+    // What has its final name survives a power cut: its bytes are on the disk before it is renamed, the name is after.
+    write(&mut file)
+        .and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error))
+        .and_then(|file| file.sync_all())
+        .map_err(Error::io("write", &tmp))?;
+    fs::rename(&tmp, path).map_err(Error::io("rename to", path))?;
+    let folder = path.parent().unwrap_or(path);
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some network file systems know no syncing of folders; their server sees to the names.
+        Err(why) if matches!(why.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        synced => synced.map_err(Error::io("sync", folder)),
+    }
 }
 
 /// Reads all whole parts of the run in `path`, of a killed run too; what is missing is said in the recording's notes.
