@@ -55,6 +55,8 @@ pub enum Unchecked {
     Closed,
     /// Fewer than a hundred launches.
     TooFew,
+    /// Everything left without an answer: refused, broken off.
+    NothingAnswered,
     /// The number in the system grew, but no more than chance might have made it.
     TooShort,
 }
@@ -115,6 +117,7 @@ impl Flows {
         let (judgement, not_checked) = match () {
             () if closed => (Judgement::NotChecked, Some(Unchecked::Closed)),
             () if launched < FEWEST => (Judgement::NotChecked, Some(Unchecked::TooFew)),
+            () if self.answered == 0 && share < TELLS => (Judgement::NotChecked, Some(Unchecked::NothingAnswered)),
             () if growth.interval.low > 0.0 && share > MATTERS => (Judgement::Fails, None),
             () if share >= TELLS => (Judgement::NotChecked, Some(Unchecked::TooShort)),
             () => (Judgement::Holds, None),
@@ -197,6 +200,10 @@ mod tests {
         let refused = judged(&events, false);
         assert_eq!(refused.judgement, Judgement::Holds, "{refused:?}");
         assert!(refused.answered_per_s < 0.9 * refused.launched_per_s);
+        for event in &mut events {
+            event.outcome = Outcome::Refused;
+        }
+        assert_eq!(judged(&events, false).not_checked, Some(Unchecked::NothingAnswered));
     }
 
     #[test]
