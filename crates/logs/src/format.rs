@@ -42,7 +42,7 @@ pub enum Format {
 /// Which format a log is said to have, and which of its fields tells users apart.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// `auto` (or empty), a name of [`NAMES`], or a format string: nginx's holds a `$`, Apache's a `%`.
+    /// `auto` (or empty), a name of the list, or a format string: nginx's holds a `$`, Apache's a `%`.
     pub format: String,
     /// Keys of JSON logs, `client=addr,time=t`.
     pub mapping: String,

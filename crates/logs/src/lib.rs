@@ -1,6 +1,6 @@
 //! From an access log to sessions, to the right system model, to a workload and a trace that replay the site.
 //!
-//! [`inputs`] opens logs of any [`Format`], [`read`] folds them in one pass into a [`Tally`] whose parts merge exactly, and
+//! [`inputs`] opens logs of any [`Format`], [`read()`] folds them in one pass into a [`Tally`] whose parts merge exactly, and
 //! [`Findings`] says what the sessions look like and which system model (Schroeder, Wierman and Harchol-Balter 2006) they
 //! call for.
 //!

@@ -11,8 +11,8 @@ use crate::{Law, Wrong};
 
 /// CoV of the gaps between the launches of `users` users whose intervals follow `interval`.
 ///
-/// With G(t) = the integral from t of P(X > u) du / E[X], a random instant waits min over the users for the next launch, so
-/// E[D^2] / (2 E[D]) = integral of G(t)^N dt and CoV^2 = 2 (N / E[X]) * that - 1. Closed forms: sqrt((2N-1)/(2N+1)) for
+/// With G(t) = the integral from t of P(X > u) du / `E[X]`, a random instant waits min over the users for the next launch, so
+/// `E[D^2] / (2 E[D])` = integral of G(t)^N dt and `CoV^2 = 2 (N / E[X])` * that - 1. Closed forms: sqrt((2N-1)/(2N+1)) for
 /// uniform(0, 2Z), sqrt((N-1)/(N+1)) for a constant, 1 for an exponential law.
 ///
 /// # Errors
@@ -52,11 +52,11 @@ fn wait_between(atoms: &[(f64, f64)], n: f64, mean: f64) -> f64 {
 /// The moments of one user's interval, from one launch to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cycle {
-    /// E[X].
+    /// `E[X]`.
     pub mean: f64,
-    /// Var[X].
+    /// `Var[X]`.
     pub variance: f64,
-    /// E[(X - E[X])^3].
+    /// `E[(X - E[X])^3]`.
     pub third: f64,
 }
 

@@ -1,6 +1,6 @@
 //! The script of a workload, compiled: what its sessions say, what they remember, and to what they hold the answers.
 //!
-//! No socket and no clock in sight: [`Script`] makes an [`Ask`] of what is known and takes a [`Reply`] apart.
+//! No socket and no clock in sight: [`Script`] makes a request of what is known and takes an answer apart.
 //! [`Scripted`](crate::transport::Scripted) carries them back and forth.
 
 mod body;

@@ -45,7 +45,7 @@ impl Demands {
         Ok(Self { seed: workload.seed(), mix: workload.mix(), laws, mean, second_moment })
     }
 
-    /// E[S] over all requests, in seconds.
+    /// `E[S]` over all requests, in seconds.
     pub fn mean(&self) -> f64 {
         self.mean
     }

@@ -6,7 +6,7 @@
 //! that the load generator follows.
 //!
 //! # Example
-//! An M/M/1 queue at half load: E[T] = E[S] / (1 - rho) = 20 ms.
+//! An M/M/1 queue at half load: `E[T] = E[S] / (1 - rho)` = 20 ms.
 //! ```
 //! use offered_model::Workload;
 //! use offered_simulate::{Stop, simulate};

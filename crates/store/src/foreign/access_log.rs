@@ -1,4 +1,4 @@
-//! Access logs in the Common or Combined form: host, identity, user, [time], "request", status, bytes.
+//! Access logs in the Common or Combined form: host, identity, user, `[time]`, "request", status, bytes.
 //!
 //! The time has whole seconds and is that of the request for Apache but of the end of the answer for nginx; the answer's
 //! duration is not in it. The session is the host.
