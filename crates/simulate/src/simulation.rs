@@ -15,9 +15,10 @@ use crate::statistics::{Counted, Statistics, Summary, WarmUp};
 pub enum Stop {
     /// At the end of the workload's duration; what `skip_first` and `skip_last` name is left out.
     Duration,
-    /// After so many completions, whatever the duration.
+    /// After so many completions (those after `skip_first`), whatever the duration.
     Jobs(u64),
-    /// When the 95 % interval of the mean response is within this fraction of it, whatever the duration.
+    /// When the 95 % interval of the mean response is within this fraction of it, whatever the duration; what `skip_first` names
+    /// is left out.
     Precision(f64),
 }
 
@@ -132,9 +133,10 @@ impl<S: Sink> Use for Run<'_, S> {
         let Self { workload, demands, modelled, stop, also } = self;
         let mut agenda = Agenda::new(workload, Share::ALL);
         let mut served = Served::new(discipline, modelled.room());
-        let (from, until) = match stop {
-            Stop::Duration => (workload.skip_first(), Nanos(workload.duration().0 - workload.skip_last().0)),
-            _ => (Nanos::ZERO, Nanos::MAX),
+        let from = workload.skip_first();
+        let until = match stop {
+            Stop::Duration => Nanos(workload.duration().0 - workload.skip_last().0),
+            Stop::Jobs(_) | Stop::Precision(_) => Nanos::MAX,
         };
         let warm_up = if from > Nanos::ZERO { WarmUp::Fixed } else { WarmUp::Mser };
         let enough = match stop {
@@ -153,18 +155,19 @@ impl<S: Sink> Use for Run<'_, S> {
         loop {
             let before = statistics.completed();
             drive(&mut agenda, &mut served, demands, &mut (&mut statistics, &mut *also));
-            let summary = statistics.summary(warm_up).ok_or_else(|| {
-                Wrong::new(format!(
-                    "only {} requests were answered in the time that counts, too few for an interval; simulate longer (duration; `offered simulate` also --jobs 1e6)",
-                    statistics.completed()
-                ))
-            })?;
-            let precise = match stop {
-                Stop::Precision(wanted) => summary.response.mean.relative() <= wanted,
-                _ => true,
+            let summary = statistics.summary(warm_up);
+            let precise = match (stop, &summary) {
+                (Stop::Precision(wanted), Some(summary)) => summary.response.mean.relative() <= wanted,
+                (Stop::Precision(_), None) => false,
+                (Stop::Duration | Stop::Jobs(_), _) => true,
             };
             let completed = statistics.completed();
             if precise || completed >= MOST || completed == before {
+                let summary = summary.ok_or_else(|| {
+                    Wrong::new(format!(
+                        "only {completed} requests were answered in the time that counts, too few for an interval; simulate longer"
+                    ))
+                })?;
                 let now = statistics.now();
                 served.unfinished().for_each(|(launch, class)| also.cut(now, launch, class));
                 return Ok((summary, ages(&served, now)));

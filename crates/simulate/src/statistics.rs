@@ -22,7 +22,7 @@ use tally::Tally;
 use visits::Visits;
 
 /// The fewest batches that intervals can come from.
-const LEAST: usize = 20;
+const LEAST: usize = 16;
 
 /// Looks on, and remembers enough for a [`Summary`].
 #[derive(Clone, Debug)]
@@ -182,18 +182,17 @@ impl Statistics {
         end
     }
 
-    /// The figures; `None` when fewer than twenty batches of 64 jobs are left after the warm-up.
+    /// The figures; `None` of fewer than sixteen batches of 64 jobs. So many are kept whatever the warm-up.
     pub fn summary(&self, warm_up: WarmUp) -> Option<Summary> {
         let full = self.batches.full();
+        let most = full.len().checked_sub(LEAST)?;
         let means: Vec<f64> = full.iter().map(Batch::mean_response).collect();
-        let cut = match warm_up {
+        let found = match warm_up {
             WarmUp::Mser => first_cut(&means),
             WarmUp::Fixed => 0,
         };
+        let cut = found.min(most);
         let kept = &full[cut..];
-        if kept.len() < LEAST {
-            return None;
-        }
         let end = self.end();
         let (last, before) = kept.split_last()?;
         let mut last = last.clone();
@@ -231,7 +230,7 @@ impl Statistics {
             unfinished: self.present,
             little_holds: end.present == inside,
             independent: independent(&group_means),
-            settled: cut < full.len() / 2,
+            settled: found < full.len() / 2,
         })
     }
 }

@@ -118,6 +118,32 @@ fn visits_that_are_no_whole_number_have_the_right_mean() {
 }
 
 #[test]
+fn the_beginning_is_left_out_whatever_ends_the_run() {
+    let text = format!("skip_first = \"50s\"\narrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", EXPONENTIAL));
+    for stop in [Stop::Jobs(20_000), Stop::Precision(0.2)] {
+        let last = std::cell::Cell::new(Nanos::MAX);
+        let answer = simulate(&workload(&text), stop, &mut LastAnswer(&last)).unwrap();
+        assert_eq!(answer.summary.warm_up, 0, "{stop:?}: what was skipped is no warm-up");
+        if stop == Stop::Jobs(20_000) {
+            assert_eq!(answer.summary.jobs, 20_000);
+            assert!(last.get() > Nanos::from_secs(430), "20,000 of 50 per second after 50 s end after 450 s");
+        }
+    }
+}
+
+/// Remembers when the last request was answered.
+struct LastAnswer<'a>(&'a std::cell::Cell<Nanos>);
+
+impl Sink for LastAnswer<'_> {
+    fn arrived(&mut self, _: Nanos) {}
+    fn refused(&mut self, _: Launch, _: u16, _: After) {}
+    fn completed(&mut self, now: Nanos, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
+        self.0.set(now);
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
 fn a_finite_room_loses_what_erlang_says() {
     // M/M/1/5 at load 1.2: P(full) = (1 - r) r^5 / (1 - r^6).
     let text = format!("arrivals.open = {{ rate = \"120/s\" }}\n{}room = 5\n", server("fcfs", EXPONENTIAL));
