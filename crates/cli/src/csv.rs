@@ -1,39 +1,36 @@
-//! Tidy tables as CSV files (RFC 4180).
+//! Tidy tables as CSV files.
 
 use std::fs::File;
-use std::io::Write;
+use std::io;
 use std::path::Path;
 
+use offered_model::csv::Table;
 use offered_store::{Cells, Column};
 
 use crate::exit::Failure;
 
 /// Writes a new CSV file; what is not known is empty.
 pub(crate) fn write(path: &Path, columns: &[Column]) -> Result<(), Failure> {
+    let written = File::create_new(path).and_then(|file| rows(Table::new(file), columns));
+    written.map_err(|error| Failure::stopped(format!("cannot write {}: {error}; name a new file", path.display())))
+}
+
+fn rows(mut table: Table<File>, columns: &[Column]) -> io::Result<()> {
     let rows = match &columns[0].cells {
         Cells::Texts(cells) => cells.len(),
         Cells::Numbers(cells) => cells.len(),
         Cells::Counts(cells) => cells.len(),
     };
-    let line = |cells: Vec<String>| cells.join(",") + "\n";
-    let mut text = line(columns.iter().map(|column| quoted(&column.name)).collect());
+    table.row(columns.iter().map(|column| column.name.as_str()))?;
     for row in 0..rows {
-        text += &line(columns.iter().map(|column| cell(&column.cells, row)).collect());
+        for column in columns {
+            match &column.cells {
+                Cells::Texts(cells) => table.text(cells[row].as_deref().unwrap_or_default())?,
+                Cells::Numbers(cells) => table.number(cells[row])?,
+                Cells::Counts(cells) => table.number(cells[row])?,
+            };
+        }
+        table.end()?;
     }
-    let written = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Failure::stopped(format!("cannot write {}: {error}; name a new file", path.display())))
-}
-
-fn cell(cells: &Cells, row: usize) -> String {
-    match cells {
-        Cells::Texts(cells) => cells[row].as_deref().map(quoted),
-        Cells::Numbers(cells) => cells[row].map(|number| number.to_string()),
-        Cells::Counts(cells) => cells[row].map(|count| count.to_string()),
-    }
-    .unwrap_or_default()
-}
-
-/// A CSV cell (RFC 4180).
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    table.finish().map(drop)
 }

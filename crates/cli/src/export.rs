@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use offered_model::csv::Table;
 use offered_model::{Event, Nanos, Outcome, Reason, Recording};
 use offered_store::{ReadOptions, RunRecord, read};
 
@@ -33,7 +34,7 @@ pub(crate) struct Args {
 enum To {
     /// JMeter's CSV log, with the exact instants in columns of their own
     Jtl,
-    /// Every column of every event
+    /// Every column of every event, which `offered verify` reads again
     Csv,
     /// vegeta's JSON lines, for `vegeta report` and `vegeta plot`
     Vegeta,
@@ -43,6 +44,13 @@ enum To {
     Gaps,
 }
 
+impl To {
+    /// Whether it has no place for a launch that was never answered nor given up.
+    fn needs_ends(self) -> bool {
+        matches!(self, Self::Jtl | Self::Vegeta | Self::Hdr)
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let recording = read(&args.run, &ReadOptions::default()).map_err(Failure::input)?;
@@ -50,6 +58,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         eprintln!("warning: {}: {note}", args.run.display());
     }
     let origin = origin(&args.run)?;
+    let without_end = sent(&recording).iter().filter(|event| event.done.is_none()).count();
+    if args.to.needs_ends() && without_end > 0 {
+        let left_out = format!("{without_end} launches have no end in {}", args.run.display());
+        if without_end == sent(&recording).len() {
+            return Err(Failure::input(format!(
+                "{left_out}, and this format has no place for them; write --to csv or gaps"
+            )));
+        }
+        eprintln!("warning: {left_out}: they are left out");
+    }
     match &args.output {
         None => match write(args.to, &recording, origin, &mut io::stdout().lock()) {
             // Whoever read us (`| head`) has seen enough.
@@ -92,18 +110,20 @@ fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> 
     out.flush()
 }
 
-/// The events that were sent, with when they were sent and done.
-fn sent(recording: &Recording) -> impl Iterator<Item = (&Event, Nanos, Nanos)> {
-    recording.events.iter().filter_map(|event| Some((event, event.sent?, event.done.or(event.sent)?)))
+/// The launches that were sent, in order of time: events stand in the order of their ends.
+fn sent(recording: &Recording) -> Vec<&Event> {
+    let mut sent: Vec<&Event> = recording.events.iter().filter(|event| event.sent.is_some()).collect();
+    sent.sort_by_key(|event| event.sent);
+    sent
+}
+
+/// Those of them that ended, with when they were sent and done.
+fn ended(recording: &Recording) -> impl Iterator<Item = (&Event, Nanos, Nanos)> {
+    sent(recording).into_iter().filter_map(|event| Some((event, event.sent?, event.done?)))
 }
 
 fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
     recording.labels.get(usize::from(event.label)).map_or("", String::as_str)
-}
-
-/// A field of a CSV row, quoted where RFC 4180 wants it.
-fn field(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 /// JMeter takes quoted columns for variables of the plan and leaves them alone.
@@ -111,81 +131,93 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
     writeln!(
         out,
         "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,Latency,Hostname,\
-         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\""
+         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\",\"tick_ns\""
     )?;
-    for (event, sent, done) in sent(recording) {
+    let mut table = Table::new(out);
+    for (event, sent, done) in ended(recording) {
         let ms = |from: Nanos, to: Nanos| to.since(from).0 / 1_000_000;
+        let since_1970 = |at: Nanos| Some((origin + at).0);
         let ok = event.outcome == Outcome::Ok;
-        let code = if event.status > 0 { event.status.to_string() } else { event.outcome.name().to_owned() };
+        table
+            .number(Some((origin + sent).0 / 1_000_000))?
+            .number(Some(ms(sent, done)))?
+            .text(label(recording, event))?;
+        match event.status {
+            0 => table.text(event.outcome.name())?,
+            status => table.number(Some(status))?,
+        };
         let message = event.error.as_ref().map_or(if ok { "OK" } else { event.outcome.name() }.into(), Reason::text);
-        let latency = event.first_byte.map_or(0, |at| ms(sent, at));
-        let first_byte = event.first_byte.map_or_else(String::new, |at| (origin + at).0.to_string());
-        writeln!(
-            out,
-            "{},{},{},{code},{},user 1-{},{ok},{},{},{latency},worker-{},{},{},{first_byte},{},{}",
-            (origin + sent).0 / 1_000_000,
-            ms(sent, done),
-            field(label(recording, event)),
-            field(&message),
-            event.session,
-            event.bytes_in,
-            event.bytes_out,
-            event.worker,
-            (origin + event.intended).0,
-            (origin + sent).0,
-            (origin + done).0,
-            event.step,
-        )?;
+        table.text(&message)?;
+        let user = if recording.sessions_known { format!("user 1-{}", event.session) } else { String::new() };
+        table.text(&user)?.number(Some(ok))?.number(Some(event.bytes_in))?.number(Some(event.bytes_out))?;
+        table.number(Some(event.first_byte.map_or(0, |at| ms(sent, at))))?;
+        table.text(&format!("worker-{}", event.worker))?;
+        let intended = Some(event.intended).filter(|_| recording.intent_known);
+        table.number(intended.and_then(since_1970))?.number(since_1970(sent))?;
+        table.number(event.first_byte.and_then(since_1970))?.number(since_1970(done))?;
+        table.number(Some(event.step))?.number(Some(recording.resolution.0))?.end()?;
     }
-    Ok(())
+    table.flush()
 }
 
+/// What was not known is empty: when launches were meant, and whose they were.
 fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "intended_ns,sent_ns,first_byte_ns,done_ns,session,step,label,outcome,status,bytes_out,bytes_in,worker,connection,\
-         reused,error,handshake_ns,object"
-    )?;
-    let instant = |at: Option<Nanos>| at.map_or_else(String::new, |at| at.0.to_string());
-    for event in recording.events.iter().chain(&recording.objects) {
-        writeln!(
-            out,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-            event.intended.0,
-            instant(event.sent),
-            instant(event.first_byte),
-            instant(event.done),
-            event.session,
-            event.step,
-            field(label(recording, event)),
-            event.outcome.name(),
-            event.status,
-            event.bytes_out,
-            event.bytes_in,
-            event.worker,
-            event.connection,
-            event.reused,
-            field(&event.why()),
-            instant(event.handshake),
-            event.object,
-        )?;
+    let mut table = Table::new(out);
+    table.row([
+        "intended_ns",
+        "sent_ns",
+        "first_byte_ns",
+        "done_ns",
+        "session",
+        "step",
+        "label",
+        "outcome",
+        "status",
+        "bytes_out",
+        "bytes_in",
+        "worker",
+        "connection",
+        "reused",
+        "error",
+        "handshake_ns",
+        "object",
+        "tick_ns",
+    ])?;
+    let mut events: Vec<&Event> = recording.events.iter().chain(&recording.objects).collect();
+    events.sort_by_key(|event| (event.intended, event.session, event.step, event.object));
+    let ns = |at: Option<Nanos>| at.map(|at| at.0);
+    for event in events {
+        let intended = Some(event.intended).filter(|_| recording.intent_known || event.sent.is_none());
+        table.number(ns(intended))?.number(ns(event.sent))?.number(ns(event.first_byte))?;
+        table.number(ns(event.done))?.number(Some(event.session).filter(|_| recording.sessions_known))?;
+        table.number(Some(event.step))?.text(label(recording, event))?.text(event.outcome.name())?;
+        table.number(Some(event.status))?.number(Some(event.bytes_out))?.number(Some(event.bytes_in))?;
+        table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
+        table.text(&event.why())?.number(ns(event.handshake))?;
+        table.number(Some(event.object))?.number(Some(recording.resolution.0))?.end()?;
     }
-    Ok(())
+    table.flush()
 }
 
-/// vegeta's `latency` counts from its stamp, so it is what we call `service`.
+/// vegeta's `latency` counts from its stamp, so it is what we call `service`. What it takes for a success is a code from 200 to
+/// 399, so an answer that was good has one though its tool kept none, and one that was not has none of them.
 fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    for ((event, sent, done), seq) in sent(recording).zip(0u64..) {
+    for ((event, sent, done), seq) in ended(recording).zip(0u64..) {
         let at = jiff::Timestamp::from_nanosecond(i128::from((origin + sent).0)).map_err(io::Error::other)?;
         let error = match (&event.error, event.outcome) {
             (Some(error), _) => error.text(),
             (None, Outcome::Ok) => "".into(),
             (None, outcome) => outcome.name().into(),
         };
+        let code = match (event.outcome, event.status) {
+            (Outcome::Ok, 0) => 200,
+            (Outcome::Ok, status) | (_, status @ 400..) => status,
+            _ => 0,
+        };
         let row = serde_json::json!({
             "attack": "offered",
             "seq": seq,
-            "code": event.status,
+            "code": code,
             "timestamp": at.to_string(),
             "latency": done.since(sent).0,
             "bytes_out": event.bytes_out,
@@ -204,7 +236,7 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
 /// One interval for every second in which something was done; Java's tools show its maximum in ms.
 fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     const SECOND: u64 = 1_000_000_000;
-    let mut events: Vec<(&Event, Nanos, Nanos)> = sent(recording).collect();
+    let mut events: Vec<(&Event, Nanos, Nanos)> = ended(recording).collect();
     events.sort_unstable_by_key(|(_, _, done)| *done);
     // Stamps since 1970 make the start of the log; the intervals count from there.
     let start = origin + Nanos(events.first().map_or(0, |(_, _, done)| done.0 / SECOND * SECOND));
@@ -229,8 +261,7 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
 }
 
 fn gaps(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
-    let mut launches: Vec<Nanos> = sent(recording).map(|(_, sent, _)| sent).collect();
-    launches.sort_unstable();
+    let launches: Vec<Nanos> = sent(recording).iter().filter_map(|event| event.sent).collect();
     for pair in launches.windows(2) {
         writeln!(out, "{:.6}", (pair[1] - pair[0]).as_millis_f64())?;
     }

@@ -1,61 +1,72 @@
 //! A chart's data as CSV: one tidy table, a row per point, `series` first.
 
-use std::fmt::Write;
+use std::io;
 
-use crate::chart::{Axis, Chart, Scale, Shape};
+use offered_model::csv::Table;
+
+use crate::chart::{Axis, Chart, Scale, Series, Shape};
 
 /// The rows of a chart under a head that names the axes; low and high are empty where a series has none.
 pub fn csv(chart: &Chart) -> String {
-    let mut text = format!("series,{},{},low,high\n", quoted(&chart.x.title), quoted(&chart.y.title));
+    let bytes = written(chart).expect("memory takes every row");
+    String::from_utf8(bytes).expect("texts were written")
+}
+
+fn written(chart: &Chart) -> io::Result<Vec<u8>> {
+    let mut table = Table::new(Vec::new());
+    table.row(["series", &chart.x.title, &chart.y.title, "low", "high"])?;
     for series in &chart.series {
-        let name = quoted(&series.name);
-        let mut row = |x: f64, y: Option<f64>, ends: Option<(f64, f64)>| {
-            let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
-            let (low, high) = (number(ends.map(|e| e.0)), number(ends.map(|e| e.1)));
-            let _ = writeln!(text, "{name},{},{},{low},{high}", place(&chart.x, x), number(y));
-        };
-        match &series.shape {
-            Shape::Line(all) | Shape::Steps(all) | Shape::Points(all) | Shape::Bars(all) => {
-                for [x, y] in all {
-                    row(*x, Some(*y), None);
-                }
-            }
-            Shape::Band(all) => {
-                for [x, low, high] in all {
-                    row(*x, None, Some((*low, *high)));
-                }
-            }
-            Shape::Intervals(all) => {
-                for [x, y, low, high] in all {
-                    row(*x, Some(*y), Some((*low, *high)));
-                }
-            }
-            Shape::Heat(heat) => {
-                // A cell is a row of its own: where it begins to the right, its lower and upper edge, and its value as y.
-                for (cells, edges) in heat.cells.iter().zip(heat.y.windows(2)) {
-                    for (cell, x) in cells.iter().zip(&heat.x).filter(|(cell, _)| **cell > 0.0) {
-                        row(*x, Some(*cell), Some((edges[0], edges[1])));
-                    }
-                }
-            }
+        for Point { x, y, ends } in points(series) {
+            table.text(&series.name)?;
+            match name(&chart.x, x) {
+                Some(name) => table.text(name)?,
+                None => table.number(Some(x))?,
+            };
+            table.number(y)?.number(ends.map(|ends| ends.0))?.number(ends.map(|ends| ends.1))?.end()?;
         }
     }
-    text
+    table.finish()
 }
 
-/// A value of an axis; of one with names, the name.
-fn place(axis: &Axis, x: f64) -> String {
-    match &axis.scale {
-        Scale::Names(names) => names.get(x as usize).map_or_else(|| x.to_string(), |name| quoted(name)),
-        _ => x.to_string(),
+/// A row of the table.
+struct Point {
+    x: f64,
+    y: Option<f64>,
+    ends: Option<(f64, f64)>,
+}
+
+fn points(series: &Series) -> Vec<Point> {
+    match &series.shape {
+        Shape::Line(all) | Shape::Steps(all) | Shape::Points(all) | Shape::Bars(all) => {
+            all.iter().map(|[x, y]| Point { x: *x, y: Some(*y), ends: None }).collect()
+        }
+        Shape::Band(all) => {
+            all.iter().map(|[x, low, high]| Point { x: *x, y: None, ends: Some((*low, *high)) }).collect()
+        }
+        Shape::Intervals(all) => {
+            all.iter().map(|[x, y, low, high]| Point { x: *x, y: Some(*y), ends: Some((*low, *high)) }).collect()
+        }
+        Shape::Heat(heat) => {
+            // A cell is a row of its own: where it begins to the right, its lower and upper edge, and its value as y.
+            let rows = heat.cells.iter().zip(heat.y.windows(2));
+            let cells = rows.flat_map(|(cells, edges)| {
+                cells.iter().zip(&heat.x).map(|(cell, x)| Point {
+                    x: *x,
+                    y: Some(*cell),
+                    ends: Some((edges[0], edges[1])),
+                })
+            });
+            cells.filter(|cell| cell.y > Some(0.0)).collect()
+        }
     }
 }
 
-/// A text as a cell: quoted where a comma, quote or line end would break the row, and never a formula to a spreadsheet.
-fn quoted(text: &str) -> String {
-    let harmless =
-        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() };
-    if harmless.contains([',', '"', '\n', '\r']) { format!("\"{}\"", harmless.replace('"', "\"\"")) } else { harmless }
+/// The name of a place on an axis of names.
+fn name(axis: &Axis, x: f64) -> Option<&str> {
+    match &axis.scale {
+        Scale::Names(names) => names.get(x as usize).map(String::as_str),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

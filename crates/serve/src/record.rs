@@ -1,12 +1,13 @@
 //! What the server saw, one CSV row per request, written by a thread of its own.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use offered_model::Nanos;
+use offered_model::csv::Table;
 
 /// One request as the server saw it; times are since the server's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) struct Row {
 }
 
 /// The head of the file.
-const HEAD: &str = "arrival_ns,work_ns,due_ns,done_ns,path,received_ns";
+const HEAD: [&str; 6] = ["arrival_ns", "work_ns", "due_ns", "done_ns", "path", "received_ns"];
 /// Rows are handed over when so many are there, or so much time has passed.
 const BATCH: usize = 4096;
 const EVERY: Nanos = Nanos::from_millis(500);
@@ -76,35 +77,22 @@ impl Recorder {
 }
 
 fn write(file: File, batches: &Receiver<Vec<Row>>) -> io::Result<()> {
-    let mut file = BufWriter::new(file);
-    writeln!(file, "{HEAD}")?;
-    file.flush()?;
+    let mut table = Table::new(file);
+    table.row(HEAD)?;
+    table.flush()?;
     for batch in batches {
         for row in &batch {
-            write_row(&mut file, row)?;
+            write_row(&mut table, row)?;
         }
-        file.flush()?;
+        table.flush()?;
     }
     Ok(())
 }
 
-fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
-    write!(out, "{},", row.arrival.0)?;
-    for time in [row.work, row.due, row.done] {
-        match time {
-            Some(time) => write!(out, "{},", time.0)?,
-            None => out.write_all(b",")?,
-        }
-    }
-    if row.path.contains([',', '"']) {
-        write!(out, "\"{}\",", row.path.replace('"', "\"\""))?;
-    } else {
-        write!(out, "{},", row.path)?;
-    }
-    match row.received {
-        Some(time) => writeln!(out, "{}", time.0),
-        None => writeln!(out),
-    }
+fn write_row(table: &mut Table<File>, row: &Row) -> io::Result<()> {
+    let ns = |time: Option<Nanos>| time.map(|time| time.0);
+    table.number(Some(row.arrival.0))?.number(ns(row.work))?.number(ns(row.due))?.number(ns(row.done))?;
+    table.text(&row.path)?.number(ns(row.received))?.end()
 }
 
 #[cfg(test)]
@@ -131,7 +119,7 @@ mod tests {
         recorder.add(row(2, "/a,b?c=\"d\""));
         recorder.finish().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, format!("{HEAD}\n1,,7,,/,\n2,,7,,\"/a,b?c=\"\"d\"\"\",1\n"));
+        assert_eq!(text, format!("{}\n1,,7,,/,\n2,,7,,\"/a,b?c=\"\"d\"\"\",1\n", HEAD.join(",")));
         assert!(Recorder::create(&path).is_err(), "a record is never written over");
     }
 }

@@ -81,15 +81,64 @@ fn vegeta_reads_what_was_sent() {
     assert_eq!(service(&vegeta), service(&run));
 }
 
+/// What a verdict looks at of a recording.
+fn known(recording: &Recording) -> (bool, bool, Nanos, Vec<(Nanos, Option<Nanos>, Option<Nanos>, Outcome, u64)>) {
+    let events = recording.events.iter().map(|e| (e.intended, e.sent, e.done, e.outcome, e.session));
+    (recording.intent_known, recording.sessions_known, recording.resolution, events.collect())
+}
+
+#[test]
+fn what_is_exported_is_judged_as_its_source_was() {
+    let gatling = "RUN\tc.Sim\tsim\t1500000000000\t \t3.10.5\nREQUEST\t\t=home\t1500000000040\t1500000000051\tOK\t \n\
+                   REQUEST\t\thome\t1500000000002\t1500000000061\tOK\t \n";
+    let source = offered_store::read_from("s", gatling.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!((source.resolution, source.intent_known, source.sessions_known), (Nanos(1_000_000), false, false));
+    let again = |to| {
+        let mut out = Vec::new();
+        write(to, &source, Nanos::ZERO, &mut out).unwrap();
+        (offered_store::read_from("x", &out[..], &ReadOptions::default()).unwrap(), String::from_utf8(out).unwrap())
+    };
+    // In order of time, which the source is not.
+    let in_order = Recording { events: source.events.iter().rev().cloned().collect(), ..source.clone() };
+    for to in [To::Csv, To::Jtl] {
+        let (read, text) = again(to);
+        assert_eq!(known(&read), known(&in_order), "{text}");
+        assert_eq!(read.labels, ["home", "=home"], "{text}");
+        assert!(text.contains(",'=home,"), "no cell is a formula: {text}");
+    }
+    let (vegeta, text) = again(To::Vegeta);
+    assert_eq!((vegeta.resolution, vegeta.events[0].sent), (source.resolution, in_order.events[0].sent));
+    assert_eq!(text.matches("\"code\":200").count(), 2, "an answer that was good is a success: {text}");
+}
+
+#[test]
+fn a_list_of_launches_has_no_durations_to_export() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in");
+    fs::write(&input, "1\n2\n4\n").unwrap();
+    for to in [To::Jtl, To::Vegeta, To::Hdr] {
+        let args = Args { run: input.clone(), to, output: None };
+        let Err(Failure::Input(why)) = super::run(&args) else { panic!("absent durations became zero") };
+        assert!(why.contains("3 launches have no end"), "{why}");
+    }
+}
+
+#[test]
+fn csv_is_read_again_as_it_was() {
+    let (run, read) = (recording(), read_back(To::Csv, Nanos::ZERO));
+    assert_eq!((read.format.as_str(), read.unreadable), ("offered-csv", 0));
+    assert_eq!((&read.events, &read.labels), (&run.events, &run.labels));
+}
+
 #[test]
 fn csv_has_every_event_and_every_column() {
     let text = String::from_utf8(exported(To::Csv, Nanos::ZERO)).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next().unwrap().split(',').count(), 17);
-    assert_eq!(lines.next().unwrap(), "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0");
+    assert_eq!(lines.next().unwrap().split(',').count(), 18);
+    assert_eq!(lines.next().unwrap(), "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1");
     assert_eq!(lines.clone().count(), 1499);
     let unsent = lines.find(|line| line.contains("unsent")).unwrap();
-    assert!(unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\",,0"), "{unsent}");
+    assert!(unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\",,0,1"), "{unsent}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Files for other programs: the web-generator-toolkit's four tables and its histograms, and the bare gaps.
 
 use std::fmt::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use offered_model::Recording;
+use offered_model::csv::Table;
 use offered_stats::histogram::Histogram;
 use offered_verify::{Ask, Sample, Sizes, Tables, Times, Verdict, samples, toolkit};
 
@@ -48,7 +50,7 @@ impl Files {
                 let _ = writeln!(lines, "{}", gap as f64 / 1e6);
                 lines
             });
-            put(path, &lines)?;
+            put(path, lines.as_bytes())?;
         }
         match &self.csv {
             Some(dir) => match toolkit(recording, ask) {
@@ -72,7 +74,9 @@ impl Files {
             ("byte", "Web Page Size Summary Statistics (bytes)", sizes(&tables.sizes)),
             ("rt_1st", "Response Time 1st Byte Summary Statistics (ms)", times(&tables.first_byte, "vmr", whole)),
         ] {
-            put(&dir.join(format!("{stem}_{suffix}.csv")), &format!("{title} - {stem}\n{content}"))?;
+            let path = dir.join(format!("{stem}_{suffix}.csv"));
+            let content = content.map_err(|why| unwritten(&path, &why))?;
+            put(&path, &[format!("{title} - {stem}\n").as_bytes(), &content].concat())?;
         }
         for sample in samples {
             for &cell in &self.cells {
@@ -81,7 +85,8 @@ impl Files {
                 {
                     let file = format!("{stem}_{}_{suffix}_{cell:04}.csv", plain(&sample.label));
                     let title = format!("{name} Time Histogram For {} - {stem}", sample.label);
-                    put(&dir.join(file), &format!("{title}\n{}", self.histogram(values, cell)))?;
+                    let text = format!("{title}\n{}", self.histogram(values, cell));
+                    put(&dir.join(file), text.as_bytes())?;
                 }
             }
         }
@@ -101,8 +106,12 @@ impl Files {
     }
 }
 
-fn put(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", path.display())))
+fn put(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|why| unwritten(path, &why))
+}
+
+fn unwritten(path: &Path, why: &io::Error) -> Failure {
+    Failure::stopped(format!("cannot write {}: {why}", path.display()))
 }
 
 /// A label as a part of a file name: everything a file system could dislike becomes `_`.
@@ -110,59 +119,60 @@ fn plain(label: &str) -> String {
     label.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }).collect()
 }
 
-/// A label as a cell: quoted where a comma or a quote would break the row.
-fn quoted(label: &str) -> String {
-    if label.contains([',', '"', '\n']) { format!("\"{}\"", label.replace('"', "\"\"")) } else { label.to_owned() }
-}
-
 /// The toolkit's rows: order statistics whole where the clock is, its dispersion column `cv` or `vmr` (variance / mean).
-fn times(rows: &[Times], dispersion: &str, whole: bool) -> String {
-    let responses = rows.last().is_some_and(|row| row.error_percent.is_some());
-    let more = if responses { ",%error,KB/sec" } else { "" };
-    let mut text = format!("label,n,tps,median,mean,sdev,{dispersion},p90,p95,p99,min,max{more}\n");
+fn times(rows: &[Times], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
+    let mut head = vec!["label", "n", "tps", "median", "mean", "sdev", dispersion, "p90", "p95", "p99", "min", "max"];
+    if rows.last().is_some_and(|row| row.error_percent.is_some()) {
+        head.extend(["%error", "KB/sec"]);
+    }
     let digits = if whole { 0 } else { 3 };
+    let mut table = Table::new(Vec::new());
+    table.row(head)?;
     for row in rows {
         let spread = if dispersion == "cv" { row.cov } else { row.cov * row.sdev_ms };
-        let _ = write!(
-            text,
-            "{},{},{:.2},{:.digits$},{:.2},{:.2},{spread:.2}",
-            quoted(&row.label),
-            row.n,
-            row.rate_per_s,
-            row.median_ms,
-            row.mean_ms,
-            row.sdev_ms
-        );
-        for value in [row.p90_ms, row.p95_ms, row.p99_ms, row.min_ms, row.max_ms] {
-            let _ = write!(text, ",{value:.digits$}");
+        table.text(&row.label)?.number(Some(row.n))?;
+        for (value, digits) in [
+            (row.rate_per_s, 2),
+            (row.median_ms, digits),
+            (row.mean_ms, 2),
+            (row.sdev_ms, 2),
+            (spread, 2),
+            (row.p90_ms, digits),
+            (row.p95_ms, digits),
+            (row.p99_ms, digits),
+            (row.min_ms, digits),
+            (row.max_ms, digits),
+        ] {
+            table.number(Some(format_args!("{value:.digits$}")))?;
         }
         if let (Some(error), Some(kb)) = (row.error_percent, row.kb_per_s) {
-            let _ = write!(text, ",{error:.2},{kb:.2}");
+            table.number(Some(format_args!("{error:.2}")))?.number(Some(format_args!("{kb:.2}")))?;
         }
-        text.push('\n');
+        table.end()?;
     }
-    text
+    table.finish()
 }
 
-fn sizes(rows: &[Sizes]) -> String {
-    let mut text = "label,n,tps,median,mean,sdev,vmr,p90,p95,p99,min,max\n".to_owned();
+fn sizes(rows: &[Sizes]) -> io::Result<Vec<u8>> {
+    let mut table = Table::new(Vec::new());
+    table.row(["label", "n", "tps", "median", "mean", "sdev", "vmr", "p90", "p95", "p99", "min", "max"])?;
     for row in rows {
-        let vmr = row.cov * row.sdev_bytes;
-        let _ = writeln!(
-            text,
-            "{},{},{:.2},{:.0},{:.2},{:.2},{vmr:.2},{:.0},{:.0},{:.0},{:.0},{:.0}",
-            quoted(&row.label),
-            row.n,
-            row.rate_per_s,
-            row.median_bytes,
-            row.mean_bytes,
-            row.sdev_bytes,
-            row.p90_bytes,
-            row.p95_bytes,
-            row.p99_bytes,
-            row.min_bytes,
-            row.max_bytes
-        );
+        table.text(&row.label)?.number(Some(row.n))?;
+        for (value, digits) in [
+            (row.rate_per_s, 2),
+            (row.median_bytes, 0),
+            (row.mean_bytes, 2),
+            (row.sdev_bytes, 2),
+            (row.cov * row.sdev_bytes, 2),
+            (row.p90_bytes, 0),
+            (row.p95_bytes, 0),
+            (row.p99_bytes, 0),
+            (row.min_bytes, 0),
+            (row.max_bytes, 0),
+        ] {
+            table.number(Some(format_args!("{value:.digits$}")))?;
+        }
+        table.end()?;
     }
-    text
+    table.finish()
 }
