@@ -1,4 +1,4 @@
-//! Which formula answers a workload: [arrivals] x [server], or an honest "none: simulate".
+//! Which formula answers a workload: \[arrivals\] x \[server\], or an honest "none: simulate".
 //!
 //! Every answer names its model, its source and what it assumes in words. Where no closed form (nor solved chain) exists,
 //! [`Answer::known`] is `None` and the assumption says why; nothing is approximated silently.

@@ -12,7 +12,7 @@ const UNSEEN: f64 = 1.33e-227;
 pub(crate) struct Point {
     /// x.
     pub(crate) x: f64,
-    /// E[S; S < x].
+    /// E\[S; S < x\].
     pub(crate) mean_below: f64,
     /// E[S; S <= x].
     pub(crate) mean_upto: f64,

@@ -1,7 +1,7 @@
 //! Partly-open systems: sessions arrive as a Poisson process, and after each answer go on, thinking first, with probability p.
 //!
 //! Source: Schroeder, Wierman and Harchol-Balter 2006, section 2. A session has 1/(1-p) requests on average, so the load is
-//! lambda0 E[S] / (m (1 - p)).
+//! lambda0 E\[S\] / (m (1 - p)).
 
 use offered_model::Law;
 
@@ -46,7 +46,7 @@ impl Sessions {
     /// them there is no closed form.
     ///
     /// Thinking for ever makes the requests of a session strangers: M/G/1. Not thinking at all is Bernoulli feedback to the
-    /// end of the queue (Takacs 1963), R = E[S] (1 + (1 - p) rho (C2 - 1) / 2) / (1 - rho).
+    /// end of the queue (Takacs 1963), R = E\[S\] (1 + (1 - p) rho (C2 - 1) / 2) / (1 - rho).
     ///
     /// # Errors
     /// A load of 1 or more, or an infinite second moment.

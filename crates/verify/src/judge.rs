@@ -132,7 +132,7 @@ fn cycle(scope: Scope, think: &Law) -> Cycle {
 }
 
 /// How many rounds of the users launch in the same places: each round moves a user by a standard deviation of its cycle, and
-/// its neighbour is E[X]/N away. Constant think times repeat one round for ever.
+/// its neighbour is E\[X\]/N away. Constant think times repeat one round for ever.
 fn alike(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
     let rounds = (stream.gaps.len() as f64 / users as f64).max(1.0);
     let neighbour = cycle.mean / users as f64;

@@ -91,7 +91,7 @@ pub(super) fn solve(
     Ok(Finding::known(model, known, "exponential think times, service made of exponential phases"))
 }
 
-/// Users who never think keep as many servers busy as there are users for, whatever the policy: X = min(N, m) / E[S].
+/// Users who never think keep as many servers busy as there are users for, whatever the policy: X = min(N, m) / E\[S\].
 fn never_idle(model: String, users: u64, m: u32, mean: f64) -> Finding {
     let busy = users.min(u64::from(m)) as f64;
     let rate = busy / mean;

@@ -22,7 +22,7 @@ impl Service {
         Self { classes: shares.map(class).collect() }
     }
 
-    /// E[S] over all classes.
+    /// E\[S\] over all classes.
     pub(super) fn mean(&self) -> f64 {
         self.classes.iter().map(|(share, law)| share * law.mean()).sum()
     }

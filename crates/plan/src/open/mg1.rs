@@ -24,12 +24,12 @@ impl<'a> Mg1<'a> {
         Ok(Self { service, rate })
     }
 
-    /// rho = lambda E[S].
+    /// rho = lambda E\[S\].
     pub fn load(&self) -> f64 {
         self.rate * self.service.mean()
     }
 
-    /// Mean response under FCFS, R = E[S] + lambda E[S^2] / (2 (1 - rho)) (Pollaczek 1930, Khinchine 1932). The same for any
+    /// Mean response under FCFS, R = E\[S\] + lambda E[S^2] / (2 (1 - rho)) (Pollaczek 1930, Khinchine 1932). The same for any
     /// order of service that does not look at sizes and does not preempt.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl<'a> Mg1<'a> {
     }
 
     /// Standard deviation of the response under FCFS (Takacs 1962): the variance of the service, and that of the wait,
-    /// lambda E[S^3] / (3 (1 - rho)) + E[W]^2.
+    /// lambda E[S^3] / (3 (1 - rho)) + E\[W\]^2.
     ///
     /// # Errors
     /// A service law without a third moment.
@@ -84,7 +84,7 @@ impl<'a> Mg1<'a> {
         Some(Percentiles::of(mean, |t| weight_x * libm::exp(-x * t) + weight_y * libm::exp(-y * t)))
     }
 
-    /// Mean response under processor sharing, R = E[S] / (1 - rho), for any service law (Sakata, Noguchi and Oizumi 1969;
+    /// Mean response under processor sharing, R = E\[S\] / (1 - rho), for any service law (Sakata, Noguchi and Oizumi 1969;
     /// Kleinrock 1976, section 4.4). The same under preemptive LCFS.
     pub fn ps(&self) -> f64 {
         self.service.mean() / (1.0 - self.load())
