@@ -97,13 +97,15 @@ impl<'a> Scope<'a> {
         Window { from_s: since(self.from), to_s: since(last), launches, left_out: all - launches.min(all) }
     }
 
-    /// Whether the system kept up with what was launched in the window; `None` where it is a single instant.
+    /// Whether the system kept up with what was launched in the window; `None` where that is a single instant, or the recording
+    /// does not say when answers came.
     pub(crate) fn keeps_up(self, ask: &Ask) -> Option<KeepsUp> {
         // Of a run that was stopped the rest of its time holds nothing.
         let stopped = self.recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = self.events.iter().map(|event| event.intended.0.saturating_add(1)).max().unwrap_or(0);
         let to = if stopped { self.to.min(last) } else { self.to };
-        (self.from < to).then(|| {
+        let known = self.events.iter().any(|event| event.done.is_some());
+        (self.from < to && known).then(|| {
             let mut flows = Flows::new(Nanos(self.from), Nanos(to));
             self.events.iter().for_each(|event| flows.add(event));
             flows.keeps_up(ask.users_wait || matches!(ask.meant, Meant::Closed { .. }))

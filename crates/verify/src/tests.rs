@@ -371,3 +371,13 @@ fn what_was_meant_can_be_said_on_a_command_line() {
         assert!(wrong.parse::<Meant>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_list_of_launches_says_nothing_of_keeping_up() {
+    let mut recording = launched((0..200).map(|i| f64::from(i) * 1e7));
+    assert!(verify(&recording, &Ask::default()).keeps_up.is_some());
+    for event in &mut recording.events {
+        event.done = None;
+    }
+    assert_eq!(verify(&recording, &Ask::default()).keeps_up, None);
+}

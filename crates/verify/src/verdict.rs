@@ -25,7 +25,8 @@ pub struct Verdict {
     pub requests: Vec<Request>,
     /// How many answers had each HTTP status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Whether the system kept up with its load; `None` when nothing was launched.
+    /// Whether the system kept up with its load; `None` when nothing was launched, or
+    /// when answers came is not known.
     pub keeps_up: Option<KeepsUp>,
     /// done - intended of good answers, one row per label, then `Total`.
     pub responses: Vec<Times>,
