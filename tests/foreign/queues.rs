@@ -113,7 +113,7 @@ fn at_half_load_the_oracles_hold() -> Tested {
     let at_half: Vec<_> = cases.iter().filter(|(_, case)| case.load == 0.5).collect();
     assert!(at_half.len() >= 10, "only {} keys are of half load", at_half.len());
     for (key, case) in at_half {
-        holds(key, case, Stop::Jobs(100_000), 0.1);
+        holds(key, case, Stop::Jobs(200_000), 0.1);
     }
     Ok(())
 }
