@@ -81,8 +81,11 @@ fn vegeta_reads_what_was_sent() {
     assert_eq!(service(&vegeta), service(&run));
 }
 
+/// Intended, sent, done, how it ended, and whose session it was.
+type Times = (Nanos, Option<Nanos>, Option<Nanos>, Outcome, u64);
+
 /// What a verdict looks at of a recording.
-fn known(recording: &Recording) -> (bool, bool, Nanos, Vec<(Nanos, Option<Nanos>, Option<Nanos>, Outcome, u64)>) {
+fn known(recording: &Recording) -> (bool, bool, Nanos, Vec<Times>) {
     let events = recording.events.iter().map(|e| (e.intended, e.sent, e.done, e.outcome, e.session));
     (recording.intent_known, recording.sessions_known, recording.resolution, events.collect())
 }
