@@ -68,7 +68,7 @@ impl<'a> Mg1<'a> {
     pub fn fcfs_percentiles(&self) -> Option<Percentiles> {
         let (p, a, b) = match self.service.shape() {
             Shape::Exponential(mean) => (1.0, 1.0 / mean, 2.0 / mean),
-            Shape::Hyperexponential { p, first, second } if first == second => (1.0, 1.0 / first, 2.0 / first),
+            Shape::Hyperexponential { first, second, .. } if first == second => (1.0, 1.0 / first, 2.0 / first),
             Shape::Hyperexponential { p, first, second } => (*p, 1.0 / first, 1.0 / second),
             _ => return None,
         };
