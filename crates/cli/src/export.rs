@@ -163,26 +163,7 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
 /// What was not known is empty: when launches were meant, and whose they were.
 fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(out);
-    table.row([
-        "intended_ns",
-        "sent_ns",
-        "first_byte_ns",
-        "done_ns",
-        "session",
-        "step",
-        "label",
-        "outcome",
-        "status",
-        "bytes_out",
-        "bytes_in",
-        "worker",
-        "connection",
-        "reused",
-        "error",
-        "handshake_ns",
-        "object",
-        "tick_ns",
-    ])?;
+    table.row(offered_store::CSV_COLUMNS)?;
     let mut events: Vec<&Event> = recording.events.iter().chain(&recording.objects).collect();
     events.sort_by_key(|event| (event.intended, event.session, event.step, event.object));
     let ns = |at: Option<Nanos>| at.map(|at| at.0);

@@ -32,6 +32,8 @@ mod rows;
 mod sqlite;
 mod vegeta;
 
+pub use own_csv::COLUMNS as CSV_COLUMNS;
+
 use std::io::{BufRead, Cursor, ErrorKind, Read};
 
 use offered_model::Recording;

@@ -35,7 +35,7 @@ mod table;
 
 pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;
-pub use foreign::Format;
+pub use foreign::{CSV_COLUMNS, Format};
 pub use record::{Machine, MadeBy, RunRecord, Until};
 pub use recorder::Recorder;
 pub use rundir::Writer;

@@ -184,10 +184,12 @@ impl Find {
                         .filter_map(|captures| Some(String::from_utf8_lossy(captures.get(*group)?.as_bytes()))),
                 )
             }
-            Self::Css(selector, attribute) => Box::new(heard.chosen(selector).filter_map(move |element| match attribute {
-                Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
-                None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),
-            })),
+            Self::Css(selector, attribute) => {
+                Box::new(heard.chosen(selector).filter_map(move |element| match attribute {
+                    Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
+                    None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),
+                }))
+            }
         }
     }
 }

@@ -14,11 +14,12 @@ use crate::error::Error;
 
 pub(super) static READER: Reader = Reader {
     name: "offered-csv",
-    sniff: |head| NAMES[..8].iter().map(|name| name.as_bytes()).eq(head.cells(b',').into_iter().take(8)),
+    sniff: |head| COLUMNS[..8].iter().map(|name| name.as_bytes()).eq(head.cells(b',').into_iter().take(8)),
     read,
 };
 
-const NAMES: [&str; 18] = [
+/// The columns of a run written as CSV, in their order.
+pub const COLUMNS: [&str; 18] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -41,7 +42,7 @@ const NAMES: [&str; 18] = [
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut rows = Rows::of_fields(content, b',');
-    let columns = intake.header(&mut rows, NAMES)?;
+    let columns = intake.header(&mut rows, COLUMNS)?;
     let mut tick: Option<Nanos> = None;
     intake.each_row(&mut rows, |intake, row| {
         let fields = Fields { row, columns: &columns };
@@ -63,10 +64,10 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     Ok(())
 }
 
-/// A row, whose fields are asked for by their places in [`NAMES`].
+/// A row, whose fields are asked for by their places in [`COLUMNS`].
 struct Fields<'a, 'r> {
     row: &'a Row<'r>,
-    columns: &'a [Option<usize>; NAMES.len()],
+    columns: &'a [Option<usize>; COLUMNS.len()],
 }
 
 impl Fields<'_, '_> {
@@ -78,14 +79,14 @@ impl Fields<'_, '_> {
     fn number(&self, which: usize) -> Result<Option<u64>, Bad> {
         match self.text(which) {
             b"" => Ok(None),
-            text => whole(text).map(Some).ok_or_else(|| format!("its {} is no whole number", NAMES[which]).into()),
+            text => whole(text).map(Some).ok_or_else(|| format!("its {} is no whole number", COLUMNS[which]).into()),
         }
     }
 
     /// The same, in a column of smaller numbers; 0 where it is missing.
     fn small<N: TryFrom<u64>>(&self, which: usize) -> Result<N, Bad> {
         let number = self.number(which)?.unwrap_or(0);
-        N::try_from(number).map_err(|_| format!("its {} is too large", NAMES[which]).into())
+        N::try_from(number).map_err(|_| format!("its {} is too large", COLUMNS[which]).into())
     }
 
     fn event(&self) -> Result<Event, Bad> {
