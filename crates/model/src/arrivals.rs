@@ -13,7 +13,7 @@ pub use profile::Profile;
 use crate::Wrong;
 use crate::law::Law;
 use crate::random::{Purpose, Seed, Stream};
-use crate::time::{Nanos, Rate};
+use crate::time::{Nanos, Rate, written_number};
 
 /// When sessions arrive: how many per second, with which pattern, and how many together.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,9 +89,30 @@ pub enum Process {
     Modulated(Modulation),
 }
 
+impl Process {
+    /// As a workload file writes it; `None` for what it need not say.
+    pub(crate) fn written(&self) -> Option<String> {
+        Some(match self {
+            Self::Poisson => return None,
+            Self::Constant => "\"constant\"".to_owned(),
+            Self::FixedCount => "\"poisson-fixed-count\"".to_owned(),
+            Self::Renewal(law) => format!("{{ renewal = {law} }}"),
+            Self::Modulated(Modulation { given, sojourns, .. }) => {
+                let factors: Vec<String> = given.iter().map(|factor| written_number(*factor)).collect();
+                let sojourns: Vec<String> =
+                    sojourns.iter().map(|s| format!("\"{}\"", Nanos::from_secs_f64(*s))).collect();
+                format!("{{ mmpp = {{ factors = [{}], sojourns = [{}] }} }}", factors.join(", "), sojourns.join(", "))
+            }
+        })
+    }
+}
+
 /// The states of a Markov-modulated Poisson process, visited in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Modulation {
+    /// As they were given.
+    given: Vec<f64>,
+    /// Scaled so that the long-run rate is the workload's.
     factors: Vec<f64>,
     sojourns: Vec<f64>,
 }
@@ -116,7 +137,7 @@ impl Modulation {
         if mean == 0.0 {
             return Err(Wrong::new("at least one mmpp factor must be above zero"));
         }
-        Ok(Self { factors: factors.iter().map(|f| f / mean).collect(), sojourns })
+        Ok(Self { given: factors.to_vec(), factors: factors.iter().map(|f| f / mean).collect(), sojourns })
     }
 }
 
@@ -132,6 +153,15 @@ pub enum Batch {
 }
 
 impl Batch {
+    /// As a workload file writes it; `None` for what it need not say.
+    pub(crate) fn written(self) -> Option<String> {
+        match self {
+            Self::Single => None,
+            Self::Fixed(size) => Some(size.to_string()),
+            Self::Geometric(mean) => Some(format!("{{ geometric = {} }}", written_number(mean))),
+        }
+    }
+
     #[inline]
     fn mean(self) -> f64 {
         match self {

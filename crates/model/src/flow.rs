@@ -60,6 +60,8 @@ pub struct Branches(Vec<Branch>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Branch {
+    /// As it was given.
+    weight: f64,
     probability: f64,
     /// The sum of the probabilities up to this one.
     upto: f64,
@@ -74,7 +76,7 @@ impl Branches {
         let total: f64 = ways.iter().map(|(_, weight)| weight).sum();
         let branch = |sum: &mut f64, (to, weight)| {
             *sum += weight;
-            Some(Branch { probability: weight / total, upto: *sum / total, to })
+            Some(Branch { weight, probability: weight / total, upto: *sum / total, to })
         };
         Self(ways.into_iter().scan(0.0, branch).collect())
     }
@@ -82,6 +84,16 @@ impl Branches {
     /// The steps it leads to (`None`: out), with their probabilities, which sum to 1.
     pub fn ways(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
         self.0.iter().map(|branch| (branch.to, branch.probability))
+    }
+
+    /// The same with the weights they were given.
+    pub(crate) fn weights(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
+        self.0.iter().map(|branch| (branch.to, branch.weight))
+    }
+
+    /// Whether this is the only way, by weight 1.
+    pub(crate) fn leads_only_to(&self, to: Option<u16>) -> bool {
+        matches!(&self.0[..], [branch] if branch.to == to && branch.weight == 1.0)
     }
 
     fn choose(&self, at: f64) -> Option<u16> {

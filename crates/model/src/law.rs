@@ -23,8 +23,28 @@ use crate::Wrong;
 use incomplete::{lower_gamma, upper_gamma};
 
 /// A distribution of non-negative numbers with a finite mean, checked when it was made.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Law(Shape);
+#[derive(Clone, Debug)]
+pub struct Law(Shape, Given);
+
+/// What a law was made of, where that is not what its shape holds; so it can be written, and scaled, without a loss.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    /// The parameters of its shape, as they are.
+    Shape,
+    Gamma { mean: f64, scv: f64 },
+    Erlang { stages: u32, mean: f64 },
+    Hyperexponential { mean: f64, scv: f64, p: Option<f64> },
+    Lognormal { mean: f64, scv: f64 },
+    Weibull { mean: f64, shape: f64 },
+    Poisson { mean: f64 },
+}
+
+/// Laws are alike whose shapes are.
+impl PartialEq for Law {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
 
 /// The form of a law with its parameters, for those who solve formulas rather than sample. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +161,7 @@ impl Law {
             return Err(Wrong::new(format!("a constant must be zero or more, not {value}")));
         }
         let value = if value > 0.0 { positive("a constant", value)? } else { 0.0 };
-        Ok(Self(Shape::Constant(value)))
+        Ok(Self(Shape::Constant(value), Given::Shape))
     }
 
     /// Uniform between `low` and `high`.
@@ -152,7 +172,7 @@ impl Law {
         if !(low.is_finite() && high.is_finite() && low >= 0.0 && low < high) {
             return Err(Wrong::new(format!("a uniform law needs 0 <= low < high, not {low} and {high}")));
         }
-        Ok(Self(Shape::Uniform(low, positive("the upper end", high)?)))
+        Ok(Self(Shape::Uniform(low, positive("the upper end", high)?), Given::Shape))
     }
 
     /// Exponential with this mean.
@@ -160,7 +180,7 @@ impl Law {
     /// # Errors
     /// A mean that is not above zero.
     pub fn exponential(mean: f64) -> Result<Self, Wrong> {
-        Ok(Self(Shape::Exponential(positive("the mean", mean)?)))
+        Ok(Self(Shape::Exponential(positive("the mean", mean)?), Given::Shape))
     }
 
     /// Gamma with this mean and squared coefficient of variation (shape 1/scv, scale mean*scv).
@@ -169,7 +189,7 @@ impl Law {
     /// A mean or scv that is not above zero, or beyond what numbers can hold (an scv from 1e-9 to 1e9).
     pub fn gamma(mean: f64, scv: f64) -> Result<Self, Wrong> {
         let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
-        Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }))
+        Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }, Given::Gamma { mean, scv }))
     }
 
     /// Erlang: the sum of `stages` exponentials, with this mean in all.
@@ -181,7 +201,8 @@ impl Law {
             return Err(Wrong::new("an erlang law needs at least one stage"));
         }
         let shape = f64::from(stages);
-        Ok(Self(Shape::Gamma { shape, scale: positive("the mean", mean)? / shape }))
+        let scale = positive("the mean", mean)? / shape;
+        Ok(Self(Shape::Gamma { shape, scale }, Given::Erlang { stages, mean }))
     }
 
     /// Two-phase hyperexponential with this mean and scv and *balanced means* (p1 m1 = p2 m2; Allen 1990).
@@ -199,7 +220,8 @@ impl Law {
         }
         let scv = positive_scv(scv)?;
         let p = 0.5 * (1.0 + libm::sqrt((scv - 1.0) / (scv + 1.0)));
-        Ok(Self(Shape::Hyperexponential { p, first: mean / (2.0 * p), second: mean / (2.0 * (1.0 - p)) }))
+        let (first, second) = (mean / (2.0 * p), mean / (2.0 * (1.0 - p)));
+        Ok(Self(Shape::Hyperexponential { p, first, second }, Given::Hyperexponential { mean, scv, p: None }))
     }
 
     /// Two-phase hyperexponential with this mean, scv, and probability `p` of the shorter phase.
@@ -220,7 +242,7 @@ impl Law {
         let second = mean * (1.0 + s * libm::sqrt(p / (1.0 - p)));
         let (first, second) =
             (positive("the mean of the first phase", first)?, positive("that of the second", second)?);
-        Ok(Self(Shape::Hyperexponential { p, first, second }))
+        Ok(Self(Shape::Hyperexponential { p, first, second }, Given::Hyperexponential { mean, scv, p: Some(p) }))
     }
 
     /// Lognormal with this mean and scv.
@@ -230,7 +252,8 @@ impl Law {
     pub fn lognormal(mean: f64, scv: f64) -> Result<Self, Wrong> {
         let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
         let variance = libm::log1p(scv);
-        Ok(Self(Shape::Lognormal { mu: libm::log(mean) - variance / 2.0, sigma: libm::sqrt(variance) }))
+        let (mu, sigma) = (libm::log(mean) - variance / 2.0, libm::sqrt(variance));
+        Ok(Self(Shape::Lognormal { mu, sigma }, Given::Lognormal { mean, scv }))
     }
 
     /// Weibull with this shape and mean.
@@ -240,7 +263,8 @@ impl Law {
     pub fn weibull(mean: f64, shape: f64) -> Result<Self, Wrong> {
         let (mean, shape) = (positive("the mean", mean)?, positive("the shape", shape)?);
         let shape = between("the shape", shape, *WEIBULL_SHAPES.start(), *WEIBULL_SHAPES.end())?;
-        Ok(Self(Shape::Weibull { shape, scale: mean / libm::tgamma(1.0 + 1.0 / shape) }))
+        let scale = mean / libm::tgamma(1.0 + 1.0 / shape);
+        Ok(Self(Shape::Weibull { shape, scale }, Given::Weibull { mean, shape }))
     }
 
     /// Pareto with this smallest value and tail index.
@@ -254,7 +278,7 @@ impl Law {
                 "a pareto law needs shape > 1 to have a mean, not {shape}; bounded_pareto takes any shape"
             )));
         }
-        Ok(Self(Shape::Pareto { min, shape: between("the shape", shape, 1.0, STEEPEST)? }))
+        Ok(Self(Shape::Pareto { min, shape: between("the shape", shape, 1.0, STEEPEST)? }, Given::Shape))
     }
 
     /// Pareto between `min` and `max`, with any tail index above zero.
@@ -268,7 +292,7 @@ impl Law {
             return Err(Wrong::new(format!("a bounded_pareto law needs min < max, not {min} and {max}")));
         }
         let max = positive("the largest value", max)?;
-        Ok(Self(Shape::BoundedPareto { min, max, shape }))
+        Ok(Self(Shape::BoundedPareto { min, max, shape }, Given::Shape))
     }
 
     /// A Poisson count of milliseconds with this mean in seconds (JMeter's Poisson Random Timer).
@@ -276,9 +300,8 @@ impl Law {
     /// # Errors
     /// A mean that is not above zero.
     pub fn poisson_millis(mean: f64) -> Result<Self, Wrong> {
-        Ok(Self(Shape::Poisson(
-            between("the mean", positive("the mean", mean)?, 1.0 / LARGEST, LONGEST_POISSON_SECS)? * 1e3,
-        )))
+        let mean = between("the mean", positive("the mean", mean)?, 1.0 / LARGEST, LONGEST_POISSON_SECS)?;
+        Ok(Self(Shape::Poisson(mean * 1e3), Given::Poisson { mean }))
     }
 
     /// One of `values`, each as likely.
@@ -299,7 +322,7 @@ impl Law {
             Some(*sum)
         });
         let sums = sums.collect();
-        Ok(Self(Shape::Empirical(Empirical { values: values.into(), sums })))
+        Ok(Self(Shape::Empirical(Empirical { values: values.into(), sums }), Given::Shape))
     }
 
     /// The law of `factor` times a value of this one (a Poisson count of milliseconds stays one, with that mean).
@@ -308,26 +331,21 @@ impl Law {
     /// A factor that is not above zero, or that leads beyond what numbers can hold.
     pub fn scaled(&self, factor: f64) -> Result<Self, Wrong> {
         let by = positive("the factor", factor)?;
-        if !self.is_zero() {
-            positive("the mean", self.mean() * by)?;
+        match (self.1, &self.0) {
+            (Given::Gamma { mean, scv }, _) => Self::gamma(mean * by, scv),
+            (Given::Erlang { stages, mean }, _) => Self::erlang(stages, mean * by),
+            (Given::Hyperexponential { mean, scv, p: None }, _) => Self::hyperexponential(mean * by, scv),
+            (Given::Hyperexponential { mean, scv, p: Some(p) }, _) => Self::hyperexponential_with(mean * by, scv, p),
+            (Given::Lognormal { mean, scv }, _) => Self::lognormal(mean * by, scv),
+            (Given::Weibull { mean, shape }, _) => Self::weibull(mean * by, shape),
+            (Given::Poisson { mean }, _) => Self::poisson_millis(mean * by),
+            (_, Shape::Constant(value)) => Self::constant(value * by),
+            (_, Shape::Uniform(low, high)) => Self::uniform(low * by, high * by),
+            (_, Shape::Pareto { min, shape }) => Self::pareto(min * by, *shape),
+            (_, Shape::BoundedPareto { min, max, shape }) => Self::bounded_pareto(min * by, max * by, *shape),
+            (_, Shape::Empirical(e)) => Self::empirical(e.values.iter().map(|value| value * by).collect()),
+            (Given::Shape, _) => Self::exponential(self.mean() * by),
         }
-        Ok(Self(match &self.0 {
-            Shape::Constant(value) => Shape::Constant(value * by),
-            Shape::Uniform(low, high) => Shape::Uniform(low * by, high * by),
-            Shape::Exponential(mean) => Shape::Exponential(mean * by),
-            Shape::Gamma { shape, scale } => Shape::Gamma { shape: *shape, scale: scale * by },
-            Shape::Hyperexponential { p, first, second } => {
-                Shape::Hyperexponential { p: *p, first: first * by, second: second * by }
-            }
-            Shape::Lognormal { mu, sigma } => Shape::Lognormal { mu: mu + libm::log(by), sigma: *sigma },
-            Shape::Weibull { shape, scale } => Shape::Weibull { shape: *shape, scale: scale * by },
-            Shape::Pareto { min, shape } => Shape::Pareto { min: min * by, shape: *shape },
-            Shape::BoundedPareto { min, max, shape } => {
-                Shape::BoundedPareto { min: min * by, max: max * by, shape: *shape }
-            }
-            Shape::Poisson(millis) => Shape::Poisson(millis * by),
-            Shape::Empirical(e) => return Self::empirical(e.values.iter().map(|value| value * by).collect()),
-        }))
     }
 
     /// Its form and parameters.

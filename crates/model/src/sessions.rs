@@ -7,7 +7,7 @@ use crate::flow::Flows;
 use crate::launch::Visit;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
-use crate::time::Nanos;
+use crate::time::{Nanos, written_number};
 
 /// Each user costs memory from the start; where there are more, they are many machines' shares.
 const MAX_USERS: u64 = 100_000_000;
@@ -186,6 +186,19 @@ impl Length {
         match &self.0 {
             Kind::Geometric { stay } => Some(*stay),
             _ => None,
+        }
+    }
+
+    /// The key and value with which a workload file says it; of flows the flows do.
+    pub(crate) fn written(&self) -> (&'static str, String) {
+        match &self.0 {
+            Kind::Geometric { stay } => ("stay", written_number(*stay)),
+            Kind::Fixed(requests) => ("length", format!("{{ fixed = {requests} }}")),
+            Kind::Empirical(all) => {
+                let all: Vec<String> = all.iter().map(u32::to_string).collect();
+                ("length", format!("{{ empirical = [{}] }}", all.join(", ")))
+            }
+            Kind::Flows(_) => ("stay", "0".to_owned()),
         }
     }
 

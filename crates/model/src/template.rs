@@ -8,8 +8,10 @@ use std::fmt;
 /// A text with places for values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
-    /// As it was written.
+    /// As it was written, with the values that are the same for all sessions put in.
     source: Box<str>,
+    /// As it was written.
+    written: Box<str>,
     pieces: Box<[Piece]>,
 }
 
@@ -111,19 +113,25 @@ impl Template {
         }
         plain.push_str(rest);
         push_text(&mut pieces, &mut plain);
-        Self { source: text.into(), pieces: pieces.into() }
+        Self { source: text.into(), written: text.into(), pieces: pieces.into() }
     }
 
     /// `text` as it stands, whatever braces it has.
     pub fn literal(text: &str) -> Self {
         let mut pieces = Vec::new();
         push_text(&mut pieces, &mut text.to_owned());
-        Self { source: text.into(), pieces: pieces.into() }
+        let written: String = pieces.iter().map(Piece::written).collect();
+        Self { source: text.into(), written: written.into(), pieces: pieces.into() }
     }
 
     /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.source
+    }
+
+    /// As it stood in the file, before any value was put in.
+    pub(crate) fn written(&self) -> &str {
+        &self.written
     }
 
     /// Its parts, in order.
@@ -177,7 +185,7 @@ impl Template {
         }
         push_text(&mut pieces, &mut plain);
         let source: String = pieces.iter().map(Piece::written).collect();
-        Self { source: source.into(), pieces: pieces.into() }
+        Self { source: source.into(), written: self.written.clone(), pieces: pieces.into() }
     }
 }
 

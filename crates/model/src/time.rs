@@ -158,6 +158,45 @@ impl FromStr for Nanos {
     }
 }
 
+/// A duration in seconds. Unlike a [`Nanos`] it may be finer than a nanosecond, where it is written in seconds with more than
+/// nine decimals.
+pub(crate) fn seconds(text: &str) -> Result<f64, Wrong> {
+    let fine = text.trim().strip_suffix('s').filter(|number| {
+        number.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 9)
+            && number.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    });
+    match fine.and_then(|number| number.parse().ok()) {
+        Some(seconds) => Ok(seconds),
+        None => text.parse::<Nanos>().map(Nanos::as_secs_f64),
+    }
+}
+
+/// The text of a duration in seconds, which [`seconds`] reads as the same number.
+pub(crate) fn written_seconds(seconds: f64) -> String {
+    let nanos = Nanos::from_secs_f64(seconds);
+    if nanos.as_secs_f64() == seconds { nanos.to_string() } else { format!("{seconds}s") }
+}
+
+/// A number with all its digits, without a point where it is whole.
+pub(crate) fn written_number(number: f64) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number}") } else { format!("{number:?}") }
+}
+
+/// How often per second, from zero: of `31.73/s` the number nearest to it.
+pub(crate) fn per_second(text: &str) -> Result<f64, Wrong> {
+    let plain = |number: &str| number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let parts = text.split_once('/').map(|(number, unit)| (number.trim(), unit.trim()));
+    let unit = |unit| [("s", 1.0), ("m", 60.0), ("h", 3600.0)].into_iter().find(|(name, _)| *name == unit);
+    let read = parts.filter(|(number, _)| plain(number)).and_then(|(number, per)| {
+        let (_, seconds) = unit(per)?;
+        Some(number.parse::<f64>().ok()? / seconds)
+    });
+    match read {
+        Some(rate) => Ok(rate),
+        None => text.parse::<Rate>().map(Rate::per_sec),
+    }
+}
+
 /// `"31.73"` as `(3173, 2)`: the digits as one integer, and how many of them stood behind the point.
 fn decimal(text: &str) -> Option<(u64, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -174,7 +213,8 @@ fn decimal(text: &str) -> Option<(u64, u32)> {
 
 /// How often something happens: `count` times per `per` nanoseconds, as a ratio of integers in lowest terms.
 ///
-/// Written `100/s`, `6000/m`, `0.5/s`, `31.73/s`, `90/h`; always positive.
+/// Written `100/s`, `6000/m`, `0.5/s`, `31.73/s`, `90/h`, `1/7s`; always positive. Printing gives a text that parses to the same
+/// value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
     count: u64,
@@ -242,7 +282,7 @@ impl fmt::Display for Rate {
                 }
             }
         }
-        write!(f, "{:.9}/s", self.per_sec())
+        write!(f, "{}/{}", self.count, Nanos(self.per))
     }
 }
 
@@ -258,17 +298,17 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, Wrong> {
         let wrong = || Wrong::new(format!("`{text}` is not a rate; write for example 100/s, 6000/m or 0.5/s"));
         let (number, unit) = text.split_once('/').ok_or_else(wrong)?;
-        let per: u64 = match unit.trim() {
-            "s" | "sec" | "second" => 1,
-            "m" | "min" | "minute" => 60,
-            "h" | "hour" => 3600,
-            _ => return Err(wrong()),
+        let per: Nanos = match unit.trim() {
+            "s" | "sec" | "second" => Nanos::from_secs(1),
+            "m" | "min" | "minute" => Nanos::from_secs(60),
+            "h" | "hour" => Nanos::from_secs(3600),
+            other => other.parse().ok().filter(|per| *per > Nanos::ZERO).ok_or_else(wrong)?,
         };
         let (digits, places) = decimal(number.trim()).ok_or_else(wrong)?;
         if digits == 0 {
             return Err(Wrong::new(format!("the rate `{text}` is zero; it must be above zero, for example 100/s")));
         }
-        let per_nanos = 10u64.checked_pow(places).and_then(|p| p.checked_mul(per * 1_000_000_000)).ok_or_else(wrong)?;
+        let per_nanos = 10u64.checked_pow(places).and_then(|p| p.checked_mul(per.0)).ok_or_else(wrong)?;
         Self::new(digits, Nanos(per_nanos))
     }
 }

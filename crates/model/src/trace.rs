@@ -27,6 +27,8 @@ pub const HEADER: &str = "offered.trace/1";
 /// The entries of a trace, 14 bytes each.
 #[derive(Debug, PartialEq)]
 pub struct Trace {
+    /// The file it was read from, as it was named.
+    file: String,
     /// When each entry came.
     instants: Vec<Nanos>,
     /// What it asked for: an index into the requests that came with the trace.
@@ -55,7 +57,12 @@ impl Trace {
         if reading.instants.is_empty() {
             return Err(Wrong::new(format!("{file}: the trace has no entries")));
         }
-        Ok(reading.finish())
+        Ok(reading.finish(file))
+    }
+
+    /// The file it was read from, as it was named.
+    pub fn file(&self) -> &str {
+        &self.file
     }
 
     /// The number of entries.
@@ -174,7 +181,7 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(self) -> (Trace, Vec<(String, String)>) {
+    fn finish(self, file: &str) -> (Trace, Vec<(String, String)>) {
         let Self { known, instants, requests, session_of, sessions } = self;
         // A counting sort by session; entries of a session keep their order of time.
         let mut begins = vec![0u32; sessions as usize + 1];
@@ -191,7 +198,7 @@ impl Reading {
             order[*place as usize] = entry as u32;
             *place += 1;
         }
-        (Trace { instants, requests, order, begins, spread: false }, known)
+        (Trace { file: file.to_owned(), instants, requests, order, begins, spread: false }, known)
     }
 }
 

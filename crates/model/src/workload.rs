@@ -6,6 +6,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod url;
+mod write;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -222,6 +223,7 @@ pub enum Late {
 /// The real server, and how to talk to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
+    folder: PathBuf,
     url: Url,
     reuse: Reuse,
     connections: Option<u32>,

@@ -1,10 +1,11 @@
 //! Rate profiles: how many arrivals are expected by an instant, and by which instant so many are.
 
 use std::f64::consts::TAU;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::Wrong;
-use crate::time::{Nanos, Rate};
+use crate::time::{Nanos, Rate, written_number};
 
 /// A rate over time with an exact running total and its exact inverse.
 ///
@@ -16,12 +17,48 @@ pub struct Profile(Kind);
 enum Kind {
     /// A rate, and its mean gap in seconds: a division takes longer than all else about an arrival.
     Constant(Rate, f64),
-    Pieces(Arc<[Piece]>),
+    Pieces(Arc<[Piece]>, Given),
     Sine {
         mean: f64,
         amplitude: f64,
         period: f64,
     },
+}
+
+/// What a profile of pieces was made of.
+#[derive(Clone, Debug, PartialEq)]
+enum Given {
+    Ramp(f64, f64, Nanos),
+    Steps(Arc<[(f64, Nanos)]>),
+    Counts(Arc<[f64]>, Nanos),
+}
+
+/// As a workload file writes it.
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Constant(rate, _) => write!(f, "\"{rate}\""),
+            Kind::Pieces(_, Given::Ramp(from, to, over)) => {
+                write!(f, "{{ ramp = [\"{from}/s\", \"{to}/s\"], over = \"{over}\" }}")
+            }
+            Kind::Pieces(_, Given::Steps(steps)) => {
+                let steps: Vec<String> =
+                    steps.iter().map(|(rate, time)| format!("[\"{rate}/s\", \"{time}\"]")).collect();
+                write!(f, "{{ steps = [{}] }}", steps.join(", "))
+            }
+            Kind::Pieces(_, Given::Counts(counts, interval)) => {
+                let counts: Vec<String> = counts.iter().map(|count| written_number(*count)).collect();
+                write!(f, "{{ counts = [{}], interval = \"{interval}\" }}", counts.join(", "))
+            }
+            Kind::Sine { mean, amplitude, period } => {
+                let period = Nanos::from_secs_f64(*period);
+                write!(
+                    f,
+                    "{{ sine = {{ mean = \"{mean}/s\", amplitude = \"{amplitude}/s\", period = \"{period}\" }} }}"
+                )
+            }
+        }
+    }
 }
 
 /// A stretch over which the rate changes linearly. Times in seconds, rates per second.
@@ -69,7 +106,7 @@ impl Profile {
         if over == Nanos::ZERO {
             return Err(Wrong::new("a ramp must last longer than 0s"));
         }
-        Self::pieces(&[(from, to, over)], Some(to))
+        Self::pieces(&[(from, to, over)], Some(to), Given::Ramp(from, to, over))
     }
 
     /// One rate after another, each for its time; the last is held.
@@ -83,7 +120,7 @@ impl Profile {
             ));
         }
         let pieces: Vec<_> = steps.iter().map(|(rate, time)| (*rate, *rate, *time)).collect();
-        Self::pieces(&pieces, steps.last().map(|(rate, _)| *rate))
+        Self::pieces(&pieces, steps.last().map(|(rate, _)| *rate), Given::Steps(steps.into()))
     }
 
     /// So many arrivals expected in each interval, one after the other; then none.
@@ -96,7 +133,7 @@ impl Profile {
         }
         let per_sec = |count: &f64| count / interval.as_secs_f64();
         let pieces: Vec<_> = counts.iter().map(|c| (per_sec(c), per_sec(c), interval)).collect();
-        Self::pieces(&pieces, None)
+        Self::pieces(&pieces, None, Given::Counts(counts.into(), interval))
     }
 
     /// `mean + amplitude sin(2 pi t / period)`, rates per second.
@@ -112,7 +149,7 @@ impl Profile {
         Ok(Self(Kind::Sine { mean, amplitude, period: period.as_secs_f64() }))
     }
 
-    fn pieces(list: &[(f64, f64, Nanos)], hold: Option<f64>) -> Result<Self, Wrong> {
+    fn pieces(list: &[(f64, f64, Nanos)], hold: Option<f64>, given: Given) -> Result<Self, Wrong> {
         if list.iter().any(|(a, b, _)| !(a.is_finite() && b.is_finite() && *a >= 0.0 && *b >= 0.0)) {
             return Err(Wrong::new("rates and counts must be numbers of zero or more"));
         }
@@ -129,7 +166,7 @@ impl Profile {
         }
         let last = hold.unwrap_or(0.0);
         pieces.push(Piece { start, length: f64::INFINITY, from: last, to: last, before });
-        Ok(Self(Kind::Pieces(pieces.into())))
+        Ok(Self(Kind::Pieces(pieces.into(), given)))
     }
 
     /// The constant rate, where it is one.
@@ -145,7 +182,7 @@ impl Profile {
         let t = instant.as_secs_f64();
         match &self.0 {
             Kind::Constant(rate, _) => rate.per_sec(),
-            Kind::Pieces(pieces) => {
+            Kind::Pieces(pieces, _) => {
                 let piece = &pieces[pieces.partition_point(|p| p.start <= t).saturating_sub(1)];
                 piece.from + piece.slope() * (t - piece.start)
             }
@@ -163,7 +200,7 @@ impl Profile {
         let t = instant.as_secs_f64();
         match &self.0 {
             Kind::Constant(rate, _) => rate.per_sec() * t,
-            Kind::Pieces(pieces) => {
+            Kind::Pieces(pieces, _) => {
                 let piece = &pieces[pieces.partition_point(|p| p.start <= t).saturating_sub(1)];
                 piece.before + piece.expected(t - piece.start)
             }
@@ -184,7 +221,7 @@ impl Profile {
     fn varying_instant(&self, count: f64) -> Option<Nanos> {
         let t = match &self.0 {
             Kind::Constant(_, gap) => count * gap,
-            Kind::Pieces(pieces) => {
+            Kind::Pieces(pieces, _) => {
                 let piece = &pieces[pieces.partition_point(|p| p.before <= count).saturating_sub(1)];
                 if piece.from == 0.0 && piece.to == 0.0 {
                     return None;

@@ -4,9 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Law, Shape};
+use super::{Given, Law, Shape};
 use crate::Wrong;
-use crate::time::Nanos;
+use crate::time::{seconds, written_number as number, written_seconds};
 
 /// The names of all laws, for error messages.
 pub(crate) const NAMES: [&str; 12] = [
@@ -24,36 +24,61 @@ pub(crate) const NAMES: [&str; 12] = [
     "empirical",
 ];
 
-/// The form of the workload file, an inline TOML table; `gamma` and `lognormal` are given by mean and scv.
+/// The form of the workload file, an inline TOML table, which is read as the same law.
 impl fmt::Display for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = |secs: f64| format!("\"{}\"", Nanos::from_secs_f64(secs));
-        let mean = time(self.mean());
+        let time = |secs: f64| format!("\"{}\"", written_seconds(secs));
+        match self.1 {
+            Given::Shape => {}
+            Given::Gamma { mean, scv } => {
+                return write!(f, "{{ gamma = {{ mean = {}, scv = {} }} }}", time(mean), number(scv));
+            }
+            Given::Erlang { stages, mean } => {
+                return write!(f, "{{ erlang = {{ mean = {}, stages = {stages} }} }}", time(mean));
+            }
+            Given::Hyperexponential { mean, scv, p } => {
+                let p = p.map_or(String::new(), |p| format!(", p = {}", number(p)));
+                return write!(f, "{{ hyperexponential = {{ mean = {}, scv = {}{p} }} }}", time(mean), number(scv));
+            }
+            Given::Lognormal { mean, scv } => {
+                return write!(f, "{{ lognormal = {{ mean = {}, scv = {} }} }}", time(mean), number(scv));
+            }
+            Given::Weibull { mean, shape } => {
+                return write!(f, "{{ weibull = {{ mean = {}, shape = {} }} }}", time(mean), number(shape));
+            }
+            Given::Poisson { mean } => return write!(f, "{{ poisson = {} }}", time(mean)),
+        }
         match self.shape() {
             Shape::Constant(value) => write!(f, "{{ constant = {} }}", time(*value)),
             Shape::Uniform(low, high) => write!(f, "{{ uniform = [{}, {}] }}", time(*low), time(*high)),
-            Shape::Exponential(_) => write!(f, "{{ exponential = {mean} }}"),
-            Shape::Gamma { shape, .. } => write!(f, "{{ gamma = {{ mean = {mean}, scv = {} }} }}", 1.0 / shape),
-            Shape::Hyperexponential { p, .. } => {
-                // The scv is computed from the phases; nine digits are what was written.
-                let scv = libm::round(self.scv() * 1e9) / 1e9;
-                write!(f, "{{ hyperexponential = {{ mean = {mean}, scv = {scv}, p = {p} }} }}")
+            Shape::Pareto { min, shape } => {
+                write!(f, "{{ pareto = {{ min = {}, shape = {} }} }}", time(*min), number(*shape))
             }
-            Shape::Lognormal { .. } => write!(f, "{{ lognormal = {{ mean = {mean}, scv = {} }} }}", self.scv()),
-            Shape::Weibull { shape, .. } => write!(f, "{{ weibull = {{ mean = {mean}, shape = {shape} }} }}"),
-            Shape::Pareto { min, shape } => write!(f, "{{ pareto = {{ min = {}, shape = {shape} }} }}", time(*min)),
             Shape::BoundedPareto { min, max, shape } => {
                 let (min, max) = (time(*min), time(*max));
-                write!(f, "{{ bounded_pareto = {{ min = {min}, max = {max}, shape = {shape} }} }}")
+                write!(f, "{{ bounded_pareto = {{ min = {min}, max = {max}, shape = {} }} }}", number(*shape))
             }
-            Shape::Poisson(_) => write!(f, "{{ poisson = {mean} }}"),
             Shape::Empirical(e) => {
-                write!(f, "{{ empirical = [")?;
-                for (i, value) in e.values().iter().enumerate() {
-                    write!(f, "{}{}", if i == 0 { "" } else { ", " }, time(*value))?;
-                }
-                write!(f, "] }}")
+                let values: Vec<String> = e.values().iter().map(|value| time(*value)).collect();
+                write!(f, "{{ empirical = [{}] }}", values.join(", "))
             }
+            _ => write!(f, "{{ exponential = {} }}", time(self.mean())),
+        }
+    }
+}
+
+impl Law {
+    /// The short form of a law of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`.
+    pub(crate) fn of_numbers(&self) -> String {
+        match (self.1, self.shape()) {
+            (Given::Gamma { mean, scv }, _) => format!("gamma:{mean},{scv}"),
+            (Given::Hyperexponential { mean, scv, .. }, _) => format!("hyperexponential:{mean},{scv}"),
+            (Given::Lognormal { mean, scv }, _) => format!("lognormal:{mean},{scv}"),
+            (Given::Weibull { mean, shape }, _) => format!("weibull:{mean},{shape}"),
+            (_, Shape::Constant(value)) => format!("constant:{value}"),
+            (_, Shape::Uniform(low, high)) => format!("uniform:{low}..{high}"),
+            (_, Shape::Pareto { min, shape }) => format!("pareto:{min},{shape}"),
+            _ => format!("exponential:{}", self.mean()),
         }
     }
 }
@@ -72,7 +97,7 @@ impl FromStr for Law {
         };
         let (name, rest) = text.split_once(':').ok_or_else(|| wrong(""))?;
         let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
-        let time = |i: usize| parts[i].parse::<Nanos>().map(Nanos::as_secs_f64);
+        let time = |i: usize| seconds(parts[i]);
         let number =
             |i: usize| parts[i].parse::<f64>().map_err(|_| wrong(&format!(" (`{}` is not a number)", parts[i])));
         match (name.trim().replace('-', "_").as_str(), parts.len()) {

@@ -16,6 +16,8 @@ pub struct Variable {
     pub source: Source,
     /// How often it takes a new one.
     pub per: Per,
+    /// The variable of the environment that its value is, if it is one.
+    pub env: Option<String>,
 }
 
 /// Where the values of a variable come from.
@@ -53,6 +55,8 @@ pub struct Feeder {
     pub order: Order,
     /// What happens when they are used up.
     pub at_end: AtEnd,
+    /// The names of its columns, where the workload gives them; else the file does.
+    pub columns: Option<Vec<String>>,
     /// What is in it, or why it cannot be read.
     pub rows: Result<Arc<Rows>, String>,
 }
@@ -213,6 +217,8 @@ pub enum Content<T = Template> {
 pub struct Part {
     /// The field's name.
     pub name: String,
+    /// The file it is, by the name that was written.
+    pub file: Option<String>,
     /// The name the file is sent under.
     pub file_name: Option<String>,
     /// Its `Content-Type`.

@@ -8,7 +8,6 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Wrong;
 use crate::nearest;
-use crate::time::Nanos;
 
 /// What is wrong in a workload file, and where: `file:line: ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -181,7 +180,9 @@ impl<'a> Value<'a> {
 
     /// A duration in seconds.
     pub(super) fn seconds(&self) -> Result<f64, Mistake> {
-        self.parsed::<Nanos>().map(Nanos::as_secs_f64)
+        let text =
+            self.content.as_str().ok_or_else(|| self.expected("a text with its unit in quotes, such as \"10s\""))?;
+        self.checked(crate::time::seconds(text))
     }
 
     pub(super) fn number(&self) -> Result<f64, Mistake> {

@@ -84,12 +84,24 @@ impl Reader<'_> {
                 Some(next) => branches(&next, &steps[base..], base)?,
                 None => vec![((here + 1 < steps.len()).then_some(here as u16 + 1), 1.0)],
             };
-            let total: f64 = on.iter().map(|(_, weight)| weight).sum();
-            let ways = on.into_iter().map(|(to, weight)| (to, weight / total * stay));
-            steps[here].next = Branches::new(ways.chain([(None, 1.0 - stay)]));
+            steps[here].next = Branches::new(staying(on, stay));
         }
         Ok(())
     }
+}
+
+/// These ways taken with probability `stay`; else the session leaves.
+fn staying(mut ways: Vec<(Option<u16>, f64)>, stay: f64) -> Vec<(Option<u16>, f64)> {
+    if stay == 1.0 {
+        return ways;
+    }
+    let total: f64 = ways.iter().map(|(_, weight)| weight).sum();
+    ways.iter_mut().for_each(|(_, weight)| *weight *= stay / total);
+    match ways.iter_mut().find(|(to, _)| to.is_none()) {
+        Some((_, leaves)) => *leaves += 1.0 - stay,
+        None => ways.push((None, 1.0 - stay)),
+    }
+    ways
 }
 
 /// The rows of a transition matrix: pages by the names of their requests, with probabilities that sum to 1.

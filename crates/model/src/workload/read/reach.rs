@@ -1,9 +1,10 @@
 //! Reading how a target is reached: TLS, a proxy, which HTTP.
 
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::choice;
 use crate::Wrong;
@@ -90,6 +91,23 @@ fn tls(value: &Value<'_>, folder: &Path) -> Result<Tls, Mistake> {
     };
     let server_name = table.get("server_name").map(|v| v.text().map(str::to_owned)).transpose()?;
     Ok(Tls { insecure, roots, identity, server_name, resume: flag("resume")? })
+}
+
+/// As [`FromStr`] reads it.
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("http://")?;
+        if let Some(user) = &self.user {
+            // The colon between name and password stays: some read it, and none may stand in a name.
+            let parts: Vec<String> =
+                user.split(':').map(|part| utf8_percent_encode(part, NON_ALPHANUMERIC).to_string()).collect();
+            write!(f, "{}@", parts.join(":"))?;
+        }
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
 }
 
 impl FromStr for Proxy {

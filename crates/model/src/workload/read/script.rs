@@ -100,6 +100,7 @@ impl Reader<'_> {
         let base = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
         let part = Part {
             name: name.text()?.to_owned(),
+            file: if kind == "file" { Some(given.text()?.to_owned()) } else { None },
             file_name: if kind == "file" { Some(base(given.text()?)) } else { None },
             media_type: table.get("type").map(|kind| kind.text().map(str::to_owned)).transpose()?,
             content,

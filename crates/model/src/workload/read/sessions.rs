@@ -5,7 +5,7 @@ use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use crate::flow::Flows;
 use crate::law::Law;
 use crate::random::Seed;
-use crate::time::{Nanos, Rate};
+use crate::time::{Nanos, per_second};
 use crate::trace::{Replay, Trace, Way};
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Closed, Length, Request, Sessions, Start};
@@ -145,10 +145,10 @@ impl Reader<'_> {
             }
             "sine" => {
                 let sine = inner.table(&["mean", "amplitude", "period"])?;
-                let mean: Rate = sine.need("mean", "\"100/s\"")?.parsed()?;
+                let mean = rate_or_zero(&sine.need("mean", "\"100/s\"")?)?;
                 let amplitude = rate_or_zero(&sine.need("amplitude", "\"50/s\"")?)?;
                 let period = sine.need("period", "\"10m\"")?.parsed()?;
-                inner.checked(Profile::sine(mean.per_sec(), amplitude, period))
+                inner.checked(Profile::sine(mean, amplitude, period))
             }
             _ => {
                 let interval = table.need("interval", "\"1m\"")?.parsed()?;
@@ -243,9 +243,5 @@ fn batch(value: &Value<'_>) -> Result<Batch, Mistake> {
 
 /// A rate, or `"0/s"`, which profiles may pass through.
 fn rate_or_zero(value: &Value<'_>) -> Result<f64, Mistake> {
-    let text = value.text()?;
-    let zero = text
-        .split_once('/')
-        .is_some_and(|(n, unit)| n.trim().parse() == Ok(0.0) && ["s", "m", "h"].contains(&unit.trim()));
-    if zero { Ok(0.0) } else { value.parsed::<Rate>().map(Rate::per_sec) }
+    value.checked(per_second(value.text()?))
 }

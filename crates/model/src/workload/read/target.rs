@@ -56,6 +56,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
     };
     let (tls, proxy, protocol) = reach::reach(&table, &url, folder)?;
     Ok(Target {
+        folder: folder.to_owned(),
         url,
         tls,
         proxy,

@@ -23,7 +23,7 @@ impl Reader<'_> {
     fn variable(&self, name: &str, value: &Value<'_>) -> Result<Variable, Mistake> {
         let name = new_name(value, name)?;
         if !value.is_table() {
-            return Ok(Variable { name, source: Source::Constant(Ok(value.shown())), per: Per::Session });
+            return Ok(Variable { name, source: Source::Constant(Ok(value.shown())), per: Per::Session, env: None });
         }
         let known: Vec<&str> = KINDS.into_iter().chain(["per", "order", "at_end", "columns", "decimals"]).collect();
         let table = value.table(&known)?;
@@ -58,7 +58,8 @@ impl Reader<'_> {
                 other => return Err(choice(&value, other, &["session", "visit", "request"])),
             },
         };
-        Ok(Variable { name, source, per })
+        let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
+        Ok(Variable { name, source, per, env })
     }
 
     fn feeder(&self, table: &Table<'_>, file: &str) -> Result<Feeder, Mistake> {
@@ -93,13 +94,13 @@ impl Reader<'_> {
             return Err(file.mistake("expected a name that ends in .csv or .jsonl"));
         }
         let rows = self.text(file).and_then(|text| {
-            let rows = if ends_in("csv") { csv(&text, columns) } else { json_lines(&text, columns) };
+            let rows = if ends_in("csv") { csv(&text, columns.clone()) } else { json_lines(&text, columns.clone()) };
             match rows {
                 Ok(rows) if rows.is_empty() => Err("it has no rows".to_owned()),
                 rows => rows.map(Arc::new),
             }
         });
-        Ok(Feeder { file: file.to_owned(), order, at_end, rows })
+        Ok(Feeder { file: file.to_owned(), order, at_end, columns, rows })
     }
 }
 

@@ -1,0 +1,467 @@
+//! Writing a workload: the text that is read as the same workload.
+//!
+//! Every key is written that says something other than its default, and templates as they stood in the file, so that neither
+//! variables nor secrets of the environment appear in their place. What a law, a count or a list came from a file for is
+//! written as its numbers; data, bodies and traces keep the names of their files.
+
+use std::fmt::{self, Write};
+use std::net::IpAddr;
+use std::path::Path;
+
+use toml_writer::{ToTomlKey, ToTomlValue};
+
+use super::script::{
+    AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, OnFailure, Order, Otherwise, Part, Per, Source,
+    Test, Variable, Wanted, When, Which,
+};
+use super::{
+    Call, Closed, Descriptors, Generator, Late, Precision, Protocol, Request, Reuse, Server, Sessions, Start, Station,
+    Target, Tls, Workload,
+};
+use crate::arrivals::Schedule;
+use crate::flow::{Flows, Step};
+use crate::policy::Policy;
+use crate::template::Template;
+use crate::time::{Nanos, written_number};
+use crate::trace::Way;
+
+/// The text that [`Workload::parse`] reads as this workload, where the same files stand beside it.
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        pairs(&mut text, &self.general());
+        text.push_str("\n[arrivals]\n");
+        pairs(&mut text, &[arrivals(&self.sessions)]);
+        if let Some(target) = &self.target {
+            section(&mut text, "[target]", &of_target(target));
+        }
+        if let Some(server) = &self.server {
+            section(&mut text, "[server]", &of_server(server));
+        }
+        for station in &self.stations {
+            section(&mut text, "[[station]]", &of_station(station));
+        }
+        if self.generator != Generator::default() {
+            section(&mut text, "[generator]", &of_generator(self.generator));
+        }
+        if !self.variables.is_empty() {
+            let variables: Vec<Pair> = self.variables.iter().map(|v| (v.name.to_toml_key(), variable(v))).collect();
+            section(&mut text, "[variables]", &variables);
+        }
+        // Of a replay the trace says what is asked.
+        if !matches!(self.sessions, Sessions::Replay(_)) {
+            self.requests.iter().for_each(|request| section(&mut text, "[[request]]", &of_request(request)));
+        }
+        if let Some(flows) = self.sessions.flows() {
+            of_flows(&mut text, flows, &self.requests);
+        }
+        if !self.thresholds.is_empty() {
+            let bounds = self
+                .thresholds
+                .iter()
+                .map(|t| (t.metric.to_string().to_toml_key(), t.bound.to_string().to_toml_value()));
+            section(&mut text, "[thresholds]", &bounds.collect::<Vec<_>>());
+        }
+        f.write_str(&text)
+    }
+}
+
+/// A key and a value as they are written.
+type Pair = (String, String);
+
+/// Keys and values in the making.
+#[derive(Default)]
+struct Pairs(Vec<Pair>);
+
+impl Pairs {
+    /// With this value as it is written.
+    fn raw(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.0.push((key.to_owned(), value.to_string()));
+        self
+    }
+
+    /// With this text.
+    fn text(self, key: &str, text: impl fmt::Display) -> Self {
+        let text = text.to_string().to_toml_value();
+        self.raw(key, text)
+    }
+
+    /// With this, where it is.
+    fn maybe<T>(self, value: Option<T>, with: impl FnOnce(Self, T) -> Self) -> Self {
+        match value {
+            Some(value) => with(self, value),
+            None => self,
+        }
+    }
+
+    /// With this, where `said` is true.
+    fn when(self, said: bool, with: impl FnOnce(Self) -> Self) -> Self {
+        if said { with(self) } else { self }
+    }
+
+    fn table(self) -> String {
+        inline(&self.0)
+    }
+}
+
+fn pairs(text: &mut String, pairs: &[Pair]) {
+    for (key, value) in pairs {
+        let _ = writeln!(text, "{key} = {value}");
+    }
+}
+
+fn section(text: &mut String, head: &str, content: &[Pair]) {
+    let _ = write!(text, "\n{head}\n");
+    pairs(text, content);
+}
+
+fn inline(pairs: &[Pair]) -> String {
+    let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    if pairs.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", pairs.join(", ")) }
+}
+
+fn one(key: &str, value: impl fmt::Display) -> String {
+    format!("{{ {key} = {value} }}")
+}
+
+fn list<T>(items: impl IntoIterator<Item = T>, written: impl FnMut(T) -> String) -> String {
+    format!("[{}]", items.into_iter().map(written).collect::<Vec<_>>().join(", "))
+}
+
+fn template(text: &Template) -> String {
+    text.written().to_toml_value()
+}
+
+fn templates(texts: &[(String, Template)]) -> String {
+    inline(&texts.iter().map(|(name, text)| (name.to_toml_key(), template(text))).collect::<Vec<_>>())
+}
+
+impl Workload {
+    fn general(&self) -> Vec<Pair> {
+        let zero = Nanos::ZERO;
+        let said = Pairs::default().raw("seed", self.seed.0).text("duration", self.duration);
+        let said = said.when(self.skip_first > zero, |said| said.text("skip_first", self.skip_first));
+        let said = said.when(self.skip_last > zero, |said| said.text("skip_last", self.skip_last));
+        match self.late {
+            Late::Send => said.0,
+            Late::Skip(after) => said.text("late", "skip").text("late_after", after).0,
+        }
+    }
+}
+
+fn arrivals(sessions: &Sessions) -> Pair {
+    let (model, said) = match sessions {
+        Sessions::Open(at) => ("open", schedule(at)),
+        Sessions::PartlyOpen { schedule: at, length, think } => {
+            let said = schedule(at).when(length.flows().is_none(), |said| {
+                let (key, value) = length.written();
+                said.raw(key, value)
+            });
+            ("partly_open", said.when(!think.is_zero(), |said| said.raw("think", think)))
+        }
+        Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
+        Sessions::Replay(replay) => {
+            let said = Pairs::default().text("trace", replay.trace().file());
+            let said = said.when(replay.speed() != 1.0, |said| said.raw("speed", written_number(replay.speed())));
+            (
+                "replay",
+                match replay.way() {
+                    Way::Open => said,
+                    Way::Sessions { think } => {
+                        said.text("as", "sessions").maybe(think.as_ref(), |said, law| said.raw("think", law))
+                    }
+                    Way::Closed(closed) => users(said.text("as", "closed"), closed),
+                },
+            )
+        }
+    };
+    (model.to_owned(), said.table())
+}
+
+fn schedule(schedule: &Schedule) -> Pairs {
+    let (process, batch) = (schedule.process().written(), schedule.batch().written());
+    let said = Pairs::default().raw("rate", schedule.rate());
+    said.maybe(process, |said, process| said.raw("process", process))
+        .maybe(batch, |said, batch| said.raw("batch", batch))
+}
+
+fn users(said: Pairs, closed: &Closed) -> Pairs {
+    let said = said.raw("users", closed.users());
+    let said = said.when(!closed.think().is_zero(), |said| said.raw("think", closed.think()));
+    let said = said.when(closed.ramp() > Nanos::ZERO, |said| said.text("ramp", closed.ramp()));
+    let said = said.maybe(closed.visits(), |said, visits| said.raw("visits", visits));
+    match closed.start() {
+        Start::MidThought => said,
+        Start::Thinking => said.text("start", "thinking"),
+        Start::AtOnce => said.text("start", "at-once"),
+    }
+}
+
+fn of_target(target: &Target) -> Vec<Pair> {
+    let default = (Nanos::from_secs(5), Nanos::from_secs(30));
+    let said = Pairs::default().text("url", &target.url);
+    let said = match target.reuse {
+        Reuse::Pool => said,
+        Reuse::PerSession => said.text("reuse", "per-session"),
+        Reuse::Fresh => said.text("reuse", "fresh"),
+    };
+    let said = said.maybe(target.connections, |said, most| said.raw("connections", most));
+    let said = said.maybe(target.in_flight, |said, most| said.raw("in_flight", most));
+    let said =
+        said.when(target.connect_timeout != default.0, |said| said.text("connect_timeout", target.connect_timeout));
+    let said =
+        said.when(target.response_timeout != default.1, |said| said.text("response_timeout", target.response_timeout));
+    let said = said.maybe(target.resolve_every, |said, every| said.text("resolve_every", every));
+    let said = said.when(!target.sources.is_empty(), |said| said.raw("sources", sources(&target.sources)));
+    let said = said.when(!target.headers.is_empty(), |said| said.raw("headers", templates(&target.headers)));
+    let said = said.maybe(target.auth.as_ref(), |said, who| said.raw("auth", auth(who)));
+    let said = said.when(target.cookies, |said| said.raw("cookies", true));
+    let said = said.when(target.redirects > 0, |said| said.raw("redirects", target.redirects));
+    let said = said.maybe(target.proxy.as_ref(), |said, proxy| said.text("proxy", proxy));
+    let said = match target.protocol {
+        Protocol::Http1 => said,
+        Protocol::Http2 => said.text("protocol", "h2"),
+        Protocol::Auto => said.text("protocol", "auto"),
+    };
+    let said = match &target.descriptors {
+        None => said,
+        Some(Descriptors::Reflection) => said.raw("reflection", true),
+        Some(Descriptors::File(file)) => said.text("descriptors", beside(file, &target.folder)),
+    };
+    said.when(target.tls != Tls::default(), |said| said.raw("tls", tls(&target.tls, &target.folder))).0
+}
+
+/// The name of a file as it stood in a workload of this folder.
+fn beside<'f>(file: &'f Path, folder: &Path) -> std::path::Display<'f> {
+    file.strip_prefix(folder).unwrap_or(file).display()
+}
+
+fn tls(tls: &Tls, folder: &Path) -> String {
+    let said = Pairs::default().when(tls.insecure, |said| said.raw("insecure", true));
+    let said = said.maybe(tls.roots.as_ref(), |said, file| said.text("roots", beside(file, folder)));
+    let said = said.maybe(tls.identity.as_ref(), |said, own| {
+        said.text("certificate", beside(&own.certificate, folder)).text("key", beside(&own.key, folder))
+    });
+    let said = said.maybe(tls.server_name.as_ref(), |said, name| said.text("server_name", name));
+    said.when(tls.resume, |said| said.raw("resume", true)).table()
+}
+
+/// Addresses, those that follow one another as a range.
+fn sources(all: &[IpAddr]) -> String {
+    let follows = |(before, after): (&IpAddr, &IpAddr)| match (before, after) {
+        (IpAddr::V4(before), IpAddr::V4(after)) => before.to_bits().checked_add(1) == Some(after.to_bits()),
+        (IpAddr::V6(before), IpAddr::V6(after)) => before.to_bits().checked_add(1) == Some(after.to_bits()),
+        _ => false,
+    };
+    list(all.chunk_by(|before, after| follows((before, after))), |range| match range {
+        [first, .., last] => format!("\"{first}-{last}\""),
+        range => list_of_one(range),
+    })
+}
+
+fn list_of_one(range: &[IpAddr]) -> String {
+    range.iter().map(|address| format!("\"{address}\"")).collect()
+}
+
+fn auth(auth: &Auth) -> String {
+    match auth {
+        Auth::Basic(text) => one("basic", template(text)),
+        Auth::Bearer(text) => one("bearer", template(text)),
+        Auth::Nobody => "false".to_owned(),
+    }
+}
+
+fn of_server(server: &Server) -> Vec<Pair> {
+    let said = served(Pairs::default(), server.servers, server.discipline);
+    said.raw("service", &server.service).maybe(server.room, |said, room| said.raw("room", room)).0
+}
+
+fn of_station(station: &Station) -> Vec<Pair> {
+    let said = Pairs::default().text("name", &station.name);
+    let said = said.when(station.visits != 1.0, |said| said.raw("visits", written_number(station.visits)));
+    served(said, station.servers, station.discipline).raw("service", &station.service).0
+}
+
+fn served(said: Pairs, servers: u32, discipline: Policy) -> Pairs {
+    let said = said.when(servers != 1, |said| said.raw("servers", servers));
+    said.when(discipline != Policy::Fcfs, |said| said.text("discipline", discipline))
+}
+
+fn of_generator(generator: Generator) -> Vec<Pair> {
+    let said = Pairs::default().maybe(generator.threads, |said, threads| said.raw("threads", threads));
+    said.when(generator.precision == Precision::Sleep, |said| said.text("precision", "sleep")).0
+}
+
+fn variable(variable: &Variable) -> String {
+    let said = Pairs::default();
+    let (said, per) = match (&variable.source, &variable.env) {
+        (_, Some(name)) => (said.text("env", name), Per::Session),
+        (Source::Constant(value), None) => return value.as_deref().unwrap_or_default().to_toml_value(),
+        (Source::Feeder(feeder), None) => (rows(said, feeder), Per::Session),
+        (Source::Uuid, None) => (said.raw("uuid", true), Per::Session),
+        (Source::Sequence(first), None) => (said.raw("sequence", first), Per::Request),
+        (Source::Random(draw), None) => (drawn(said, draw), Per::Session),
+    };
+    said.when(variable.per != per, |said| {
+        said.text(
+            "per",
+            match variable.per {
+                Per::Session => "session",
+                Per::Visit => "visit",
+                Per::Request => "request",
+            },
+        )
+    })
+    .table()
+}
+
+fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
+    let said = said.text("file", &feeder.file);
+    let said = said.when(feeder.order == Order::Random, |said| said.text("order", "random"));
+    let said = match feeder.at_end {
+        AtEnd::Repeat => said,
+        AtEnd::Stop => said.text("at_end", "stop"),
+        AtEnd::Error => said.text("at_end", "error"),
+    };
+    said.maybe(feeder.columns.as_ref(), |said, names| said.raw("columns", list(names, |name| name.to_toml_value())))
+}
+
+fn drawn(said: Pairs, draw: &Draw) -> Pairs {
+    said.text("random", draw.law.of_numbers()).when(draw.decimals > 0, |said| said.raw("decimals", draw.decimals))
+}
+
+fn of_request(request: &Request) -> Vec<Pair> {
+    let said = Pairs::default().text("name", &request.name);
+    let path = || template(&request.path);
+    let said = match (&request.call, request.method.as_str()) {
+        (Call::Grpc, _) => said.text("grpc", request.path.as_str().trim_start_matches('/')),
+        (_, short @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "PATCH" | "OPTIONS")) => {
+            said.raw(&short.to_lowercase(), path())
+        }
+        (_, method) => said.text("method", method).raw("path", path()),
+    };
+    let (said, body) = match (&request.call, &request.body) {
+        (Call::WebSocket { awaited }, body) => {
+            let send = if let Body::Text(text) = body { Some(text) } else { None };
+            let told = Pairs::default().maybe(send, |told, text| told.raw("send", template(text)));
+            let told = told.maybe(awaited.as_ref(), |told, pattern| told.text("await", pattern));
+            (said.raw("websocket", told.table()), if send.is_some() { &Body::None } else { body })
+        }
+        (_, body) => (said, body),
+    };
+    let said = said.when(request.weight != 1.0, |said| said.raw("weight", written_number(request.weight)));
+    let said = said.when(!request.headers.is_empty(), |said| said.raw("headers", templates(&request.headers)));
+    let said = match body {
+        Body::None => said,
+        Body::Text(text) => said.raw("body", template(text)),
+        Body::File { file, content } => {
+            let raw = matches!(content, Ok(Content::Raw(_)));
+            said.text("body_file", file).when(raw, |said| said.raw("raw", true))
+        }
+        Body::Form(fields) => said.raw("form", templates(fields)),
+        Body::Multipart(parts) => said.raw("multipart", list(parts, part)),
+    };
+    let said = said.maybe(request.auth.as_ref(), |said, who| said.raw("auth", auth(who)));
+    let said = said.when(!request.extract.is_empty(), |said| said.raw("extract", list(&request.extract, extraction)));
+    let said = said.when(!request.checks.is_empty(), |said| said.raw("check", list(&request.checks, check)));
+    let said = match request.on_failure {
+        OnFailure::Continue => said,
+        OnFailure::EndSession => said.text("on_failure", "end-session"),
+        OnFailure::Stop => said.text("on_failure", "stop"),
+    };
+    let said = said.maybe(request.objects.as_ref(), |said, objects| {
+        let said = said.raw("objects", list(&objects.paths, template)).raw("connections", objects.connections);
+        said.when(objects.when == When::While, |said| said.text("objects_when", "while"))
+    });
+    said.maybe(request.service.as_ref(), |said, law| said.raw("service", law)).0
+}
+
+fn part(part: &Part) -> String {
+    let said = Pairs::default().text("name", &part.name);
+    let said = match (&part.file, &part.content) {
+        (Some(file), content) => {
+            said.text("file", file).when(matches!(content, Ok(Content::Text(_))), |said| said.raw("raw", false))
+        }
+        (None, Ok(Content::Text(text))) => said.raw("value", template(text)),
+        (None, _) => said,
+    };
+    said.maybe(part.media_type.as_ref(), |said, kind| said.text("type", kind)).table()
+}
+
+/// `said`, and the place in the answer.
+fn find(said: Pairs, find: &Find) -> Pairs {
+    match find {
+        Find::Body => said.raw("body", true),
+        Find::Header(name) => said.text("header", name),
+        Find::Json(path) => said.text("json", path),
+        Find::Regex { pattern, group } => said.text("regex", pattern).raw("group", group),
+        Find::Css { selector, attribute } => {
+            said.text("css", selector).maybe(attribute.as_ref(), |said, name| said.text("attribute", name))
+        }
+    }
+}
+
+fn extraction(extraction: &Extraction) -> String {
+    let said = find(Pairs::default().text("name", &extraction.name), &extraction.find);
+    let said = match extraction.which {
+        Which::Nth(1) => said,
+        Which::Nth(nth) => said.raw("nth", nth),
+        Which::Random => said.text("nth", "random"),
+    };
+    match &extraction.otherwise {
+        Otherwise::Fails => said,
+        Otherwise::Is(text) => said.text("default", text),
+        Otherwise::Keeps => said.raw("keep", true),
+    }
+    .table()
+}
+
+fn check(check: &Check) -> String {
+    let said = Pairs::default().text("name", &check.name);
+    match &check.test {
+        Test::Status(ranges) => said.raw("status", list(ranges, |(low, high)| format!("\"{low}..{high}\""))),
+        Test::Size(sizes) if sizes.most == u64::MAX => said.text("size", format_args!(">= {}", sizes.least)),
+        Test::Size(sizes) => said.text("size", format_args!("{}..{}", sizes.least, sizes.most)),
+        Test::Sha256(digest) => said.text("sha256", digest),
+        Test::Text(place, wanted) => {
+            let said = find(said, place);
+            match wanted {
+                Wanted::There => said,
+                Wanted::Is(text) => said.raw("is", template(text)),
+                Wanted::Contains(text) => said.raw("contains", template(text)),
+                Wanted::Matches(pattern) => said.text("matches", pattern),
+            }
+        }
+    }
+    .table()
+}
+
+fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {
+    for (number, flow) in (0u16..).zip(flows.flows()) {
+        let name = |step: u16| &flows.steps()[usize::from(step)].name;
+        let steps: Vec<(u16, &Step)> = (0u16..).zip(flows.steps()).filter(|(_, step)| step.flow == number).collect();
+        let said = Pairs::default().text("name", &flow.name);
+        let said = said.when(flow.weight != 1.0, |said| said.raw("weight", written_number(flow.weight)));
+        let begins = steps.first().is_some_and(|(first, _)| *first == flow.start);
+        section(text, "[[flow]]", &said.when(!begins, |said| said.text("start", name(flow.start))).0);
+        for (place, step) in &steps {
+            let request = &requests[usize::from(step.request)].name;
+            let said = Pairs::default().text("request", request);
+            let said = said.when(step.name != *request, |said| said.text("name", &step.name));
+            let said = said.when(step.repeat != 1, |said| said.raw("repeat", step.repeat));
+            let said = said.maybe(step.think.as_ref(), |said, law| said.raw("think", law));
+            let next = steps.iter().map(|(next, _)| *next).find(|next| *next == place + 1);
+            let said = said.when(!step.next.leads_only_to(next), |said| {
+                let way = |(to, weight): (Option<u16>, f64)| {
+                    let to = to.map_or("leave".to_owned(), |to| name(to).to_toml_key());
+                    (to, written_number(weight))
+                };
+                said.raw("next", inline(&step.next.weights().map(way).collect::<Vec<_>>()))
+            });
+            section(text, "[[flow.step]]", &said.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+use super::*;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// What stands beside a workload.
+fn files(name: &str) -> Result<Vec<u8>, String> {
+    match name {
+        "users.csv" => Ok("name,age\nann,30\n".into()),
+        "rows.jsonl" => Ok("{\"name\": \"ann\", \"age\": 30}\n".into()),
+        "body.json" => Ok("{\"who\": \"{session}\", \"shop\": \"{shop}\"}".into()),
+        "picture.png" => Ok(vec![0, 159, 146, 150]),
+        "times.txt" => Ok("0.1\n0.25\n".into()),
+        "day.trace" => Ok("offered.trace/1\nGET /a\nPOST /b\n0 0 0\n0.5 1 1\n1.25 0 1\n".into()),
+        _ => Err("no such file".to_owned()),
+    }
+}
+
+fn read(text: &str) -> Workload {
+    Workload::parse(text, "plans/w.toml", &files).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"))
+}
+
+/// Times from a nanosecond to hours, in the units people use.
+fn time() -> impl Strategy<Value = String> {
+    let nanos = (1u64..10_000_000_000_000).prop_map(|nanos| Nanos(nanos).to_string());
+    let seconds = (1u32..100_000, 0u32..1_000_000_000).prop_map(|(whole, part)| format!("{whole}.{part:09}1237s"));
+    prop_oneof![nanos, seconds, (1u32..10_000).prop_map(|ms| format!("{ms}ms"))]
+}
+
+/// Times in whole nanoseconds.
+fn nanos() -> impl Strategy<Value = String> {
+    (1u64..10_000_000_000_000).prop_map(|nanos| Nanos(nanos).to_string())
+}
+
+fn rate() -> impl Strategy<Value = String> {
+    let unit = || select(vec!["s", "m", "h", "7s", "1m30s"]);
+    prop_oneof![
+        (1u32..1_000_000, unit()).prop_map(|(count, unit)| format!("{count}/{unit}")),
+        (0u32..10_000, 1u32..100_000, unit()).prop_map(|(whole, part, unit)| format!("{whole}.{part:05}/{unit}")),
+    ]
+}
+
+fn per_second() -> impl Strategy<Value = String> {
+    (1u32..10_000, 0u32..1_000_000, select(vec!["s", "m", "h"]))
+        .prop_map(|(n, part, unit)| format!("{n}.{part:06}/{unit}"))
+}
+
+fn law() -> impl Strategy<Value = String> {
+    let pair = |name: &'static str, key: &'static str, numbers: std::ops::Range<f64>| {
+        (time(), numbers).prop_map(move |(mean, n)| format!("{{ {name} = {{ mean = \"{mean}\", {key} = {n:?} }} }}"))
+    };
+    let single = |name: &'static str| time().prop_map(move |mean| format!("{{ {name} = \"{mean}\" }}"));
+    prop_oneof![
+        single("constant"),
+        single("exponential"),
+        single("poisson"),
+        (1u32..500, 1u32..500).prop_map(|(a, b)| format!("{{ uniform = [\"{a}ms\", \"{}.5ms\"] }}", a + b)),
+        (time(), 1u32..60).prop_map(|(mean, n)| format!("{{ erlang = {{ mean = \"{mean}\", stages = {n} }} }}")),
+        pair("gamma", "scv", 0.01..20.0),
+        pair("lognormal", "scv", 0.01..20.0),
+        pair("weibull", "shape", 0.3..9.0),
+        pair("hyperexponential", "scv", 1.0..50.0),
+        (time(), 0.95f64..0.999)
+            .prop_map(|(mean, p)| { format!("{{ hyperexponential = {{ mean = \"{mean}\", scv = 8, p = {p:?} }} }}") }),
+        (time(), 1.1f64..9.0)
+            .prop_map(|(min, shape)| format!("{{ pareto = {{ min = \"{min}\", shape = {shape:?} }} }}")),
+        (1u32..99, 0.1f64..9.0).prop_map(|(min, shape)| {
+            format!("{{ bounded_pareto = {{ min = \"{min}ms\", max = \"1s\", shape = {shape:?} }} }}")
+        }),
+        prop::collection::vec(time(), 1..5).prop_map(|all| format!("{{ empirical = {all:?} }}")),
+        Just("{ empirical = \"times.txt\" }".to_owned()),
+    ]
+}
+
+/// `", key = value"` or nothing.
+fn maybe(key: &'static str, value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    prop::option::of(value).prop_map(move |value| value.map_or(String::new(), |value| format!(", {key} = {value}")))
+}
+
+fn quoted(text: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    text.prop_map(|text| format!("\"{text}\""))
+}
+
+fn schedule() -> impl Strategy<Value = String> {
+    let profile = prop_oneof![
+        quoted(rate()),
+        (per_second(), per_second(), nanos())
+            .prop_map(|(a, b, t)| format!("{{ ramp = [\"{a}\", \"{b}\"], over = \"{t}\" }}")),
+        (per_second(), nanos(), nanos())
+            .prop_map(|(a, s, t)| format!("{{ steps = [[\"{a}\", \"{s}\"], [\"0/s\", \"{t}\"]] }}")),
+        (per_second(), nanos()).prop_map(|(a, t)| {
+            format!("{{ sine = {{ mean = \"{a}\", amplitude = \"0.3/h\", period = \"{t}\" }} }}")
+        }),
+        (prop::collection::vec(0.5f64..1e6, 1..5), nanos())
+            .prop_map(|(all, t)| format!("{{ counts = {all:?}, interval = \"{t}\" }}")),
+    ];
+    let process = prop_oneof![
+        select(vec!["\"poisson\"", "\"constant\"", "\"poisson-fixed-count\""]).prop_map(str::to_owned),
+        (0.1f64..4.0).prop_map(|cov| format!("{{ gamma = {cov:?} }}")),
+        law().prop_map(|law| format!("{{ renewal = {law} }}")),
+        (0.1f64..4.0, 0.1f64..4.0, nanos()).prop_map(|(a, b, t)| {
+            format!("{{ mmpp = {{ factors = [{a:?}, {b:?}], sojourns = [\"{t}\", \"2s\"] }} }}")
+        }),
+    ];
+    let batch = prop_oneof![
+        (1u32..9).prop_map(|n| n.to_string()),
+        (1.0f64..9.0).prop_map(|mean| format!("{{ geometric = {mean:?} }}")),
+    ];
+    (profile, maybe("process", process), maybe("batch", batch))
+        .prop_map(|(rate, process, batch)| format!("rate = {rate}{process}{batch}"))
+}
+
+fn users() -> impl Strategy<Value = String> {
+    let start = select(vec!["\"mid-thought\"", "\"thinking\"", "\"at-once\""]).prop_map(str::to_owned);
+    let visits = (1u32..9).prop_map(|n| n.to_string());
+    (
+        1u32..1_000_000,
+        maybe("think", law()),
+        maybe("ramp", quoted(nanos())),
+        maybe("start", start),
+        maybe("visits", visits),
+    )
+        .prop_map(|(users, think, ramp, start, visits)| format!("users = {users}{think}{ramp}{start}{visits}"))
+}
+
+/// `[arrivals]` of sessions that may walk through flows, and others.
+fn walking() -> impl Strategy<Value = String> {
+    prop_oneof![
+        users().prop_map(|users| format!("closed = {{ {users} }}")),
+        (schedule(), maybe("think", law())).prop_map(|(at, think)| format!("partly_open = {{ {at}{think} }}")),
+    ]
+}
+
+fn alone() -> impl Strategy<Value = String> {
+    let length = prop_oneof![
+        (0.0f64..0.999).prop_map(|p| format!("stay = {p:?}")),
+        (1u32..99).prop_map(|n| format!("length = {{ fixed = {n} }}")),
+        (1.0f64..99.0).prop_map(|n| format!("length = {{ mean = {n:?} }}")),
+        prop::collection::vec(1u32..99, 1..5).prop_map(|all| format!("length = {{ empirical = {all:?} }}")),
+    ];
+    prop_oneof![
+        schedule().prop_map(|at| format!("open = {{ {at} }}")),
+        users().prop_map(|users| format!("closed = {{ {users} }}")),
+        (schedule(), length, maybe("think", law()))
+            .prop_map(|(at, n, think)| format!("partly_open = {{ {at}, {n}{think} }}")),
+    ]
+}
+
+fn replay() -> impl Strategy<Value = String> {
+    let way = prop_oneof![
+        Just(String::new()),
+        maybe("think", law()).prop_map(|think| format!(", as = \"sessions\"{think}")),
+        users().prop_map(|users| format!(", as = \"closed\", {}", users.split(", visits").next().unwrap_or_default())),
+    ];
+    (0.1f64..9.0, way).prop_map(|(speed, way)| format!("replay = {{ trace = \"day.trace\", speed = {speed:?}{way} }}"))
+}
+
+/// Words that TOML, templates and URLs have their own ideas of.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,8}",
+        select(vec!["a \"b\"", "c:\\\\d", "#é{", "{{x}}", "{session}", "'''", "{shop}", "x{user.name}", "%41@:"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    word().prop_map(|word| word.to_toml_value())
+}
+
+fn target() -> impl Strategy<Value = String> {
+    let url = select(vec!["http://[::1]:81?q=1", "https://h/a", "unix:/run/a.sock:/x", "http://example.test"]);
+    let own = (
+        prop::option::of(select(vec!["pool", "per-session", "fresh"])),
+        prop::option::of(1u32..99),
+        prop::option::of(nanos()),
+        prop::option::of(text()),
+        prop::option::of(word()),
+        any::<[bool; 4]>(),
+    );
+    (url, own).prop_map(|(url, (reuse, most, time, header, user, [cookies, ranges, reflection, tls]))| {
+        let mut text = format!("\n[target]\nurl = \"{url}\"\n");
+        reuse.into_iter().for_each(|reuse| text += &format!("reuse = \"{reuse}\"\n"));
+        most.into_iter().for_each(|most| text += &format!("connections = {most}\nin_flight = {most}\nredirects = {most}\n"));
+        time.into_iter().for_each(|t| {
+            text += &format!("connect_timeout = \"{t}\"\nresponse_timeout = \"{t}\"\nresolve_every = \"{t}\"\n");
+        });
+        header.into_iter().for_each(|h| text += &format!("headers = {{ X-A = {h}, \"b.c\" = \"\" }}\nauth.bearer = {h}\n"));
+        if let Some(user) = user.filter(|_| !url.starts_with("unix")) {
+            text += &format!("proxy = {}\n", format!("http://{}:p@[::1]:3128", user.replace([' ', '\\', '"'], "")).to_toml_value());
+        }
+        if cookies {
+            text += "cookies = true\n";
+        }
+        if ranges {
+            text += "sources = [\"10.0.0.7\", \"127.0.0.254-127.0.1.1\", \"::1\", \"fe80::ffff-fe80::1:1\", \"10.0.0.7\"]\n";
+        }
+        text += if reflection { "reflection = true\n" } else { "descriptors = \"d.binpb\"\n" };
+        if tls && url.starts_with("https") {
+            text += "protocol = \"auto\"\n[target.tls]\nroots = \"ca.pem\"\ncertificate = \"/etc/c.pem\"\nkey = \"k.pem\"\n\
+                     server_name = \"shop\"\nresume = true\n";
+        }
+        text
+    })
+}
+
+fn served() -> impl Strategy<Value = String> {
+    let name = || select(vec!["fcfs", "ps", "ps:16", "rr:10ms", "sejf:0.5", "lcfs-preemptive", "infinite"]);
+    prop_oneof![
+        Just(String::new()),
+        (1u32..9, name(), law(), prop::option::of(1u32..99)).prop_map(|(m, name, law, room)| {
+            let room = room.map_or(String::new(), |room| format!("room = {room}\n"));
+            format!("\n[server]\nservers = {m}\ndiscipline = \"{name}\"\nservice = {law}\n{room}")
+        }),
+        (1u32..9, name(), law(), 0.1f64..9.0).prop_map(|(m, name, law, visits)| {
+            format!(
+                "\n[[station]]\nname = \"web\"\nservice = {law}\n[[station]]\nname = \"d b\"\nservers = {m}\n\
+                 discipline = \"{name}\"\nservice = {law}\nvisits = {visits:?}\n"
+            )
+        }),
+    ]
+}
+
+const VARIABLES: &str = "\n[variables]\nshop = \"nor\\\"th{\"\nport = 8080\nuser = { file = \"users.csv\", at_end = \"stop\" }\n\
+    row = { file = \"rows.jsonl\", order = \"random\", columns = [\"age\"], per = \"visit\" }\nid = { uuid = true, per = \"request\" }\n\
+    n = { sequence = 7 }\nlost = { file = \"lost.csv\" }\nhome = { env = \"NOBODY_SETS_THIS\" }\nx = { random = \"uniform:1..6\" }\n\
+    y = { random = \"lognormal:20.5,2\", decimals = 3, per = \"request\" }\n";
+
+/// The first request of three, with all that a request can say.
+const SCRIPTED: &str = r#"
+[[request]]
+name = "home"
+method = "PURGE"
+path = "{shop}/é{user.name}"
+weight = 2.5
+body_file = "body.json"
+auth = { basic = "{user.name}:x" }
+service = { exponential = "3ms" }
+on_failure = "end-session"
+extract = [{ name = "token", json = "$.t" }, { name = "t2", regex = "a(b)", nth = "random", default = "" },
+           { name = "t3", header = "X", keep = true }, { name = "t4", css = "a", attribute = "href", nth = 3 }]
+check = [{ status = ["2xx", 304] }, { body = true, contains = "{shop}" }, { size = "> 5" }, { size = "100..2000" },
+         { header = "X" }, { name = "n", regex = "x", matches = "^y" }, { css = "p", is = "" },
+         { sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }]
+objects = ["/a.css", "/{user.age}.js"]
+connections = 2
+objects_when = "while"
+"#;
+
+fn requests() -> impl Strategy<Value = String> {
+    let second = select(vec![
+        "get = \"/b\"",
+        "post = \"/b\"\nform = { \"a b\" = \"{x}\", c = \"\" }",
+        "put = \"/b\"\nbody_file = \"picture.png\"\nraw = true",
+        "post = \"/b\"\nmultipart = [{ name = \"a\", value = \"{y}\" }, { name = \"p\", file = \"dir/picture.png\", type = \"image/png\" }, \
+         { name = \"t\", file = \"body.json\", raw = false }]",
+        "grpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{session}\"}'\nauth = false",
+        "websocket = { send = \"hi {session}\", await = \"^hello\" }",
+        "get = \"/feed\"\nwebsocket = {}",
+    ]);
+    (second, 0.0f64..9.0, text()).prop_map(|(second, weight, body)| {
+        format!(
+            "{SCRIPTED}\n[[request]]\nname = \"b\"\n{second}\nweight = {weight:?}\n\n[[request]]\nname = \"a \\\"c\\\"\"\npost = \"/c\"\n\
+             body = {body}\nheaders = {{ X = {body} }}\n"
+        )
+    })
+}
+
+const FLOWS: &str = "\n[[flow]]\nname = \"buy\"\nweight = 0.3\nstart = \"again\"\n[[flow.step]]\nrequest = \"home\"\nthink.constant = \"3ms\"\n\
+    [[flow.step]]\nrequest = \"b\"\nrepeat = 3\nstay = STAY\nnext = { home = 0.7, leave = 0.1, again = 3 }\n[[flow.step]]\nname = \"again\"\n\
+    request = \"b\"\n[[flow.step]]\nrequest = \"a \\\"c\\\"\"\n\n[[flow]]\nname = \"look\"\nstart = \"b\"\n[flow.matrix]\n\
+    b = { home = 0.3333, b = 0.3333, leave = 0.3334 }\nhome = { leave = 1 }\n";
+
+fn general() -> impl Strategy<Value = String> {
+    (any::<u32>(), 3u32..1000, any::<[bool; 3]>()).prop_map(|(seed, secs, [skip, late, sleep])| {
+        let mut text = format!("seed = {seed}\nduration = \"{secs}s\"\n");
+        text += if skip { "skip_first = \"1s\"\nskip_last = \"500ms\"\n" } else { "" };
+        text += if late { "late = \"skip\"\nlate_after = \"5ms\"\n" } else { "" };
+        text += if sleep { "generator = { threads = 3, precision = \"sleep\" }\n" } else { "" };
+        text
+    })
+}
+
+const THRESHOLDS: &str = "\n[thresholds]\n\"response.p99\" = \"< 250ms\"\n\"errors.rate{b}\" = \"<= 0.1%\"\n\"arrivals.cov\" = \"0.95..1.05\"\n";
+
+/// The text of any workload.
+fn workload() -> impl Strategy<Value = String> {
+    let mixed = (alone(), requests()).prop_map(|(arrivals, requests)| (arrivals, requests, String::new()));
+    let flowing = (walking(), requests(), 0.1f64..=1.0)
+        .prop_map(|(arrivals, requests, stay)| (arrivals, requests, FLOWS.replace("STAY", &format!("{stay:?}"))));
+    let scripted = (general(), prop_oneof![mixed, flowing], target(), served()).prop_map(
+        |(general, (arrivals, requests, flows), target, served)| {
+            format!("{general}\n[arrivals]\n{arrivals}\n{target}{served}{VARIABLES}{requests}{flows}{THRESHOLDS}")
+        },
+    );
+    let plain = (general(), prop_oneof![alone(), replay()], prop::option::of(target()), served()).prop_map(
+        |(general, arrivals, target, served)| {
+            let (target, variables) = target.map_or((String::new(), ""), |target| (target, VARIABLES));
+            format!("{general}\n[arrivals]\n{arrivals}\n{target}{served}{variables}")
+        },
+    );
+    prop_oneof![2 => scripted, 1 => plain]
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_as_the_same_workload(text in workload()) {
+        let meant = read(&text);
+        let written = meant.to_string();
+        prop_assert_eq!(&read(&written), &meant, "{}", written);
+        // The text has come to rest: written once more it is the same.
+        prop_assert_eq!(read(&written).to_string(), written);
+    }
+}
+
+#[test]
+fn what_is_written_has_no_secret_of_the_environment_and_no_value_in_the_place_of_its_name() {
+    let path = std::env::var("PATH").unwrap();
+    let text = "duration = \"1s\"\narrivals.closed.users = 1\ntarget = { url = \"http://h/\", auth.bearer = \"{key}\" }\n\
+                variables = { key = { env = \"PATH\" }, shop = \"north\" }\n[[request]]\nget = \"/{shop}\"\n";
+    let meant = read(text);
+    assert_eq!(meant.requests()[0].path().text(), Some("/north"));
+    let written = meant.to_string();
+    assert!(
+        !written.contains(&path) && written.contains("env = \"PATH\"") && written.contains("get = \"/{shop}\""),
+        "{written}"
+    );
+}
+
+#[test]
+fn a_small_workload_is_written_as_one_would() {
+    let text = "seed = 1\nduration = \"1m30s\"\n\n[arrivals]\nopen = { rate = \"31.73/s\" }\n\n[target]\nurl = \"http://h/\"\n\n\
+                [[request]]\nname = \"home\"\nget = \"/\"\n";
+    assert_eq!(read(text).to_string(), text);
+}
