@@ -230,7 +230,7 @@ const SCRIPTED: &str = r#"
 [[request]]
 name = "home"
 method = "PURGE"
-path = "{shop}/é{user.name}"
+path = "/{shop}/é{user.name}"
 weight = 2.5
 body_file = "body.json"
 auth = { basic = "{user.name}:x" }
