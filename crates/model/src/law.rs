@@ -31,12 +31,30 @@ pub struct Law(Shape, Given);
 enum Given {
     /// The parameters of its shape, as they are.
     Shape,
-    Gamma { mean: f64, scv: f64 },
-    Erlang { stages: u32, mean: f64 },
-    Hyperexponential { mean: f64, scv: f64, p: Option<f64> },
-    Lognormal { mean: f64, scv: f64 },
-    Weibull { mean: f64, shape: f64 },
-    Poisson { mean: f64 },
+    Gamma {
+        mean: f64,
+        scv: f64,
+    },
+    Erlang {
+        stages: u32,
+        mean: f64,
+    },
+    Hyperexponential {
+        mean: f64,
+        scv: f64,
+        p: Option<f64>,
+    },
+    Lognormal {
+        mean: f64,
+        scv: f64,
+    },
+    Weibull {
+        mean: f64,
+        shape: f64,
+    },
+    Poisson {
+        mean: f64,
+    },
 }
 
 /// Laws are alike whose shapes are.

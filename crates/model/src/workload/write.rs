@@ -163,6 +163,8 @@ fn arrivals(sessions: &Sessions) -> Pair {
         Sessions::Replay(replay) => {
             let said = Pairs::default().text("trace", replay.trace().file());
             let said = said.when(replay.speed() != 1.0, |said| said.raw("speed", written_number(replay.speed())));
+            // Whole seconds are spread over unless it is written that they are not.
+            let said = said.when(replay.trace().has_whole_seconds(), |said| said.text("stamps", "as-recorded"));
             (
                 "replay",
                 match replay.way() {
@@ -198,37 +200,56 @@ fn users(said: Pairs, closed: &Closed) -> Pairs {
 }
 
 fn of_target(target: &Target) -> Vec<Pair> {
+    let Target {
+        folder,
+        url,
+        reuse,
+        connections,
+        in_flight,
+        connect_timeout,
+        response_timeout,
+        sources,
+        resolve_every,
+        headers,
+        auth,
+        cookies,
+        redirects,
+        resend,
+        tls,
+        proxy,
+        protocol,
+        descriptors,
+    } = target;
     let default = (Nanos::from_secs(5), Nanos::from_secs(30));
-    let said = Pairs::default().text("url", &target.url);
-    let said = match target.reuse {
+    let said = Pairs::default().text("url", url);
+    let said = match reuse {
         Reuse::Pool => said,
         Reuse::PerSession => said.text("reuse", "per-session"),
         Reuse::Fresh => said.text("reuse", "fresh"),
     };
-    let said = said.maybe(target.connections, |said, most| said.raw("connections", most));
-    let said = said.maybe(target.in_flight, |said, most| said.raw("in_flight", most));
-    let said =
-        said.when(target.connect_timeout != default.0, |said| said.text("connect_timeout", target.connect_timeout));
-    let said =
-        said.when(target.response_timeout != default.1, |said| said.text("response_timeout", target.response_timeout));
-    let said = said.maybe(target.resolve_every, |said, every| said.text("resolve_every", every));
-    let said = said.when(!target.sources.is_empty(), |said| said.raw("sources", sources(&target.sources)));
-    let said = said.when(!target.headers.is_empty(), |said| said.raw("headers", templates(&target.headers)));
-    let said = said.maybe(target.auth.as_ref(), |said, who| said.raw("auth", auth(who)));
-    let said = said.when(target.cookies, |said| said.raw("cookies", true));
-    let said = said.when(target.redirects > 0, |said| said.raw("redirects", target.redirects));
-    let said = said.maybe(target.proxy.as_ref(), |said, proxy| said.text("proxy", proxy));
-    let said = match target.protocol {
+    let said = said.maybe(connections.as_ref(), |said, most| said.raw("connections", most));
+    let said = said.maybe(in_flight.as_ref(), |said, most| said.raw("in_flight", most));
+    let said = said.when(*connect_timeout != default.0, |said| said.text("connect_timeout", *connect_timeout));
+    let said = said.when(*response_timeout != default.1, |said| said.text("response_timeout", *response_timeout));
+    let said = said.maybe(resolve_every.as_ref(), |said, every| said.text("resolve_every", every));
+    let said = said.when(!sources.is_empty(), |said| said.raw("sources", addresses(sources)));
+    let said = said.when(!headers.is_empty(), |said| said.raw("headers", templates(headers)));
+    let said = said.maybe(auth.as_ref(), |said, who| said.raw("auth", credentials(who)));
+    let said = said.when(*cookies, |said| said.raw("cookies", true));
+    let said = said.when(*redirects > 0, |said| said.raw("redirects", *redirects));
+    let said = said.when(!resend, |said| said.raw("resend", false));
+    let said = said.maybe(proxy.as_ref(), |said, proxy| said.text("proxy", proxy));
+    let said = match protocol {
         Protocol::Http1 => said,
         Protocol::Http2 => said.text("protocol", "h2"),
         Protocol::Auto => said.text("protocol", "auto"),
     };
-    let said = match &target.descriptors {
+    let said = match descriptors {
         None => said,
         Some(Descriptors::Reflection) => said.raw("reflection", true),
-        Some(Descriptors::File(file)) => said.text("descriptors", beside(file, &target.folder)),
+        Some(Descriptors::File(file)) => said.text("descriptors", beside(file, folder)),
     };
-    said.when(target.tls != Tls::default(), |said| said.raw("tls", tls(&target.tls, &target.folder))).0
+    said.when(*tls != Tls::default(), |said| said.raw("tls", security(tls, folder))).0
 }
 
 /// The name of a file as it stood in a workload of this folder.
@@ -236,7 +257,7 @@ fn beside<'f>(file: &'f Path, folder: &Path) -> std::path::Display<'f> {
     file.strip_prefix(folder).unwrap_or(file).display()
 }
 
-fn tls(tls: &Tls, folder: &Path) -> String {
+fn security(tls: &Tls, folder: &Path) -> String {
     let said = Pairs::default().when(tls.insecure, |said| said.raw("insecure", true));
     let said = said.maybe(tls.roots.as_ref(), |said, file| said.text("roots", beside(file, folder)));
     let said = said.maybe(tls.identity.as_ref(), |said, own| {
@@ -247,7 +268,7 @@ fn tls(tls: &Tls, folder: &Path) -> String {
 }
 
 /// Addresses, those that follow one another as a range.
-fn sources(all: &[IpAddr]) -> String {
+fn addresses(all: &[IpAddr]) -> String {
     let follows = |(before, after): (&IpAddr, &IpAddr)| match (before, after) {
         (IpAddr::V4(before), IpAddr::V4(after)) => before.to_bits().checked_add(1) == Some(after.to_bits()),
         (IpAddr::V6(before), IpAddr::V6(after)) => before.to_bits().checked_add(1) == Some(after.to_bits()),
@@ -263,7 +284,7 @@ fn list_of_one(range: &[IpAddr]) -> String {
     range.iter().map(|address| format!("\"{address}\"")).collect()
 }
 
-fn auth(auth: &Auth) -> String {
+fn credentials(auth: &Auth) -> String {
     match auth {
         Auth::Basic(text) => one("basic", template(text)),
         Auth::Bearer(text) => one("bearer", template(text)),
@@ -361,7 +382,7 @@ fn of_request(request: &Request) -> Vec<Pair> {
         Body::Form(fields) => said.raw("form", templates(fields)),
         Body::Multipart(parts) => said.raw("multipart", list(parts, part)),
     };
-    let said = said.maybe(request.auth.as_ref(), |said, who| said.raw("auth", auth(who)));
+    let said = said.maybe(request.auth.as_ref(), |said, who| said.raw("auth", credentials(who)));
     let said = said.when(!request.extract.is_empty(), |said| said.raw("extract", list(&request.extract, extraction)));
     let said = said.when(!request.checks.is_empty(), |said| said.raw("check", list(&request.checks, check)));
     let said = match request.on_failure {

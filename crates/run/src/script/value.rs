@@ -152,7 +152,7 @@ impl Values {
     }
 
     fn value(&self, number: u16, column: usize, moment: Moment) -> Result<Cow<'_, str>, Lack> {
-        let Variable { name, source, per } = &self.variables[usize::from(number)];
+        let Variable { name, source, per, env: _ } = &self.variables[usize::from(number)];
         let step = match per {
             Per::Session => 0,
             Per::Visit => moment.visit,
@@ -171,7 +171,7 @@ impl Values {
             Source::Uuid => Cow::Owned(uuid(stream())),
             Source::Sequence(from) => Cow::Owned(from.wrapping_add(count).to_string()),
             Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, moment.session, step)),
-            Source::Feeder(Feeder { file, order, at_end, rows }) => {
+            Source::Feeder(Feeder { file, order, at_end, rows, columns: _ }) => {
                 let rows = rows.as_ref().map_err(|why| Lack::Value(format!("{file}: {why}")))?;
                 let row = match (order, at_end) {
                     (Order::Random, _) => stream().below(rows.len()),

@@ -11,6 +11,7 @@ fn files(name: &str) -> Result<Vec<u8>, String> {
         "picture.png" => Ok(vec![0, 159, 146, 150]),
         "times.txt" => Ok("0.1\n0.25\n".into()),
         "day.trace" => Ok("offered.trace/1\nGET /a\nPOST /b\n0 0 0\n0.5 1 1\n1.25 0 1\n".into()),
+        "seconds.trace" => Ok("offered.trace/1\nGET /a\n0 0 0\n0 1 0\n0 0 0\n1 1 0\n".into()),
         _ => Err("no such file".to_owned()),
     }
 }
@@ -151,7 +152,14 @@ fn replay() -> impl Strategy<Value = String> {
         maybe("think", law()).prop_map(|think| format!(", as = \"sessions\"{think}")),
         users().prop_map(|users| format!(", as = \"closed\", {}", users.split(", visits").next().unwrap_or_default())),
     ];
-    (0.1f64..9.0, way).prop_map(|(speed, way)| format!("replay = {{ trace = \"day.trace\", speed = {speed:?}{way} }}"))
+    let trace = select(vec![
+        "\"day.trace\"",
+        "\"seconds.trace\"",
+        "\"seconds.trace\", stamps = \"spread\"",
+        "\"seconds.trace\", stamps = \"as-recorded\"",
+    ]);
+    (trace, 0.1f64..9.0, way)
+        .prop_map(|(trace, speed, way)| format!("replay = {{ trace = {trace}, speed = {speed:?}{way} }}"))
 }
 
 /// Words that TOML, templates and URLs have their own ideas of.
@@ -175,9 +183,9 @@ fn target() -> impl Strategy<Value = String> {
         prop::option::of(nanos()),
         prop::option::of(text()),
         prop::option::of(word()),
-        any::<[bool; 4]>(),
+        any::<[bool; 5]>(),
     );
-    (url, own).prop_map(|(url, (reuse, most, time, header, user, [cookies, ranges, reflection, tls]))| {
+    (url, own).prop_map(|(url, (reuse, most, time, header, user, [cookies, ranges, reflection, tls, lost]))| {
         let mut text = format!("\n[target]\nurl = \"{url}\"\n");
         reuse.into_iter().for_each(|reuse| text += &format!("reuse = \"{reuse}\"\n"));
         most.into_iter().for_each(|most| text += &format!("connections = {most}\nin_flight = {most}\nredirects = {most}\n"));
@@ -190,6 +198,9 @@ fn target() -> impl Strategy<Value = String> {
         }
         if cookies {
             text += "cookies = true\n";
+        }
+        if lost {
+            text += "resend = false\n";
         }
         if ranges {
             text += "sources = [\"10.0.0.7\", \"127.0.0.254-127.0.1.1\", \"::1\", \"fe80::ffff-fe80::1:1\", \"10.0.0.7\"]\n";
