@@ -344,7 +344,7 @@ fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
         AtEnd::Stop => said.text("at_end", "stop"),
         AtEnd::Error => said.text("at_end", "error"),
     };
-    said.maybe(feeder.columns.as_ref(), |said, names| said.raw("columns", list(names, |name| name.to_toml_value())))
+    said.maybe(feeder.columns.as_ref(), |said, names| said.raw("columns", list(names, ToTomlValue::to_toml_value)))
 }
 
 fn drawn(said: Pairs, draw: &Draw) -> Pairs {

@@ -96,7 +96,9 @@ fn staying(mut ways: Vec<(Option<u16>, f64)>, stay: f64) -> Vec<(Option<u16>, f6
         return ways;
     }
     let total: f64 = ways.iter().map(|(_, weight)| weight).sum();
-    ways.iter_mut().for_each(|(_, weight)| *weight *= stay / total);
+    for (_, weight) in &mut ways {
+        *weight *= stay / total;
+    }
     match ways.iter_mut().find(|(to, _)| to.is_none()) {
         Some((_, leaves)) => *leaves += 1.0 - stay,
         None => ways.push((None, 1.0 - stay)),

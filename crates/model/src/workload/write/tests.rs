@@ -187,12 +187,18 @@ fn target() -> impl Strategy<Value = String> {
     );
     (url, own).prop_map(|(url, (reuse, most, time, header, user, [cookies, ranges, reflection, tls, lost]))| {
         let mut text = format!("\n[target]\nurl = \"{url}\"\n");
-        reuse.into_iter().for_each(|reuse| text += &format!("reuse = \"{reuse}\"\n"));
-        most.into_iter().for_each(|most| text += &format!("connections = {most}\nin_flight = {most}\nredirects = {most}\n"));
-        time.into_iter().for_each(|t| {
+        if let Some(reuse) = reuse {
+text += &format!("reuse = \"{reuse}\"\n");
+}
+        if let Some(most) = most {
+text += &format!("connections = {most}\nin_flight = {most}\nredirects = {most}\n");
+}
+        if let Some(t) = time {
             text += &format!("connect_timeout = \"{t}\"\nresponse_timeout = \"{t}\"\nresolve_every = \"{t}\"\n");
-        });
-        header.into_iter().for_each(|h| text += &format!("headers = {{ X-A = {h}, \"b.c\" = \"\" }}\nauth.bearer = {h}\n"));
+        }
+        if let Some(h) = header {
+text += &format!("headers = {{ X-A = {h}, \"b.c\" = \"\" }}\nauth.bearer = {h}\n");
+}
         if let Some(user) = user.filter(|_| !url.starts_with("unix")) {
             text += &format!("proxy = {}\n", format!("http://{}:p@[::1]:3128", user.replace([' ', '\\', '"'], "")).to_toml_value());
         }
