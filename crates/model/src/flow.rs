@@ -6,6 +6,8 @@
 
 mod visits;
 
+use std::collections::HashSet;
+
 use crate::Wrong;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
@@ -29,7 +31,7 @@ pub struct Flows {
 /// One flow: one kind of visitor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Its name.
+    /// Its name, unlike the others'.
     pub name: String,
     /// How often sessions follow it, against the others.
     pub weight: f64,
@@ -53,6 +55,9 @@ pub struct Step {
     /// Where a session goes after the last of them.
     pub next: Branches,
 }
+
+/// The way out, among the steps that a step leads to; so no step is named like it.
+pub const LEAVE: &str = "leave";
 
 /// Where a session goes, each way with its probability.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,12 +107,78 @@ impl Branches {
     }
 }
 
+/// Whether `flows` are what [`Flows::new`] says.
+fn check(flows: &[Flow], steps: &[Step]) -> Result<(), Wrong> {
+    let wrong = |what: String| Err(Wrong::new(what));
+    let mut names = HashSet::new();
+    if let Some(again) = flows.iter().find(|flow| !names.insert(&flow.name)) {
+        return wrong(format!("a second flow named `{}`; give each a name of its own", again.name));
+    }
+    if let Some(flow) = flows.iter().find(|flow| !(flow.weight >= 0.0 && flow.weight.is_finite())) {
+        return wrong(format!("the weight of flow `{}` must be zero or more, not {}", flow.name, flow.weight));
+    }
+    if flows.iter().all(|flow| flow.weight == 0.0) {
+        return wrong("at least one flow needs a weight above zero".to_owned());
+    }
+    if flows.len() > usize::from(u16::MAX) || steps.len() > usize::from(u16::MAX) {
+        return wrong(format!("{} flows of {} steps are too many; up to 65535 are counted", flows.len(), steps.len()));
+    }
+    if !steps.is_sorted_by_key(|step| step.flow) {
+        return wrong("the steps of one flow stand together, in the order of the flows".to_owned());
+    }
+    if let Some(step) = steps.iter().find(|step| usize::from(step.flow) >= flows.len()) {
+        return wrong(format!("step `{}` is of flow {}, and there are only {}", step.name, step.flow, flows.len()));
+    }
+    let mut rest = steps;
+    for (number, flow) in (0u16..).zip(flows) {
+        let base = steps.len() - rest.len();
+        let (own, others) = rest.split_at(rest.partition_point(|step| step.flow == number));
+        rest = others;
+        if own.is_empty() {
+            return wrong(format!("flow `{}` has no step", flow.name));
+        }
+        let is_own = |step: u16| (base..base + own.len()).contains(&usize::from(step));
+        if !is_own(flow.start) {
+            return wrong(format!("flow `{}` begins with step {}, which is none of its own", flow.name, flow.start));
+        }
+        let mut names = HashSet::new();
+        for step in own {
+            let Step { name, repeat, next: Branches(ways), .. } = step;
+            if name == LEAVE {
+                return wrong(format!("`{LEAVE}` is the way out; name the step otherwise"));
+            }
+            if !names.insert(name) {
+                return wrong(format!(
+                    "flow `{}` has a second step named `{name}`; give each a name of its own",
+                    flow.name
+                ));
+            }
+            if *repeat == 0 {
+                return wrong(format!("step `{name}` of flow `{}` sends no request; it sends at least one", flow.name));
+            }
+            if ways.is_empty() || ways.iter().any(|way| !way.probability.is_finite()) {
+                return wrong(format!(
+                    "no way leads on from step `{name}` of flow `{}`; give one a weight above zero",
+                    flow.name
+                ));
+            }
+            if let Some(to) = ways.iter().filter_map(|way| way.to).find(|to| !is_own(*to)) {
+                return wrong(format!("step `{name}` leads to step {to}, which is none of flow `{}`", flow.name));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Flows {
-    /// These flows of these steps.
+    /// These flows of these steps, which stand flow after flow.
     ///
     /// # Errors
-    /// A flow that some sessions never leave, or more than 65,535 places.
+    /// No flow that sessions follow, a flow without steps, steps that stand in another order than their flows, two of one name,
+    /// one named `leave`, a beginning or a way that is no step of its flow, a step of no request or without any way, a flow that
+    /// some sessions never leave, or more than 65,535 places.
     pub fn new(flows: Vec<Flow>, steps: Vec<Step>) -> Result<Self, Wrong> {
+        check(&flows, &steps)?;
         let mut flows = Self {
             entry: Branches::new(flows.iter().map(|flow| (Some(flow.start), flow.weight))),
             all: flows,

@@ -1,16 +1,58 @@
-//! What sessions do: the users of a closed system, and how long the sessions of a partly-open one are.
+//! The system model: who comes, and what sessions do.
 
 use std::sync::Arc;
 
 use crate::Wrong;
+use crate::arrivals::Schedule;
 use crate::flow::Flows;
 use crate::launch::Visit;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::time::{Nanos, written_number};
+use crate::trace::{Replay, Way};
 
 /// Each user costs memory from the start; where there are more, they are many machines' shares.
 const MAX_USERS: u64 = 100_000_000;
+
+/// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sessions {
+    /// Sessions of one request.
+    Open(Schedule),
+    /// Sessions that arrive, make some requests with think times between, and leave.
+    PartlyOpen {
+        /// When sessions arrive.
+        schedule: Schedule,
+        /// How many requests each makes.
+        length: Length,
+        /// The time from a completion to the session's next launch.
+        think: Law,
+    },
+    /// Sessions that are there from the start and never leave.
+    Closed(Closed),
+    /// What a trace recorded, as any of the three.
+    Replay(Replay),
+}
+
+impl Sessions {
+    /// Whether sessions make several requests and then end.
+    pub fn end(&self) -> bool {
+        match self {
+            Self::PartlyOpen { .. } => true,
+            Self::Replay(replay) => matches!(replay.way(), Way::Sessions { .. }),
+            Self::Open(_) | Self::Closed(_) => false,
+        }
+    }
+
+    /// The flows that they walk through.
+    pub fn flows(&self) -> Option<&Arc<Flows>> {
+        match self {
+            Self::Closed(closed) => closed.flows(),
+            Self::PartlyOpen { length, .. } => length.flows(),
+            Self::Open(_) | Self::Replay(_) => None,
+        }
+    }
+}
 
 /// A closed system: users who are there from the start, ask and think.
 #[derive(Clone, Debug, PartialEq)]

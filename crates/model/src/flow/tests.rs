@@ -175,6 +175,52 @@ fn what_cannot_be_is_one_clear_line() {
     }
 }
 
+/// Two flows of two steps each, all ways leading on and out.
+fn two() -> (Vec<Flow>, Vec<Step>) {
+    let flow = |name: &str, start| Flow { name: name.to_owned(), weight: 1.0, start };
+    let step = |flow: u16, name: &str, to: Option<u16>| Step {
+        flow,
+        name: name.to_owned(),
+        request: 0,
+        repeat: 1,
+        think: None,
+        next: Branches::new([(to, 1.0)]),
+    };
+    let steps = vec![step(0, "a", Some(1)), step(0, "b", None), step(1, "a", None), step(1, "b", Some(2))];
+    (vec![flow("first", 0), flow("second", 3)], steps)
+}
+
+#[test]
+fn flows_that_no_session_could_walk_through_cannot_be_made() {
+    let (flows, steps) = two();
+    assert_eq!(Flows::new(flows, steps).unwrap().visits(), [0.5, 0.5, 0.5, 0.5]);
+    type Break = fn(&mut Vec<Flow>, &mut Vec<Step>);
+    let broken: [(Break, &str); 16] = [
+        (|flows, _| flows.clear(), "at least one flow"),
+        (|flows, _| flows.iter_mut().for_each(|flow| flow.weight = 0.0), "at least one flow needs a weight above zero"),
+        (|flows, _| flows[1].weight = f64::NAN, "weight of flow `second` must be zero or more, not NaN"),
+        (|flows, _| flows[1].weight = -1.0, "weight of flow `second` must be zero or more, not -1"),
+        (|flows, _| flows[1].name = "first".to_owned(), "a second flow named `first`"),
+        (|flows, _| flows[1].start = 1, "flow `second` begins with step 1, which is none of its own"),
+        (|flows, _| flows[1].start = 4, "flow `second` begins with step 4"),
+        (|_, steps| steps.truncate(2), "flow `second` has no step"),
+        (|_, steps| steps.swap(1, 2), "stand together"),
+        (|_, steps| steps[3].flow = 2, "step `b` is of flow 2, and there are only 2"),
+        (|_, steps| steps[1].name = "a".to_owned(), "flow `first` has a second step named `a`"),
+        (|_, steps| steps[1].name = "leave".to_owned(), "`leave` is the way out"),
+        (|_, steps| steps[1].repeat = 0, "step `b` of flow `first` sends no request"),
+        (|_, steps| steps[1].next = Branches::new([(None, 0.0)]), "no way leads on from step `b` of flow `first`"),
+        (|_, steps| steps[0].next = Branches::new([(Some(2), 1.0)]), "leads to step 2, which is none of flow `first`"),
+        (|_, steps| steps[0].next = Branches::new([(Some(0), 1.0)]), "ever leaves"),
+    ];
+    for (breaks, says) in broken {
+        let (mut flows, mut steps) = two();
+        breaks(&mut flows, &mut steps);
+        let line = Flows::new(flows, steps).unwrap_err().to_string();
+        assert!(line.contains(says), "{line}");
+    }
+}
+
 proptest! {
     /// A random chain: the visits are a fixed point of v = e + v P, however rarely sessions leave.
     #[test]
@@ -182,10 +228,10 @@ proptest! {
         rows in prop::collection::vec(prop::collection::vec(0.0..1.0f64, 8), 8),
         leave in 1e-9..1.0f64,
     ) {
-        let steps = rows.iter().map(|row| {
+        let steps = rows.iter().enumerate().map(|(number, row)| {
             let ways = row.iter().enumerate().map(|(to, weight)| (Some(to as u16), *weight));
             let next = Branches::new(ways.chain([(None, leave)]));
-            Step { flow: 0, name: String::new(), request: 0, repeat: 1, think: None, next }
+            Step { flow: 0, name: number.to_string(), request: 0, repeat: 1, think: None, next }
         });
         let flow = Flow { name: String::new(), weight: 1.0, start: 0 };
         let flows = Flows::new(vec![flow], steps.collect()).unwrap();

@@ -184,6 +184,8 @@ pub enum Body {
     File {
         /// Its name as it was written.
         file: String,
+        /// Whether it is sent as it is; else it is a text with places for values.
+        raw: bool,
         /// What is in it, or why it cannot be read.
         content: Result<Content, String>,
     },
@@ -219,12 +221,20 @@ pub struct Part {
     pub name: String,
     /// The file it is, by the name that was written.
     pub file: Option<String>,
-    /// The name the file is sent under.
-    pub file_name: Option<String>,
+    /// Whether a file is sent as it is; else it is a text with places for values.
+    pub raw: bool,
     /// Its `Content-Type`.
     pub media_type: Option<String>,
     /// What is in it, or why the file cannot be read.
     pub content: Result<Content, String>,
+}
+
+impl Part {
+    /// The name a file is sent under.
+    pub fn file_name(&self) -> Option<&str> {
+        let file = self.file.as_deref()?;
+        Some(file.rsplit_once('/').map_or(file, |(_, base)| base))
+    }
 }
 
 /// A value taken out of an answer, for the requests of the session that follow.

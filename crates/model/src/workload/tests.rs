@@ -1,6 +1,10 @@
 use super::*;
 use crate::Policy;
 use crate::Visit;
+use crate::launch::Launch;
+use crate::law::Law;
+use crate::template::Template;
+use crate::trace::{Replay, Trace, Way};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> Result<Workload, Mistake> {
@@ -53,19 +57,19 @@ headers = { Content-Type = "application/x-www-form-urlencoded" }
 #[test]
 fn a_whole_workload_is_read_to_the_last_key() {
     let workload = parse(WHOLE).unwrap();
-    assert_eq!(workload.seed, Seed(42));
-    assert_eq!((workload.duration, workload.skip_first), (Nanos::from_secs(1500), Nanos::from_secs(120)));
-    assert_eq!(workload.late, Late::Skip(Nanos::from_millis(5)));
+    assert_eq!(workload.0.seed, Seed(42));
+    assert_eq!((workload.0.duration, workload.0.skip_first), (Nanos::from_secs(1500), Nanos::from_secs(120)));
+    assert_eq!(workload.0.late, Late::Skip(Nanos::from_millis(5)));
     assert!((workload.asked_rate().unwrap() - 31.73).abs() < 1e-9);
-    let target = workload.target.as_ref().unwrap();
+    let target = workload.0.target.as_ref().unwrap();
     assert_eq!(target.url.address, Address::Tcp { host: "::1".to_owned(), port: 8080 });
     assert_eq!((target.url.host().as_str(), target.url.path.as_str()), ("[::1]:8080", "/start?x=1"));
     assert_eq!((target.reuse, target.connections, target.headers.len()), (Reuse::PerSession, Some(10), 2));
     assert_eq!(target.headers[0], ("Accept".to_owned(), Template::new("text/html")));
-    assert_eq!(workload.server.as_ref().unwrap().service, Law::hyperexponential(0.01, 8.0).unwrap());
-    assert_eq!(workload.generator, Generator { threads: Some(2), precision: Precision::Sleep });
+    assert_eq!(workload.0.server.as_ref().unwrap().service, Law::hyperexponential(0.01, 8.0).unwrap());
+    assert_eq!(workload.0.generator, Generator { threads: Some(2), precision: Precision::Sleep });
     assert_eq!(workload.labels(), ["010_Home", "020_Order"]);
-    assert_eq!(workload.requests[1].method, "POST");
+    assert_eq!(workload.0.requests[1].method, "POST");
     let mix = workload.mix();
     let homes = (0..50_000)
         .filter(|session| {
@@ -81,9 +85,9 @@ fn a_network_is_a_list_of_stations() {
                 service.exponential = \"10ms\"\n[[station]]\nname = \"db\"\nvisits = 2.5\ndiscipline = \"ps\"\n\
                 service.constant = \"4ms\"";
     let workload = parse(text).unwrap();
-    let [web, db] = &workload.stations[..] else { panic!("two stations") };
+    let [web, db] = &workload.0.stations[..] else { panic!("two stations") };
     assert_eq!((web.name.as_str(), web.visits, web.servers, web.discipline), ("web", 1.0, 4, Policy::Fcfs));
-    assert_eq!((db.visits, db.discipline, workload.server), (2.5, Policy::Ps(None), None));
+    assert_eq!((db.visits, db.discipline, workload.0.server), (2.5, Policy::Ps(None), None));
     let twice = parse(&text.replace("\"db\"", "\"web\"")).unwrap_err().to_string();
     assert!(twice.contains("a second station named `web`"), "{twice}");
 }
@@ -134,7 +138,7 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
         ("duration = 10", 1, &["duration: expected a text with its unit", "found integer"]),
         ("duration = \"10s\"", 1, &["`arrivals` is missing"]),
         ("duration = \"0s\"\n", 1, &["longer than 0s"]),
-        ("duration = \"10s\"\nskip_first = \"10s\"", 1, &["leave nothing of the duration"]),
+        ("duration = \"10s\"\nskip_first = \"10s\"\narrivals.closed.users = 1", 1, &["leave nothing of the duration"]),
         ("duration = \"10s\"\narrivals.open.rate = \"0/s\"", 2, &["zero", "above zero"]),
         ("duration = \"10s\"\narrivals.open.rate = \"NaN/s\"", 2, &["not a rate"]),
         ("duration = \"10s\"\narrivals.open.rate = 100", 2, &["such as \"10s\" or \"100/s\""]),
@@ -201,7 +205,7 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             &["control character"],
         ),
         (
-            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\n[[station]]\nname = \"db\"",
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\n[[station]]\nname = \"db\"\nservice.constant = \"1s\"",
             5,
             &["[[station]] stands beside [server]"],
         ),
@@ -253,7 +257,7 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
 #[test]
 fn thresholds_are_read_in_the_order_of_the_file() {
     let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\n\"response.p99\" = \"< 250ms\"\n\"arrivals.cov\" = \"0.95..1.05\"\n";
-    let told: Vec<String> = parse(text).unwrap().thresholds.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = parse(text).unwrap().0.thresholds.iter().map(ToString::to_string).collect();
     assert_eq!(told, ["response.p99 < 250ms", "arrivals.cov = 0.95..1.05"]);
 }
 
@@ -290,7 +294,7 @@ fn urls_say_what_can_be_loaded() {
 fn how_a_target_is_reached_is_read() {
     let target = |text: &str| {
         let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\n{text}");
-        Workload::parse(&text, "plans/w.toml", &|_| Err(String::new())).map(|workload| workload.target.unwrap())
+        Workload::parse(&text, "plans/w.toml", &|_| Err(String::new())).map(|workload| workload.0.target.unwrap())
     };
     let all = target(
         "url = \"https://h/\"\nprotocol = \"auto\"\nproxy = \"http://me:p%40ss@[::1]:3128\"\n[target.tls]\nroots = \"ca.pem\"\n\
@@ -336,9 +340,9 @@ fn calls_and_websockets_are_requests() {
         "reflection = true",
     )
     .unwrap();
-    assert_eq!(calls.target.as_ref().unwrap().descriptors, Some(Descriptors::Reflection));
+    assert_eq!(calls.0.target.as_ref().unwrap().descriptors, Some(Descriptors::Reflection));
     assert_eq!(calls.labels(), ["shop.v1.Orders/Place", "hello", "/feed"]);
-    let [call, hello, feed] = &calls.requests[..] else { panic!("three requests") };
+    let [call, hello, feed] = &calls.0.requests[..] else { panic!("three requests") };
     assert_eq!((&call.call, call.path.as_str(), call.method.as_str()), (&Call::Grpc, "/shop.v1.Orders/Place", "POST"));
     assert_eq!((hello.path.as_str(), hello.body.text().unwrap().as_str()), ("/chat", "hi {session}"));
     assert_eq!(hello.call, Call::WebSocket { awaited: Some("^hello".to_owned()) });
@@ -361,7 +365,7 @@ fn connections_come_from_addresses_and_ranges_of_them() {
     let sources = |list: &str| {
         let text =
             format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://h/\"\nsources = {list}");
-        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map(|w| w.target.unwrap().sources)
+        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map(|w| w.0.target.unwrap().sources)
     };
     let text = |list| sources(list).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     assert_eq!(
@@ -399,11 +403,68 @@ proptest! {
         ];
         for law in laws {
             let workload = parse(&format!("duration = \"1s\"\narrivals.closed = {{ users = 1, think = {law} }}")).unwrap();
-            let Sessions::Closed(closed) = workload.sessions else { unreachable!() };
+            let Sessions::Closed(closed) = workload.0.sessions else { unreachable!() };
             // Times are printed in whole nanoseconds.
             prop_assert!((closed.think().mean() / law.mean() - 1.0).abs() < 1e-3, "{law}");
             prop_assert!((closed.think().scv() - law.scv()).abs() <= 1e-6 * law.scv() || !law.scv().is_finite(), "{law}");
             prop_assert_eq!(std::mem::discriminant(closed.think().shape()), std::mem::discriminant(law.shape()));
         }
+    }
+}
+
+/// Users who ask for one of two things, against a server and for ten seconds.
+fn draft() -> Draft {
+    let users = Closed::new(3, Law::exponential(1.0).unwrap()).unwrap();
+    Draft {
+        target: Some(Target::new("http://127.0.0.1:8080".parse().unwrap())),
+        server: Some(Server::new(1, Policy::Ps(None), Law::exponential(0.01).unwrap()).unwrap()),
+        requests: vec![Request::get("/a").with_weight(3.0), Request::get("/b").named("b")],
+        ..Draft::new(Sessions::Closed(users), Nanos::from_secs(10))
+    }
+}
+
+#[test]
+fn a_workload_made_of_types_is_the_one_its_text_is_read_as() {
+    let made = Workload::new(draft()).unwrap();
+    let text = "seed = 1\nduration = \"10s\"\n\n[arrivals]\nclosed = { users = 3, think = { exponential = \"1s\" } }\n\n[target]\n\
+                url = \"http://127.0.0.1:8080/\"\n\n[server]\ndiscipline = \"ps\"\nservice = { exponential = \"10ms\" }\n\n[[request]]\n\
+                name = \"/a\"\nget = \"/a\"\nweight = 3\n\n[[request]]\nname = \"b\"\nget = \"/b\"\n";
+    assert_eq!(made.to_string(), text);
+    assert_eq!(parse(text).unwrap(), made);
+}
+
+fn station() -> Station {
+    let service = Law::exponential(0.01).unwrap();
+    Station { name: "db".to_owned(), servers: 1, discipline: Policy::Fcfs, service, visits: 1.0 }
+}
+
+/// Of a trace that asks for three things.
+fn replay() -> Sessions {
+    let text = "offered.trace/1\nGET /a\nGET /b\nGET /c\n0 0 0\n1.5 0 1\n2.5 0 2\n";
+    let (trace, _) = Trace::parse(text, "day.trace").unwrap();
+    Sessions::Replay(Replay::new(Arc::new(trace), 1.0, Way::Open).unwrap())
+}
+
+#[test]
+fn what_does_not_fit_together_is_no_workload() {
+    type Break = fn(&mut Draft);
+    let broken: [(Break, &str); 11] = [
+        (|draft| draft.duration = Nanos::ZERO, "leave nothing of the duration 0s"),
+        (|draft| draft.skip_last = Nanos::from_secs(10), "leave nothing of the duration 10s"),
+        (|draft| draft.requests.clear(), "between 1 and 65535"),
+        (|draft| draft.requests[1].name = "/a".to_owned(), "a second request named `/a`"),
+        (|draft| draft.requests[1].weight = f64::NAN, "a weight must be zero or more, not NaN"),
+        (|draft| draft.requests.iter_mut().for_each(|request| request.weight = 0.0), "a weight above zero"),
+        (|draft| draft.requests[1].path = Template::new("/{shop}"), "request `b`: nobody defines {shop}"),
+        (|draft| draft.thresholds = vec!["p99{c} < 1s".parse().unwrap()], "`c` is not one of /a, b"),
+        (|draft| draft.stations = vec![station()], "[[station]] stands beside [server]"),
+        (|draft| (draft.server, draft.stations) = (None, vec![station(), station()]), "a second station named `db`"),
+        (|draft| draft.sessions = replay(), "sessions ask for request 2, and there are only 2"),
+    ];
+    for (breaks, says) in broken {
+        let mut draft = draft();
+        breaks(&mut draft);
+        let line = Workload::new(draft).unwrap_err().to_string();
+        assert!(line.contains(says), "{line}");
     }
 }

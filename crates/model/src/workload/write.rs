@@ -10,13 +10,15 @@ use std::path::Path;
 
 use toml_writer::{ToTomlKey, ToTomlValue};
 
+use super::read::{has_group, usual_name};
 use super::script::{
-    AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, OnFailure, Order, Otherwise, Part, Per, Source,
-    Test, Variable, Wanted, When, Which,
+    AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, OnFailure, Order, Otherwise, Part, Per, Sizes,
+    Source, Test, Variable, Wanted, When, Which,
 };
+use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Closed, Descriptors, Generator, Late, Precision, Protocol, Request, Reuse, Server, Sessions, Start, Station,
-    Target, Tls, Workload,
+    Call, Closed, Descriptors, Draft, Generator, Late, Precision, Protocol, Request, Reuse, Server, Sessions, Start,
+    Station, Target, Tls, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::flow::{Flows, Step};
@@ -29,34 +31,35 @@ use crate::trace::Way;
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
-        pairs(&mut text, &self.general());
+        pairs(&mut text, &general(&self.0));
         text.push_str("\n[arrivals]\n");
-        pairs(&mut text, &[arrivals(&self.sessions)]);
-        if let Some(target) = &self.target {
+        pairs(&mut text, &[arrivals(&self.0.sessions)]);
+        if let Some(target) = &self.0.target {
             section(&mut text, "[target]", &of_target(target));
         }
-        if let Some(server) = &self.server {
+        if let Some(server) = &self.0.server {
             section(&mut text, "[server]", &of_server(server));
         }
-        for station in &self.stations {
+        for station in &self.0.stations {
             section(&mut text, "[[station]]", &of_station(station));
         }
-        if self.generator != Generator::default() {
-            section(&mut text, "[generator]", &of_generator(self.generator));
+        if self.0.generator != Generator::default() {
+            section(&mut text, "[generator]", &of_generator(self.0.generator));
         }
-        if !self.variables.is_empty() {
-            let variables: Vec<Pair> = self.variables.iter().map(|v| (v.name.to_toml_key(), variable(v))).collect();
+        if !self.0.variables.is_empty() {
+            let variables: Vec<Pair> = self.0.variables.iter().map(|v| (v.name.to_toml_key(), variable(v))).collect();
             section(&mut text, "[variables]", &variables);
         }
         // Of a replay the trace says what is asked.
-        if !matches!(self.sessions, Sessions::Replay(_)) {
-            self.requests.iter().for_each(|request| section(&mut text, "[[request]]", &of_request(request)));
+        if !matches!(self.0.sessions, Sessions::Replay(_)) {
+            self.0.requests.iter().for_each(|request| section(&mut text, "[[request]]", &of_request(request)));
         }
-        if let Some(flows) = self.sessions.flows() {
-            of_flows(&mut text, flows, &self.requests);
+        if let Some(flows) = self.0.sessions.flows() {
+            of_flows(&mut text, flows, &self.0.requests);
         }
-        if !self.thresholds.is_empty() {
+        if !self.0.thresholds.is_empty() {
             let bounds = self
+                .0
                 .thresholds
                 .iter()
                 .map(|t| (t.metric.to_string().to_toml_key(), t.bound.to_string().to_toml_value()));
@@ -128,6 +131,14 @@ fn list<T>(items: impl IntoIterator<Item = T>, written: impl FnMut(T) -> String)
     format!("[{}]", items.into_iter().map(written).collect::<Vec<_>>().join(", "))
 }
 
+/// A list of tables; more than one stand on lines of their own.
+fn lines<T>(items: &[T], written: impl Fn(&T) -> String) -> String {
+    match items {
+        [one] => format!("[{}]", written(one)),
+        many => format!("[\n{}]", many.iter().map(|item| format!("  {},\n", written(item))).collect::<String>()),
+    }
+}
+
 fn template(text: &Template) -> String {
     text.written().to_toml_value()
 }
@@ -136,16 +147,14 @@ fn templates(texts: &[(String, Template)]) -> String {
     inline(&texts.iter().map(|(name, text)| (name.to_toml_key(), template(text))).collect::<Vec<_>>())
 }
 
-impl Workload {
-    fn general(&self) -> Vec<Pair> {
-        let zero = Nanos::ZERO;
-        let said = Pairs::default().raw("seed", self.seed.0).text("duration", self.duration);
-        let said = said.when(self.skip_first > zero, |said| said.text("skip_first", self.skip_first));
-        let said = said.when(self.skip_last > zero, |said| said.text("skip_last", self.skip_last));
-        match self.late {
-            Late::Send => said.0,
-            Late::Skip(after) => said.text("late", "skip").text("late_after", after).0,
-        }
+fn general(draft: &Draft) -> Vec<Pair> {
+    let zero = Nanos::ZERO;
+    let said = Pairs::default().raw("seed", draft.seed.0).text("duration", draft.duration);
+    let said = said.when(draft.skip_first > zero, |said| said.text("skip_first", draft.skip_first));
+    let said = said.when(draft.skip_last > zero, |said| said.text("skip_last", draft.skip_last));
+    match draft.late {
+        Late::Send => said.0,
+        Late::Skip(after) => said.text("late", "skip").text("late_after", after).0,
     }
 }
 
@@ -220,7 +229,6 @@ fn of_target(target: &Target) -> Vec<Pair> {
         protocol,
         descriptors,
     } = target;
-    let default = (Nanos::from_secs(5), Nanos::from_secs(30));
     let said = Pairs::default().text("url", url);
     let said = match reuse {
         Reuse::Pool => said,
@@ -229,8 +237,9 @@ fn of_target(target: &Target) -> Vec<Pair> {
     };
     let said = said.maybe(connections.as_ref(), |said, most| said.raw("connections", most));
     let said = said.maybe(in_flight.as_ref(), |said, most| said.raw("in_flight", most));
-    let said = said.when(*connect_timeout != default.0, |said| said.text("connect_timeout", *connect_timeout));
-    let said = said.when(*response_timeout != default.1, |said| said.text("response_timeout", *response_timeout));
+    let said = said.when(*connect_timeout != CONNECT_TIMEOUT, |said| said.text("connect_timeout", *connect_timeout));
+    let said =
+        said.when(*response_timeout != RESPONSE_TIMEOUT, |said| said.text("response_timeout", *response_timeout));
     let said = said.maybe(resolve_every.as_ref(), |said, every| said.text("resolve_every", every));
     let said = said.when(!sources.is_empty(), |said| said.raw("sources", addresses(sources)));
     let said = said.when(!headers.is_empty(), |said| said.raw("headers", templates(headers)));
@@ -375,16 +384,13 @@ fn of_request(request: &Request) -> Vec<Pair> {
     let said = match body {
         Body::None => said,
         Body::Text(text) => said.raw("body", template(text)),
-        Body::File { file, content } => {
-            let raw = matches!(content, Ok(Content::Raw(_)));
-            said.text("body_file", file).when(raw, |said| said.raw("raw", true))
-        }
+        Body::File { file, raw, .. } => said.text("body_file", file).when(*raw, |said| said.raw("raw", true)),
         Body::Form(fields) => said.raw("form", templates(fields)),
-        Body::Multipart(parts) => said.raw("multipart", list(parts, part)),
+        Body::Multipart(parts) => said.raw("multipart", lines(parts, part)),
     };
     let said = said.maybe(request.auth.as_ref(), |said, who| said.raw("auth", credentials(who)));
-    let said = said.when(!request.extract.is_empty(), |said| said.raw("extract", list(&request.extract, extraction)));
-    let said = said.when(!request.checks.is_empty(), |said| said.raw("check", list(&request.checks, check)));
+    let said = said.when(!request.extract.is_empty(), |said| said.raw("extract", lines(&request.extract, extraction)));
+    let said = said.when(!request.checks.is_empty(), |said| said.raw("check", lines(&request.checks, check)));
     let said = match request.on_failure {
         OnFailure::Continue => said,
         OnFailure::EndSession => said.text("on_failure", "end-session"),
@@ -400,9 +406,7 @@ fn of_request(request: &Request) -> Vec<Pair> {
 fn part(part: &Part) -> String {
     let said = Pairs::default().text("name", &part.name);
     let said = match (&part.file, &part.content) {
-        (Some(file), content) => {
-            said.text("file", file).when(matches!(content, Ok(Content::Text(_))), |said| said.raw("raw", false))
-        }
+        (Some(file), _) => said.text("file", file).when(!part.raw, |said| said.raw("raw", false)),
         (None, Ok(Content::Text(text))) => said.raw("value", template(text)),
         (None, _) => said,
     };
@@ -415,7 +419,10 @@ fn find(said: Pairs, find: &Find) -> Pairs {
         Find::Body => said.raw("body", true),
         Find::Header(name) => said.text("header", name),
         Find::Json(path) => said.text("json", path),
-        Find::Regex { pattern, group } => said.text("regex", pattern).raw("group", group),
+        Find::Regex { pattern, group } => {
+            let usual = u32::from(has_group(pattern)) == *group;
+            said.text("regex", pattern).when(!usual, |said| said.raw("group", group))
+        }
         Find::Css { selector, attribute } => {
             said.text("css", selector).maybe(attribute.as_ref(), |said, name| said.text("attribute", name))
         }
@@ -438,23 +445,71 @@ fn extraction(extraction: &Extraction) -> String {
 }
 
 fn check(check: &Check) -> String {
-    let said = Pairs::default().text("name", &check.name);
-    match &check.test {
-        Test::Status(ranges) => said.raw("status", list(ranges, |(low, high)| format!("\"{low}..{high}\""))),
-        Test::Size(sizes) if sizes.most == u64::MAX => said.text("size", format_args!(">= {}", sizes.least)),
-        Test::Size(sizes) => said.text("size", format_args!("{}..{}", sizes.least, sizes.most)),
-        Test::Sha256(digest) => said.text("sha256", digest),
+    let (kind, said, test) = tested(&check.test);
+    let own = usual_name(kind, &said) != check.name;
+    let name = Pairs::default().when(own, |said| said.text("name", &check.name));
+    inline(&[name.0, test.0].concat())
+}
+
+/// What a check looks at: its kind, how that is said where the check has no name of its own, and its keys.
+fn tested(test: &Test) -> (&'static str, String, Pairs) {
+    let pairs = Pairs::default();
+    match test {
+        Test::Status(ranges) => {
+            let all: Vec<String> = ranges.iter().map(|range| statuses(*range)).collect();
+            let value = |text: &String| if text.parse::<u16>().is_ok() { text.clone() } else { text.to_toml_value() };
+            let said = match &all[..] {
+                [one] => pairs.raw("status", value(one)),
+                many => pairs.raw("status", list(many, value)),
+            };
+            ("status", all.join(", "), said)
+        }
+        Test::Size(sizes) => ("size", sizes.to_string(), pairs.text("size", sizes)),
+        Test::Sha256(digest) => ("sha256", digest[..8].to_owned() + "...", pairs.text("sha256", digest)),
         Test::Text(place, wanted) => {
-            let said = find(said, place);
-            match wanted {
-                Wanted::There => said,
-                Wanted::Is(text) => said.raw("is", template(text)),
-                Wanted::Contains(text) => said.raw("contains", template(text)),
-                Wanted::Matches(pattern) => said.text("matches", pattern),
-            }
+            let (kind, at) = match place {
+                Find::Body => ("body", ""),
+                Find::Header(name) => ("header", &**name),
+                Find::Json(path) => ("json", &**path),
+                Find::Regex { pattern, .. } => ("regex", &**pattern),
+                Find::Css { selector, .. } => ("css", &**selector),
+            };
+            let found = find(pairs, place);
+            let (said, pairs) = match wanted {
+                Wanted::There => (String::new(), found),
+                Wanted::Is(text) => (format!("= {}", text.written()), found.raw("is", template(text))),
+                Wanted::Contains(text) => {
+                    (format!("contains {}", text.written()), found.raw("contains", template(text)))
+                }
+                Wanted::Matches(pattern) => (format!("matches {pattern}"), found.text("matches", pattern)),
+            };
+            let said = if at.is_empty() { said } else { format!("{at} {said}").trim_end().to_owned() };
+            (kind, said, pairs)
         }
     }
-    .table()
+}
+
+/// `200`, `2xx` or `200..204`.
+fn statuses((low, high): (u16, u16)) -> String {
+    if low == high {
+        low.to_string()
+    } else if low % 100 == 0 && high == low + 99 {
+        format!("{}xx", low / 100)
+    } else {
+        format!("{low}..{high}")
+    }
+}
+
+/// As it is read: `512`, `< 1000`, `>= 1` or `100..2000`.
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self { least, most } if least == most => write!(f, "{least}"),
+            Self { least, most: u64::MAX } => write!(f, ">= {least}"),
+            Self { least: 0, most } => write!(f, "< {}", most + 1),
+            Self { least, most } => write!(f, "{least}..{most}"),
+        }
+    }
 }
 
 fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {

@@ -36,7 +36,7 @@ impl Body {
         Ok(match body {
             script::Body::None => Self::None,
             script::Body::Text(text) => Self::Text(values.text(text)),
-            script::Body::File { file, content } => {
+            script::Body::File { file, content, .. } => {
                 match content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
                     Content::Text(text) => Self::Text(values.text(text)),
                     Content::Raw(bytes) => Self::Raw(bytes.clone()),
@@ -108,17 +108,16 @@ impl Body {
 impl Part {
     fn new(part: &script::Part, values: &Values) -> Result<Self, String> {
         let mut head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{}\"", part.name);
-        if let Some(name) = &part.file_name {
+        if let Some(name) = part.file_name() {
             head += &format!("; filename=\"{name}\"");
         }
         head += "\r\n";
-        if let Some(kind) =
-            part.media_type.as_deref().or_else(|| part.file_name.as_ref().map(|_| "application/octet-stream"))
+        if let Some(kind) = part.media_type.as_deref().or_else(|| part.file_name().map(|_| "application/octet-stream"))
         {
             head += &format!("Content-Type: {kind}\r\n");
         }
         head += "\r\n";
-        let file = part.file_name.as_deref().unwrap_or_default();
+        let file = part.file_name().unwrap_or_default();
         let content = match part.content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
             Content::Text(text) => Content::Text(values.text(text)),
             Content::Raw(bytes) if bytes.windows(BOUNDARY.len()).any(|piece| piece == BOUNDARY.as_bytes()) => {

@@ -54,7 +54,7 @@ impl Plainly {
             }
         }
         let body = match request.body() {
-            Body::File { file, content: Err(why) } => {
+            Body::File { file, content: Err(why), .. } => {
                 let why = format!("cannot read {file}: {why}");
                 return Err(Error::Request { name: request.name().to_owned(), why });
             }

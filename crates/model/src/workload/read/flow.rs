@@ -1,13 +1,11 @@
 //! Reading `[[flow]]`: what sessions do one thing after another.
 
 use super::{Reader, small};
-use crate::flow::{Branches, Flow, Flows, Step};
+use crate::flow::{Branches, Flow, Flows, LEAVE, Step};
 use crate::nearest;
 use crate::workload::Request;
 use crate::workload::source::{Mistake, Value};
 
-/// The way out, among the branches of a step.
-const LEAVE: &str = "leave";
 /// How far the probabilities of a matrix row may be from 1: those of printed tables are rounded.
 const ROUNDED: f64 = 1e-3;
 

@@ -1,7 +1,8 @@
 //! Reading what a request says beyond method and path, and what it wants of the answer.
 
 use super::{Reader, choice, small};
-use crate::template::{Piece, Template, is_name};
+use crate::template::{Template, is_name};
+use crate::workload::request::check_path;
 use crate::workload::script::{
     Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
 };
@@ -51,14 +52,8 @@ pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
 
 /// A path: it begins with `/`, or with a place that brings one.
 pub(super) fn path(value: &Value<'_>) -> Result<Template, Mistake> {
-    let text = value.text()?;
-    let path = Template::new(text);
-    let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
-    if !begins || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
-        return Err(value.mistake(format!(
-            "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
-        )));
-    }
+    let path = Template::new(value.text()?);
+    value.checked(check_path(&path))?;
     Ok(path)
 }
 
@@ -83,7 +78,7 @@ impl Reader<'_> {
             _ => {
                 let file = value.text()?.to_owned();
                 let raw = table.get("raw").map_or(Ok(false), |raw| raw.truth())?;
-                Ok(Body::File { content: self.content(&file, raw), file })
+                Ok(Body::File { content: self.content(&file, raw), file, raw })
             }
         }
     }
@@ -92,20 +87,20 @@ impl Reader<'_> {
         let table = value.table(&["name", "value", "file", "type", "raw"])?;
         let name = table.need("name", "\"picture\"")?;
         let (kind, given) = table.one_of(&["value", "file"], "value = \"text\"")?;
+        // Pictures and archives are the rule: a file is text only where the workload says so.
+        let raw = table.get("raw").map_or(Ok(true), |raw| raw.truth())?;
         let content = match kind {
             "value" => Ok(Content::Text(Template::new(given.text()?))),
-            // Pictures and archives are the rule: a file is text only where the workload says so.
-            _ => self.content(given.text()?, table.get("raw").map_or(Ok(true), |raw| raw.truth())?),
+            _ => self.content(given.text()?, raw),
         };
-        let base = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
         let part = Part {
             name: name.text()?.to_owned(),
             file: if kind == "file" { Some(given.text()?.to_owned()) } else { None },
-            file_name: if kind == "file" { Some(base(given.text()?)) } else { None },
+            raw: kind == "file" && raw,
             media_type: table.get("type").map(|kind| kind.text().map(str::to_owned)).transpose()?,
             content,
         };
-        for text in [Some(&part.name), part.file_name.as_ref(), part.media_type.as_ref()].into_iter().flatten() {
+        for text in [Some(&*part.name), part.file_name(), part.media_type.as_deref()].into_iter().flatten() {
             if text.chars().any(|c| c.is_control() || c == '"') {
                 return Err(value.mistake(format!("`{text}` has a quote or a control character")));
             }
@@ -200,7 +195,7 @@ fn find(table: &Table<'_>) -> Result<Option<Find>, Mistake> {
 }
 
 /// Whether a regular expression has a capturing group.
-fn has_group(pattern: &str) -> bool {
+pub(in crate::workload) fn has_group(pattern: &str) -> bool {
     let (mut escaped, mut class) = (false, false);
     pattern.char_indices().any(|(at, c)| {
         let capturing = || {
@@ -267,13 +262,17 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
             (format!("{} {said}", value.text()?).trim_end().to_owned(), Test::Text(place, wanted))
         }
     };
-    let join =
-        if ["status", "size", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']) { " = " } else { " " };
     let name = match table.get("name") {
         Some(name) => name.text()?.to_owned(),
-        None => format!("{kind}{join}{said}"),
+        None => usual_name(kind, &said),
     };
     Ok(Check { name, test })
+}
+
+/// What a check of this kind is called that has no name of its own, by what it says.
+pub(in crate::workload) fn usual_name(kind: &str, said: &str) -> String {
+    let is = ["status", "size", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
+    format!("{kind}{}{said}", if is { " = " } else { " " })
 }
 
 /// What a text must be, and how that is said.

@@ -6,10 +6,12 @@ use std::path::Path;
 use super::{Reader, choice, reach, script, small};
 use crate::template::Template;
 use crate::time::Nanos;
-use crate::workload::script::{Body, OnFailure};
+use crate::workload::request::{check_header, check_method};
+use crate::workload::script::Body;
 use crate::workload::source::{Mistake, Table, Value};
+use crate::workload::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
-use crate::{Law, Policy, Wrong};
+use crate::{Law, Policy};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
@@ -65,8 +67,8 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         reuse,
         connections: limit("connections")?,
         in_flight: limit("in_flight")?,
-        connect_timeout: time("connect_timeout")?.unwrap_or(Nanos::from_secs(5)),
-        response_timeout: time("response_timeout")?.unwrap_or(Nanos::from_secs(30)),
+        connect_timeout: time("connect_timeout")?.unwrap_or(CONNECT_TIMEOUT),
+        response_timeout: time("response_timeout")?.unwrap_or(RESPONSE_TIMEOUT),
         resolve_every: time("resolve_every")?,
         sources: sources(&table)?,
         headers: headers(&table)?,
@@ -127,16 +129,10 @@ impl Reader<'_> {
 
     pub(super) fn stations(&self, root: &Table<'_>) -> Result<Vec<Station>, Mistake> {
         let Some(value) = root.get("station") else { return Ok(Vec::new()) };
-        if root.get("server").is_some() {
-            return Err(value.mistake("[[station]] stands beside [server]; a request passes either one or the others"));
-        }
-        let mut stations: Vec<Station> = Vec::new();
+        let mut stations = Vec::new();
         for item in value.list()? {
             let table = item.table(&["name", "visits", "servers", "discipline", "service"])?;
             let name = table.need("name", "\"db\"")?.text()?.to_owned();
-            if stations.iter().any(|earlier| earlier.name == name) {
-                return Err(item.mistake(format!("a second station named `{name}`; give each a name of its own")));
-            }
             let visits = table.get("visits").map_or(Ok(1.0), |v| match v.number()? {
                 visits if visits > 0.0 && visits.is_finite() => Ok(visits),
                 visits => Err(v.mistake(format!("visits must be above zero, not {visits}"))),
@@ -149,23 +145,7 @@ impl Reader<'_> {
 
     /// The requests; those of WebSocket that name no path go to `path`.
     pub(super) fn requests(&self, value: &Value<'_>, path: &str) -> Result<Vec<Request>, Mistake> {
-        let mut requests: Vec<Request> = Vec::new();
-        for item in value.list()? {
-            let request = self.request(&item, path)?;
-            if requests.iter().any(|earlier| earlier.name == request.name) {
-                return Err(
-                    item.mistake(format!("a second request named `{}`; give each a name of its own", request.name))
-                );
-            }
-            requests.push(request);
-        }
-        if requests.is_empty() || requests.len() > usize::from(u16::MAX) {
-            return Err(value.mistake("expected between 1 and 65535 [[request]] tables"));
-        }
-        if requests.iter().all(|request| request.weight == 0.0) {
-            return Err(value.mistake("at least one request needs a weight above zero"));
-        }
-        Ok(requests)
+        value.list()?.iter().map(|item| self.request(item, path)).collect()
     }
 
     fn request(&self, value: &Value<'_>, default_path: &str) -> Result<Request, Mistake> {
@@ -210,27 +190,6 @@ impl Reader<'_> {
     }
 }
 
-impl Request {
-    /// `GET path`, named after it.
-    pub fn get(path: &str) -> Self {
-        Self {
-            name: path.to_owned(),
-            call: Call::Http,
-            method: "GET".to_owned(),
-            path: Template::literal(path),
-            weight: 1.0,
-            headers: Vec::new(),
-            body: Body::None,
-            auth: None,
-            extract: Vec::new(),
-            checks: Vec::new(),
-            on_failure: OnFailure::Continue,
-            objects: None,
-            service: None,
-        }
-    }
-}
-
 /// `get = "/"`, or `method = "GET"` and `path = "/"`.
 fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake> {
     let Some(method) = table.get("method") else {
@@ -244,9 +203,7 @@ fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake
         return Err(path.mistake("stands beside method; write one of them"));
     }
     let name = method.text()?;
-    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_uppercase() || b == b'-') {
-        return Err(method.mistake(format!("`{name}` is not a method; write capital letters, for example \"GET\"")));
-    }
+    method.checked(check_method(name))?;
     Ok((name.to_owned(), table.need("path", "\"/\"")?))
 }
 
@@ -257,19 +214,4 @@ fn headers(table: &Table<'_>) -> Result<Vec<(String, Template)>, Mistake> {
         value.checked(check_header(name, content.as_str()))?;
     }
     Ok(headers)
-}
-
-/// Refuses what would break the request apart.
-fn check_header(name: &str, content: &str) -> Result<(), Wrong> {
-    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if name.is_empty() || !name.bytes().all(token) {
-        return Err(Wrong::new(format!("`{name}` is not a header name")));
-    }
-    if content.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
-        return Err(Wrong::new(format!("the value of header `{name}` has a control character")));
-    }
-    if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(Wrong::new(format!("the header `{name}` is offered's own: it follows from the body and `reuse`")));
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ fn parse(text: &str) -> Result<Workload, Mistake> {
 }
 
 fn requests(text: &str) -> Vec<Request> {
-    parse(text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}")).requests
+    parse(text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}")).0.requests
 }
 
 const WHOLE: &str = r#"
@@ -95,12 +95,12 @@ request = "order"
 fn a_whole_script_is_read_to_the_last_key() {
     let workload = parse(&WHOLE.replace("pictures/../", "")).unwrap();
     assert!(workload.is_scripted());
-    let target = workload.target.as_ref().unwrap();
+    let target = workload.0.target.as_ref().unwrap();
     assert_eq!((target.cookies, target.redirects), (true, 5));
     assert_eq!(target.auth, Some(Auth::Basic(Template::new("{user.name}:{user.password}"))));
     assert_eq!(target.headers[0].1.pieces(), [Piece::Text("north".into())]);
 
-    let [shop, limit, home, user, item, id, n, money] = &workload.variables[..] else { panic!("eight variables") };
+    let [shop, limit, home, user, item, id, n, money] = &workload.0.variables[..] else { panic!("eight variables") };
     assert_eq!(shop.source, Source::Constant(Ok("north".to_owned())));
     assert_eq!(limit.source, Source::Constant(Ok("7".to_owned())));
     assert!(matches!(&home.source, Source::Constant(Ok(path)) if path.ends_with("model")));
@@ -117,7 +117,7 @@ fn a_whole_script_is_read_to_the_last_key() {
     );
     assert_eq!((item.per, id.per, n.per, money.per), (Per::Request, Per::Session, Per::Request, Per::Request));
 
-    let [login, page, upload, order] = &workload.requests[..] else { panic!("four requests") };
+    let [login, page, upload, order] = &workload.0.requests[..] else { panic!("four requests") };
     assert_eq!((login.method.as_str(), login.on_failure), ("POST", OnFailure::EndSession));
     assert_eq!(login.auth, Some(Auth::Nobody));
     let finds: Vec<&Find> = login.extract.iter().map(|extraction| &extraction.find).collect();
@@ -150,7 +150,7 @@ fn a_whole_script_is_read_to_the_last_key() {
     assert_eq!((objects.paths.len(), objects.connections, objects.when), (2, 2, When::While));
     let Body::Multipart(parts) = &upload.body else { panic!("parts") };
     assert_eq!(
-        (parts[0].file_name.as_deref(), &parts[0].content),
+        (parts[0].file_name(), &parts[0].content),
         (Some("a.png"), &Ok(Content::Raw([0x89, b'P', 0xff, 0].into())))
     );
     assert_eq!(order.body.text().unwrap().names().count(), 2);
@@ -162,7 +162,7 @@ fn what_only_sends_constants_is_not_a_script() {
                  [variables]\nkey = \"k\"\n[[request]]\nget = \"/{key}\"\nbody = '{\"a\": \"{key}\"}'";
     let workload = parse(plain).unwrap();
     assert!(!workload.is_scripted());
-    assert_eq!(workload.requests[0].path.pieces(), [Piece::Text("/k".into())]);
+    assert_eq!(workload.0.requests[0].path.pieces(), [Piece::Text("/k".into())]);
     for more in [
         "[variables]\nkey = { uuid = true }",
         "check = [{ status = 200 }]",
@@ -290,7 +290,7 @@ fn what_cannot_be_read_is_kept_for_who_needs_it() {
     // A recorded run is judged where its data are no longer beside it.
     let of = |file: &str| {
         let workload = parse(&format!("[variables]\na.file = \"{file}\"")).unwrap();
-        let Source::Feeder(feeder) = &workload.variables[0].source else { panic!("a file") };
+        let Source::Feeder(feeder) = &workload.0.variables[0].source else { panic!("a file") };
         feeder.rows.clone().unwrap_err()
     };
     assert_eq!(of("none.csv"), "no such file");
@@ -298,10 +298,10 @@ fn what_cannot_be_read_is_kept_for_who_needs_it() {
     assert_eq!(of("empty.csv"), "it has no rows");
     let unset = parse("[variables]\na.env = \"OFFERED_NOT_SET\"").unwrap();
     assert!(
-        matches!(&unset.variables[0].source, Source::Constant(Err(why)) if why.contains("OFFERED_NOT_SET is not set"))
+        matches!(&unset.0.variables[0].source, Source::Constant(Err(why)) if why.contains("OFFERED_NOT_SET is not set"))
     );
     let body = requests("[[request]]\npost = \"/\"\nbody_file = \"none.json\"").remove(0).body;
-    assert_eq!(body, Body::File { file: "none.json".to_owned(), content: Err("no such file".to_owned()) });
+    assert_eq!(body, Body::File { file: "none.json".to_owned(), raw: false, content: Err("no such file".to_owned()) });
 }
 
 #[test]

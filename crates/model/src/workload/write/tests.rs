@@ -184,8 +184,10 @@ fn target() -> impl Strategy<Value = String> {
         prop::option::of(text()),
         prop::option::of(word()),
         any::<[bool; 5]>(),
+        select(vec!["http1", "h2", "auto"]),
     );
-    (url, own).prop_map(|(url, (reuse, most, time, header, user, [cookies, ranges, reflection, tls, lost]))| {
+    (url, own).prop_map(|(url, (reuse, most, time, header, user, [cookies, ranges, reflection, tls, lost], protocol))| {
+        let secure = url.starts_with("https");
         let mut text = format!("\n[target]\nurl = \"{url}\"\n");
         if let Some(reuse) = reuse {
 text += &format!("reuse = \"{reuse}\"\n");
@@ -199,6 +201,9 @@ text += &format!("connections = {most}\nin_flight = {most}\nredirects = {most}\n
         if let Some(h) = header {
 text += &format!("headers = {{ X-A = {h}, \"b.c\" = \"\" }}\nauth.bearer = {h}\n");
 }
+        if secure || (protocol == "h2" && user.is_none()) {
+            text += &format!("protocol = \"{protocol}\"\n");
+        }
         if let Some(user) = user.filter(|_| !url.starts_with("unix")) {
             text += &format!("proxy = {}\n", format!("http://{}:p@[::1]:3128", user.replace([' ', '\\', '"'], "")).to_toml_value());
         }
@@ -212,9 +217,10 @@ text += &format!("headers = {{ X-A = {h}, \"b.c\" = \"\" }}\nauth.bearer = {h}\n
             text += "sources = [\"10.0.0.7\", \"127.0.0.254-127.0.1.1\", \"::1\", \"fe80::ffff-fe80::1:1\", \"10.0.0.7\"]\n";
         }
         text += if reflection { "reflection = true\n" } else { "descriptors = \"d.binpb\"\n" };
-        if tls && url.starts_with("https") {
-            text += "protocol = \"auto\"\n[target.tls]\nroots = \"ca.pem\"\ncertificate = \"/etc/c.pem\"\nkey = \"k.pem\"\n\
-                     server_name = \"shop\"\nresume = true\n";
+        if secure && tls {
+            text += "[target.tls]\nroots = \"ca.pem\"\ncertificate = \"/etc/c.pem\"\nkey = \"k.pem\"\nserver_name = \"shop\"\nresume = true\n";
+        } else if secure {
+            text += "tls.insecure = true\n";
         }
         text
     })
@@ -242,7 +248,7 @@ const VARIABLES: &str = "\n[variables]\nshop = \"nor\\\"th{\"\nport = 8080\nuser
     n = { sequence = 7 }\nlost = { file = \"lost.csv\" }\nhome = { env = \"NOBODY_SETS_THIS\" }\nx = { random = \"uniform:1..6\" }\n\
     y = { random = \"lognormal:20.5,2\", decimals = 3, per = \"request\" }\n";
 
-/// The first request of three, with all that a request can say.
+/// The first request of three, with all that a request can say but what it takes and checks.
 const SCRIPTED: &str = r#"
 [[request]]
 name = "home"
@@ -253,15 +259,45 @@ body_file = "body.json"
 auth = { basic = "{user.name}:x" }
 service = { exponential = "3ms" }
 on_failure = "end-session"
-extract = [{ name = "token", json = "$.t" }, { name = "t2", regex = "a(b)", nth = "random", default = "" },
-           { name = "t3", header = "X", keep = true }, { name = "t4", css = "a", attribute = "href", nth = 3 }]
-check = [{ status = ["2xx", 304] }, { body = true, contains = "{shop}" }, { size = "> 5" }, { size = "100..2000" },
-         { header = "X" }, { name = "n", regex = "x", matches = "^y" }, { css = "p", is = "" },
-         { sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }]
 objects = ["/a.css", "/{user.age}.js"]
 connections = 2
 objects_when = "while"
 "#;
+
+const TAKEN: [&str; 7] = [
+    "{ name = \"token\", json = \"$.t\" }",
+    "{ name = \"t2\", regex = \"a(b)\", nth = \"random\", default = \"\" }",
+    "{ name = \"t3\", header = \"X\", keep = true }",
+    "{ name = \"t4\", css = \"a\", attribute = \"href\", nth = 3 }",
+    "{ name = \"t5\", regex = 'a(b)\"(c)', group = 2 }",
+    "{ name = \"t6\", regex = \"(?:a)b\" }",
+    "{ name = \"t7\", css = \"p > b\" }",
+];
+
+const CHECKED: [&str; 17] = [
+    "{ status = 200 }",
+    "{ status = [\"2xx\", 304] }",
+    "{ status = \"200..204\", name = \"status = 200\" }",
+    "{ body = true, contains = \"{shop}\" }",
+    "{ body = true, is = \" a \" }",
+    "{ size = \"> 5\" }",
+    "{ size = \"< 100000\" }",
+    "{ size = 512 }",
+    "{ size = \"100..2000\" }",
+    "{ header = \"X\" }",
+    "{ header = \"Location\", is = \"/{session}\" }",
+    "{ name = \"n\", regex = \"x\", matches = \"^y\" }",
+    "{ regex = \"(x)y\", group = 0, contains = \"{{x}}\" }",
+    "{ css = \"p\", is = \"\" }",
+    "{ css = \"a\", attribute = \"href\" }",
+    "{ json = \"$.a['b']\", matches = '\\d+\"' }",
+    "{ sha256 = \"E3B0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\" }",
+];
+
+/// `key = [...]` with some of these.
+fn some_of(key: &'static str, all: &'static [&'static str]) -> impl Strategy<Value = String> {
+    proptest::sample::subsequence(all, 0..=all.len()).prop_map(move |some| format!("{key} = [{}]\n", some.join(", ")))
+}
 
 fn requests() -> impl Strategy<Value = String> {
     let second = select(vec![
@@ -274,9 +310,10 @@ fn requests() -> impl Strategy<Value = String> {
         "websocket = { send = \"hi {session}\", await = \"^hello\" }",
         "get = \"/feed\"\nwebsocket = {}",
     ]);
-    (second, 0.0f64..9.0, text()).prop_map(|(second, weight, body)| {
+    let first = (some_of("extract", &TAKEN), some_of("check", &CHECKED));
+    (first, second, 0.0f64..9.0, text()).prop_map(|((taken, checked), second, weight, body)| {
         format!(
-            "{SCRIPTED}\n[[request]]\nname = \"b\"\n{second}\nweight = {weight:?}\n\n[[request]]\nname = \"a \\\"c\\\"\"\npost = \"/c\"\n\
+            "{SCRIPTED}{taken}{checked}\n[[request]]\nname = \"b\"\n{second}\nweight = {weight:?}\n\n[[request]]\nname = \"a \\\"c\\\"\"\npost = \"/c\"\n\
              body = {body}\nheaders = {{ X = {body} }}\n"
         )
     })
@@ -297,16 +334,28 @@ fn general() -> impl Strategy<Value = String> {
     })
 }
 
-const THRESHOLDS: &str = "\n[thresholds]\n\"response.p99\" = \"< 250ms\"\n\"errors.rate{b}\" = \"<= 0.1%\"\n\"arrivals.cov\" = \"0.95..1.05\"\n";
+const THRESHOLDS: [&str; 6] = [
+    "\"response.p99\" = \"< 250ms\"",
+    "\"errors.rate{b}\" = \"<= 0.1%\"",
+    "\"arrivals.cov\" = \"0.95..1.05\"",
+    "\"service.p99.9\" = \"< 1.5s\"",
+    "\"lateness.max\" = \"<= 10ms\"",
+    "\"service.ok.p50\" = \"< 1s\"",
+];
+
+fn thresholds() -> impl Strategy<Value = String> {
+    proptest::sample::subsequence(&THRESHOLDS[..], 0..=THRESHOLDS.len())
+        .prop_map(|some| format!("\n[thresholds]\n{}\n", some.join("\n")))
+}
 
 /// The text of any workload.
 fn workload() -> impl Strategy<Value = String> {
     let mixed = (alone(), requests()).prop_map(|(arrivals, requests)| (arrivals, requests, String::new()));
     let flowing = (walking(), requests(), 0.1f64..=1.0)
         .prop_map(|(arrivals, requests, stay)| (arrivals, requests, FLOWS.replace("STAY", &format!("{stay:?}"))));
-    let scripted = (general(), prop_oneof![mixed, flowing], target(), served()).prop_map(
-        |(general, (arrivals, requests, flows), target, served)| {
-            format!("{general}\n[arrivals]\n{arrivals}\n{target}{served}{VARIABLES}{requests}{flows}{THRESHOLDS}")
+    let scripted = (general(), prop_oneof![mixed, flowing], target(), served(), thresholds()).prop_map(
+        |(general, (arrivals, requests, flows), target, served, thresholds)| {
+            format!("{general}\n[arrivals]\n{arrivals}\n{target}{served}{VARIABLES}{requests}{flows}{thresholds}")
         },
     );
     let plain = (general(), prop_oneof![alone(), replay()], prop::option::of(target()), served()).prop_map(

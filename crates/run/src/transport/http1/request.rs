@@ -81,7 +81,7 @@ impl Compiled {
             head.field(name, Piece::all(value))?;
         }
         let body: Vec<Piece> = match request.body() {
-            Body::File { file, content: Err(why) } => return Err(format!("cannot read {file}: {why}")),
+            Body::File { file, content: Err(why), .. } => return Err(format!("cannot read {file}: {why}")),
             Body::File { content: Ok(Content::Raw(bytes)), .. } => vec![Piece::text(bytes.to_vec())],
             body => body.text().into_iter().flat_map(Piece::all).collect(),
         };

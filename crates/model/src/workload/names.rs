@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
+use super::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
+use super::{Request, Target};
 use crate::flow::Flows;
 use crate::nearest;
 use crate::template::{Name, Template};
-use crate::workload::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
-use crate::workload::{Request, Target};
 
 /// The first request that asks for what it cannot have: its index, and why.
 pub(super) fn check(

@@ -1,0 +1,173 @@
+//! Whether the parts of a workload fit together.
+
+use std::collections::HashSet;
+
+use super::script::{Auth, Body, Content, Source, Variable};
+use super::{Draft, Request, Sessions, Target, Workload, names};
+use crate::template::{Name, Piece, Template, in_url};
+use crate::time::Nanos;
+use crate::{Wrong, nearest};
+
+/// What does not fit, and where.
+pub(super) struct Misfit {
+    pub(super) place: Place,
+    pub(super) why: String,
+}
+
+/// A part of a workload; numbers count from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Whole,
+    Requests,
+    Request(usize),
+    Flows,
+    Stations,
+    Station(usize),
+    Threshold(usize),
+}
+
+impl Place {
+    fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
+        Err(Misfit { place: self, why: why.to_string() })
+    }
+}
+
+impl Workload {
+    /// The workload of this draft, with the values put in that are the same for all sessions.
+    ///
+    /// # Errors
+    /// The first thing that does not fit: nothing left of the duration, no request or one that is never sent, two of one name,
+    /// requests that sessions or thresholds speak of and that are not there, templates that ask for what nobody defines, a
+    /// modelled server beside stations.
+    pub fn new(draft: Draft) -> Result<Self, Wrong> {
+        Self::checked(draft).map_err(|misfit| Wrong::new(misfit.why))
+    }
+
+    pub(super) fn checked(mut draft: Draft) -> Result<Self, Misfit> {
+        let whole = |Wrong(why)| Misfit { place: Place::Whole, why };
+        counted(draft.duration, draft.skip_first, draft.skip_last).map_err(whole)?;
+        requests(&draft)?;
+        stations(&draft)?;
+        asked(&draft.sessions, draft.requests.len()).map_err(whole)?;
+        let flows = draft.sessions.flows().map(|flows| &**flows);
+        names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(|(number, why)| {
+            Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
+        })?;
+        fill(&mut draft.requests, draft.target.as_mut(), &draft.variables);
+        let relative =
+            |path: &Template| matches!(path.pieces().first(), Some(Piece::Text(text)) if !text.starts_with('/'));
+        if let Some(Request { name, path, .. }) = draft.requests.iter().find(|request| relative(&request.path)) {
+            return Place::Whole
+                .wrong(format!("the path of request `{name}` becomes `{path}`, which does not start with /"));
+        }
+        thresholds(&draft)?;
+        Ok(Self(draft))
+    }
+}
+
+/// Checks that something of the duration is left to count.
+pub(super) fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), Wrong> {
+    if skip_first + skip_last < duration {
+        return Ok(());
+    }
+    Err(Wrong::new(format!(
+        "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
+    )))
+}
+
+/// Checks that requests can be chosen by weight.
+pub(super) fn weighted(requests: &[Request]) -> Result<(), Wrong> {
+    if let Some(request) = requests.iter().find(|request| !(request.weight >= 0.0 && request.weight.is_finite())) {
+        return Err(Wrong::new(format!("a weight must be zero or more, not {}", request.weight)));
+    }
+    if requests.iter().all(|request| request.weight == 0.0) {
+        return Err(Wrong::new("at least one request needs a weight above zero"));
+    }
+    Ok(())
+}
+
+/// Checks that sessions ask for nothing beyond so many requests.
+pub(super) fn asked(sessions: &Sessions, requests: usize) -> Result<(), Wrong> {
+    let most = match sessions {
+        Sessions::Replay(replay) => Some(replay.trace().most()),
+        sessions => sessions.flows().and_then(|flows| flows.steps().iter().map(|step| step.request).max()),
+    };
+    match most {
+        Some(request) if usize::from(request) >= requests => {
+            Err(Wrong::new(format!("sessions ask for request {request}, and there are only {requests}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
+    if requests.is_empty() || requests.len() > usize::from(u16::MAX) {
+        return Place::Requests.wrong("expected between 1 and 65535 [[request]] tables");
+    }
+    let mut names = HashSet::new();
+    if let Some(number) = requests.iter().position(|request| !names.insert(&request.name)) {
+        let name = &requests[number].name;
+        return Place::Request(number).wrong(format!("a second request named `{name}`; give each a name of its own"));
+    }
+    weighted(requests).or_else(|wrong| Place::Requests.wrong(wrong))?;
+    let Some(flows) = sessions.flows() else { return Ok(()) };
+    let sent: HashSet<usize> = flows.steps().iter().map(|step| usize::from(step.request)).collect();
+    match requests.iter().enumerate().find(|(number, _)| !sent.contains(number)) {
+        Some((_, Request { name, .. })) => {
+            Place::Flows.wrong(format!("the request `{name}` is in no flow, so it would never be sent"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
+    if server.is_some() && !stations.is_empty() {
+        return Place::Stations.wrong("[[station]] stands beside [server]; a request passes either one or the others");
+    }
+    let mut names = HashSet::new();
+    match stations.iter().position(|station| !names.insert(&station.name)) {
+        Some(number) => Place::Station(number)
+            .wrong(format!("a second station named `{}`; give each a name of its own", stations[number].name)),
+        None => Ok(()),
+    }
+}
+
+/// The label of a threshold is the name of a request.
+fn thresholds(Draft { thresholds, requests, .. }: &Draft) -> Result<(), Misfit> {
+    let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
+    for (number, threshold) in thresholds.iter().enumerate() {
+        if let Some(label) = threshold.metric.label.as_deref().filter(|label| !known.contains(label)) {
+            let what = format!("`{label}` is not one of {}{}", known.join(", "), nearest(label, &known));
+            return Place::Threshold(number).wrong(what);
+        }
+    }
+    Ok(())
+}
+
+/// Puts the values in that are the same for all sessions, so that a workload with nothing but those is as plain as one without.
+fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Variable]) {
+    // What is extracted under the same name takes its place.
+    let extracted: HashSet<String> =
+        requests.iter().flat_map(|request| &request.extract).map(|extraction| extraction.name.clone()).collect();
+    let constant = |name: &Name| match &variables.iter().find(|variable| *variable.name == *name.variable)?.source {
+        Source::Constant(Ok(value)) if !extracted.contains(&*name.variable) => Some(value.clone()),
+        _ => None,
+    };
+    let put = |text: &mut Template| *text = text.filled(constant, |_, value| value);
+    let identify = |auth: Option<&mut Auth>| match auth {
+        Some(Auth::Basic(text) | Auth::Bearer(text)) => put(text),
+        Some(Auth::Nobody) | None => {}
+    };
+    for request in requests {
+        request.path = request.path.filled(constant, |before, value| in_url(before, &value));
+        request.headers.iter_mut().for_each(|(_, value)| put(value));
+        identify(request.auth.as_mut());
+        if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = &mut request.body {
+            put(text);
+        }
+    }
+    if let Some(target) = target {
+        target.headers.iter_mut().for_each(|(_, value)| put(value));
+        identify(target.auth.as_mut());
+    }
+}

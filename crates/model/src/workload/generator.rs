@@ -1,0 +1,60 @@
+//! How the generator itself works.
+
+use crate::Wrong;
+
+/// More than any machine has.
+const MOST_THREADS: u16 = 1024;
+
+/// How the generator works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generator {
+    pub(super) threads: Option<u16>,
+    pub(super) precision: Precision,
+}
+
+impl Default for Generator {
+    fn default() -> Self {
+        Self { threads: None, precision: Precision::Spin }
+    }
+}
+
+impl Generator {
+    /// The same with so many threads.
+    ///
+    /// # Errors
+    /// None, or more than any machine has.
+    pub fn with_threads(self, threads: u64) -> Result<Self, Wrong> {
+        match u16::try_from(threads) {
+            Ok(threads @ 1..=MOST_THREADS) => Ok(Self { threads: Some(threads), ..self }),
+            Ok(0) => Err(Wrong::new("at least one thread launches")),
+            _ => Err(Wrong::new(format!(
+                "{threads} threads are more than any machine has; write a number up to {MOST_THREADS}"
+            ))),
+        }
+    }
+
+    /// The same, waiting so.
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// How many threads launch; `None`: as many as the rate needs.
+    pub fn threads(&self) -> Option<u16> {
+        self.threads
+    }
+
+    /// How they wait for the next launch.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+}
+
+/// How a thread waits for its next launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// Sleeps to shortly before it, then spins: within microseconds, for processor time.
+    Spin,
+    /// Only sleeps: some tens of microseconds late, for almost nothing.
+    Sleep,
+}

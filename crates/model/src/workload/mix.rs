@@ -1,0 +1,55 @@
+//! The choice of requests.
+
+use std::sync::Arc;
+
+use super::{Sessions, Workload};
+use crate::flow::Flows;
+use crate::launch::Launch;
+use crate::random::{Purpose, Seed};
+use crate::trace::Replay;
+
+/// Chooses which request a launch sends.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    seed: Seed,
+    /// Running sums of the weights.
+    sums: Vec<f64>,
+    /// Of a replay the trace chooses.
+    replay: Option<Replay>,
+    /// Where there are flows, the place.
+    flows: Option<Arc<Flows>>,
+}
+
+impl Workload {
+    /// The choice of requests by weight.
+    pub fn mix(&self) -> Mix {
+        let sums = self.0.requests.iter().scan(0.0, |sum, request| {
+            *sum += request.weight;
+            Some(*sum)
+        });
+        let replay = match &self.0.sessions {
+            Sessions::Replay(replay) => Some(replay.clone()),
+            _ => None,
+        };
+        Mix { seed: self.0.seed, sums: sums.collect(), replay, flows: self.flows().cloned() }
+    }
+}
+
+impl Mix {
+    /// The index of the request that `launch` sends.
+    #[inline]
+    pub fn choose(&self, launch: Launch) -> u16 {
+        if self.sums.len() == 1 {
+            return 0;
+        }
+        let Launch { session, step, place, .. } = launch;
+        if let Some(replay) = &self.replay {
+            return replay.request(session, step);
+        }
+        if let Some(flows) = &self.flows {
+            return flows.request(place);
+        }
+        let at = self.seed.at(Purpose::Choice, session, step).uniform() * self.sums[self.sums.len() - 1];
+        self.sums.partition_point(|sum| *sum <= at).min(self.sums.len() - 1) as u16
+    }
+}

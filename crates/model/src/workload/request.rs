@@ -1,0 +1,223 @@
+//! What is asked.
+
+use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
+use super::target::Target;
+use crate::Wrong;
+use crate::law::Law;
+use crate::template::{Piece, Template};
+
+/// One kind of request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    pub(super) name: String,
+    pub(super) call: Call,
+    pub(super) method: String,
+    pub(super) path: Template,
+    pub(super) weight: f64,
+    pub(super) headers: Vec<(String, Template)>,
+    pub(super) body: Body,
+    pub(super) auth: Option<Auth>,
+    pub(super) extract: Vec<Extraction>,
+    pub(super) checks: Vec<Check>,
+    pub(super) on_failure: OnFailure,
+    pub(super) objects: Option<Objects>,
+    pub(super) service: Option<Law>,
+}
+
+impl Request {
+    /// `GET path`, named after it.
+    pub fn get(path: &str) -> Self {
+        Self::of("GET".to_owned(), Template::literal(path))
+    }
+
+    /// A request of this method and path, named after the path, without anything else.
+    ///
+    /// # Errors
+    /// A method that is not in capital letters; a path that begins neither with `/` nor with a place, or has spaces.
+    pub fn new(method: &str, path: Template) -> Result<Self, Wrong> {
+        check_method(method)?;
+        check_path(&path)?;
+        Ok(Self::of(method.to_owned(), path))
+    }
+
+    fn of(method: String, path: Template) -> Self {
+        Self {
+            name: path.as_str().to_owned(),
+            call: Call::Http,
+            method,
+            path,
+            weight: 1.0,
+            headers: Vec::new(),
+            body: Body::None,
+            auth: None,
+            extract: Vec::new(),
+            checks: Vec::new(),
+            on_failure: OnFailure::Continue,
+            objects: None,
+            service: None,
+        }
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// The same, chosen so often against the others.
+    #[must_use]
+    pub fn with_weight(self, weight: f64) -> Self {
+        Self { weight, ..self }
+    }
+
+    /// Its label.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What kind of exchange it is.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// `GET`, `POST`, ...
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// Path and query; where it begins with a place, that may bring a whole URL of the target.
+    pub fn path(&self) -> &Template {
+        &self.path
+    }
+
+    /// How often it is chosen, against the others.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Sent besides the target's headers.
+    pub fn headers(&self) -> &[(String, Template)] {
+        &self.headers
+    }
+
+    /// What it carries.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Who asks; `None`: as the target says.
+    pub fn auth(&self) -> Option<&Auth> {
+        self.auth.as_ref()
+    }
+
+    /// What is taken out of the answer.
+    pub fn extract(&self) -> &[Extraction] {
+        &self.extract
+    }
+
+    /// What the answer must be.
+    pub fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
+    /// What becomes of the session when it does not go well.
+    pub fn on_failure(&self) -> OnFailure {
+        self.on_failure
+    }
+
+    /// What is fetched with it, as a browser does.
+    pub fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
+    }
+
+    /// The law of its service demand on the modelled server, where it has its own.
+    pub fn service(&self) -> Option<&Law> {
+        self.service.as_ref()
+    }
+}
+
+/// What kind of exchange a request is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Call {
+    /// One of HTTP.
+    #[default]
+    Http,
+    /// A unary call of gRPC: the path names service and method, the body is its message in JSON.
+    Grpc,
+    /// Something said on the session's own WebSocket: the path is where that is opened, the body what is said.
+    WebSocket {
+        /// A regular expression that the answer matches; `None`: the next message is the answer.
+        awaited: Option<String>,
+    },
+}
+
+impl Request {
+    /// The headers it is sent with to `target`: its own, each in the stead of the target's of the same name.
+    pub fn headers_to<'a>(
+        &'a self,
+        target: impl Into<Option<&'a Target>>,
+    ) -> impl Iterator<Item = &'a (String, Template)> {
+        let own = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let shared = target.into().into_iter().flat_map(|target| &target.headers);
+        shared.filter(move |(name, _)| !own(name)).chain(&self.headers)
+    }
+
+    /// Who asks `target` by it; `None`: nobody, or a header says so already.
+    pub fn auth_to<'a>(&'a self, target: &'a Target) -> Option<&'a Auth> {
+        let auth = self.auth.as_ref().or(target.auth.as_ref()).filter(|auth| !matches!(auth, Auth::Nobody));
+        let said = self.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        auth.filter(|_| !said)
+    }
+
+    pub(super) fn is_scripted(&self, target: Option<&Target>) -> bool {
+        let plain_body = match &self.body {
+            Body::None => true,
+            Body::Text(text) => text.is_plain(),
+            Body::File { content: Ok(Content::Text(text)), .. } => text.is_plain(),
+            _ => false,
+        };
+        let plain_auth = match self.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref())) {
+            Some(Auth::Basic(text) | Auth::Bearer(text)) => text.text().is_some(),
+            Some(Auth::Nobody) | None => true,
+        };
+        let mut headers = target.into_iter().flat_map(|target| &target.headers).chain(&self.headers);
+        let says = !self.path.is_plain() || !plain_body || headers.any(|(_, value)| !value.is_plain()) || !plain_auth;
+        let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
+        says || hears || self.on_failure != OnFailure::Continue
+    }
+}
+
+/// A method of HTTP is in capital letters.
+pub(super) fn check_method(name: &str) -> Result<(), Wrong> {
+    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_uppercase() || b == b'-') {
+        return Err(Wrong::new(format!("`{name}` is not a method; write capital letters, for example \"GET\"")));
+    }
+    Ok(())
+}
+
+/// A path begins with `/`, or with a place that brings one.
+pub(super) fn check_path(path: &Template) -> Result<(), Wrong> {
+    let text = path.as_str();
+    let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
+    if !begins || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
+        return Err(Wrong::new(format!(
+            "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses what would break the request apart.
+pub(super) fn check_header(name: &str, content: &str) -> Result<(), Wrong> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Err(Wrong::new(format!("`{name}` is not a header name")));
+    }
+    if content.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
+        return Err(Wrong::new(format!("the value of header `{name}` has a control character")));
+    }
+    if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(Wrong::new(format!("the header `{name}` is offered's own: it follows from the body and `reuse`")));
+    }
+    Ok(())
+}

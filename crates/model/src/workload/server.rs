@@ -1,0 +1,84 @@
+//! What stands in the place of the real server where there is none: a modelled one, or a network of stations.
+
+use crate::Wrong;
+use crate::law::Law;
+use crate::policy::Policy;
+
+/// The modelled server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    pub(super) servers: u32,
+    pub(super) discipline: Policy,
+    pub(super) service: Law,
+    pub(super) room: Option<u32>,
+}
+
+impl Server {
+    /// So many servers that work by this discipline, with room for any number of requests.
+    ///
+    /// # Errors
+    /// No servers.
+    pub fn new(servers: u32, discipline: Policy, service: Law) -> Result<Self, Wrong> {
+        match servers {
+            0 => Err(Wrong::new("there must be at least 1 server")),
+            _ => Ok(Self { servers, discipline, service, room: None }),
+        }
+    }
+
+    /// m.
+    pub fn servers(&self) -> u32 {
+        self.servers
+    }
+
+    /// The scheduling policy.
+    pub fn discipline(&self) -> Policy {
+        self.discipline
+    }
+
+    /// The law of service demands (the papers' S), in seconds.
+    pub fn service(&self) -> &Law {
+        &self.service
+    }
+
+    /// Room for so many requests, those being served included; who finds it full is refused. `None`: for any number.
+    pub fn room(&self) -> Option<u32> {
+        self.room
+    }
+}
+
+/// One station of a modelled network: a `[[station]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Station {
+    pub(super) name: String,
+    pub(super) servers: u32,
+    pub(super) discipline: Policy,
+    pub(super) service: Law,
+    pub(super) visits: f64,
+}
+
+impl Station {
+    /// Its name, unlike the others'.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// m.
+    pub fn servers(&self) -> u32 {
+        self.servers
+    }
+
+    /// The scheduling policy.
+    pub fn discipline(&self) -> Policy {
+        self.discipline
+    }
+
+    /// The law of the work of one visit, in seconds.
+    pub fn service(&self) -> &Law {
+        &self.service
+    }
+
+    /// How often a request comes by on average, above zero.
+    pub fn visits(&self) -> f64 {
+        self.visits
+    }
+}
