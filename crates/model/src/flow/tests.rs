@@ -190,11 +190,12 @@ fn two() -> (Vec<Flow>, Vec<Step>) {
     (vec![flow("first", 0), flow("second", 3)], steps)
 }
 
+type Break = fn(&mut Vec<Flow>, &mut Vec<Step>);
+
 #[test]
 fn flows_that_no_session_could_walk_through_cannot_be_made() {
     let (flows, steps) = two();
     assert_eq!(Flows::new(flows, steps).unwrap().visits(), [0.5, 0.5, 0.5, 0.5]);
-    type Break = fn(&mut Vec<Flow>, &mut Vec<Step>);
     let broken: [(Break, &str); 16] = [
         (|flows, _| flows.clear(), "at least one flow"),
         (|flows, _| flows.iter_mut().for_each(|flow| flow.weight = 0.0), "at least one flow needs a weight above zero"),
