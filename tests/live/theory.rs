@@ -2,6 +2,9 @@
 //!
 //! What generator and server add of their own (they know it: lateness on both sides) is allowed on the slow side only. The long
 //! versions are `cargo bench --bench arrivals -- theory`.
+//!
+//! A machine that stands still for a second with both of them spreads the means so far that they tell nothing of a
+//! queue. Such a run, known by the lateness of either, is made anew; after [`TRIES`] of them the test counts as ignored.
 
 use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
@@ -11,6 +14,8 @@ use offered_run::{Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Make, Setting};
 use offered_stats::steady_state::independent;
+
+use crate::harness::{Tested, needs};
 
 tests![
     open_arrivals_at_a_processor_sharing_server,
@@ -23,8 +28,21 @@ tests![
 const SERVICE: f64 = 0.004;
 /// Batches of the run, whose means are as good as independent.
 const BATCHES: usize = 16;
+/// What is later than this says that the machine was away, and not only busy.
+const AWAY: Nanos = Nanos(100_000_000);
+/// Runs that are made at most.
+const TRIES: usize = 3;
 
-fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) {
+/// Mean response, its standard error, and what generator and server added of their own, seconds.
+struct Measured {
+    response: f64,
+    error: f64,
+    own: f64,
+    /// The latest launch or answer.
+    latest: Nanos,
+}
+
+fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
     let (seed, service) = (Seed(5), Law::exponential(SERVICE).unwrap());
     let class_means = vec![Nanos::from_secs_f64(SERVICE)];
     let policy: offered_simulate::Policy = policy.parse().unwrap();
@@ -50,41 +68,57 @@ fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) {
     let batches: Vec<f64> =
         judged.chunks_exact(judged.len() / BATCHES).map(|batch| mean(batch, Event::response)).collect();
     let variance = batches.iter().map(|batch| (batch - response).powi(2)).sum::<f64>() / (batches.len() - 1) as f64;
-    // Batches of visits are alike, and count as fewer.
-    let error = (variance / independent(&batches)).sqrt();
-    let own = mean(&judged, Event::lateness) + summary.lateness_mean.as_secs_f64() + 0.0005;
-    assert!(error < theory / 4.0, "{name}: a standard error of {error} tells nothing of {theory}");
-    assert!(
-        response > theory - 4.0 * error && response < theory + own + 4.0 * error,
-        "{name}: R {response} s against {theory} s, standard error {error}, generator and server {own} s"
-    );
+    Measured {
+        response,
+        // Batches of visits are alike, and count as fewer.
+        error: (variance / independent(&batches)).sqrt(),
+        own: mean(&judged, Event::lateness) + summary.lateness_mean.as_secs_f64() + 0.0005,
+        latest: judged.iter().filter_map(|event| event.lateness()).max().unwrap().max(summary.lateness_max),
+    }
 }
 
-fn open(policy: &str) {
+fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) -> Tested {
+    for _ in 0..TRIES {
+        let Measured { response, error, own, latest } = measured(name, policy, arrivals);
+        if error < theory / 4.0 {
+            assert!(
+                response > theory - 4.0 * error && response < theory + own + 4.0 * error,
+                "{name}: R {response} s against {theory} s, standard error {error}, generator and server {own} s"
+            );
+            return Ok(());
+        }
+        let seen = format!("{name}: a standard error of {error} tells nothing of {theory}");
+        assert!(latest > AWAY, "{seen}, and the machine was there");
+        eprintln!("{seen}; the machine was away for {} s: once more", latest.as_secs_f64());
+    }
+    needs("presence", false)
+}
+
+fn open(policy: &str) -> Tested {
     let rate = 0.5 / SERVICE;
     let service = Law::exponential(SERVICE).unwrap();
     let theory = Mg1::new(&service, rate).unwrap();
     let theory = if policy == "ps" { theory.ps() } else { theory.fcfs().unwrap() };
-    holds(policy, policy, &format!("open.rate = \"{rate}/s\""), theory);
+    holds(policy, policy, &format!("open.rate = \"{rate}/s\""), theory)
 }
 
-fn open_arrivals_at_a_processor_sharing_server() {
-    open("ps");
+fn open_arrivals_at_a_processor_sharing_server() -> Tested {
+    open("ps")
 }
 
-fn open_arrivals_at_a_first_come_first_served_server() {
-    open("fcfs");
+fn open_arrivals_at_a_first_come_first_served_server() -> Tested {
+    open("fcfs")
 }
 
-fn twenty_users_of_a_closed_system() {
+fn twenty_users_of_a_closed_system() -> Tested {
     let think = 0.1;
     let theory = MachineRepair::new(1, SERVICE, 20, think).unwrap().solve().response;
-    holds("closed", "fcfs", &format!("closed = {{ users = 20, think.exponential = \"{think}s\" }}"), theory);
+    holds("closed", "fcfs", &format!("closed = {{ users = 20, think.exponential = \"{think}s\" }}"), theory)
 }
 
-fn visitors_of_a_partly_open_system() {
+fn visitors_of_a_partly_open_system() -> Tested {
     let (rate, stay) = (25.0, 0.8);
     let theory = Sessions::new(rate, stay).unwrap().product_form(1, SERVICE).unwrap();
     let arrivals = format!("partly_open = {{ rate = \"{rate}/s\", stay = {stay}, think.exponential = \"500ms\" }}");
-    holds("partly-open", "ps", &arrivals, theory);
+    holds("partly-open", "ps", &arrivals, theory)
 }
