@@ -83,9 +83,45 @@ fn greenwood_has_the_simulated_tails() {
         let (n, cov, cdf) = (case["n"].as_u64().unwrap(), case["cov"].as_f64().unwrap(), case["cdf"].as_f64().unwrap());
         let two_sided = 2.0 * cdf.min(1.0 - cdf);
         let ours = cov::greenwood(cov, n as usize).p;
-        // The fit is to three moments: good to a quarter at the 5 % points, to a factor of two at the 1 % points.
-        let within = if two_sided < 0.02 { 2.0f64 } else { 1.25 };
-        assert!((ours / two_sided).ln().abs() < within.ln(), "n {n} cov {cov}: {ours} against {two_sided}");
+        assert!((ours / two_sided).ln().abs() < 1.25f64.ln(), "n {n} cov {cov}: {ours} against {two_sided}");
+    }
+}
+
+/// Against p-values by simulation: two standard errors of the oracle's, and what each formula promises beyond.
+#[test]
+fn p_values_and_bootstrap_are_those_of_simulation() {
+    let (samples, oracle) = (oracle("stats.json"), oracle("p_values.json"));
+    let reps = oracle["reps"].as_f64().unwrap();
+    for row in oracle["rows"].as_array().unwrap() {
+        let case = samples["gaps"].as_array().unwrap().iter().find(|case| case["name"] == row["name"]).unwrap();
+        let x = &numbers(&case["x"])[..row["first"].as_u64().unwrap() as usize];
+        let mut sorted = x.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        for (name, ours, within) in [
+            ("anderson_darling", anderson_darling(&sorted).unwrap().p, 1.1),
+            ("kolmogorov", lilliefors(&sorted).unwrap().p, 1.25),
+            ("moran", moran(x).unwrap().test.p, 1.1),
+            ("cov", cov::greenwood(cov::cov(x).unwrap(), x.len()).p, 1.25),
+        ] {
+            let theirs = row["p"][name].as_f64().unwrap();
+            let error = 2.0 * ((theirs * (1.0 - theirs)).max(5.0 / reps) / reps).sqrt();
+            assert!(
+                ours <= (theirs + error) * within && ours >= (theirs - error) / within,
+                "{} of {} gaps, {name}: {ours} against {theirs}",
+                row["name"],
+                x.len()
+            );
+        }
+        let mut stream = Seed(9).stream(Purpose::Choice);
+        let ours = cov::bootstrap_interval(x, 20_000, || stream.uniform()).unwrap();
+        let theirs = numbers(&row["bootstrap"]);
+        let width = theirs[1] - theirs[0];
+        assert!(
+            (ours.low - theirs[0]).abs() < 0.02 * width && (ours.high - theirs[1]).abs() < 0.02 * width,
+            "{} of {} gaps: {ours:?} against {theirs:?}",
+            row["name"],
+            x.len()
+        );
     }
 }
 
