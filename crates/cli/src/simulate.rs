@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use offered_experiment::{Point, Vary, cores, document, points, simulated};
-use offered_simulate::{Answer, Stop};
+use offered_simulate::{Simulated, Stop};
 
 use crate::csv;
 use crate::exit::{Exit, Failure};
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// All points, on all cores. Each depends on its workload only, so neither the order nor the number of threads matters.
-fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Answer>, Failure> {
+fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Failure> {
     let done = Mutex::new(0);
     let show = points.len() > 1 && std::io::stderr().is_terminal();
     let answers = cores::map(points, args.threads.map_or_else(cores::all, usize::from), |point| {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use offered_model::{After, Event, Launch, Nanos, Outcome, Workload};
 use offered_simulate::drive::Sink;
-use offered_simulate::{Answer, Job, Stop, simulate};
+use offered_simulate::{Job, Simulated, Stop, simulate};
 use offered_store::{MadeBy, RunRecord, Until, Writer};
 
 use crate::Error;
@@ -15,7 +15,7 @@ use crate::document::simulate::Outcome as Document;
 ///
 /// # Errors
 /// `out` cannot be made or written to, and what the simulator refuses.
-pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<Answer, Error> {
+pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<Simulated, Error> {
     let writer = Writer::create(out, text, workload.labels()).map_err(Error::Out)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
     let answer = simulate(workload, stop, &mut tape)?;

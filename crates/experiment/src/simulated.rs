@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use offered_model::{Workload, Wrong};
-use offered_simulate::{Answer, Stop, load::at_load, simulate};
+use offered_simulate::{Simulated, Stop, load::at_load, simulate};
 
 use crate::record::record;
 use crate::{Error, Point};
@@ -12,7 +12,7 @@ use crate::{Error, Point};
 ///
 /// # Errors
 /// What the simulator refuses.
-pub fn answer(point: &Point, load: Option<f64>, stop: Stop) -> Result<Answer, Error> {
+pub fn answer(point: &Point, load: Option<f64>, stop: Stop) -> Result<Simulated, Error> {
     let answer = at(point, load, stop).and_then(|workload| simulate(&workload, stop, &mut ()));
     answer.map_err(|wrong| Error::at(point.name())(wrong.into()))
 }
@@ -21,7 +21,7 @@ pub fn answer(point: &Point, load: Option<f64>, stop: Stop) -> Result<Answer, Er
 ///
 /// # Errors
 /// `out` cannot be made or written to, and what the simulator refuses.
-pub fn recorded(point: &Point, load: Option<f64>, stop: Stop, out: &Path) -> Result<Answer, Error> {
+pub fn recorded(point: &Point, load: Option<f64>, stop: Stop, out: &Path) -> Result<Simulated, Error> {
     record(&point.text, &at(point, load, stop)?, load, stop, out)
 }
 

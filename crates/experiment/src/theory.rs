@@ -1,7 +1,7 @@
 //! What theory says of a run: the formula and the simulation of its workload, and how many people its launches stand for.
 
 use offered_model::{Policy, Workload};
-use offered_plan::analytic::{Answer, answer};
+use offered_plan::analytic::{Analysis, answer};
 use offered_plan::web_users::Traffic;
 use offered_simulate::{Stop, simulate};
 use offered_verify::Queue;
@@ -107,7 +107,7 @@ pub fn server(workload: &Workload) -> Option<Server> {
     Some(Server { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
 }
 
-fn of_formula(answer: Answer) -> Prediction {
+fn of_formula(answer: Analysis) -> Prediction {
     // Nothing measured can be laid beside an infinite mean; the assumption says why it is infinite.
     let known = answer.known.as_ref().filter(|known| known.response.is_finite());
     let percentiles = known.and_then(|known| known.percentiles);

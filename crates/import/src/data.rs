@@ -9,11 +9,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use crate::Error;
 
 /// Values at most; a recording of ten thousand requests has fewer.
-const MOST: usize = 2_000_000;
+const MAX_VALUES: usize = 2_000_000;
 /// Keys of one map at most: they are searched one by one.
 const MOST_KEYS: usize = 20_000;
 /// Values within one another at most; `serde_json` draws the line there, too.
-const DEEPEST: usize = 120;
+const MAX_DEPTH: usize = 120;
 /// Bytes that YAML is read of at most: it costs some twenty times as much as JSON, and nobody records in it.
 const MOST_YAML: usize = 16 << 20;
 
@@ -141,7 +141,7 @@ pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
         };
         Error::At { file: file.to_owned(), line: error.line().max(1), what }
     };
-    let left = Cell::new(MOST);
+    let left = Cell::new(MAX_VALUES);
     let mut reader = serde_json::Deserializer::from_str(text);
     let data = Seed { left: &left, depth: 0 }.deserialize(&mut reader).map_err(wrong)?;
     reader.end().map_err(wrong)?;
@@ -154,11 +154,11 @@ pub(crate) fn yaml(text: &str, file: &str) -> Result<Data, Error> {
         let what = format!("YAML of more than {} MiB; no description is, or write it as JSON", MOST_YAML >> 20);
         return Err(Error::File { file: file.to_owned(), what });
     }
-    let left = Cell::new(MOST);
+    let left = Cell::new(MAX_VALUES);
     let budget = serde_saphyr::budget! {
-        max_depth: DEEPEST,
-        max_nodes: MOST,
-        max_events: 2 * MOST,
+        max_depth: MAX_DEPTH,
+        max_nodes: MAX_VALUES,
+        max_events: 2 * MAX_VALUES,
         max_total_scalar_bytes: MOST_YAML,
     };
     let options = serde_saphyr::options! {
@@ -187,8 +187,8 @@ struct Seed<'l> {
 
 impl Seed<'_> {
     fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
-        if self.depth == DEEPEST {
-            return Err(E::custom(format!("more than {DEEPEST} values within one another; no plan has")));
+        if self.depth == MAX_DEPTH {
+            return Err(E::custom(format!("more than {MAX_DEPTH} values within one another; no plan has")));
         }
         Ok(Self { depth: self.depth + 1, ..self })
     }
@@ -199,7 +199,7 @@ impl Seed<'_> {
                 self.left.set(left);
                 Ok(())
             }
-            None => Err(E::custom(format!("more than {MOST} values; no plan has"))),
+            None => Err(E::custom(format!("more than {MAX_VALUES} values; no plan has"))),
         }
     }
 }

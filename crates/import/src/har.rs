@@ -17,7 +17,7 @@ use crate::visits::{Asked, Known, Visit, Who, name};
 use crate::{Error, Given};
 
 /// Entries at most.
-const MOST: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 /// Objects of a page at most.
 const MOST_OBJECTS: usize = 1_000;
 /// From here on a pause is a person's, seconds.
@@ -53,8 +53,8 @@ pub(crate) fn read(har: &Data, file: &str, given: &Given) -> Result<Plan, Error>
     if all.is_empty() {
         return Err(refused("a recording (HAR) without requests; record again, and save with its content".to_owned()));
     }
-    if all.len() > MOST {
-        return Err(refused(format!("{} requests; {MOST} at most are read of a recording", all.len())));
+    if all.len() > MAX_ENTRIES {
+        return Err(refused(format!("{} requests; {MAX_ENTRIES} at most are read of a recording", all.len())));
     }
     let mut reader =
         Reader { longest: given.longest_think.map_or(f64::INFINITY, Nanos::as_secs_f64), ..Reader::default() };

@@ -148,7 +148,7 @@ pub enum Format {
     Curl,
 }
 
-const KNOWN: &str = "a JMeter test plan (.jmx), a browser's recording (HAR), an OpenAPI 3 description, a Postman collection or curl commands";
+const FORMATS: &str = "a JMeter test plan (.jmx), a browser's recording (HAR), an OpenAPI 3 description, a Postman collection or curl commands";
 
 /// The plans of `text`, the content of `file`: one for every group of users in it. Without a format, which one it is is told
 /// by what stands in it, whatever the file is called.
@@ -183,7 +183,7 @@ fn read_as(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
                 return curl::read(text, file, given).map(one);
             }
             if !openapi {
-                return Err(refused(format!("not a plan that offered knows: {KNOWN}")));
+                return Err(refused(format!("not a plan that offered knows: {FORMATS}")));
             }
         }
         None => {}
@@ -223,6 +223,6 @@ fn told(data: &Data) -> Result<Format, String> {
     } else if data.get("_postman_variable_scope").is() {
         Err("is a Postman environment; export the collection, and write its values under [variables]".to_owned())
     } else {
-        Err(format!("not a plan that offered knows: {KNOWN}"))
+        Err(format!("not a plan that offered knows: {FORMATS}"))
     }
 }

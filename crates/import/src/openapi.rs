@@ -14,7 +14,7 @@ use crate::{Error, Given};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 /// Operations at most.
-const MOST: usize = 2_000;
+const MAX_OPERATIONS: usize = 2_000;
 /// Examples of an operation that are steps, at most.
 const MOST_EXAMPLES: usize = 10;
 /// References after one another at most.
@@ -22,7 +22,7 @@ const MOST_HOPS: usize = 16;
 /// Different references at most.
 const MOST_REFERENCES: usize = 5_000;
 /// Schemas within one another that an example is made of, at most.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// Values that all made-up examples have together, at most.
 const MOST_VALUES: usize = 200_000;
 
@@ -61,8 +61,8 @@ pub(crate) fn read<'d>(api: &'d Data, file: &str, given: &Given<'d>) -> Result<P
                 continue;
             }
             operations += 1;
-            if operations > MOST {
-                return Err(refused(format!("more than {MOST} operations; split the description")));
+            if operations > MAX_OPERATIONS {
+                return Err(refused(format!("more than {MAX_OPERATIONS} operations; split the description")));
             }
             reader.operation(path, method, item, operation);
         }
@@ -306,7 +306,7 @@ impl<'d> Reader<'d> {
         if let Some(example) = own.into_iter().chain(schema.get("examples").list().first()).find(|data| data.is()) {
             return (example.clone(), false);
         }
-        (self.made(schema, DEEPEST), schema.get("enum").list().is_empty())
+        (self.made(schema, MAX_DEPTH), schema.get("enum").list().is_empty())
     }
 
     /// The examples of a body: their name, its media type where a header must say it, and the body.
@@ -342,7 +342,7 @@ impl<'d> Reader<'d> {
                 Some(example) => example.clone(),
                 None => {
                     self.note(element, "its body has no example; one was made up from its schema");
-                    self.made(schema, DEEPEST)
+                    self.made(schema, MAX_DEPTH)
                 }
             };
             examples.push((String::new(), example));

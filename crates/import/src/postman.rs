@@ -14,9 +14,9 @@ use crate::{Error, Given};
 /// Redirects that Postman follows.
 const REDIRECTS: u32 = 10;
 /// Folders within one another at most.
-const DEEPEST: usize = 30;
+const MAX_DEPTH: usize = 30;
 /// Values of values of values, at most so often.
-const DEEPEST_VALUE: usize = 8;
+const MAX_VALUE_DEPTH: usize = 8;
 /// Bytes that variables may put in, over the whole collection.
 const MOST_PUT_IN: usize = 16 << 20;
 
@@ -82,10 +82,10 @@ impl<'d> Reader<'d> {
 
     /// The requests of a folder become a flow, and each folder in it another.
     fn folder(&mut self, items: &'d [Data], called: &str, auth: Option<&Login>, depth: usize) {
-        if depth == DEEPEST {
+        if depth == MAX_DEPTH {
             self.note(
                 &format!("folder `{called}`"),
-                format!("more than {DEEPEST} folders within one another; left out"),
+                format!("more than {MAX_DEPTH} folders within one another; left out"),
             );
             return;
         }
@@ -371,7 +371,7 @@ impl<'d> Reader<'d> {
     /// `text` with `{{name}}` as variables of the workload.
     fn resolve(&mut self, text: &str, element: &str) -> Text {
         let mut resolved = Text::default();
-        self.put_in(text, element, DEEPEST_VALUE, &mut resolved);
+        self.put_in(text, element, MAX_VALUE_DEPTH, &mut resolved);
         resolved
     }
 

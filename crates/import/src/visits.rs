@@ -9,7 +9,7 @@ use crate::address::{Chosen, Goal, Server, choose};
 use crate::plan::{Arrivals, Flow, Note, Plan, Profile, Request, Step, Target, Variable, When, unlike};
 
 /// Requests at most.
-const MOST: usize = 2_000;
+const MAX_REQUESTS: usize = 2_000;
 /// How long, where nothing is said of it.
 const DURATION: Nanos = Nanos::from_secs(600);
 
@@ -56,8 +56,8 @@ impl Known {
     /// The plan of `file`.
     pub(crate) fn plan(mut self, file: &str) -> Result<Plan, Error> {
         let refused = |what: String| Error::File { file: file.to_owned(), what };
-        if self.asked.len() > MOST {
-            return Err(refused(format!("{} requests; {MOST} at most are one workload", self.asked.len())));
+        if self.asked.len() > MAX_REQUESTS {
+            return Err(refused(format!("{} requests; {MAX_REQUESTS} at most are one workload", self.asked.len())));
         }
         for asked in &mut self.asked {
             let method = &mut asked.request.method;

@@ -20,14 +20,14 @@ pub struct Launch {
 /// Which visit of its session a launch belongs to, and whether it is the first of it.
 ///
 /// A visit is one walk of a closed user through a flow; without flows each request of a closed user is one. Any other session
-/// makes one visit. Visits are counted up to [`Visit::MOST`], beyond which their number stays.
+/// makes one visit. Visits are counted up to [`Visit::MAX`], beyond which their number stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Visit(u16);
 
 impl Visit {
     const BEGINS: u16 = 1 << 15;
     /// The largest number there is.
-    pub const MOST: u32 = (Self::BEGINS - 1) as u32;
+    pub const MAX: u32 = (Self::BEGINS - 1) as u32;
     /// The first launch of a session's first visit.
     pub const FIRST: Self = Self(Self::BEGINS);
 
@@ -49,6 +49,6 @@ impl Visit {
     /// The first launch of the next visit; `None` where there are only so many.
     pub(crate) fn next(self, visits: Option<u32>) -> Option<Self> {
         let next = self.number() + 1;
-        visits.is_none_or(|visits| next < visits).then(|| Self(next.min(Self::MOST) as u16 | Self::BEGINS))
+        visits.is_none_or(|visits| next < visits).then(|| Self(next.min(Self::MAX) as u16 | Self::BEGINS))
     }
 }

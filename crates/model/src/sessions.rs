@@ -96,12 +96,12 @@ impl Closed {
     /// The same users, each leaving after so many visits; without flows, requests.
     ///
     /// # Errors
-    /// No visits, or more than [`Visit::MOST`].
+    /// No visits, or more than [`Visit::MAX`].
     pub fn with_visits(self, visits: u32) -> Result<Self, Wrong> {
         match visits {
             0 => Err(Wrong::new("a user makes at least 1 visit")),
-            1..=Visit::MOST => Ok(Self { visits: Some(visits), ..self }),
-            _ => Err(Wrong::new(format!("{visits} visits are too many; write up to {}", Visit::MOST))),
+            1..=Visit::MAX => Ok(Self { visits: Some(visits), ..self }),
+            _ => Err(Wrong::new(format!("{visits} visits are too many; write up to {}", Visit::MAX))),
         }
     }
 
@@ -142,7 +142,7 @@ impl Closed {
         self.start
     }
 
-    /// How many visits each user makes before it leaves, from 1 to [`Visit::MOST`]; without flows, requests. `None`: it never
+    /// How many visits each user makes before it leaves, from 1 to [`Visit::MAX`]; without flows, requests. `None`: it never
     /// leaves.
     pub fn visits(&self) -> Option<u32> {
         self.visits

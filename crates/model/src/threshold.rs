@@ -152,7 +152,7 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const KNOWN: [&'static str; 8] = [
+    const NAMES: [&'static str; 8] = [
         "response.p99",
         "response.mean",
         "service.p99",
@@ -193,7 +193,7 @@ impl FromStr for Quantity {
 
     fn from_str(text: &str) -> Result<Self, Wrong> {
         let unknown = || {
-            let known = Self::KNOWN;
+            let known = Self::NAMES;
             let meant = nearest(text, &known);
             let list = known.join(", ");
             Wrong::new(format!(

@@ -1,7 +1,7 @@
 //! Which formula answers a workload: \[arrivals\] x \[server\], or an honest "none: simulate".
 //!
 //! Every answer names its model, its source and what it assumes in words. Where no closed form (nor solved chain) exists,
-//! [`Answer::known`] is `None` and the assumption says why; nothing is approximated silently.
+//! [`Analysis::known`] is `None` and the assumption says why; nothing is approximated silently.
 
 mod closed;
 mod network;
@@ -82,7 +82,7 @@ pub struct Known {
 
 /// The answer for one model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct Analysis {
     /// Its name, such as `M/M/1`.
     pub model: String,
     /// The scheduling policy; `network` for several stations.
@@ -276,13 +276,13 @@ impl<'a> Servers<'a> {
 ///
 /// # Errors
 /// Wrong numbers, an open load of 1 or more, a load that cannot be reached, a workload without a modelled server.
-pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Answer, Error> {
+pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error> {
     let servers = Servers::of(workload)?;
     let system = match System::of(workload) {
         Ok(system) => system,
         Err(why) => {
             let Finding { model, known, assumption } = Finding::none("general arrivals", why);
-            return Ok(Answer {
+            return Ok(Analysis {
                 model,
                 discipline: servers.discipline(),
                 system: None,
@@ -303,7 +303,7 @@ pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Answer, Error> {
 ///
 /// # Errors
 /// As [`solve`]; also a load outside (0, 1), and one that the users do not reach. Not where the only trouble is that there is no closed form.
-fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Answer, Error> {
+fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Analysis, Error> {
     // A closed system without a closed form has no think time to be solved for: its answer says so already.
     if let System::Closed { users, exponential, .. } = system {
         let probe = solve(System::Closed { users, think: 1.0, exponential }, servers)?;
@@ -318,7 +318,7 @@ fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Ans
 ///
 /// # Errors
 /// Wrong numbers, or an open load of 1 or more.
-fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
+fn solve(system: System, servers: &Servers<'_>) -> Result<Analysis, Error> {
     let Finding { model, known, assumption } = match servers {
         Servers::Network(nodes) => network::solve(system, nodes)?,
         Servers::One(server, service) => match system {
@@ -337,5 +337,5 @@ fn solve(system: System, servers: &Servers<'_>) -> Result<Answer, Error> {
         Some(rate) => servers.slowest().ok().map(|(m, service)| rate * service / f64::from(m)),
         None => known.as_ref().map(|known| known.utilisation),
     };
-    Ok(Answer { model, discipline: servers.discipline(), system: Some(system), load, bounds, known, assumption })
+    Ok(Analysis { model, discipline: servers.discipline(), system: Some(system), load, bounds, known, assumption })
 }

@@ -13,7 +13,7 @@ pub use launches::Launches;
 
 /// The means of a closed system of one station.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
+pub struct Means {
     /// X, per second.
     pub throughput: f64,
     /// R, seconds.

@@ -313,7 +313,7 @@ proptest! {
 }
 
 /// The answer for a workload, without a duration and a target.
-fn solved(text: &str) -> crate::analytic::Answer {
+fn solved(text: &str) -> crate::analytic::Analysis {
     let text = format!("duration = \"1m\"\n{text}");
     let workload = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
     crate::analytic::answer(&workload, None).unwrap()

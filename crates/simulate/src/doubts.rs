@@ -1,9 +1,9 @@
 //! What to doubt in an answer, computed from the answer, each with its remedy.
 
-use crate::simulation::{Answer, Stop};
+use crate::simulation::{Simulated, Stop};
 
 /// The warnings.
-pub(crate) fn of(answer: &Answer, stop: Stop) -> Vec<String> {
+pub(crate) fn of(answer: &Simulated, stop: Stop) -> Vec<String> {
     let summary = &answer.summary;
     let mut doubts = Vec::new();
     let precision = summary.response.mean.relative();

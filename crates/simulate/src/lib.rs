@@ -37,4 +37,4 @@ pub mod swf;
 pub use discipline::{Discipline, Job};
 pub use modelled::Modelled;
 pub use policy::{Make, Policy, Setting};
-pub use simulation::{Answer, Stop, simulate};
+pub use simulation::{Simulated, Stop, simulate};

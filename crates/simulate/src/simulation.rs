@@ -23,12 +23,12 @@ pub enum Stop {
 }
 
 /// A run for a precision starts with so many jobs, and gives up after so many.
-const FIRST: u64 = 100_000;
-const MOST: u64 = 2_000_000_000;
+const FIRST_JOBS: u64 = 100_000;
+const MAX_JOBS: u64 = 2_000_000_000;
 
 /// What a simulation found.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct Simulated {
     /// `open`, `closed` or `partly-open`.
     pub model: &'static str,
     /// The policy, as it is written.
@@ -62,7 +62,7 @@ pub struct Answer {
 /// # Errors
 /// A workload that cannot be simulated: no server, an open system with load 1 or more and room for everybody, or a run too
 /// short for any statistics.
-pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Result<Answer, Wrong> {
+pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Result<Simulated, Wrong> {
     let demands = Demands::new(workload)?;
     let modelled = Modelled::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
@@ -87,7 +87,7 @@ pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Resul
         Sessions::Closed(closed) => ("closed", Some(closed.users()), None, workload.mean_think()),
         Sessions::PartlyOpen { length, .. } => ("partly-open", None, Some(length.mean()), workload.mean_think()),
     };
-    let mut answer = Answer {
+    let mut answer = Simulated {
         model,
         discipline: modelled.policy.to_string(),
         load,
@@ -142,7 +142,7 @@ impl<S: Sink> Use for Run<'_, S> {
         let enough = match stop {
             Stop::Duration => u64::MAX,
             Stop::Jobs(jobs) => jobs,
-            Stop::Precision(_) => FIRST,
+            Stop::Precision(_) => FIRST_JOBS,
         };
         let counted = Counted {
             servers: modelled.counted_servers().unwrap_or(1),
@@ -162,7 +162,7 @@ impl<S: Sink> Use for Run<'_, S> {
                 (Stop::Duration | Stop::Jobs(_), _) => true,
             };
             let completed = statistics.completed();
-            if precise || completed >= MOST || completed == before {
+            if precise || completed >= MAX_JOBS || completed == before {
                 let summary = summary.ok_or_else(|| {
                     Wrong::new(format!(
                         "only {completed} requests were answered in the time that counts, too few for an interval; simulate longer"

@@ -22,7 +22,7 @@ use tally::Tally;
 use visits::Visits;
 
 /// The fewest batches that intervals can come from.
-const LEAST: usize = 16;
+const MIN_BATCHES: usize = 16;
 
 /// Looks on, and remembers enough for a [`Summary`].
 #[derive(Clone, Debug)]
@@ -185,7 +185,7 @@ impl Statistics {
     /// The figures; `None` of fewer than sixteen batches of 64 jobs. So many are kept whatever the warm-up.
     pub fn summary(&self, warm_up: WarmUp) -> Option<Summary> {
         let full = self.batches.full();
-        let most = full.len().checked_sub(LEAST)?;
+        let most = full.len().checked_sub(MIN_BATCHES)?;
         let means: Vec<f64> = full.iter().map(Batch::mean_response).collect();
         let found = match warm_up {
             WarmUp::Mser => first_cut(&means),

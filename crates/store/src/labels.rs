@@ -10,7 +10,7 @@ pub(crate) struct Labels {
 }
 
 /// An event has two bytes for its label; names past that many share the last number.
-const MOST: usize = u16::MAX as usize;
+const MAX_NAMES: usize = u16::MAX as usize;
 const OTHERS: &str = "(other labels)";
 
 impl Labels {
@@ -24,8 +24,8 @@ impl Labels {
     }
 
     fn add(&mut self, name: &[u8]) -> u16 {
-        if self.names.len() >= MOST {
-            if self.names.len() == MOST {
+        if self.names.len() >= MAX_NAMES {
+            if self.names.len() == MAX_NAMES {
                 self.names.push(OTHERS.to_owned());
             }
             return u16::MAX;
@@ -43,8 +43,8 @@ impl Labels {
 
     /// The names, and a note when there were too many.
     pub(crate) fn into_names(self, notes: &mut Vec<String>) -> Vec<String> {
-        if self.names.len() > MOST {
-            notes.push(format!("more than {MOST} distinct labels; the rest are counted as `{OTHERS}`"));
+        if self.names.len() > MAX_NAMES {
+            notes.push(format!("more than {MAX_NAMES} distinct labels; the rest are counted as `{OTHERS}`"));
         }
         self.names
     }

@@ -10,7 +10,7 @@ use offered_model::arrivals::Schedule;
 use offered_model::workload::{Closed, Length, Sessions};
 use offered_model::{Law, Rate, Workload};
 use offered_plan::Error;
-use offered_plan::analytic::{Answer, answer};
+use offered_plan::analytic::{Analysis, answer};
 use offered_simulate::{Stop, load::at_load, simulate};
 use serde_json::{Value, json};
 
@@ -93,9 +93,9 @@ struct Cell<'a> {
 
 enum Found {
     /// By formula.
-    Known(Answer),
+    Known(Analysis),
     /// By simulation, since the first has no numbers.
-    Simulated(Answer, Box<offered_simulate::Answer>),
+    Simulated(Analysis, Box<offered_simulate::Simulated>),
     /// Not at all, because of this.
     Nothing(String),
 }

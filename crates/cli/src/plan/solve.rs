@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
-use offered_plan::analytic::{Answer, Known, System, answer};
+use offered_plan::analytic::{Analysis, Known, System, answer};
 use serde_json::{Value, json};
 
 use super::classes::{self, Class};
@@ -60,7 +60,7 @@ pub(super) fn population(system: Option<System>) -> (Option<u64>, Option<f64>, O
     }
 }
 
-fn document(answer: &Answer) -> Value {
+fn document(answer: &Analysis) -> Value {
     let (users, think, stay) = population(answer.system);
     let known = answer.known.as_ref();
     let number = |value: &dyn Fn(&Known) -> f64| known.map(value);
@@ -90,7 +90,7 @@ fn document(answer: &Answer) -> Value {
     })
 }
 
-fn print(answer: &Answer) {
+fn print(answer: &Analysis) {
     let line = |name: &str, value: String| say!("  {name:<14}{value}");
     say!("{}  ({})", answer.model, answer.discipline);
     let (users, think, stay) = population(answer.system);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use offered_experiment::Point;
-use offered_simulate::Answer;
+use offered_simulate::Simulated;
 use offered_simulate::statistics::Spread;
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
@@ -24,7 +24,7 @@ fn with_error(estimate: Estimate) -> String {
 }
 
 /// One answer in full.
-pub(super) fn one(answer: &Answer) -> String {
+pub(super) fn one(answer: &Simulated) -> String {
     let summary = &answer.summary;
     let mut out = String::new();
     let mut head = format!("{}, {}, service {}", answer.model, answer.discipline, answer.service);
@@ -72,7 +72,7 @@ pub(super) fn one(answer: &Answer) -> String {
 }
 
 /// A row per answer.
-pub(super) fn many(points: &[Point], answers: &[Answer]) -> String {
+pub(super) fn many(points: &[Point], answers: &[Simulated]) -> String {
     let mut table =
         Table::new(["point", "response, ms", "p50", "p95", "p99", "slowdown", "load", "X, per s", "think, s"]);
     for (point, answer) in points.iter().zip(answers) {
@@ -95,21 +95,22 @@ pub(super) fn many(points: &[Point], answers: &[Answer]) -> String {
 }
 
 /// One tidy table: the swept fields, then the figures, in full precision.
-pub(super) fn columns(points: &[Point], answers: &[Answer]) -> Vec<Column> {
+pub(super) fn columns(points: &[Point], answers: &[Simulated]) -> Vec<Column> {
     let swept = points[0].values.iter().enumerate().map(|(place, (field, _))| {
         let cells = points.iter().map(|point| Some(point.values[place].1.clone())).collect();
         Column { name: format!("swept_{field}"), cells: Cells::Texts(cells) }
     });
     let column = |name: &str, cells| Column { name: name.to_owned(), cells };
-    let text = |name: &str, of: &dyn Fn(&Answer) -> String| {
+    let text = |name: &str, of: &dyn Fn(&Simulated) -> String| {
         column(name, Cells::Texts(answers.iter().map(|answer| Some(of(answer))).collect()))
     };
-    let known = |name: &str, of: &dyn Fn(&Answer) -> Option<f64>| {
+    let known = |name: &str, of: &dyn Fn(&Simulated) -> Option<f64>| {
         column(name, Cells::Numbers(answers.iter().map(of).collect()))
     };
-    let number = |name: &str, of: &dyn Fn(&Answer) -> f64| known(name, &|answer| Some(of(answer)));
-    let count =
-        |name: &str, of: &dyn Fn(&Answer) -> Option<u64>| column(name, Cells::Counts(answers.iter().map(of).collect()));
+    let number = |name: &str, of: &dyn Fn(&Simulated) -> f64| known(name, &|answer| Some(of(answer)));
+    let count = |name: &str, of: &dyn Fn(&Simulated) -> Option<u64>| {
+        column(name, Cells::Counts(answers.iter().map(of).collect()))
+    };
     let figures = [
         text("model", &|a| a.model.to_owned()),
         text("discipline", &|a| a.discipline.clone()),

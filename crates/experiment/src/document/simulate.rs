@@ -1,6 +1,6 @@
 //! The answers as one JSON document.
 
-use offered_simulate::Answer;
+use offered_simulate::Simulated;
 use offered_simulate::statistics::Spread;
 use offered_stats::steady_state::Estimate;
 use serde::Serialize;
@@ -117,8 +117,8 @@ impl From<Spread> for Percentiles {
 
 impl Outcome {
     /// Of this answer, swept so.
-    pub fn new(values: &[(String, String)], answer: &Answer) -> Self {
-        let Answer { summary, .. } = answer;
+    pub fn new(values: &[(String, String)], answer: &Simulated) -> Self {
+        let Simulated { summary, .. } = answer;
         let class = |(both, label): (&Option<(Spread, Spread)>, &String)| {
             both.map(|(response, slowdown)| Class {
                 label: label.clone(),
@@ -171,7 +171,7 @@ impl Outcome {
 }
 
 /// All of them.
-pub fn document(points: &[Point], answers: &[Answer]) -> String {
+pub fn document(points: &[Point], answers: &[Simulated]) -> String {
     let results = points.iter().zip(answers).map(|(point, answer)| Outcome::new(&point.values, answer)).collect();
     let document = Document { schema: "offered.simulate/1", results };
     serde_json::to_string_pretty(&document).expect("numbers and texts are JSON")

@@ -7,7 +7,7 @@ use offered_stats::frequent::{Frequent, frequent};
 use serde::{Deserialize, Serialize};
 
 /// So many are told apart; the rest is one more.
-const MOST: usize = 20;
+const MAX_KINDS: usize = 20;
 
 /// Launches of one request that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ type Kind<'a> = (u16, Outcome, u16, Option<Cow<'a, str>>);
 pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
     let failed = recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok);
     let kinds = failed.map(|e| (e.label, e.outcome, e.status, e.error.as_ref().map(Reason::kind)));
-    let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
+    let Frequent { top, rest: (others, left) } = frequent(kinds, MAX_KINDS);
     let failure = |((label, outcome, status, why), n): (Kind<'_>, u64)| Failure {
         label: recording.labels.get(usize::from(label)).cloned(),
         outcome: outcome.name().to_owned(),
@@ -74,8 +74,8 @@ mod tests {
     fn the_rest_is_one_more_and_none_is_lost() {
         let failed = |n: u16| Event { label: n % 30, ..Event::at(Nanos(1)) };
         let found = failures(&Recording { events: (0..60).map(failed).collect(), ..Recording::default() });
-        assert_eq!(found.len(), MOST + 1);
-        assert_eq!(found[MOST].why.as_deref(), Some("10 more kinds"));
+        assert_eq!(found.len(), MAX_KINDS + 1);
+        assert_eq!(found[MAX_KINDS].why.as_deref(), Some("10 more kinds"));
         assert_eq!(found.iter().map(|failure| failure.n).sum::<u64>(), 60);
     }
 }

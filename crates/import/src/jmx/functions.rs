@@ -103,7 +103,7 @@ struct Rest<'t> {
 }
 
 /// Brackets within one another at most.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 impl Rest<'_> {
     /// Whether this stands here; then it is behind us.
@@ -192,7 +192,7 @@ impl Rest<'_> {
     }
 
     fn one(&mut self) -> Option<Value> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         self.depth += 1;

@@ -93,10 +93,10 @@ impl Reader<'_, '_> {
             "SteppingThreadGroup" | "UltimateThreadGroup" => return None,
             _ => self.loops_of(node),
         };
-        if rounds > f64::from(Visit::MOST) {
+        if rounds > f64::from(Visit::MAX) {
             self.note(node, format!("each thread would end after {rounds} rounds; here users go on until the end"));
         }
-        (1.0..=f64::from(Visit::MOST)).contains(&rounds).then_some(rounds as u32)
+        (1.0..=f64::from(Visit::MAX)).contains(&rounds).then_some(rounds as u32)
     }
 
     /// Users, their ramp, and the duration; a round is so many requests and `thought` seconds of think time.

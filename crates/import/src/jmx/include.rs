@@ -5,8 +5,8 @@
 use super::tree::{self, Element};
 
 /// Files within files at most, and files at all.
-const DEEPEST: usize = 8;
-const MOST: usize = 100;
+const MAX_DEPTH: usize = 8;
+const MAX_FILES: usize = 100;
 
 /// Reads a file by the name a plan calls it.
 type Files<'f> = Option<&'f dyn Fn(&str) -> Result<String, String>>;
@@ -14,7 +14,7 @@ type Files<'f> = Option<&'f dyn Fn(&str) -> Result<String, String>>;
 /// Puts what is included under every include controller of `tree`, as far as it can be read; where it cannot, the reason is kept
 /// as its attribute `unread`.
 pub(super) fn all(tree: &mut Element, files: Files) {
-    include(tree, files, DEEPEST, &mut MOST.clone());
+    include(tree, files, MAX_DEPTH, &mut MAX_FILES.clone());
 }
 
 fn include(element: &mut Element, files: Files, depth: usize, left: &mut usize) {

@@ -9,9 +9,9 @@ use quick_xml::events::{BytesStart, Event};
 use crate::Error;
 
 /// Elements within one another at most; a plan has two for each controller.
-const DEEPEST: usize = 256;
+const MAX_DEPTH: usize = 256;
 /// Elements at most.
-const MOST: usize = 500_000;
+const MAX_ELEMENTS: usize = 500_000;
 
 /// One element.
 #[derive(Debug, Default)]
@@ -65,8 +65,8 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
         };
         match event {
             Event::Start(tag) => {
-                if open.len() == DEEPEST {
-                    return Err(wrong(format!("more than {DEEPEST} elements within one another; no test plan has")));
+                if open.len() == MAX_DEPTH {
+                    return Err(wrong(format!("more than {MAX_DEPTH} elements within one another; no test plan has")));
                 }
                 open.push(element(&tag, line).map_err(wrong)?);
                 count += 1;
@@ -111,8 +111,8 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
             }
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
         }
-        if count > MOST {
-            return Err(wrong(format!("more than {MOST} elements; no test plan has")));
+        if count > MAX_ELEMENTS {
+            return Err(wrong(format!("more than {MAX_ELEMENTS} elements; no test plan has")));
         }
     }
 }

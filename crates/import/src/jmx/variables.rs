@@ -14,9 +14,9 @@ use crate::plan::{Note, Value, Variable};
 use crate::text::{self, Text};
 
 /// Values of values of values, at most so often.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// Bytes that variables may put in, over the whole plan: a bomb of variables within variables stops here.
-const MOST: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// Variables that functions draw, at most.
 const MOST_DRAWN: usize = 1_000;
 
@@ -309,7 +309,7 @@ impl<'g> Variables<'g> {
         let mut unknown = Vec::new();
         let mut resolved = Text::default();
         self.bare.clear();
-        self.put_in(text, DEEPEST, Drawn::Always, &mut resolved, &mut unknown);
+        self.put_in(text, MAX_DEPTH, Drawn::Always, &mut resolved, &mut unknown);
         (resolved, unknown)
     }
 
@@ -332,7 +332,7 @@ impl<'g> Variables<'g> {
                 Some(value) => (Some(value.clone()), Drawn::Once),
                 None => (self.called(wanted), drawn),
             };
-            match value.filter(|value| depth > 0 && self.spent + value.len() <= MOST) {
+            match value.filter(|value| depth > 0 && self.spent + value.len() <= MAX_BYTES) {
                 Some(value) => {
                     self.spent += value.len() + 1;
                     self.put_in(&value, depth - 1, drawn, resolved, unknown);

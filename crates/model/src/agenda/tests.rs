@@ -246,6 +246,6 @@ fn users_who_make_so_many_visits_leave_after_them() {
     let second = agenda.due(Nanos(5)).unwrap();
     assert_eq!(agenda.broken_off(second, Nanos(9)), After::Leaves);
     // Counted as far as they are told apart, and no further.
-    let last = (0..2 * Visit::MOST).fold(Visit::FIRST, |visit, _| visit.next(None).unwrap());
-    assert_eq!((last.number(), last.begins(), last.on().begins()), (Visit::MOST, true, false));
+    let last = (0..2 * Visit::MAX).fold(Visit::FIRST, |visit, _| visit.next(None).unwrap());
+    assert_eq!((last.number(), last.begins(), last.on().begins()), (Visit::MAX, true, false));
 }

@@ -7,7 +7,7 @@ use super::service::Service;
 use super::{Finding, Known};
 use crate::Error;
 use crate::closed::machine_repair::MachineRepair;
-use crate::closed::{Answer, phases, priority};
+use crate::closed::{Means, phases, priority};
 
 /// `users` who think `think` seconds on average.
 pub(super) fn solve(
@@ -99,7 +99,7 @@ fn never_idle(model: String, users: u64, m: u32, mean: f64) -> Finding {
     Finding::known(model, known, "users who never think, servers never idle; R counts the requests under way as well")
 }
 
-fn by_class(users: u64, think: f64, discipline: Policy, service: &Service) -> Result<Option<Answer>, Error> {
+fn by_class(users: u64, think: f64, discipline: Policy, service: &Service) -> Result<Option<Means>, Error> {
     let Some((share, first, second)) = service.two_exponential_classes() else { return Ok(None) };
     if users > priority::MOST_USERS {
         return Ok(None);

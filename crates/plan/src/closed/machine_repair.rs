@@ -7,7 +7,7 @@
 //!
 //! Source: Brady and Gunther 2016, sections 3.2 and 3.3; percentiles by the arrival theorem (Sevcik and Mitrani 1981).
 
-use super::{Answer, Launches};
+use super::{Launches, Means};
 use crate::Error;
 use crate::birth_death::stationary;
 use crate::error::{not_negative, positive, some};
@@ -38,13 +38,13 @@ impl MachineRepair {
     }
 
     /// The exact means.
-    pub fn solve(&self) -> Answer {
+    pub fn solve(&self) -> Means {
         let p = self.probabilities();
         let mean = |value: &dyn Fn(f64) -> f64| -> f64 { p.iter().enumerate().map(|(n, p)| value(n as f64) * p).sum() };
         let m = f64::from(self.servers);
         let (in_system, busy) = (mean(&|n| n), mean(&|n| n.min(m)));
         let throughput = busy / self.service;
-        Answer { throughput, response: in_system / throughput, in_system, utilisation: busy / m }
+        Means { throughput, response: in_system / throughput, in_system, utilisation: busy / m }
     }
 
     /// Percentiles of the response time under FCFS: an arrival finds what a system of one user fewer shows on average.

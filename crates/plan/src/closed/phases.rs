@@ -7,8 +7,8 @@
 use offered_model::Law;
 use offered_model::law::Shape;
 
-use super::Answer;
 use super::Launches;
+use super::Means;
 use crate::Error;
 use crate::error::{positive, some};
 use crate::levels::{Level, Levels};
@@ -58,16 +58,16 @@ impl Phases {
 ///
 /// # Errors
 /// No users, a negative think time, or a service law that is not made of phases.
-pub fn solve(service: &Law, users: u64, think: f64) -> Result<Answer, Error> {
+pub fn solve(service: &Law, users: u64, think: f64) -> Result<Means, Error> {
     if think == 0.0 {
         let n = some("the number of users", users)?;
         let service = Phases::of(service).map(|_| service.mean())?;
-        return Ok(Answer { throughput: 1.0 / service, response: n * service, in_system: n, utilisation: 1.0 });
+        return Ok(Means { throughput: 1.0 / service, response: n * service, in_system: n, utilisation: 1.0 });
     }
     let chain = chain(service, users, think)?;
     let (throughput, in_system) = (chain.rate(), chain.mean());
     let utilisation = if chain.empty() < 0.5 { 1.0 - chain.empty() } else { throughput * service.mean() };
-    Ok(Answer { throughput, response: in_system / throughput, in_system, utilisation })
+    Ok(Means { throughput, response: in_system / throughput, in_system, utilisation })
 }
 
 /// The second-order properties of the launches, exactly.

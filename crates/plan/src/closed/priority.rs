@@ -4,7 +4,7 @@
 //! is a server that knows each request's *expected* size (Schroeder, Wierman and Harchol-Balter 2006, section 5). The chain
 //! has (N+1)(N+2)/2 states and is solved exactly by levels ([`crate::levels`]) at O(N^4) cost, so N is limited.
 
-use super::Answer;
+use super::Means;
 use crate::Error;
 use crate::error::{not_negative, positive, some};
 use crate::levels::{Level, Levels};
@@ -18,7 +18,7 @@ pub const MOST_USERS: u64 = 200;
 ///
 /// # Errors
 /// Times that are not above zero, a share outside (0, 1), no users, or more than [`MOST_USERS`].
-pub fn preemptive(p: f64, first: f64, second: f64, users: u64, think: f64) -> Result<Answer, Error> {
+pub fn preemptive(p: f64, first: f64, second: f64, users: u64, think: f64) -> Result<Means, Error> {
     some("the number of users", users)?;
     not_negative("the think time", think)?;
     positive("the service time of the first class", first)?;
@@ -34,7 +34,7 @@ pub fn preemptive(p: f64, first: f64, second: f64, users: u64, think: f64) -> Re
     let mean = p * first + (1.0 - p) * second;
     if think == 0.0 {
         let n = users as f64;
-        return Ok(Answer { throughput: 1.0 / mean, response: n * mean, in_system: n, utilisation: 1.0 });
+        return Ok(Means { throughput: 1.0 / mean, response: n * mean, in_system: n, utilisation: 1.0 });
     }
     let last = users as usize;
     // On level n, state j has j requests of the first class.
@@ -57,5 +57,5 @@ pub fn preemptive(p: f64, first: f64, second: f64, users: u64, think: f64) -> Re
     };
     let chain = Levels::solve((0..=last).map(level).collect(), super::phases::likely_level(users as f64, mean, think));
     let (throughput, in_system) = (chain.rate(), chain.mean());
-    Ok(Answer { throughput, response: in_system / throughput, in_system, utilisation: throughput * mean })
+    Ok(Means { throughput, response: in_system / throughput, in_system, utilisation: throughput * mean })
 }

@@ -8,7 +8,7 @@ use crate::error::{positive, some};
 
 /// What becomes of the arrivals; there is a steady state at any load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
+pub struct Losses {
     /// Share of the arrivals that are turned away.
     pub lost: f64,
     /// Requests finished per second.
@@ -25,7 +25,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// No servers, less room than servers, or a rate or service time that is not above zero.
-pub fn solve(servers: u32, room: u64, service: f64, rate: f64) -> Result<Answer, Error> {
+pub fn solve(servers: u32, room: u64, service: f64, rate: f64) -> Result<Losses, Error> {
     let m = some("the number of servers", u64::from(servers))?;
     positive("the service time", service)?;
     positive("the rate", rate)?;
@@ -38,7 +38,7 @@ pub fn solve(servers: u32, room: u64, service: f64, rate: f64) -> Result<Answer,
     let in_system: f64 = p.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
     let busy: f64 = p.iter().enumerate().map(|(n, p)| (n as f64).min(m) * p).sum();
     let throughput = busy / service;
-    Ok(Answer {
+    Ok(Losses {
         lost: p[room as usize],
         throughput,
         response: in_system / throughput,

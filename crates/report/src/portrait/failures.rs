@@ -7,7 +7,7 @@ use offered_stats::frequent::{Frequent, frequent};
 use serde::Serialize;
 
 /// So many kinds are told apart; the rest is one more.
-const MOST: usize = 20;
+const MAX_KINDS: usize = 20;
 
 /// Launches that ended in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ pub struct Kind {
 pub(super) fn endings(recording: &Recording) -> Vec<Kind> {
     let kinds =
         recording.events.iter().map(|event| (event.outcome, event.status, event.error.as_ref().map(Reason::kind)));
-    let Frequent { top, rest: (others, left) } = frequent(kinds, MOST);
+    let Frequent { top, rest: (others, left) } = frequent(kinds, MAX_KINDS);
     let kind = |((outcome, status, error), n): ((Outcome, u16, Option<Cow<'_, str>>), u64)| Kind {
         outcome: outcome.name(),
         status: (status > 0).then_some(status),
@@ -53,9 +53,9 @@ mod tests {
         let ok = |n| Event { outcome: Outcome::Ok, status: 200, ..Event::at(Nanos(n)) };
         let events = (0..100).map(ok).chain((0..80).map(failed)).collect();
         let kinds = endings(&Recording { events, ..Recording::default() });
-        assert_eq!(kinds.len(), MOST + 1);
+        assert_eq!(kinds.len(), MAX_KINDS + 1);
         assert_eq!(kinds[0], Kind { outcome: "ok", status: Some(200), error: None, n: 100 });
-        assert_eq!(kinds[MOST].error.as_deref(), Some("21 more kinds"));
+        assert_eq!(kinds[MAX_KINDS].error.as_deref(), Some("21 more kinds"));
         assert_eq!(kinds.iter().map(|kind| kind.n).sum::<u64>(), 180);
     }
 }

@@ -10,7 +10,7 @@ use super::round_up;
 use crate::chart::Heat;
 
 /// No run has more cells than this.
-pub(super) const MOST: usize = 120;
+pub(super) const MAX_CELLS: usize = 120;
 
 /// What happened in each cell of time. Times are seconds since the start of a run of ours, or the first launch of a file; a list has a number per cell.
 #[derive(Clone, Debug, Serialize)]
@@ -51,7 +51,7 @@ struct Cells {
 
 impl Cells {
     fn new(origin: u64, span: u64) -> Self {
-        let cell = round_up(span.max(1) / MOST as u64 + 1);
+        let cell = round_up(span.max(1) / MAX_CELLS as u64 + 1);
         // A last cell of a few launches would look like a rate that falls.
         let count = ((span as f64 / cell as f64).round() as usize).max(1);
         Self { origin, span, cell, count }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(Cells::new(0, 0).count, 1);
         for span in [999, 1200, 1201, 86_400_000_000_000] {
             let cells = Cells::new(0, span);
-            assert!(cells.count <= MOST && cells.count >= 48, "{span}: {}", cells.count);
+            assert!(cells.count <= MAX_CELLS && cells.count >= 48, "{span}: {}", cells.count);
         }
     }
 

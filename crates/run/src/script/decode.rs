@@ -6,7 +6,7 @@ use std::io::Read;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 /// What a body may grow to. A few bytes can say gigabytes.
-const MOST: u64 = 16 * 1024 * 1024;
+const MAX_BODY: u64 = 16 * 1024 * 1024;
 
 /// `body` as it was before these codings (`Content-Encoding`, the last applied last).
 ///
@@ -32,8 +32,8 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>
 
 fn all(coding: &str, mut decoder: impl Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    match decoder.by_ref().take(MOST + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 > MOST => Err(format!("the {coding} answer unpacks to more than 16 MB")),
+    match decoder.by_ref().take(MAX_BODY + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 > MAX_BODY => Err(format!("the {coding} answer unpacks to more than 16 MB")),
         Ok(_) => Ok(bytes),
         Err(_) => Err(format!("the answer says it is {coding} and is not")),
     }

@@ -16,7 +16,7 @@ use crate::transport::Reply;
 
 /// The deepest HTML that is read, as browsers have it. What opens an element looks through all that are open, so without a limit
 /// a small page takes any time.
-const DEEPEST: usize = 512;
+const MAX_DEPTH: usize = 512;
 /// HTML is read in pieces of so many bytes, and elements chosen so many at a time, with a look at the time between them.
 const PIECE: usize = 4096;
 const LOOK: usize = 64;
@@ -112,7 +112,7 @@ impl<'a> Heard<'a> {
             // The newest node stands in the innermost element that is open, or next to it.
             let html = parser.tokenizer.sink.sink.0.borrow();
             let depth = html.tree.nodes().next_back().map_or(0, |node| node.ancestors().count());
-            if depth > DEEPEST {
+            if depth > MAX_DEPTH {
                 let _ = self.gave_up.set(DEEP);
                 return None;
             }

@@ -86,7 +86,7 @@ impl Batch {
     }
 }
 
-/// Equal batches, as many as [`Batches::MOST`]; when there are more, neighbours become one, so memory does not grow.
+/// Equal batches, as many as [`Batches::MAX`]; when there are more, neighbours become one, so memory does not grow.
 #[derive(Clone, Debug)]
 pub(super) struct Batches {
     full: Vec<Batch>,
@@ -98,7 +98,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    const MOST: usize = 64;
+    const MAX: usize = 64;
 
     /// For this many classes, with or without sessions that end.
     pub(super) fn new(classes: usize, sessions: bool) -> Self {
@@ -124,7 +124,7 @@ impl Batches {
         self.open.lasted(self.begun, now);
         self.begun = now;
         self.full.push(std::mem::replace(&mut self.open, self.empty.clone()));
-        if self.full.len() == Self::MOST {
+        if self.full.len() == Self::MAX {
             self.size *= 2;
             let mut all = std::mem::take(&mut self.full).into_iter();
             while let (Some(mut one), Some(next)) = (all.next(), all.next()) {

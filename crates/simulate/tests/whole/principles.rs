@@ -4,11 +4,11 @@
 
 use offered_model::Workload;
 use offered_simulate::load::at_load;
-use offered_simulate::{Answer, Stop, simulate};
+use offered_simulate::{Simulated, Stop, simulate};
 use offered_stats::steady_state::Estimate;
 
 /// A workload of the study, with texts replaced, brought to a load.
-fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> Answer {
+fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> Simulated {
     let path = format!("{}/../../studies/open-vs-closed/{file}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut text = std::fs::read_to_string(path).unwrap();
     for (from, to) in changes {
@@ -21,7 +21,7 @@ fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> An
 }
 
 /// Mean response in the paper's unit.
-fn mean(answer: &Answer) -> Estimate {
+fn mean(answer: &Simulated) -> Estimate {
     let Estimate { value, low, high } = answer.summary.response_by_little;
     Estimate { value: value * 1e3, low: low * 1e3, high: high * 1e3 }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use offered_model::{After, Launch, Nanos, Workload};
 use offered_simulate::drive::Sink;
 use offered_simulate::load::at_load;
-use offered_simulate::{Answer, Job, Stop, simulate};
+use offered_simulate::{Job, Simulated, Stop, simulate};
 use offered_stats::steady_state::Estimate;
 
 fn workload(text: &str) -> Workload {
@@ -22,7 +22,7 @@ fn server(discipline: &str, service: &str) -> String {
 const H2: &str = "{ hyperexponential = { mean = \"10ms\", scv = 8 } }";
 const EXPONENTIAL: &str = "{ exponential = \"10ms\" }";
 
-fn run(text: &str, jobs: u64) -> Answer {
+fn run(text: &str, jobs: u64) -> Simulated {
     simulate(&workload(text), Stop::Jobs(jobs), &mut ()).unwrap()
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, BufRead};
 /// A message longer than this is no result of a request.
 const LONGEST: u64 = 1 << 28;
 /// Types in types, deeper than any file of results goes; a type that holds itself ends here.
-const DEEPEST: u32 = 16;
+const MAX_DEPTH: u32 = 16;
 
 /// The types that every stream knows.
 mod known {
@@ -80,7 +80,7 @@ impl Stream {
                 let Some(Type::Struct(fields)) = self.types.get(&id) else { return Err(Ok("a value is no struct")) };
                 let read = bytes.each_field(|bytes, number| {
                     let (name, id) = fields.get(number).ok_or("a struct has more fields than its type")?;
-                    bytes.value(*id, &self.types, DEEPEST).map(|value| field(name, value))
+                    bytes.value(*id, &self.types, MAX_DEPTH).map(|value| field(name, value))
                 });
                 return read.map(|()| true).map_err(Ok);
             }
