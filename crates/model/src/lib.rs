@@ -2,6 +2,29 @@
 //!
 //! Everything here is pure: no clock, no socket, no thread, no global randomness. The schedule of a run is a function of the
 //! workload and its seed, and this room is that function.
+//!
+//! # Example
+//! The launches of a minute of Poisson arrivals, and those of the second of three workers: every third of them, to the
+//! nanosecond.
+//! ```
+//! use offered_model::{Agenda, Nanos, Share, Workload};
+//!
+//! let text = r#"
+//!     seed = 42
+//!     duration = "1m"
+//!     arrivals.open = { rate = "100/s" }
+//!     target.url = "http://127.0.0.1:8080/"
+//! "#;
+//! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
+//! let launches = |share: Share| -> Vec<Nanos> {
+//!     let mut agenda = Agenda::new(&workload, share);
+//!     std::iter::from_fn(|| agenda.due(Nanos::MAX)).map(|launch| launch.intended).collect()
+//! };
+//! let (all, second) = (launches(Share::ALL), launches("2/3".parse()?));
+//! assert!((all.len() as f64 - 6000.0).abs() < 4.0 * 6000f64.sqrt());
+//! assert!(second.iter().eq(all.iter().skip(1).step_by(3)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod agenda;
 pub mod arrivals;

@@ -7,6 +7,19 @@
 //! Conventions: a *gap* is the time between neighbouring launches; gaps and instants may be in any unit of time, one and the
 //! same within a call. "Sorted" means ascending. A *p-value* is two-sided unless its function says otherwise.
 //!
+//! # Example
+//! Ten workers on one ticker of 100 ms, each a little late: the rate is as asked, and nothing else is.
+//! ```
+//! use offered_stats::{bunches, cov, summary};
+//!
+//! let launches: Vec<u64> = (0..1_000).map(|i| i / 10 * 100_000_000 + i % 10 * 50_000).collect(); // ns
+//! let gaps: Vec<f64> = summary::gaps(&launches).map(|gap| gap as f64).collect();
+//! let found = cov::cov(&gaps).unwrap();
+//! assert!(found > 2.9, "a Poisson process has 1, and this {found}");
+//! assert!(cov::greenwood(found, gaps.len()).p < 1e-9);
+//! assert_eq!(bunches::find(&launches).unwrap().size, 10.0);
+//! ```
+//!
 //! # Limitations
 //! Every test here is calibrated (book/src/background/calibration.md); none can see what the clock did not write down: see
 //! [`ticks`].
