@@ -4,7 +4,7 @@ use offered_experiment::calibrate::{CONNECTIONS, measure};
 use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 const EXAMPLES: &str = "\
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let found = measure(if args.quick { Nanos::from_millis(500) } else { Nanos::from_secs(8) })?;
     let path = found.keep()?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&found).map_err(Failure::stopped)?);
+        json(&found);
         return Ok(Exit::Done);
     }
     let mut table = Table::new(["precision", "rate/s", "sent/s", "late p50 us", "p99 us", "max us", "CPU %"]);

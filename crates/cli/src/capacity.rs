@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use offered_experiment::capacity::{Search, TRIALS};
+use offered_experiment::document::capacity::Document;
 use offered_model::Objective;
 
 use crate::exit::{Exit, Failure};
 use crate::news::Stderr;
-use crate::say::say;
+use crate::say::{json, say};
 use crate::{input, signals};
 
 const AFTER: &str = "\
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let answer = search.run(&stop, &mut Stderr { quiet: args.quiet })?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&answer).map_err(Failure::stopped)?);
+        json(&Document::from(&answer));
     } else {
         say!(no newline: "{}", page::Page(&answer));
     }

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offered_experiment::{Made, Plan, Summary};
+use offered_experiment::document::demo::{Demo, Model};
+use offered_experiment::document::finite;
+use offered_experiment::{Made, Plan};
+use offered_model::document::Schema;
 use offered_model::{Event, Law, Nanos, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
@@ -13,12 +16,11 @@ use offered_run::Load;
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Make, Policy, Setting};
 use offered_stats::steady_state::{Estimate, ratio};
-use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::report;
 use crate::run::short;
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 /// Mean service time of the demo's server, seconds; exponential.
@@ -66,19 +68,11 @@ struct Case {
     source: &'static str,
 }
 
-#[derive(Serialize)]
+/// A model that was run.
 struct Row {
-    /// The run as the page shows it.
-    #[serde(skip)]
+    /// As the page shows it.
     seen: Run,
-    model: &'static str,
-    arrivals: String,
-    theory_ms: f64,
-    source: &'static str,
-    /// The 95 % interval of the mean response, milliseconds.
-    low_ms: f64,
-    high_ms: f64,
-    run: Summary,
+    model: Model,
 }
 
 /// Runs the verb.
@@ -91,8 +85,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let report = Report::new(rows.iter().map(|row| row.seen.clone()).collect());
     report::write(&args.out, &report::page(&report)?)?;
     if args.json {
-        let document = serde_json::json!({ "schema": "offered.demo/1", "load": LOAD, "service_ms": SERVICE * 1e3, "models": rows });
-        say!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
+        let models = rows.iter().map(|row| row.model.clone()).collect();
+        json(&Demo { schema: Schema::new(), load: LOAD, service_ms: SERVICE * 1e3, models });
     } else {
         print(&rows);
         say!(
@@ -100,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             args.out.display()
         );
     }
-    Ok(if rows.iter().all(|row| row.run.believable()) { Exit::Done } else { Exit::Doubtful })
+    Ok(if rows.iter().all(|row| row.model.run.believable()) { Exit::Done } else { Exit::Doubtful })
 }
 
 /// The three models at the same load, each with its theory.
@@ -166,7 +160,8 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
     let Made { summary: run, recording, .. } = made;
     let mean = mean_response(&workload, &recording.events);
     let Case { name, arrivals, theory_ms, source } = case;
-    Ok(Row { seen, model: name, arrivals, theory_ms, source, low_ms: mean.low, high_ms: mean.high, run })
+    let (model, source, low_ms, high_ms) = (name.to_owned(), source.to_owned(), finite(mean.low), finite(mean.high));
+    Ok(Row { seen, model: Model { model, arrivals, theory_ms, source, low_ms, high_ms, run } })
 }
 
 /// The mean response in milliseconds with its 95 % interval, from ten batches of the time that is judged.
@@ -189,21 +184,23 @@ fn print(rows: &[Row]) {
     let mut table =
         Table::new(["model", "asked/s", "offered/s", "CoV", "R mean ms", "95 %", "theory ms", "R p95 ms", "verdict"]);
     let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
-    for Row { model, theory_ms, low_ms, high_ms, run, .. } in rows {
+    for Row { model: Model { model, theory_ms, low_ms, high_ms, run, .. }, .. } in rows {
+        let interval =
+            low_ms.filter(|low| *low > 0.0).zip(*high_ms).map(|(low, high)| format!("{low:.0} to {high:.0}"));
         table.row([
-            (*model).to_owned(),
+            model.clone(),
             number(Some(run.asked_rate_per_s.unwrap_or(LOAD / SERVICE))),
             number(run.offered_rate_per_s),
             run.arrivals.sent_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.2}")),
             number(run.response_ms.as_ref().map(|response| response.mean)),
-            if *low_ms > 0.0 { format!("{low_ms:.0} to {high_ms:.0}") } else { "run too short".to_owned() },
+            interval.unwrap_or_else(|| "run too short".to_owned()),
             short(*theory_ms),
             number(run.response_ms.as_ref().map(|response| response.p95)),
             run.judgement.name().to_owned(),
         ]);
     }
     say!("{table}");
-    for Row { model, source, arrivals, .. } in rows {
+    for Row { model: Model { model, source, arrivals, .. }, .. } in rows {
         say!("{model:<12} {arrivals}\n{:<12} theory: {source}", "");
     }
     say!(

@@ -6,12 +6,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use offered_import::document::{Group, Imported};
 use offered_import::{Arrivals, Error, Given, Kind, MOST_BYTES, Plan, When};
+use offered_model::document::Schema;
 use offered_model::{Nanos, Workload};
-use serde_json::json;
 
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,16 +126,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let results = written.iter().zip(&targets);
     if args.json {
-        let workloads: Vec<_> = results
-            .map(|((plan, workload), target)| {
-                let notes = plan.notes.iter();
-                let notes: Vec<_> = notes
-                    .map(|note| json!({ "line": note.line, "element": note.element, "what": note.what }))
-                    .collect();
-                json!({ "group": plan.name, "file": target, "workload": workload, "not_translated": notes })
-            })
-            .collect();
-        say!("{}", json!({ "schema": "offered.import/1", "from": file, "workloads": workloads }));
+        let group = |((plan, workload), target): (&(Plan, String), &Option<String>)| Group {
+            group: plan.name.clone(),
+            file: target.clone(),
+            workload: workload.clone(),
+            not_translated: plan.notes.clone(),
+        };
+        json(&Imported { schema: Schema::new(), from: file, workloads: results.map(group).collect() });
         return Ok(Exit::Done);
     }
     for ((plan, workload), target) in results {

@@ -23,6 +23,7 @@ mod replay;
 mod report;
 mod run;
 mod say;
+mod schema;
 mod serve;
 mod signals;
 mod simulate;
@@ -60,6 +61,7 @@ enum Verb {
     Report(report::Args),
     Serve(serve::Args),
     Calibrate(calibrate::Args),
+    Schema(schema::Args),
     Demo(demo::Args),
 }
 
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(&args),
         Verb::Serve(args) => serve::run(args),
         Verb::Calibrate(args) => calibrate::run(&args),
+        Verb::Schema(args) => schema::run(&args),
         Verb::Demo(args) => demo::run(&args),
     };
     exit::code(done)

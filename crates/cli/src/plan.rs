@@ -14,7 +14,6 @@ use clap::Subcommand;
 use offered_model::{Nanos, Rate};
 
 use crate::exit::{Exit, Failure};
-use crate::say::say;
 
 #[derive(Subcommand)]
 pub(crate) enum Question {
@@ -47,12 +46,6 @@ impl From<offered_plan::Error> for Failure {
     fn from(error: offered_plan::Error) -> Self {
         Self::input(error)
     }
-}
-
-/// Prints a JSON document.
-fn print_json(document: &serde_json::Value) -> Exit {
-    say!("{document:#}");
-    Exit::Done
 }
 
 /// In seconds, as the formulas want it.

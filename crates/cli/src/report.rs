@@ -18,7 +18,7 @@ use offered_verify::{Checked, Judgement, Measured, verify};
 
 use crate::exit::{Exit, Failure};
 use crate::file;
-use crate::say::say;
+use crate::say::{json, say};
 use crate::verify::{Window, intent::Intent, source, source::Hints};
 
 const EXAMPLES: &str = "\
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let report = Report { sweeps, sites, ..Report::new(runs) };
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&report).map_err(Failure::stopped)?);
+        json(&report);
     }
     if let Some(folder) = &args.svg {
         charts(folder, &report)?;

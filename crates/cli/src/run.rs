@@ -15,7 +15,7 @@ use offered_model::{Law, Nanos, Share};
 use offered_run::{End, Halted, Load};
 
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::signals;
 pub(crate) use result::short;
 
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
     let made = ready.run(views)?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&made.summary).map_err(Failure::stopped)?);
+        json(&made.summary);
     } else {
         let (summary, verdict) = (&made.summary, &made.verdict);
         say!(no newline: "{}", result::Page { summary, verdict, workload: &workload });

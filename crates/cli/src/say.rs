@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 /// Prints a line, or just the text with `say!(no newline: ...)`.
 ///
 /// Unlike `println!` it does not panic when nobody reads on (`offered ... | head`): the rest is then not printed, and the verb
@@ -22,4 +24,9 @@ pub(crate) fn print(text: fmt::Arguments<'_>) {
         eprintln!("error: cannot write to stdout: {error}");
         std::process::exit(1);
     }
+}
+
+/// Prints a document.
+pub(crate) fn json(document: &impl Serialize) {
+    say!("{}", serde_json::to_string_pretty(document).expect("numbers and texts are JSON"));
 }

@@ -6,13 +6,14 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use offered_experiment::{Point, Vary, cores, document, points, simulated};
+use offered_experiment::document::simulate::Document;
+use offered_experiment::{Point, Vary, cores, points, simulated};
 use offered_simulate::{Simulated, Stop};
 
 use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::say::say;
+use crate::say::{json, say};
 
 /// Simulate a workload: open, closed or partly-open load on its [server], under any scheduling policy.
 #[derive(clap::Args)]
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         written.map_err(|error| Failure::stopped(format!("{error}; name a new file")))?;
     }
     if args.json {
-        say!("{}", document::simulate::document(&points, &answers));
+        json(&Document::new(&points, &answers));
     } else if points.len() == 1 {
         say!(no newline: "{}", table::one(&answers[0]));
     } else {

@@ -13,7 +13,7 @@ use offered_model::Objective;
 use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::news::Stderr;
-use crate::say::say;
+use crate::say::{json, say};
 use crate::{input, signals};
 
 const AFTER: &str = "\
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let swept = sweep.run(&stop, &mut Stderr { quiet: args.quiet })?;
     write(&args.out, &swept.cells)?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&swept.document).map_err(Failure::stopped)?);
+        json(&swept.document);
     } else {
         say!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
         say!("\nrecorded in {}", args.out.display());

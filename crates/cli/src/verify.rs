@@ -9,12 +9,12 @@ mod tests;
 
 use std::path::PathBuf;
 
+use offered_model::document::Schema;
 use offered_model::{Nanos, Recording};
-use offered_verify::{Ask, Failures, Judgement, Verdict, merge, verify};
-use serde_json::json;
+use offered_verify::{Ask, Failures, Judgement, Verdict, Verdicts, merge, verify};
 
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,11 +88,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     args.files_out.check(args.merge || args.files.len() == 1)?;
     let verdicts = if args.merge { vec![merged(args)?] } else { each(args)? };
     if args.json {
-        let document = match &verdicts[..] {
-            [verdict] => json!(verdict),
-            several => json!({ "schema": "offered.verify-several/1", "verdicts": several }),
-        };
-        say!("{}", serde_json::to_string_pretty(&document).map_err(Failure::stopped)?);
+        match &verdicts[..] {
+            [verdict] => json(verdict),
+            several => json(&Verdicts { schema: Schema::new(), verdicts: several.to_vec() }),
+        }
     } else {
         for verdict in &verdicts {
             say!(no newline: "{}", page::Page(verdict));

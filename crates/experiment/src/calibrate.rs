@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use offered_clock::unix_now;
+use offered_model::document::{Document, Schema};
 use offered_model::recording::Calibrated;
 use offered_model::workload::Sessions;
 use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
@@ -10,21 +11,21 @@ use offered_run::{Done, Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::{Make, Policy, Setting};
 use offered_stats::Summary;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, cores};
 
-const SCHEMA: &str = "offered.calibrate/1";
 /// Rates of the open runs, per second.
 const RATES: [u64; 3] = [1000, 10_000, 50_000];
 /// Connections of the run at full speed.
 pub const CONNECTIONS: u64 = 64;
 
-/// What was found, as it is kept: the document `offered.calibrate/1`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// How exact, and how fast, the generator was found to be on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// `offered.calibrate/1`.
-    pub schema: String,
+    /// What this document is.
+    pub schema: Schema<Calibration>,
     /// Of the program that measured.
     pub version: String,
     /// When it was measured, since the Unix epoch.
@@ -41,8 +42,12 @@ pub struct Calibration {
     pub cpu_us_per_request: f64,
 }
 
+impl Document for Calibration {
+    const SCHEMA: &'static str = "offered.calibrate/1";
+}
+
 /// How Poisson launches at one rate came.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Launches {
     /// How the thread waited: `spin` or `sleep`.
     pub precision: String,
@@ -77,7 +82,7 @@ impl Calibration {
     fn kept() -> Option<Self> {
         let text = std::fs::read_to_string(path()?).ok()?;
         // What another version wrote in another shape is no calibration.
-        let found: Self = serde_json::from_str(&text).ok().filter(|found: &Self| found.schema == SCHEMA)?;
+        let found: Self = serde_json::from_str(&text).ok()?;
         (found.machine == machine() && found.cores == cores::all()).then_some(found)
     }
 }
@@ -122,7 +127,7 @@ pub fn measure(long: Nanos) -> Result<Calibration, Error> {
     let (events, done) = against_ourselves(long, "sleep", &format!("closed.users = {CONNECTIONS}"))?;
     let answered = events.iter().filter(|event| event.outcome == Outcome::Ok).count() as f64;
     Ok(Calibration {
-        schema: SCHEMA.to_owned(),
+        schema: Schema::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         measured_unix_s: unix_now().0 / 1_000_000_000,
         machine: machine(),

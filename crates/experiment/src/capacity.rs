@@ -15,8 +15,6 @@ use std::sync::atomic::AtomicBool;
 use offered_model::workload::Sessions;
 use offered_model::{Objective, Workload};
 use offered_stats::steady_state::Estimate;
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
 
 use crate::{Error, Input, News, Observer, point};
 use search::Range;
@@ -41,7 +39,7 @@ pub struct Search<'a> {
     pub trials: usize,
 }
 
-/// What a search found; serializes as the document `offered.capacity/1`.
+/// What a search found.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The workload's name.
@@ -221,33 +219,6 @@ impl Trials<'_> {
         self.observer.told(News::Tried { field: self.field, value, trials: trials.len(), said });
         self.points.push(Tried { value, trials: trials.len(), figures: search::means(&trials), said });
         Ok(Asked::Said(said))
-    }
-}
-
-impl Serialize for Answer {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let end = |end: f64| end.is_finite().then_some(end);
-        let figure = |x: &Estimate| json!({ "value": x.value, "low": end(x.low), "high": end(x.high) });
-        let point = |point: &Tried| {
-            let figures: Vec<Value> = point.figures.iter().map(figure).collect();
-            json!({ "value": point.value, "trials": point.trials, "figures": figures, "says": point.said.name() })
-        };
-        let limited = self.limited.as_ref().map(|(value, because)| json!({ "value": value, "because": because }));
-        json!({
-            "schema": "offered.capacity/1",
-            "workload": self.workload,
-            "simulated": self.simulated,
-            "objective": self.objective.to_string(),
-            "field": self.field,
-            "low": self.low,
-            "high": self.high,
-            "complete": self.complete,
-            "generator_limit": limited,
-            "warnings": self.warning.iter().collect::<Vec<_>>(),
-            "trials": self.trials,
-            "points": self.points.iter().map(point).collect::<Vec<_>>(),
-        })
-        .serialize(serializer)
     }
 }
 

@@ -1,4 +1,53 @@
-//! The documents of the verbs.
+//! The documents of the verbs: what `--json` prints, as types that are written and read.
+//!
+//! Those that are computed as they are printed stand where they are computed: [`crate::Summary`] is `offered.run/1`,
+//! [`crate::calibrate::Calibration`] is `offered.calibrate/1`, [`offered_verify::Verdict`] is `offered.verify/1`.
 
+pub mod capacity;
+pub mod demo;
+pub mod plan;
 pub mod simulate;
 pub mod sweep;
+
+use offered_model::document::Document;
+use offered_store::MadeBy;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The record of a run at a target or of a dry run.
+pub type RunRecord = offered_store::RunRecord<crate::Summary, offered_verify::Verdict>;
+
+/// The record of a simulation.
+pub type SimulationRecord = offered_store::RunRecord<simulate::Outcome, ()>;
+
+/// What is known of a run beside its workload and its events: `run.json` in its directory.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Record {
+    /// Of a run at a target or of a dry run.
+    Run(Box<RunRecord>),
+    /// Of a simulation.
+    Simulation(Box<SimulationRecord>),
+}
+
+impl Document for Record {
+    const SCHEMA: &'static str = RunRecord::SCHEMA;
+}
+
+impl Record {
+    /// The record that `text` is.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        match serde_json::from_str::<offered_store::RunRecord>(text)?.made_by {
+            MadeBy::Simulation => serde_json::from_str(text).map(Self::Simulation),
+            MadeBy::Run | MadeBy::DryRun => serde_json::from_str(text).map(Self::Run),
+        }
+    }
+}
+
+/// A number where there is one: what is infinite or undefined is `null` in JSON.
+pub fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number)
+}

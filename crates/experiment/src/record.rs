@@ -9,7 +9,7 @@ use offered_simulate::{Job, Simulated, Stop, simulate};
 use offered_store::{MadeBy, RunRecord, Until, Writer};
 
 use crate::Error;
-use crate::document::simulate::Outcome as Document;
+use crate::document::simulate::Outcome as Summary;
 
 /// Simulates `workload`, which `text` says but for its load, and writes every launch as an event to the new directory `out`.
 ///
@@ -20,13 +20,13 @@ pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, ou
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
     let answer = simulate(workload, stop, &mut tape)?;
     let until = if stop == Stop::Duration { Until::Duration } else { Until::Answers };
-    tape.finish(&RunRecord {
+    let record = RunRecord {
         seed: Some(workload.seed().0),
         load,
         notes: answer.warnings.clone(),
-        summary: serde_json::to_value(Document::new(&[], &answer)).expect("numbers and texts are JSON"),
         ..RunRecord::new(MadeBy::Simulation, until)
-    })?;
+    };
+    tape.finish(&record.with(Summary::new(&[], &answer), ()))?;
     Ok(answer)
 }
 
@@ -49,7 +49,7 @@ impl Tape {
         if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn finish(mut self, run: &RunRecord) -> Result<(), offered_store::Error> {
+    fn finish(mut self, run: &RunRecord<Summary, ()>) -> Result<(), offered_store::Error> {
         match self.failed {
             Some(error) => Err(error),
             None => self.writer.write(self.batch).and_then(|()| self.writer.finish(run)),

@@ -114,16 +114,15 @@ impl Ready<'_> {
         summary.out = out.map(|out| out.display().to_string());
         if let Some(store) = store {
             let dry = matches!(load, Load::Nobody(_));
-            store.recorder.finish(RunRecord {
+            let record = RunRecord {
                 seed: Some(workload.seed().0),
                 share,
                 started_unix_ns: (!dry).then_some(done.started.0),
                 generator: recording.generator.clone(),
                 machine: Some(machine()),
-                summary: serde_json::to_value(&summary).expect("numbers and texts are JSON"),
-                verdict: serde_json::to_value(&verdict).expect("numbers and texts are JSON"),
                 ..RunRecord::new(if dry { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
-            })?;
+            };
+            store.recorder.finish(&record.with(&summary, &verdict))?;
         }
         Ok(Made { summary, verdict, ask, recording, done })
     }

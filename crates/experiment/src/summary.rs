@@ -6,19 +6,21 @@ pub use failures::Failure;
 
 use std::collections::BTreeMap;
 
+use offered_model::document::{Document, Schema};
 use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
 use offered_run::Done;
 use offered_stats::Summary as Numbers;
 use offered_verify::{Check, Checked, Judgement, KeepsUp, Measured, Pages, Pattern, Request, Verdict, Warning};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use failures::failures;
 
 /// What a run came to. Counts are of the whole run; rates, times and arrivals leave out `skip_first` and `skip_last`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// `offered.run/1`.
-    pub schema: String,
+    /// What this document is.
+    pub schema: Schema<Summary>,
     /// Launches (of the whole session) per second meant; `null` for a closed system, whose rate is the server's to give.
     pub asked_rate_per_s: Option<f64>,
     /// Launches per second that were sent.
@@ -80,8 +82,12 @@ pub struct Summary {
     pub out: Option<String>,
 }
 
+impl Document for Summary {
+    const SCHEMA: &'static str = "offered.run/1";
+}
+
 /// Mean, spread and percentiles in milliseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Millis {
     pub mean: f64,
@@ -96,7 +102,7 @@ pub struct Millis {
 }
 
 /// Percentiles in microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Micros {
     pub p50: f64,
@@ -105,7 +111,7 @@ pub struct Micros {
 }
 
 /// What the launches look like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrivals {
     /// The CoV of the gaps between the instants meant.
     pub meant_cov: Option<f64>,
@@ -142,7 +148,7 @@ impl Summary {
         let measured = Measured::new(recording, verdict, from, to);
         let thresholds = Checked::all(workload.thresholds(), &measured, verdict.judgement != Judgement::Fails);
         Self {
-            schema: "offered.run/1".to_owned(),
+            schema: Schema::new(),
             asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
             offered_rate_per_s: verdict.queue.rate_per_s,
             answered_rate_per_s: verdict.keeps_up.map(|keeps_up| keeps_up.answered_per_s),

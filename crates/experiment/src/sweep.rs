@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_model::document::Schema;
 use offered_model::{Nanos, Objective, Seed};
 use offered_simulate::Stop;
 
@@ -86,7 +87,7 @@ impl Sweep<'_> {
 
     fn document(&self, cells: &[Measured], kept: &[Kept]) -> Document {
         Document {
-            schema: "offered.sweep/1".to_owned(),
+            schema: Schema::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             workload: self.input.name.clone(),
             simulated: self.simulated,

@@ -5,6 +5,7 @@ use offered_plan::analytic::{Analysis, answer};
 use offered_plan::web_users::Traffic;
 use offered_simulate::{Stop, simulate};
 use offered_verify::Queue;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -17,7 +18,7 @@ const PEOPLE: f64 = 10_000.0;
 const JOBS: u64 = 200_000;
 
 /// What no load can make better.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
     /// Requests per second with all servers busy.
     pub capacity_per_s: f64,
@@ -26,7 +27,7 @@ pub struct Server {
 }
 
 /// What theory says of the responses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
     /// Where it comes from.
     pub by: By,
@@ -47,7 +48,7 @@ pub struct Prediction {
 }
 
 /// Where a prediction comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
     /// The arithmetic of queues.
@@ -67,7 +68,7 @@ impl By {
 }
 
 /// How many people with this think time the run's launches stand for: N' = lambda (R + Z').
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WebUsers {
     /// Z'.
     pub think_s: f64,

@@ -3,13 +3,14 @@
 use std::str::FromStr;
 
 use offered_model::Workload;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::{Error, Input};
 
 /// A field and the values it takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Vary {
     /// Its name, short or a path: `rate`, `server.servers`.
     pub field: String,

@@ -10,6 +10,7 @@ mod chain;
 mod curl;
 mod data;
 mod delay;
+pub mod document;
 mod har;
 mod jmx;
 mod names;

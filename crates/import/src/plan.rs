@@ -2,6 +2,8 @@
 
 use offered_model::workload::script::{Otherwise, Per, Which};
 use offered_model::{Law, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::text::Text;
 
@@ -305,7 +307,7 @@ pub struct Step {
 }
 
 /// Something of the file that the workload does not say.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// The line in the file, from 1; 0 where the file has no lines.
     pub line: usize,

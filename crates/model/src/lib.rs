@@ -29,6 +29,7 @@
 pub mod agenda;
 pub mod arrivals;
 pub mod csv;
+pub mod document;
 pub mod event;
 pub mod flow;
 pub mod heap;

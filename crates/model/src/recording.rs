@@ -1,5 +1,6 @@
 //! A recording: the events of one run with what must be known to read them, whichever tool made it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -42,7 +43,7 @@ pub struct Recording {
 }
 
 /// What a generator was seen to do that no event shows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Per launching thread: the share of its time in which it neither slept nor spun, 0 to 1.
     pub busy: Vec<f64>,
@@ -57,7 +58,7 @@ pub struct Evidence {
 }
 
 /// Why a run stopped itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Halted {
     /// In words.
     pub why: String,
@@ -66,7 +67,7 @@ pub struct Halted {
 }
 
 /// How the end of a run that stopped itself is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
     /// As the workload says: its data are used up.
@@ -78,7 +79,7 @@ pub enum End {
 }
 
 /// Launches per second, asked for and possible.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibrated {
     /// Asked of the generator.
     pub asked_per_s: f64,

@@ -100,7 +100,6 @@ fn times(caption: &str, rows: &[Times]) -> Option<Table> {
     }
     let row = |row: &Times| {
         let numbers = [
-            row.rate_per_s,
             row.mean_ms,
             row.sdev_ms,
             row.cov,
@@ -111,7 +110,7 @@ fn times(caption: &str, rows: &[Times]) -> Option<Table> {
             row.p999_ms,
             row.max_ms,
         ];
-        let mut cells = vec![Cell::from(&row.label), Cell::from(row.n)];
+        let mut cells = vec![Cell::from(&row.label), Cell::from(row.n), Cell::from(row.rate_per_s)];
         cells.extend(numbers.map(Cell::from));
         if failures {
             cells.extend([Cell::from(row.error_percent), Cell::from(row.kb_per_s)]);

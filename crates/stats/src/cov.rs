@@ -27,7 +27,7 @@ pub fn exponential_interval(cov: f64, n: usize) -> Interval {
 /// (1 + cov^2 (n-1)/n) / n whatever the rate (Greenwood 1946; Moran 1947). G leans to the right for thousands of gaps, so the
 /// normal law would raise false alarms. A power of n G - 1 is taken that has no skewness: the limit of Jensen and Solomon (1972,
 /// equations 2.3 to 2.5) is -2/3, and -2/3 + 22/n is right from 60 gaps on. Against simulation of 60 to 2,000 gaps its p-values are
-/// 1.0 to 1.2 times the true ones near 5 %, and 0.8 to 1.1 times near 0.1 %, on either side (tests/oracle/p_values.py).
+/// 1.0 to 1.2 times the true ones near 5 %, and 0.8 to 1.1 times near 0.1 %, on either side (`tests/oracle/p_values.py`).
 pub fn greenwood(cov: f64, n: usize) -> Test {
     let statistic = (cov - 1.0) * (n as f64).sqrt();
     if n < 3 {

@@ -98,7 +98,7 @@ fn beside_a_thread_that_never_sleeps(seconds: u64) {
     let recorder = Recorder::start(Writer::create(&run, "", labels).expect("a run"));
     let late = paced(seconds, |batch| recorder.record(batch).expect("a recorder"));
     show("recording", &late);
-    recorder.finish(record()).expect("room on the disk");
+    recorder.finish(&record()).expect("room on the disk");
     let found = read(&run, &ReadOptions::default()).expect("a run").events.len();
     println!("\n{found} of {} events found again", late.len());
 }

@@ -36,7 +36,7 @@ mod table;
 pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;
 pub use foreign::{CSV_COLUMNS, Format};
-pub use record::{Machine, MadeBy, RunRecord, Until};
+pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::Recorder;
 pub use rundir::Writer;
 pub use table::{Cells, Column, write_table};

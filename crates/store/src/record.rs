@@ -2,6 +2,8 @@
 //!
 //! It is written and read by this one type. Every key is documented in book/src/reference/run-directory.md.
 
+mod first;
+
 use std::fmt::Display;
 use std::fs;
 use std::io;
@@ -9,23 +11,26 @@ use std::path::Path;
 use std::str::FromStr;
 
 use offered_model::Share;
-use offered_model::recording::{End, Evidence, Halted};
-use serde::de::Error as _;
+use offered_model::document::{Document, Schema};
+use offered_model::recording::Evidence;
+use schemars::JsonSchema;
+use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
 
 use crate::error::Error;
 
 /// The name of its file.
 pub(crate) const FILE: &str = "run.json";
-/// What it calls itself.
-const SCHEMA: &str = "offered.run-directory/2";
 
 /// What is known of a run beside its workload and its events.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// `offered.run-directory/2`.
-    pub schema: String,
+///
+/// What the run came to is a document of the one who made it: `S` its summary, `V` its verdict. This room keeps both, and reads
+/// neither: verbs judge anew, from the events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RunRecord_{S}")]
+pub struct RunRecord<S = Unread, V = Unread> {
+    /// What this document is.
+    pub schema: Schema<RunRecord>,
     /// Of the program that made it.
     pub version: String,
     /// How it came to be.
@@ -36,6 +41,7 @@ pub struct RunRecord {
     pub seed: Option<u64>,
     /// The part of the whole run that was launched here.
     #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
+    #[schemars(with = "String")]
     pub share: Share,
     /// When it began, since the Unix epoch; `None` on a virtual clock.
     pub started_unix_ns: Option<u64>,
@@ -48,13 +54,33 @@ pub struct RunRecord {
     /// What a reader must know besides, in sentences.
     pub notes: Vec<String>,
     /// What it came to, as the document of the verb that made it.
-    pub summary: Value,
-    /// What to believe of it, as the document `offered.verify/1`; `null` where it was not judged.
-    pub verdict: Value,
+    pub summary: S,
+    /// What to believe of it, as it was judged when it was made; `null` where it was not judged.
+    pub verdict: V,
+}
+
+impl<S, V> Document for RunRecord<S, V> {
+    const SCHEMA: &'static str = "offered.run-directory/2";
+}
+
+/// A part of a document that is not looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unread;
+
+impl Serialize for Unread {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+impl<'de> Deserialize<'de> for Unread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|IgnoredAny| Self)
+    }
 }
 
 /// How a run directory came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MadeBy {
     /// Launched at a target.
@@ -66,7 +92,7 @@ pub enum MadeBy {
 }
 
 /// What ended the launches of a run that was let run to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
     /// The workload's duration.
@@ -76,7 +102,7 @@ pub enum Until {
 }
 
 /// A machine that makes load.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Its name.
     pub name: String,
@@ -92,7 +118,7 @@ impl RunRecord {
     /// Of a run made now by this version, of which nothing else is known yet.
     pub fn new(made_by: MadeBy, until: Until) -> Self {
         Self {
-            schema: SCHEMA.to_owned(),
+            schema: Schema::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             made_by,
             until,
@@ -103,8 +129,8 @@ impl RunRecord {
             generator: None,
             machine: None,
             notes: Vec::new(),
-            summary: Value::Null,
-            verdict: Value::Null,
+            summary: Unread,
+            verdict: Unread,
         }
     }
 
@@ -128,57 +154,39 @@ impl RunRecord {
                 format!("is no record of a run: {why}; remove it to read the events alone"),
             )
         };
-        let value: Value = serde_json::from_str(&text).map_err(wrong)?;
-        if value["schema"] == SCHEMA {
-            return serde_json::from_value(value).map(Some).map_err(wrong);
+        if first::is(&text) {
+            return serde_json::from_str::<first::Record>(&text).map(|first| Some(first.into())).map_err(wrong);
         }
-        Ok(Some(Self::of_first(value)))
+        serde_json::from_str(&text).map(Some).map_err(wrong)
     }
 
-    /// Of `offered.run-directory/1`, which knew of its generator only what the summary said. A simulation's called itself
-    /// `offered.run/1`.
-    fn of_first(mut old: Value) -> Self {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let simulated = old["clock"] == "virtual";
-        let summary = old["summary"].take();
-        let doubts: Vec<&str> = summary["warnings"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|warning| warning["doubt"].as_str())
-            .collect();
-        let halted = doubts.iter().find_map(|doubt| doubt.strip_prefix("the run stopped itself: "));
-        let stopped = halted.is_some() || doubts.contains(&"the run was stopped before its time");
-        let busy = summary["busy"].as_array().map(|busy| busy.iter().filter_map(Value::as_f64).collect());
-        let generator = busy.map(|busy| Evidence {
-            busy,
-            cpu_s: summary["cpu_s"].as_f64().unwrap_or_default(),
-            stopped,
-            halted: halted.map(|why| Halted { why: why.to_owned(), end: End::Meant }),
-            calibrated: None,
-        });
-        let started_unix_ns = old["started_unix_ns"].as_u64().filter(|started| *started > 0);
-        let made_by = match started_unix_ns {
-            _ if simulated => MadeBy::Simulation,
-            None => MadeBy::DryRun,
-            Some(_) => MadeBy::Run,
-        };
-        let notes = if simulated { summary["warnings"].as_array() } else { None };
-        Self {
-            schema: SCHEMA.to_owned(),
-            version: text(&old["version"]).unwrap_or_default(),
+    /// The same with what the run came to.
+    pub fn with<S, V>(self, summary: S, verdict: V) -> RunRecord<S, V> {
+        let Self {
+            schema, version, made_by, until, seed, share, started_unix_ns, load, generator, machine, notes, ..
+        } = self;
+        RunRecord {
+            schema,
+            version,
             made_by,
-            until: if simulated { Until::Answers } else { Until::Duration },
-            seed: old["seed"].as_u64().or_else(|| summary["seed"].as_u64()),
-            share: text(&old["share"]).and_then(|share| share.parse().ok()).unwrap_or(Share::ALL),
+            until,
+            seed,
+            share,
             started_unix_ns,
-            load: old["load"].as_f64(),
+            load,
             generator,
-            machine: serde_json::from_value(old["machine"].take()).ok(),
-            notes: notes.into_iter().flatten().filter_map(text).collect(),
-            verdict: old["verdict"].take(),
+            machine,
+            notes,
             summary,
+            verdict,
         }
+    }
+}
+
+impl<S: Serialize, V: Serialize> RunRecord<S, V> {
+    /// As it stands in its file.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("numbers and texts are JSON") + "\n"
     }
 }
 
@@ -193,6 +201,7 @@ fn from_text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_model::recording::{End, Halted};
 
     fn kept(text: &str) -> RunRecord {
         let folder = tempfile::tempdir().unwrap();
@@ -214,10 +223,13 @@ mod tests {
             }),
             machine: Some(Machine { name: "a".into(), system: "b".into(), arch: "c".into(), cores: 2 }),
             notes: vec!["a note".to_owned()],
-            summary: serde_json::json!({ "judgement": "fails" }),
             ..RunRecord::new(MadeBy::Run, Until::Duration)
         };
         assert_eq!(kept(&serde_json::to_string(&record).unwrap()), record);
+        let whole = record.clone().with("what it came to".to_owned(), vec![1, 2]);
+        let text = serde_json::to_string(&whole).unwrap();
+        assert_eq!(serde_json::from_str::<RunRecord<String, Vec<i32>>>(&text).unwrap(), whole);
+        assert_eq!(kept(&text), record, "who does not look at what it came to reads the rest");
     }
 
     #[test]
@@ -244,5 +256,8 @@ mod tests {
         fs::write(folder.path().join(FILE), "{ \"schema\": \"offered.run-directory/2\" }").unwrap();
         let why = RunRecord::read(folder.path()).unwrap_err().to_string();
         assert!(why.contains("run.json: is no record of a run: missing field"), "{why}");
+        fs::write(folder.path().join(FILE), "{ \"schema\": \"offered.run-directory/3\" }").unwrap();
+        let why = RunRecord::read(folder.path()).unwrap_err().to_string();
+        assert!(why.contains("a document `offered.run-directory/3`, not `offered.run-directory/2`"), "{why}");
     }
 }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use offered_model::{Event, Nanos};
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::record::RunRecord;
@@ -32,7 +33,11 @@ pub struct Recorder {
 enum Message {
     Events(Vec<Event>),
     Flush(Sender<Result<(), Error>>),
-    Finish { record: Box<RunRecord>, done: Sender<Result<(), Error>> },
+    /// With the text of `run.json`.
+    Finish {
+        record: String,
+        done: Sender<Result<(), Error>>,
+    },
 }
 
 impl Recorder {
@@ -82,10 +87,10 @@ impl Recorder {
     /// # Errors
     /// The first failure of the whole run, with the number of events that were lost by it; `run.json` is not written then, so
     /// the run reads as cut.
-    pub fn finish(self, record: RunRecord) -> Result<(), Error> {
+    pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<(), Error> {
         let (done, answer) = channel();
         self.hurry.store(true, Relaxed);
-        self.messages.send(Message::Finish { record: Box::new(record), done }).map_err(|_| Error::Ended)?;
+        self.messages.send(Message::Finish { record: record.text(), done }).map_err(|_| Error::Ended)?;
         answer.recv().map_err(|_| Error::Ended)?
     }
 }
@@ -175,11 +180,11 @@ impl Keeper {
         }
     }
 
-    fn finish(mut self, record: &RunRecord) -> Result<(), Error> {
+    fn finish(mut self, record: &str) -> Result<(), Error> {
         self.rotate();
         match self.first {
             Some(first) => Err(Error::Lost { lost: self.lost, first: Box::new(first) }),
-            None => self.writer.finish(record),
+            None => self.writer.close(record),
         }
     }
 }
@@ -215,7 +220,7 @@ mod tests {
         recorder.flush().unwrap();
         assert_eq!(read(&path, &ReadOptions::default()).unwrap().events.len(), 12_000);
         let late = recorder.clone();
-        recorder.finish(record()).unwrap();
+        recorder.finish(&record()).unwrap();
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.len(), 12_000);
         assert_eq!(recording.notes, Vec::<String>::new());
@@ -248,8 +253,8 @@ mod tests {
         std::fs::remove_dir_all(dir.path().join("other/events")).unwrap();
         other.record(events(0, 3)).unwrap();
         assert!(matches!(other.flush().unwrap_err(), Error::Lost { lost: 3, .. }));
-        assert!(matches!(other.finish(record()), Err(Error::Ended)));
-        let error = recorder.finish(record()).unwrap_err();
+        assert!(matches!(other.finish(&record()), Err(Error::Ended)));
+        let error = recorder.finish(&record()).unwrap_err();
         assert!(matches!(error, Error::Lost { lost: 7, .. }), "{error}");
         assert!(error.to_string().contains("part-0000.parquet"), "{error}");
         assert!(!path.join("run.json").exists());

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use offered_model::recording::apart;
 use offered_model::{Event, Nanos, Recording};
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::labels::Labels;
@@ -110,12 +111,14 @@ impl Writer {
     ///
     /// # Errors
     /// The disk refused.
-    pub fn finish(mut self, record: &RunRecord) -> Result<(), Error> {
+    pub fn finish(mut self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<(), Error> {
         self.rotate()?;
-        place(&self.path.join(FILE), |file| {
-            serde_json::to_writer_pretty(&mut *file, record)?;
-            writeln!(file)
-        })
+        self.close(&record.text())
+    }
+
+    /// Writes `run.json`, after the last part.
+    pub(crate) fn close(&self, record: &str) -> Result<(), Error> {
+        place(&self.path.join(FILE), |file| file.write_all(record.as_bytes()))
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Users of a closed system wait for their answers, so they cannot outrun it: nothing is checked there.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use offered_model::{Event, Nanos, Outcome};
@@ -25,7 +26,7 @@ const TELLS: f64 = 0.05;
 const FEWEST: u64 = 100;
 
 /// Whether the system kept up with its load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeepsUp {
     /// `holds`: as much left the system as arrived; `fails`: it did not.
     pub judgement: Judgement,
@@ -48,7 +49,7 @@ pub struct KeepsUp {
 }
 
 /// Why it was not checked whether the system kept up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unchecked {
     /// The users wait for their answers.

@@ -76,9 +76,10 @@ pub use tables::{Tables, toolkit};
 pub use thresholds::Checked;
 pub use verdict::{
     Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Request, Sizes, Source, Stalls, Threads,
-    Times, Verdict, Warning, Window,
+    Times, Verdict, Verdicts, Warning, Window,
 };
 
+use offered_model::document::Schema;
 use offered_model::{Event, Recording};
 use offered_stats::dispersion::Dispersion as Counted;
 
@@ -178,7 +179,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
 
     let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);
     Verdict {
-        schema: "offered.verify/1".to_owned(),
+        schema: Schema::new(),
         source: Source {
             path: ask.path.clone(),
             format: recording.format.clone(),

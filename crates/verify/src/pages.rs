@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use offered_model::{Event, Nanos, Outcome, Recording};
 use offered_stats::Summary;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pages of a run. A page is there with its last object; counted are those meant within the time that is judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pages {
     /// Launches with at least one object that was asked for.
     pub pages: u64,

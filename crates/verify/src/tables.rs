@@ -35,7 +35,7 @@ struct Group {
     /// From the first launch to the end of the answer to the last one, in ms.
     span_ms: f64,
     error_percent: f64,
-    kb_per_s: f64,
+    kb_per_s: Option<f64>,
 }
 
 /// The tables of `scope`, times of good answers. One measure at a time is held in memory, beside the events.
@@ -75,7 +75,7 @@ fn made(scope: Scope, rule: Rule) -> Tables {
         move |event: &Event, wanted: bool| event.response().filter(|_| good(event) == wanted).map(|time| time.0);
     let responses = column(scope, &groups, MS, |event| response(event, true)).into_iter().map(|(group, row)| Times {
         error_percent: Some(group.error_percent),
-        kb_per_s: Some(group.kb_per_s),
+        kb_per_s: group.kb_per_s,
         ..times(group.name.clone(), &row, group.span_ms, None)
     });
     let failures = column(scope, &groups, MS, |event| response(event, false))
@@ -103,7 +103,7 @@ impl Group {
         Sizes {
             label: self.name.clone(),
             n: row.n as u64,
-            rate_per_s: row.n as f64 * 1e3 / self.span_ms,
+            rate_per_s: per_second(row.n as f64, self.span_ms),
             median_bytes: row.median,
             mean_bytes: row.mean,
             sdev_bytes: row.sdev,
@@ -117,12 +117,17 @@ impl Group {
     }
 }
 
+/// So many in so many milliseconds; `None` where they took no time.
+fn per_second(n: f64, span_ms: f64) -> Option<f64> {
+    (span_ms > 0.0).then(|| n * 1e3 / span_ms)
+}
+
 /// A summary as a row.
 pub(crate) fn times(label: String, row: &Summary, span_ms: f64, cov: Option<Interval>) -> Times {
     Times {
         label,
         n: row.n as u64,
-        rate_per_s: row.n as f64 * 1e3 / span_ms,
+        rate_per_s: per_second(row.n as f64, span_ms),
         median_ms: row.median,
         mean_ms: row.mean,
         sdev_ms: row.sdev,
@@ -177,7 +182,7 @@ fn groups(scope: Scope) -> Vec<Group> {
                 label,
                 span_ms,
                 error_percent: sums.failed as f64 * 100.0 / sums.launches as f64,
-                kb_per_s: sums.bytes as f64 / span_ms,
+                kb_per_s: per_second(sums.bytes as f64 / 1e3, span_ms),
             })
         })
         .collect();

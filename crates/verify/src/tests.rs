@@ -1,5 +1,6 @@
 //! The verdict on streams whose nature is known.
 
+mod document;
 mod own;
 mod runs;
 

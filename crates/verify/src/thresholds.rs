@@ -1,9 +1,11 @@
 //! Thresholds held against a run: each one judged by itself.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use offered_model::Threshold;
 use offered_model::threshold::Unit;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -54,7 +56,8 @@ impl Checked {
     }
 }
 
-/// `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `judgement`.
+/// `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `judgement`. A percentile that is beyond all times
+/// (too many failed) is `null` and yet judged, which tells it from a figure that could not be had.
 impl Serialize for Checked {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (key, unit) = key(self.threshold.metric.quantity.unit());
@@ -88,10 +91,43 @@ impl<'de> Deserialize<'de> for Checked {
             values: BTreeMap<String, Option<f64>>,
         }
         let Map { metric, bound, judgement, values } = Map::deserialize(deserializer)?;
-        let threshold: Threshold = format!("{metric} {bound}").parse().map_err(D::Error::custom)?;
+        let threshold = Threshold::new(&metric, &bound).map_err(D::Error::custom)?;
         let (key, unit) = key(threshold.metric.quantity.unit());
         let value = values.get(key).ok_or_else(|| D::Error::missing_field(key))?;
-        Ok(Self { value: value.map(|value| value / unit), threshold, judgement })
+        let beyond = || (judgement != Judgement::NotChecked).then_some(f64::INFINITY);
+        // A product with the unit is rounded, so the number that was printed may be that of the quotient's neighbour.
+        let exact = |printed: f64| {
+            let value = printed / unit;
+            let near = [value, value.next_up(), value.next_down()];
+            near.into_iter().find(|value| value * unit == printed).unwrap_or(value)
+        };
+        Ok(Self { value: value.map(exact).or_else(beyond), threshold, judgement })
+    }
+}
+
+impl JsonSchema for Checked {
+    fn schema_name() -> Cow<'static, str> {
+        "Checked".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let units = [Unit::Seconds, Unit::Fraction, Unit::PerSecond, Unit::Number];
+        let figure = |unit| json_schema!({ "required": [key(unit).0] });
+        json_schema!({
+            "description": "A threshold, what it was held against, and what came of it.",
+            "type": "object",
+            "properties": {
+                "metric": { "description": "What is looked at, such as `response.p99`.", "type": "string" },
+                "bound": { "description": "What it was to keep, such as `< 250ms`.", "type": "string" },
+                "value_ms": { "description": "The figure, where it is a time.", "type": ["number", "null"] },
+                "value_percent": { "description": "The figure, where it is a share.", "type": ["number", "null"] },
+                "value_per_s": { "description": "The figure, where it is a rate.", "type": ["number", "null"] },
+                "value": { "description": "The figure, where it has no unit.", "type": ["number", "null"] },
+                "judgement": generator.subschema_for::<Judgement>(),
+            },
+            "required": ["metric", "bound", "judgement"],
+            "oneOf": units.map(figure),
+        })
     }
 }
 
@@ -143,7 +179,11 @@ mod tests {
             ("arrivals.rate{odd} > 1/s", 50.0),
             ("arrivals.cov = 0..0.1", 0.0),
         ] {
-            let found = checked(text, true).value.unwrap();
+            let checked = checked(text, true);
+            let printed = serde_json::to_string(&checked).unwrap();
+            let read: Checked = serde_json::from_str(&printed).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), printed);
+            let found = read.value.unwrap();
             assert!(found == value || (found - value).abs() < 1e-9 + 0.001 * value, "{text}: {found}");
         }
         // Ten of the last answers come after the end; at worst.

@@ -4,15 +4,17 @@
 
 use std::collections::BTreeMap;
 
+use offered_model::document::{Document, Schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keeps_up::KeepsUp;
 
-/// The answer of [`crate::verify`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// What to believe of a recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// `offered.verify/1`.
-    pub schema: String,
+    /// What this document is.
+    pub schema: Schema<Verdict>,
     /// What was read.
     pub source: Source,
     /// Which part of it was judged.
@@ -62,6 +64,23 @@ pub struct Verdict {
     pub runs: Vec<Verdict>,
 }
 
+impl Document for Verdict {
+    const SCHEMA: &'static str = "offered.verify/1";
+}
+
+/// The verdicts on several files, each judged by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdicts {
+    /// What this document is.
+    pub schema: Schema<Verdicts>,
+    /// One for each file, in the order given.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Document for Verdicts {
+    const SCHEMA: &'static str = "offered.verify-several/1";
+}
+
 impl Verdict {
     /// What this check found, where it was made.
     pub fn finding(&self, check: Check) -> Option<&Finding> {
@@ -70,7 +89,7 @@ impl Verdict {
 }
 
 /// What came of one request. Times are done - intended of good answers, `None` where there were none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// The label, or `Total`.
     pub label: String,
@@ -91,7 +110,7 @@ pub struct Request {
 }
 
 /// What was read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// Where it came from, as the caller named it.
     pub path: String,
@@ -109,7 +128,7 @@ pub struct Source {
 
 /// Which part of the recording was judged: of a run of ours the launches meant for it, in seconds from the run's start and without
 /// its end; of a file those sent in it, in seconds from the first launch, both ends inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// Its beginning.
     pub from_s: f64,
@@ -122,7 +141,7 @@ pub struct Window {
 }
 
 /// What the launches were judged against.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
     /// The name of the arrivals meant.
     pub arrivals: String,
@@ -135,15 +154,15 @@ pub struct Intent {
 }
 
 /// A row of a table of times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// The label, or `Total`.
     pub label: String,
     /// How many values (of gaps: one fewer than launches).
     pub n: u64,
     /// Values per second: of gaps one over their mean; else from the first launch to the end of the last one's response (the
-    /// toolkit's `tps`).
-    pub rate_per_s: f64,
+    /// toolkit's `tps`). `None` where that took no time.
+    pub rate_per_s: Option<f64>,
     /// The median.
     pub median_ms: f64,
     /// The mean.
@@ -180,14 +199,14 @@ pub struct Times {
 }
 
 /// A row of the table of sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
     /// The label, or `Total`.
     pub label: String,
     /// How many answers.
     pub n: u64,
     /// Answers per second, as in [`Times::rate_per_s`].
-    pub rate_per_s: f64,
+    pub rate_per_s: Option<f64>,
     /// The median.
     pub median_bytes: f64,
     /// The mean.
@@ -209,7 +228,7 @@ pub struct Sizes {
 }
 
 /// The launches of the first so many threads (Figure 15 of Brady's paper on launches in bunches).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Threads {
     /// How many threads.
     pub threads: u64,
@@ -226,7 +245,7 @@ pub struct Threads {
 }
 
 /// How late launches were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lateness {
     /// How many were sent.
     pub n: u64,
@@ -247,7 +266,7 @@ pub struct Lateness {
 }
 
 /// Times in which the generator stood still and after which it sent everything at once.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stalls {
     /// How many there were.
     pub count: u64,
@@ -258,7 +277,7 @@ pub struct Stalls {
 }
 
 /// Little's law applied to the run: a row of Table 3 of Brady and Gunther.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// lambda, from the gaps.
     pub rate_per_s: Option<f64>,
@@ -279,7 +298,7 @@ pub struct Queue {
 }
 
 /// What one test or check found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Which test or check.
     #[serde(rename = "name")]
@@ -299,7 +318,7 @@ pub struct Finding {
 }
 
 /// Which test or check: what a finding is found by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Check {
     /// The CoV of the gaps is 1 (Greenwood).
     #[serde(rename = "cov")]
@@ -396,7 +415,7 @@ impl Check {
 }
 
 /// The dispersion of counts at one window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dispersion {
     /// The length of the windows.
     pub window_s: f64,
@@ -409,7 +428,7 @@ pub struct Dispersion {
 }
 
 /// What the launches look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// Nothing tells them from a Poisson process.
@@ -447,7 +466,7 @@ impl Pattern {
 }
 
 /// Whether something is as meant. A check that did not run never says it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Judgement {
     /// It is.
     #[serde(rename = "holds")]
@@ -472,7 +491,7 @@ impl Judgement {
 }
 
 /// A doubt about a result, and its remedy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// What may be wrong.
     pub doubt: String,

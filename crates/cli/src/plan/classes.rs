@@ -2,15 +2,16 @@
 
 use std::str::FromStr;
 
+use offered_experiment::document::plan::{self, Solution as Solved, Solutions};
 use offered_model::Nanos;
+use offered_model::document::Schema;
 use offered_plan::Error;
 use offered_plan::closed::multiclass::{self, Solution};
-use serde_json::json;
 
 use super::figures::{figure, percent, rate, time};
-use super::{print_json, seconds, users};
+use super::{seconds, users};
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 /// A class of users as it is written: `browse:100:10s:50ms,40ms`.
@@ -58,20 +59,32 @@ pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exi
         Err(other) => return Err(other.into()),
     };
     if as_json {
-        let results: Vec<_> = classes
+        let results = classes
             .iter()
             .enumerate()
             .map(|(c, class)| {
                 let (x, r) = (solution.throughput[c], solution.response(c));
-                json!({
-                    "model": "closed network, several classes", "class": class.name, "discipline": "network",
-                    "load": null, "rate_per_s": x, "think_s": class.think, "users": class.users, "response_s": r,
-                    "throughput_per_s": x, "utilisation": null, "in_system": x * r, "residences_s": solution.residence[c],
-                    "method": method, "source": "Reiser and Lavenberg 1980; Schweitzer 1979", "assumption": assumption,
+                Solved::Class(plan::Class {
+                    model: "closed network, several classes".to_owned(),
+                    class: class.name.clone(),
+                    discipline: "network".to_owned(),
+                    load: None,
+                    rate_per_s: x,
+                    think_s: class.think,
+                    users: class.users,
+                    response_s: r,
+                    throughput_per_s: x,
+                    utilisation: None,
+                    in_system: x * r,
+                    residences_s: solution.residence[c].clone(),
+                    method: method.to_owned(),
+                    source: "Reiser and Lavenberg 1980; Schweitzer 1979".to_owned(),
+                    assumption: assumption.clone(),
                 })
             })
             .collect();
-        return Ok(print_json(&json!({"schema": "offered.plan.solve/1", "results": results})));
+        json(&Solutions { schema: Schema::new(), results });
+        return Ok(Exit::Done);
     }
     let mut table = Table::new(["class", "users", "think", "rate", "response", "Q", "residence at each station"]);
     for (c, class) in classes.iter().enumerate() {

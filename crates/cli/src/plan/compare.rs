@@ -6,20 +6,22 @@ use std::path::PathBuf;
 
 use clap::Args as Arguments;
 use offered_experiment::cores;
+use offered_experiment::document::finite;
+use offered_experiment::document::plan::{Compared, Comparison, Simulation};
 use offered_model::arrivals::Schedule;
+use offered_model::document::Schema;
 use offered_model::workload::{Closed, Length, Sessions};
 use offered_model::{Law, Rate, Workload};
 use offered_plan::Error;
 use offered_plan::analytic::{Analysis, answer};
 use offered_simulate::{Stop, load::at_load, simulate};
-use serde_json::{Value, json};
 
 use super::emulate::read_workload;
 use super::figures::time;
 use super::solve::population;
-use super::{load, print_json, users};
+use super::{load, users};
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::simulate::jobs;
 
 #[derive(Arguments)]
@@ -113,8 +115,8 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     }
     if args.json {
-        let rows: Vec<Value> = cells.iter().map(Cell::document).collect();
-        return Ok(print_json(&json!({"schema": "offered.plan.compare/1", "rows": rows})));
+        json(&Comparison { schema: Schema::new(), rows: cells.iter().map(Cell::document).collect() });
+        return Ok(Exit::Done);
     }
     print(&cells, args);
     Ok(Exit::Done)
@@ -184,41 +186,60 @@ impl Cell<'_> {
         }
     }
 
-    fn document(&self) -> Value {
+    fn document(&self) -> Compared {
         let Self { model, load, found } = self;
-        let mut row = match found {
-            Found::Known(answer) => {
-                let known = answer.known.as_ref();
-                let (_, think, _) = population(answer.system);
-                json!({
-                    "think_s": think, "rate_per_s": known.map(|k| k.throughput),
-                    "response_s": known.map(|k| k.response), "method": known.map(|k| k.method),
-                    "source": known.map(|k| k.source), "assumption": answer.assumption,
-                })
-            }
-            Found::Simulated(answer, simulated) => {
-                let summary = &simulated.summary;
-                let response = summary.response.mean;
-                json!({
-                    "think_s": simulated.think, "rate_per_s": summary.throughput.value,
-                    "response_s": response.value, "response_low_s": response.low, "response_high_s": response.high,
-                    "load_reached": simulated.load_reached.value, "jobs": summary.jobs, "warnings": simulated.warnings,
-                    "method": "simulation", "source": "offered simulate", "assumption": answer.assumption,
-                })
-            }
-            Found::Nothing(why) => json!({
-                "think_s": null, "rate_per_s": null, "response_s": null, "method": null, "source": null, "assumption": why,
-            }),
-        };
         let (users, stay) = match model.workload.sessions() {
             Sessions::Open(_) | Sessions::Replay(_) => (None, None),
             Sessions::Closed(closed) => (Some(closed.users()), None),
             Sessions::PartlyOpen { length, .. } => (None, Some(1.0 - 1.0 / length.mean())),
         };
-        row["model"] = json!(model.name);
-        row["load"] = json!(load);
-        row["users"] = json!(users);
-        row["stay"] = json!(stay);
-        row
+        let nothing = Compared {
+            model: model.name.clone(),
+            load: *load,
+            users,
+            stay,
+            think_s: None,
+            rate_per_s: None,
+            response_s: None,
+            method: None,
+            source: None,
+            assumption: String::new(),
+            simulated: None,
+        };
+        match found {
+            Found::Known(answer) => {
+                let known = answer.known.as_ref();
+                Compared {
+                    think_s: population(answer.system).1,
+                    rate_per_s: known.map(|known| known.throughput),
+                    response_s: known.and_then(|known| finite(known.response)),
+                    method: known.map(|known| known.method.to_string()),
+                    source: known.map(|known| known.source.to_string()),
+                    assumption: answer.assumption.clone(),
+                    ..nothing
+                }
+            }
+            Found::Simulated(answer, simulated) => {
+                let summary = &simulated.summary;
+                let response = summary.response.mean;
+                Compared {
+                    think_s: simulated.think,
+                    rate_per_s: Some(summary.throughput.value),
+                    response_s: Some(response.value),
+                    method: Some("simulation".to_owned()),
+                    source: Some("offered simulate".to_owned()),
+                    assumption: answer.assumption.clone(),
+                    simulated: Some(Simulation {
+                        response_low_s: finite(response.low),
+                        response_high_s: finite(response.high),
+                        load_reached: simulated.load_reached.value,
+                        jobs: summary.jobs,
+                        warnings: simulated.warnings.clone(),
+                    }),
+                    ..nothing
+                }
+            }
+            Found::Nothing(why) => Compared { assumption: why.clone(), ..nothing },
+        }
     }
 }

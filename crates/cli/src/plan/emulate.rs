@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args as Arguments, ValueEnum};
+use offered_experiment::document::plan::{self, Doubled, Fewer, Queueing};
 use offered_import::scripts;
+use offered_model::document::Schema;
 use offered_model::workload::{Request, Url, Workload};
 use offered_model::{Law, Nanos, Rate};
 use offered_plan::emulate::{Emulation, Wanted};
-use serde_json::{Value, json};
 
 use super::figures::{figure, percent, rate, time};
-use super::{per_second, print_json, seconds, share, users};
+use super::{per_second, seconds, share, users};
 use crate::exit::{Exit, Failure};
 use crate::file;
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -160,7 +161,11 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.tool.is_some() || args.out.is_some() {
         return answer.write();
     }
-    if args.json { Ok(print_json(&answer.json()?)) } else { answer.print() }
+    if !args.json {
+        return answer.print();
+    }
+    json(&answer.document()?);
+    Ok(Exit::Done)
 }
 
 struct Answer<'a> {
@@ -191,37 +196,50 @@ impl Answer<'_> {
         Ok((Wanted::new(self.rate, response)?.with_users(2 * self.emulation.users)?, unchanged))
     }
 
-    fn json(&self) -> Result<Value, Failure> {
+    fn document(&self) -> Result<plan::Emulation, Failure> {
         let Emulation { users, think, ratio, rate, in_system, rort, exact_think } = self.emulation;
         let law = self.args.think_law.law(think)?;
         let launches = self.emulation.launches(self.service)?;
         let (twice, unchanged) = self.doubled()?;
-        let fewer: Vec<Value> = self
-            .fewer()?
-            .iter()
-            .map(|(e, cov)| {
-                json!({"users": e.users, "think_s": e.think, "rate_per_s": e.rate, "concurrency": e.in_system,
-                       "rort": e.rort, "cov": cov})
-            })
-            .collect();
-        Ok(json!({
-            "schema": "offered.plan.emulate/1",
-            "wanted": {"rate_per_s": self.rate, "response_s": seconds(self.args.response)},
-            "users": users, "think_s": think, "ratio_per_s": ratio, "rate_per_s": rate, "concurrency": in_system,
-            "q_over_z": in_system / think, "rort": rort, "exact_think_s": exact_think,
-            "think_law": self.args.think_law.name(),
-            "cov": self.emulation.cov(&law)?,
-            "dispersion": law.scv(),
-            "with_queueing": {
-                "service_s": self.service, "load": launches.rate * self.service, "rate_per_s": launches.rate,
-                "cov": launches.cov, "lag1_correlation": launches.lag1, "dispersion": launches.dispersion,
+        let fewer = self.fewer()?.into_iter().map(|(fewer, cov)| Fewer {
+            users: fewer.users,
+            think_s: fewer.think,
+            rate_per_s: fewer.rate,
+            concurrency: fewer.in_system,
+            rort: fewer.rort,
+            cov,
+        });
+        Ok(plan::Emulation {
+            schema: Schema::new(),
+            wanted: plan::Wanted { rate_per_s: self.rate, response_s: seconds(self.args.response) },
+            users,
+            think_s: think,
+            ratio_per_s: ratio,
+            rate_per_s: rate,
+            concurrency: in_system,
+            q_over_z: in_system / think,
+            rort,
+            exact_think_s: exact_think,
+            think_law: self.args.think_law.name().to_owned(),
+            cov: self.emulation.cov(&law)?,
+            dispersion: law.scv(),
+            with_queueing: Queueing {
+                service_s: self.service,
+                load: launches.rate * self.service,
+                rate_per_s: launches.rate,
+                cov: launches.cov,
+                lag1_correlation: launches.lag1,
+                dispersion: launches.dispersion,
             },
-            "fewer_users": fewer,
-            "if_response_doubles": {
-                "users": twice.users, "think_s": twice.think, "rate_per_s": twice.rate, "rort": twice.rort,
-                "rate_unchanged_plan_per_s": unchanged,
+            fewer_users: fewer.collect(),
+            if_response_doubles: Doubled {
+                users: twice.users,
+                think_s: twice.think,
+                rate_per_s: twice.rate,
+                rort: twice.rort,
+                rate_unchanged_plan_per_s: unchanged,
             },
-        }))
+        })
     }
 
     fn print(&self) -> Result<Exit, Failure> {

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
+use offered_experiment::document::plan::{Mix, Share, Step};
+use offered_model::document::Schema;
 use offered_model::workload::Sessions;
 use offered_model::{Flows, Workload};
-use serde_json::json;
 
 use super::emulate::read_workload;
 use super::figures::{figure, percent, rate, time};
-use super::print_json;
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -32,7 +32,8 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         ))
     })?;
     if args.json {
-        return Ok(print_json(&document(&workload, flows)));
+        json(&document(&workload, flows));
+        return Ok(Exit::Done);
     }
     let mut table = Table::new(["flow", "step", "request", "per session", "of all"]);
     for (step, visits) in flows.steps().iter().zip(flows.visits()) {
@@ -64,24 +65,21 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn document(workload: &Workload, flows: &Flows) -> serde_json::Value {
-    let steps = flows.steps().iter().zip(flows.visits()).map(|(step, visits)| {
-        json!({
-            "flow": flows.flows()[usize::from(step.flow)].name,
-            "step": step.name,
-            "request": workload.requests()[usize::from(step.request)].name(),
-            "per_session": visits,
-            "share": visits / flows.mean(),
-        })
+fn document(workload: &Workload, flows: &Flows) -> Mix {
+    let steps = flows.steps().iter().zip(flows.visits()).map(|(step, visits)| Step {
+        flow: flows.flows()[usize::from(step.flow)].name.clone(),
+        step: step.name.clone(),
+        request: workload.requests()[usize::from(step.request)].name().to_owned(),
+        per_session: *visits,
+        share: visits / flows.mean(),
     });
     let requests = workload.requests().iter().zip(workload.shares());
-    let requests = requests.map(|(request, share)| json!({"request": request.name(), "share": share}));
-    json!({
-        "schema": "offered.plan.flows/1",
-        "steps": steps.collect::<Vec<_>>(),
-        "requests": requests.collect::<Vec<_>>(),
-        "requests_per_session": flows.mean(),
-        "think_s": workload.mean_think(),
-        "rate_per_s": workload.asked_rate(),
-    })
+    Mix {
+        schema: Schema::new(),
+        steps: steps.collect(),
+        requests: requests.map(|(request, share)| Share { request: request.name().to_owned(), share }).collect(),
+        requests_per_session: flows.mean(),
+        think_s: workload.mean_think(),
+        rate_per_s: workload.asked_rate(),
+    }
 }

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
+use offered_experiment::document::finite;
+use offered_experiment::document::plan::{self, Bounds, Percentiles, Solution, Solutions, Station};
+use offered_model::document::Schema;
 use offered_plan::analytic::{Analysis, Known, System, answer};
-use serde_json::{Value, json};
 
 use super::classes::{self, Class};
 use super::emulate::read_workload;
 use super::figures::{figure, percent, rate, time};
-use super::{load, print_json};
+use super::load;
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -42,8 +44,9 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         args.load.iter().map(|load| answer(&workload, Some(*load))).collect::<Result<_, _>>()?
     };
     if args.json {
-        let results: Vec<Value> = answers.iter().map(document).collect();
-        return Ok(print_json(&json!({"schema": "offered.plan.solve/1", "results": results})));
+        let results = answers.iter().map(|answer| Solution::System(document(answer))).collect();
+        json(&Solutions { schema: Schema::new(), results });
+        return Ok(Exit::Done);
     }
     for answer in &answers {
         print(answer);
@@ -60,34 +63,43 @@ pub(super) fn population(system: Option<System>) -> (Option<u64>, Option<f64>, O
     }
 }
 
-fn document(answer: &Analysis) -> Value {
-    let (users, think, stay) = population(answer.system);
+fn document(answer: &Analysis) -> plan::System {
+    let (users, think_s, stay) = population(answer.system);
     let known = answer.known.as_ref();
-    let number = |value: &dyn Fn(&Known) -> f64| known.map(value);
-    let stations = known.map(|known| known.stations.iter()).into_iter().flatten().map(|s| {
-        json!({"name": s.name, "residence_s": s.residence, "in_system": s.in_system, "utilisation": s.utilisation,
-               "throughput_per_s": s.throughput})
+    let number = |value: &dyn Fn(&Known) -> f64| known.map(value).and_then(finite);
+    let stations = known.map(|known| known.stations.iter()).into_iter().flatten().map(|station| Station {
+        name: station.name.clone(),
+        residence_s: station.residence,
+        in_system: station.in_system,
+        utilisation: station.utilisation,
+        throughput_per_s: station.throughput,
     });
-    json!({
-        "model": answer.model,
-        "discipline": answer.discipline,
-        "load": answer.load,
-        "rate_per_s": answer.system.and_then(|s| s.offered_rate()).or(number(&|k| k.throughput)),
-        "think_s": think,
-        "users": users,
-        "stay": stay,
-        "response_s": number(&|k| k.response),
-        "throughput_per_s": number(&|k| k.throughput),
-        "utilisation": number(&|k| k.utilisation),
-        "in_system": number(&|k| k.in_system),
-        "lost": known.and_then(|k| k.lost),
-        "percentiles_s": known.and_then(|k| k.percentiles).map(|p| json!({"p50": p.p50, "p90": p.p90, "p95": p.p95, "p99": p.p99})),
-        "stations": stations.collect::<Vec<_>>(),
-        "bounds": answer.bounds.map(|b| json!({"throughput_per_s": b.throughput, "response_s": b.response, "knee_users": b.knee})),
-        "method": known.map(|k| k.method),
-        "source": known.map(|k| k.source),
-        "assumption": answer.assumption,
-    })
+    let percentiles =
+        |known: &Known| known.percentiles.map(|p| Percentiles { p50: p.p50, p90: p.p90, p95: p.p95, p99: p.p99 });
+    plan::System {
+        model: answer.model.clone(),
+        discipline: answer.discipline.clone(),
+        load: answer.load,
+        rate_per_s: answer.system.and_then(|s| s.offered_rate()).or(number(&|k| k.throughput)),
+        think_s,
+        users,
+        stay,
+        response_s: number(&|k| k.response),
+        throughput_per_s: number(&|k| k.throughput),
+        utilisation: number(&|k| k.utilisation),
+        in_system: number(&|k| k.in_system),
+        lost: known.and_then(|k| k.lost),
+        percentiles_s: known.and_then(percentiles),
+        stations: stations.collect(),
+        bounds: answer.bounds.map(|bounds| Bounds {
+            throughput_per_s: bounds.throughput,
+            response_s: bounds.response,
+            knee_users: bounds.knee,
+        }),
+        method: known.map(|k| k.method.to_string()),
+        source: known.map(|k| k.source.to_string()),
+        assumption: answer.assumption.clone(),
+    }
 }
 
 fn print(answer: &Analysis) {

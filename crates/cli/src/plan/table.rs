@@ -1,16 +1,17 @@
 //! `offered plan table`: Brady and Gunther's Tables 1a and 1b, and their Figures 1, 5 and 6, for any stations.
 
 use clap::{Args as Arguments, ValueEnum};
+use offered_experiment::document::plan::{Curve, LoadLine, Point, Population, Populations};
+use offered_model::document::Schema;
 use offered_model::{Nanos, Rate};
 use offered_plan::closed::{bounds, mva, schweitzer};
 use offered_plan::{Solution, Station, littles, load};
-use serde_json::{Value, json};
 
 use super::figures::{figure, percent, time};
 use super::plot::Plot;
-use super::{per_second, print_json, seconds, users};
+use super::{per_second, seconds, users};
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -84,8 +85,12 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let rows = args.users.iter().map(|users| model.row(*users)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
-        let rows: Vec<Value> = rows.iter().map(Row::json).collect();
-        return Ok(print_json(&json!({"schema": "offered.plan.table/1", "method": model.method(), "rows": rows})));
+        json(&Populations {
+            schema: Schema::new(),
+            method: model.method(),
+            rows: rows.iter().map(Row::document).collect(),
+        });
+        return Ok(Exit::Done);
     }
     if args.csv {
         say!("users,think_s,ratio_per_s,rate_per_s,concurrency,q_over_z,response_s,rort");
@@ -160,23 +165,25 @@ impl Model<'_> {
             points.push((row, bounds));
         }
         if self.args.json {
-            let point = |(row, bounds): &(Row, bounds::Bounds)| {
-                json!({
-                    "users": row.users, "think_s": row.think, "rate_per_s": row.solution.throughput,
-                    "rate_bound_per_s": bounds.throughput, "response_s": row.solution.response,
-                    "response_bound_s": bounds.response,
-                    "response_asymptote_s": row.users as f64 * bounds.bottleneck - row.think,
-                })
+            let point = |(row, bounds): &(Row, bounds::Bounds)| Point {
+                users: row.users,
+                think_s: row.think,
+                rate_per_s: row.solution.throughput,
+                rate_bound_per_s: bounds.throughput,
+                response_s: row.solution.response,
+                response_bound_s: bounds.response,
+                response_asymptote_s: row.users as f64 * bounds.bottleneck - row.think,
             };
             let lines = self.args.users.iter().map(|users| self.row(*users).map(|row| row.load_line()));
-            return Ok(print_json(&json!({
-                "schema": "offered.plan.curve/1",
-                "method": self.method(),
-                "bottleneck_s": points[0].1.bottleneck,
-                "knee_users": points[0].1.knee,
-                "points": points.iter().map(point).collect::<Vec<_>>(),
-                "load_lines": lines.collect::<Result<Vec<_>, _>>()?,
-            })));
+            json(&Curve {
+                schema: Schema::new(),
+                method: self.method(),
+                bottleneck_s: points[0].1.bottleneck,
+                knee_users: points[0].1.knee,
+                points: points.iter().map(point).collect(),
+                load_lines: lines.collect::<Result<_, _>>()?,
+            });
+            return Ok(Exit::Done);
         }
         if self.args.csv {
             say!("users,think_s,rate_per_s,rate_bound_per_s,response_s,response_bound_s,response_asymptote_s");
@@ -228,21 +235,32 @@ impl Row {
         ]
     }
 
-    fn json(&self) -> Value {
-        let [_, think, ratio, rate, queue, waiting, response, rort] = self.numbers();
-        json!({
-            "users": self.users, "think_s": think, "ratio_per_s": ratio, "rate_per_s": rate, "concurrency": queue,
-            "q_over_z": waiting, "response_s": response, "rort": rort,
-        })
+    fn document(&self) -> Population {
+        let Solution { throughput, response, in_system, .. } = self.solution;
+        let [_, _, ratio_per_s, _, _, q_over_z, ..] = self.numbers();
+        Population {
+            users: self.users,
+            think_s: self.think,
+            ratio_per_s,
+            rate_per_s: throughput,
+            concurrency: in_system,
+            q_over_z,
+            response_s: response,
+            rort: littles::rort(response, self.think),
+        }
     }
 
     /// The paper's Figure 1: lambda = N/Z - Q/Z falls from N/Z at an empty server to 0 with all N queued; the system settles
     /// where the server's own curve crosses it.
-    fn load_line(&self) -> Value {
-        let [_, _, ratio, rate, queue, ..] = self.numbers();
-        json!({
-            "users": self.users, "think_s": self.think, "rate_at_no_queue_per_s": ratio, "queue_at_no_rate": self.users,
-            "rate_per_s": rate, "concurrency": queue,
-        })
+    fn load_line(&self) -> LoadLine {
+        let Population { users, think_s, ratio_per_s, rate_per_s, concurrency, .. } = self.document();
+        LoadLine {
+            users,
+            think_s,
+            rate_at_no_queue_per_s: ratio_per_s,
+            queue_at_no_rate: users,
+            rate_per_s,
+            concurrency,
+        }
     }
 }

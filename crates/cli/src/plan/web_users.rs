@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as Arguments;
+use offered_experiment::document::plan::{People, WebUsers};
+use offered_model::document::Schema;
 use offered_model::{Nanos, Rate};
 use offered_plan::web_users::Traffic;
 use offered_verify::Ask;
-use serde_json::json;
 
 use super::figures::{figure, time};
-use super::{per_second, print_json, seconds};
+use super::{per_second, seconds};
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -55,13 +56,13 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let row = |think: &Nanos| Ok((seconds(*think), traffic.web_users(seconds(*think))?));
     let rows = args.think.iter().map(row).collect::<Result<Vec<_>, offered_plan::Error>>()?;
     if args.json {
-        let rows: Vec<_> = rows.iter().map(|(think, users)| json!({"think_s": think, "web_users": users})).collect();
-        return Ok(print_json(&json!({
-            "schema": "offered.plan.web-users/1",
-            "rows": rows,
-            "pages_per_s": traffic.pages(),
-            "concurrency_pages": traffic.concurrency(),
-        })));
+        json(&WebUsers {
+            schema: Schema::new(),
+            rows: rows.iter().map(|(think, users)| People { think_s: *think, web_users: *users }).collect(),
+            pages_per_s: traffic.pages(),
+            concurrency_pages: traffic.concurrency(),
+        });
+        return Ok(Exit::Done);
     }
     if args.run.is_some() {
         say!("{rate:.2} requests/s, mean response {}", time(response));

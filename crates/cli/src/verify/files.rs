@@ -131,8 +131,8 @@ fn times(rows: &[Times], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
     for row in rows {
         let spread = if dispersion == "cv" { row.cov } else { row.cov * row.sdev_ms };
         table.text(&row.label)?.number(Some(row.n))?;
+        table.number(row.rate_per_s.map(|rate| format!("{rate:.2}")))?;
         for (value, digits) in [
-            (row.rate_per_s, 2),
             (row.median_ms, digits),
             (row.mean_ms, 2),
             (row.sdev_ms, 2),
@@ -145,8 +145,8 @@ fn times(rows: &[Times], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
         ] {
             table.number(Some(format_args!("{value:.digits$}")))?;
         }
-        if let (Some(error), Some(kb)) = (row.error_percent, row.kb_per_s) {
-            table.number(Some(format_args!("{error:.2}")))?.number(Some(format_args!("{kb:.2}")))?;
+        if let Some(error) = row.error_percent {
+            table.number(Some(format_args!("{error:.2}")))?.number(row.kb_per_s.map(|kb| format!("{kb:.2}")))?;
         }
         table.end()?;
     }
@@ -158,8 +158,8 @@ fn sizes(rows: &[Sizes]) -> io::Result<Vec<u8>> {
     table.row(["label", "n", "tps", "median", "mean", "sdev", "vmr", "p90", "p95", "p99", "min", "max"])?;
     for row in rows {
         table.text(&row.label)?.number(Some(row.n))?;
+        table.number(row.rate_per_s.map(|rate| format!("{rate:.2}")))?;
         for (value, digits) in [
-            (row.rate_per_s, 2),
             (row.median_bytes, 0),
             (row.mean_bytes, 2),
             (row.sdev_bytes, 2),

@@ -100,7 +100,7 @@ fn times(f: &mut Formatter<'_>, title: &str, rows: &[Times], digits: usize) -> f
         let order = [row.p90_ms, row.p95_ms, row.p99_ms, row.min_ms, row.max_ms].map(|x| number(x, digits));
         let [p90, p95, p99, min, max] = order;
         let (mean, sdev) = (number(row.mean_ms, fine), number(row.sdev_ms, fine));
-        let head = [clipped(&row.label), row.n.to_string(), number(row.rate_per_s, 2), number(row.median_ms, digits)];
+        let head = [clipped(&row.label), row.n.to_string(), maybe(row.rate_per_s, 2), number(row.median_ms, digits)];
         let [label, n, rate, median] = head;
         [label, n, rate, median, mean, sdev, number(row.cov, 2), p90, p95, p99, min, max]
     };
@@ -283,7 +283,7 @@ impl Display for Summary<'_> {
             table.row([
                 clipped(name),
                 total.map_or(0, |total| total.n).to_string(),
-                cell(|row| row.rate_per_s, 2),
+                maybe(total.and_then(|row| row.rate_per_s), 2),
                 cell(|row| row.mean_ms, 2),
                 cell(|row| row.sdev_ms, 2),
                 cell(|row| row.cov, 2),

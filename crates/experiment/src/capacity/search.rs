@@ -2,10 +2,11 @@
 
 use offered_model::Objective;
 use offered_stats::steady_state::{Estimate, from_trials};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the trials at one value say of the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Said {
     /// It is kept.
     #[serde(rename = "keeps it")]

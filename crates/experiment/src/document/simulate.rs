@@ -1,117 +1,194 @@
-//! The answers as one JSON document.
+//! The document `offered.simulate/1`: what `offered simulate --json` prints, and each of its results the summary of a recorded
+//! simulation.
 
+use std::collections::BTreeMap;
+
+use offered_model::document::{self, Schema};
 use offered_simulate::Simulated;
 use offered_simulate::statistics::Spread;
 use offered_stats::steady_state::Estimate;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::finite;
 use crate::Point;
 
-#[derive(Serialize)]
-struct Document {
-    schema: &'static str,
-    results: Vec<Outcome>,
+/// Simulations, one for each point of a grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Document {
+    /// What this document is.
+    pub schema: Schema<Document>,
+    /// In the order of the grid.
+    pub results: Vec<Outcome>,
 }
 
-/// One result. Times in seconds.
-#[derive(Serialize)]
+impl document::Document for Document {
+    const SCHEMA: &'static str = "offered.simulate/1";
+}
+
+/// What one simulation came to. Times in seconds; the figures leave the warm-up out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    swept: Map<String, Value>,
-    model: &'static str,
-    discipline: String,
-    load: Option<f64>,
-    load_reached: f64,
-    users: Option<u64>,
-    stay: Option<f64>,
-    scv: f64,
-    service: String,
-    jobs: u64,
-    warm_up_jobs: u64,
-    response_s: Percentiles,
-    response_by_little_s: Interval,
-    slowdown: Percentiles,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    classes: Vec<Option<Class>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sessions: Option<SessionsEnded>,
-    throughput_per_s: f64,
-    utilisation: f64,
-    in_system: f64,
-    refused: f64,
-    unfinished: u64,
-    oldest_unfinished_s: Option<f64>,
-    think_s: Option<f64>,
-    intervals: Intervals,
-    warnings: Vec<String>,
+    /// The value of every field that was varied.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub swept: BTreeMap<String, String>,
+    /// `open`, `closed` or `partly-open`.
+    pub model: String,
+    /// The policy, as it is written.
+    pub discipline: String,
+    /// The offered load, where the workload fixes it: not in a closed system.
+    pub load: Option<f64>,
+    /// The load reached: utilisation, or of a server for everybody the work in progress.
+    pub load_reached: f64,
+    /// N of a closed system.
+    pub users: Option<u64>,
+    /// The stay probability of a partly-open one.
+    pub stay: Option<f64>,
+    /// C2 of the work of a request; `null` where its variance is infinite.
+    pub scv: Option<f64>,
+    /// The law of work, as it is written: mean and scv alone do not fix it.
+    pub service: String,
+    /// Completions counted.
+    pub jobs: u64,
+    /// Completions left out as warm-up.
+    pub warm_up_jobs: u64,
+    /// Response times of all completed jobs.
+    pub response_s: Percentiles,
+    /// E\[N\]/X by Little's law: the mean response that counts the unfinished too.
+    pub response_by_little_s: Mean,
+    /// Response over size.
+    pub slowdown: Percentiles,
+    /// The same two for each request, where there are several; `null` for one that nobody chose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Option<Class>>,
+    /// Sessions that ended, where they do so after several requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionsEnded>,
+    /// X.
+    pub throughput_per_s: f64,
+    /// The busy part of the servers.
+    pub utilisation: f64,
+    /// E\[N\], the mean number in the system.
+    pub in_system: f64,
+    /// The part of all launches that found no room.
+    pub refused: f64,
+    /// Jobs in the system at the end.
+    pub unfinished: u64,
+    /// The age of the oldest of them.
+    pub oldest_unfinished_s: Option<f64>,
+    /// Mean think time.
+    pub think_s: Option<f64>,
+    /// The 95 % intervals of the figures above.
+    pub intervals: Intervals,
+    /// What to doubt, and what to do about it.
+    pub warnings: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Class {
-    label: String,
-    response_s: Percentiles,
-    slowdown: Percentiles,
+/// The jobs of one request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Class {
+    /// The request's name.
+    pub label: String,
+    /// Response times.
+    pub response_s: Percentiles,
+    /// Response over size.
+    pub slowdown: Percentiles,
 }
 
 /// Sessions that made their last request.
-#[derive(Serialize)]
-struct SessionsEnded {
-    count: u64,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsEnded {
+    /// How many.
+    pub count: u64,
     /// First launch to last answer, thinking included.
-    duration_s: Percentiles,
+    pub duration_s: Percentiles,
     /// The responses of a session in all.
-    response_s: Percentiles,
+    pub response_s: Percentiles,
 }
 
-#[derive(Serialize)]
-struct Percentiles {
-    mean: f64,
-    low: f64,
-    high: f64,
-    p50: f64,
-    p90: f64,
-    p95: f64,
-    p99: f64,
-    max: f64,
-    intervals: Value,
+/// Mean and percentiles of a time in seconds, or of a slowdown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    /// The mean.
+    pub mean: f64,
+    /// The lower end of its 95 % interval; `null` where the run is too short to tell.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// The median.
+    pub p50: f64,
+    /// The 90 % point.
+    pub p90: f64,
+    /// The 95 % point.
+    pub p95: f64,
+    /// The 99 % point.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
+    /// The 95 % intervals of the percentiles.
+    pub intervals: OfPercentiles,
 }
 
-#[derive(Serialize)]
-struct Interval {
-    mean: f64,
-    low: f64,
-    high: f64,
+/// The ends of a 95 % interval, the lower first; `null` where the run is too short to tell.
+pub type Ends = [Option<f64>; 2];
+
+/// The 95 % intervals of percentiles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OfPercentiles {
+    /// Of the median.
+    pub p50: Ends,
+    /// Of the 90 % point.
+    pub p90: Ends,
+    /// Of the 95 % point.
+    pub p95: Ends,
+    /// Of the 99 % point.
+    pub p99: Ends,
 }
 
-/// Low and high ends of the 95 % intervals.
-#[derive(Serialize)]
-struct Intervals {
-    load_reached: [f64; 2],
-    throughput_per_s: [f64; 2],
-    utilisation: [f64; 2],
-    in_system: [f64; 2],
-    refused: [f64; 2],
+/// A mean with its 95 % interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mean {
+    /// The mean.
+    pub mean: f64,
+    /// The lower end; `null` where the run is too short to tell.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
 }
 
-fn ends(estimate: Estimate) -> [f64; 2] {
-    [estimate.low, estimate.high]
+/// 95 % intervals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Intervals {
+    /// Of the load reached.
+    pub load_reached: Ends,
+    /// Of the throughput.
+    pub throughput_per_s: Ends,
+    /// Of the utilisation.
+    pub utilisation: Ends,
+    /// Of the mean number in the system.
+    pub in_system: Ends,
+    /// Of the part that found no room.
+    pub refused: Ends,
+}
+
+fn ends(estimate: Estimate) -> Ends {
+    [finite(estimate.low), finite(estimate.high)]
+}
+
+impl From<Estimate> for Mean {
+    fn from(estimate: Estimate) -> Self {
+        let [low, high] = ends(estimate);
+        Self { mean: estimate.value, low, high }
+    }
 }
 
 impl From<Spread> for Percentiles {
     fn from(spread: Spread) -> Self {
         let Spread { mean, p50, p90, p95, p99, max } = spread;
-        Self {
-            mean: mean.value,
-            low: mean.low,
-            high: mean.high,
-            p50: p50.value,
-            p90: p90.value,
-            p95: p95.value,
-            p99: p99.value,
-            max,
-            intervals: json!({ "p50": ends(p50), "p90": ends(p90), "p95": ends(p95), "p99": ends(p99) }),
-        }
+        let intervals = OfPercentiles { p50: ends(p50), p90: ends(p90), p95: ends(p95), p99: ends(p99) };
+        let Mean { mean, low, high } = mean.into();
+        let [p50, p90, p95, p99] = [p50, p90, p95, p99].map(|point| point.value);
+        Self { mean, low, high, p50, p90, p95, p99, max, intervals }
     }
 }
 
@@ -127,23 +204,19 @@ impl Outcome {
             })
         };
         Self {
-            swept: values.iter().map(|(field, value)| (field.clone(), Value::from(value.as_str()))).collect(),
-            model: answer.model,
+            swept: values.iter().cloned().collect(),
+            model: answer.model.to_owned(),
             discipline: answer.discipline.clone(),
             load: answer.load,
             load_reached: answer.load_reached.value,
             users: answer.users,
             stay: answer.session_length.map(|length| 1.0 - 1.0 / length),
-            scv: answer.scv,
+            scv: finite(answer.scv),
             service: answer.service.clone(),
             jobs: summary.jobs,
             warm_up_jobs: summary.warm_up,
             response_s: summary.response.into(),
-            response_by_little_s: Interval {
-                mean: summary.response_by_little.value,
-                low: summary.response_by_little.low,
-                high: summary.response_by_little.high,
-            },
+            response_by_little_s: summary.response_by_little.into(),
             slowdown: summary.slowdown.into(),
             classes: summary.classes.iter().zip(&answer.labels).map(class).collect(),
             sessions: summary.sessions.as_ref().map(|ended| SessionsEnded {
@@ -170,9 +243,10 @@ impl Outcome {
     }
 }
 
-/// All of them.
-pub fn document(points: &[Point], answers: &[Simulated]) -> String {
-    let results = points.iter().zip(answers).map(|(point, answer)| Outcome::new(&point.values, answer)).collect();
-    let document = Document { schema: "offered.simulate/1", results };
-    serde_json::to_string_pretty(&document).expect("numbers and texts are JSON")
+impl Document {
+    /// Of these points and their answers.
+    pub fn new(points: &[Point], answers: &[Simulated]) -> Self {
+        let results = points.iter().zip(answers).map(|(point, answer)| Outcome::new(&point.values, answer)).collect();
+        Self { schema: Schema::new(), results }
+    }
 }

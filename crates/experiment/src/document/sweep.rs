@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use offered_model::document::{self, Schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Vary;
 use crate::sweep::{Figures, Interval, Kept, Measured};
 
-/// The whole sweep.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A sweep: a workload at every point of a grid, and up to where it keeps its objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
-    /// `offered.sweep/1`.
-    pub schema: String,
+    /// What this document is.
+    pub schema: Schema<Document>,
     /// Of the program that made it.
     pub version: String,
     /// The workload's name.
@@ -30,8 +32,12 @@ pub struct Document {
     pub kept: Vec<Limit>,
 }
 
+impl document::Document for Document {
+    const SCHEMA: &'static str = "offered.sweep/1";
+}
+
 /// A point of the grid, and what it came to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The value of every field.
     pub values: BTreeMap<String, String>,
@@ -48,7 +54,7 @@ pub struct Cell {
 }
 
 /// Up to which value of the first field the objective is kept, the other fields being fixed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The other fields.
     pub fixed: BTreeMap<String, String>,

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use offered_model::{Outcome, Reason, Recording};
 use offered_stats::frequent::{Frequent, frequent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// So many are told apart; the rest is one more.
 const MAX_KINDS: usize = 20;
 
 /// Launches of one request that failed in the same way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// The request; `null` of the rest.
     pub label: Option<String>,

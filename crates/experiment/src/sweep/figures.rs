@@ -4,10 +4,11 @@ use offered_model::threshold::{Metric, Quantity, Statistic};
 use offered_model::{Event, Outcome, Recording, Workload};
 use offered_stats::steady_state::Estimate;
 use offered_verify::{Checked, Judgement, Measured, Parts, Queue, Verdict, Warning};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a cell came to. Counts are of the whole run; the rest leaves out `skip_first` and `skip_last`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Whether the launches were what was meant.
     pub judgement: Judgement,
@@ -47,9 +48,11 @@ pub struct Figures {
 }
 
 /// A number with its 95 % interval, where there is one.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// The number.
+    /// The number; `null` where it is beyond all numbers, as a percentile of what never came back.
+    #[serde(deserialize_with = "or_infinite")]
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
     /// The lower end.
     pub low: Option<f64>,
@@ -58,7 +61,7 @@ pub struct Interval {
 }
 
 /// Mean and percentiles in milliseconds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Times {
     pub n: usize,
@@ -72,7 +75,7 @@ pub struct Times {
 }
 
 /// Percentiles in microseconds.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Lateness {
     pub p50: f64,
@@ -81,7 +84,7 @@ pub struct Lateness {
 }
 
 /// Counts in cells of equal ratio, [`Histogram::PER_DECADE`] a decade: cell i holds the values from edge i up to below edge i + 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram {
     /// The edges, one more than there are cells.
     pub edges_ms: Vec<f64>,
@@ -134,6 +137,10 @@ impl Figures {
     pub fn believable(&self) -> bool {
         self.judgement != Judgement::Fails
     }
+}
+
+fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
 /// Sweeps of the first version told a simulation's doubts without their remedies.

@@ -102,7 +102,7 @@ fn predicted(run: &Run) -> Table {
         let interval = spread.mean_interval_ms.map_or(Cell::Nothing, |ends| Cell::Interval(ends.low, ends.high));
         let mut cells = vec![Cell::from("measured"), spread.mean_ms.into(), interval];
         cells.extend([spread.p50_ms, spread.p90_ms, spread.p95_ms, spread.p99_ms].map(Cell::from));
-        let answers = run.verdict.responses.last().map(|total| total.rate_per_s);
+        let answers = run.verdict.responses.last().and_then(|total| total.rate_per_s);
         cells.extend([run.verdict.queue.concurrency.into(), answers.into(), Cell::from("this run")]);
         cells
     });

@@ -248,7 +248,7 @@ fn of_users(runs: &[Run], load: &Load, server: Server) -> Vec<[f64; 2]> {
 
 fn throughput(runs: &[Run]) -> Chart {
     let load = Load::of(runs);
-    let answers = load.line(runs, |run| Some(run.verdict.responses.last()?.rate_per_s));
+    let answers = load.line(runs, |run| run.verdict.responses.last()?.rate_per_s);
     Chart {
         id: "throughput-of-all".into(),
         title: "Throughput against load".into(),

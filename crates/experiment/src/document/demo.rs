@@ -1,0 +1,69 @@
+//! The document `offered.demo/1`: what `offered demo --json` prints.
+
+use offered_model::document::{Document, Schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Summary;
+
+/// One server under three system models at one load, each run beside its theory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Demo {
+    /// What this document is.
+    pub schema: Schema<Demo>,
+    /// The load of the server under every model.
+    pub load: f64,
+    /// Its mean service time.
+    pub service_ms: f64,
+    /// The models: open, closed, partly-open.
+    pub models: Vec<Model>,
+}
+
+impl Document for Demo {
+    const SCHEMA: &'static str = "offered.demo/1";
+}
+
+/// One model, measured and foreseen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Model {
+    /// `open`, `closed` or `partly-open`.
+    pub model: String,
+    /// Its `[arrivals]`, as they stand in a workload file.
+    pub arrivals: String,
+    /// The mean response that theory foresees.
+    pub theory_ms: f64,
+    /// Where that is from.
+    pub source: String,
+    /// The lower end of the 95 % interval of the mean response that was measured; `null` where the run is too short to tell.
+    pub low_ms: Option<f64>,
+    /// The upper end.
+    pub high_ms: Option<f64>,
+    /// What the run came to.
+    pub run: Summary,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use offered_model::{Law, Share};
+    use offered_run::Load;
+
+    use super::*;
+    use crate::{Input, Plan};
+
+    #[test]
+    fn what_is_printed_is_read() {
+        let text = "duration = \"2s\"\narrivals.open.rate = \"40/s\"\n";
+        let workload = Input::new("w".to_owned(), text.to_owned(), |_| Err(String::new())).parse(text).unwrap();
+        let load = Load::Nobody(Law::exponential(0.02).unwrap());
+        let (share, name) = (Share::ALL, "w".to_owned());
+        let plan = Plan { text, workload: &workload, share, load, start_at: None, out: None, name };
+        let run = plan.prepare(Arc::default()).unwrap().run(Vec::new()).unwrap().summary;
+        let (theory_ms, low_ms, high_ms) = (100.0 / 3.0, None, Some(0.1 + 0.2));
+        let [model, arrivals, source] = ["open", "open = { }", "M/M/1"].map(str::to_owned);
+        let models = vec![Model { model, arrivals, theory_ms, source, low_ms, high_ms, run }];
+        let demo = Demo { schema: Schema::new(), load: 0.7, service_ms: 10.0, models };
+        assert_eq!(serde_json::from_str::<Demo>(&serde_json::to_string(&demo).unwrap()).unwrap(), demo);
+    }
+}

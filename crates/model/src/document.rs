@@ -1,0 +1,108 @@
+//! Documents: JSON texts that say what they are, and the types they are read as and written from.
+//!
+//! # Example
+//! ```
+//! use offered_model::document::{Document, Schema};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, PartialEq, Serialize, Deserialize)]
+//! struct Count {
+//!     schema: Schema<Count>,
+//!     launches: u64,
+//! }
+//!
+//! impl Document for Count {
+//!     const SCHEMA: &'static str = "offered.count/1";
+//! }
+//!
+//! let count = Count { schema: Schema::new(), launches: 3 };
+//! let text = serde_json::to_string(&count)?;
+//! assert_eq!(text, r#"{"schema":"offered.count/1","launches":3}"#);
+//! assert_eq!(serde_json::from_str::<Count>(&text)?, count);
+//! let other = serde_json::from_str::<Count>(&text.replace("count/1", "count/2"));
+//! assert!(other.unwrap_err().to_string().contains("a document `offered.count/2`, not `offered.count/1`"));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A JSON document with a name and a version of its own.
+///
+/// The version changes when a key goes or changes its meaning. Units stand in the names of the keys; what is not known is `null`.
+pub trait Document {
+    /// Name and version, such as `offered.verify/1`.
+    const SCHEMA: &'static str;
+}
+
+/// The first key of the document `D`: written as [`Document::SCHEMA`], and read only if it is that.
+pub struct Schema<D>(PhantomData<fn() -> D>);
+
+impl<D> Schema<D> {
+    /// The key's one value.
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<D> Default for Schema<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<D> Clone for Schema<D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for Schema<D> {}
+
+impl<D> PartialEq for Schema<D> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<D> Eq for Schema<D> {}
+
+impl<D: Document> fmt::Debug for Schema<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(D::SCHEMA)
+    }
+}
+
+impl<D: Document> Serialize for Schema<D> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(D::SCHEMA)
+    }
+}
+
+impl<'de, D: Document> Deserialize<'de> for Schema<D> {
+    fn deserialize<R: Deserializer<'de>>(deserializer: R) -> Result<Self, R::Error> {
+        match String::deserialize(deserializer)? {
+            said if said == D::SCHEMA => Ok(Self::new()),
+            said => Err(R::Error::custom(format!("it is a document `{said}`, not `{}`", D::SCHEMA))),
+        }
+    }
+}
+
+impl<D: Document> JsonSchema for Schema<D> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        D::SCHEMA.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        json_schema!({ "type": "string", "const": D::SCHEMA })
+    }
+}

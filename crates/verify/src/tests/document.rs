@@ -1,0 +1,46 @@
+//! The document of a verdict: what is printed is read as what was printed.
+
+use offered_model::document::Schema;
+use offered_model::{Event, Law, Nanos, Outcome, Recording};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::{Ask, Failures, Meant, Verdict, Verdicts, verify};
+
+/// A launch among few others, of any fate.
+fn event() -> impl Strategy<Value = Event> {
+    let instant = || (0u64..5_000).prop_map(Nanos::from_millis);
+    let instants = (instant(), option::of(instant()), option::of(instant()), option::of(instant()));
+    let fate = (0..Outcome::ALL.len(), 0u16..600, 0u16..2, 0u64..3, 0u32..3, 0u16..3);
+    (instants, fate, 0u64..9).prop_map(|((intended, sent, first, took), fate, bytes)| {
+        let (outcome, status, label, session, step, worker) = fate;
+        let done = sent.zip(took).map(|(sent, took)| sent + took);
+        let event = Event { sent, first_byte: first.filter(|_| done.is_some()), done, ..Event::at(intended) };
+        Event { outcome: Outcome::ALL[outcome], status, label, session, step, worker, bytes_in: bytes, ..event }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn what_is_printed_is_read(
+        events in vec(event(), 0..40),
+        (intent_known, sessions_known, on_run_clock) in any::<(bool, bool, bool)>(),
+        (closed, drop, by_threads) in any::<(bool, bool, bool)>(),
+    ) {
+        let labels = vec!["a".to_owned(), "b".to_owned()];
+        let known = Recording { intent_known, sessions_known, on_run_clock, ..Recording::default() };
+        let recording = Recording { events, labels, resolution: Nanos(1), ..known };
+        let failures = if drop { Failures::Drop } else { Failures::Keep };
+        let users = Meant::Closed { users: 3, think: Law::constant(0.1).unwrap() };
+        let meant = if closed { users } else { Meant::Poisson };
+        let verdict = verify(&recording, &Ask { meant, failures, by_threads, ..Ask::default() });
+        let text = serde_json::to_string(&verdict).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Verdict>(&text).unwrap(), &verdict, "{}", text);
+        let several = Verdicts { schema: Schema::new(), verdicts: vec![verdict] };
+        let text = serde_json::to_string(&several).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Verdicts>(&text).unwrap(), &several);
+        prop_assert!(serde_json::from_str::<Verdict>(&text).is_err());
+    }
+}

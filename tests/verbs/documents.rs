@@ -1,0 +1,168 @@
+//! Documents: whatever a verb prints as JSON, or keeps, is read by its type, and printed again as it was.
+
+use std::path::Path;
+use std::process::Command;
+
+use offered_experiment::document::{RunRecord, SimulationRecord, capacity, plan, simulate, sweep};
+use offered_experiment::{Summary, calibrate::Calibration};
+use offered_import::document::Imported;
+use offered_model::document::Document;
+use offered_verify::{Verdict, Verdicts};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Reads the text of a document as what it says it is, and finds all of it.
+pub(crate) fn whole<D: Serialize + DeserializeOwned>(text: &str) {
+    let document: D = serde_json::from_str(text).unwrap_or_else(|why| panic!("{why} in\n{text}"));
+    let printed = serde_json::to_value(document).unwrap();
+    assert_eq!(printed, serde_json::from_str::<Value>(text).unwrap());
+}
+
+/// The same of one with a name, which stands first.
+fn named<D: Document + Serialize + DeserializeOwned>(text: &str) {
+    assert!(text.starts_with(&format!("{{\n  \"schema\": \"{}\",\n", D::SCHEMA)), "{text}");
+    whole::<D>(text);
+    let other = text.replacen(D::SCHEMA, "offered.other/1", 1);
+    let Err(why) = serde_json::from_str::<D>(&other) else { panic!("{} is taken for another", D::SCHEMA) };
+    assert!(why.to_string().contains("it is a document `offered.other/1`"), "{why}");
+}
+
+const OPEN: &str = "\
+seed = 3
+duration = \"20s\"
+skip_first = \"1s\"
+target.url = \"http://127.0.0.1:9/\"
+
+[arrivals]
+open = { rate = \"50/s\" }
+
+[server]
+discipline = \"ps\"
+service = { exponential = \"10ms\" }
+
+[[request]]
+name = \"home\"
+get = \"/\"
+weight = 4
+
+[[request]]
+name = \"buy\"
+post = \"/buy\"
+
+[thresholds]
+\"p99\" = \"< 250ms\"
+\"errors.rate\" = \"< 0.1%\"
+\"throughput.rate\" = \"> 1/s\"
+\"arrivals.cov\" = \"0.9..1.1\"
+";
+
+const VISITS: &str = "\
+duration = \"60s\"
+arrivals.partly_open = { rate = \"5/s\", think = { exponential = \"1s\" } }
+server.service = { hyperexponential = { mean = \"10ms\", scv = 4 } }
+
+[[request]]
+name = \"home\"
+get = \"/\"
+
+[[flow]]
+name = \"look\"
+
+[[flow.step]]
+request = \"home\"
+repeat = 3
+";
+
+/// Has an infinite second moment, so means that are infinite under some disciplines.
+const HEAVY: &str = "\
+duration = \"10s\"
+arrivals.open.rate = \"1/s\"
+server.service = { pareto = { min = \"1ms\", shape = 1.5 } }
+";
+
+/// What the program prints for `args` in `folder`.
+fn printed(folder: &Path, args: &str) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args.split_whitespace()).output().unwrap();
+    let (text, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(matches!(output.status.code(), Some(0 | 3 | 99)), "offered {args}: {said}");
+    text
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [
+        ("open.toml", OPEN),
+        ("visits.toml", VISITS),
+        ("heavy.toml", HEAVY),
+        ("curl.sh", "curl http://127.0.0.1:8080/ --http3\n"),
+    ] {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn runs_and_their_verdicts() {
+    let folder = folder();
+    let here = folder.path();
+    named::<Summary>(&printed(here, "run open.toml --dry-run exponential:20ms --json --quiet --out run"));
+    named::<Summary>(&printed(here, "run open.toml --dry-run --duration 1ms --skip-first 0s --json --quiet"));
+    named::<RunRecord>(&std::fs::read_to_string(here.join("run/run.json")).unwrap());
+    named::<Verdict>(&printed(here, "verify run --by-threads --json"));
+    named::<Verdicts>(&printed(here, "verify run run --json"));
+}
+
+#[test]
+fn simulations_sweeps_and_searches() {
+    let folder = folder();
+    let here = folder.path();
+    let simulated = |args: &str| named::<simulate::Document>(&printed(here, &format!("simulate {args} --json")));
+    simulated("open.toml --jobs 20000 --sweep load=0.5,0.7 --sweep discipline=fcfs,ps");
+    simulated("visits.toml");
+    simulated("heavy.toml --jobs 3000");
+    printed(here, "simulate visits.toml --out simulated");
+    let record = std::fs::read_to_string(here.join("simulated/run.json")).unwrap();
+    named::<SimulationRecord>(&record);
+    named::<sweep::Document>(&printed(
+        here,
+        "sweep open.toml --vary rate=20,60 --simulate --slo p99<60ms --out s --json -q",
+    ));
+    let kept = std::fs::read_to_string(here.join("s/sweep.json")).unwrap();
+    named::<sweep::Document>(&kept);
+    let search = "capacity open.toml --vary rate --slo p99<60ms --simulate --precision 50% --json -q";
+    named::<capacity::Document>(&printed(here, search));
+}
+
+#[test]
+fn plans_of_ours_and_of_others() {
+    let folder = folder();
+    let here = folder.path();
+    let plan = |args: &str| printed(here, &format!("plan {args} --json"));
+    named::<plan::Emulation>(&plan("emulate --rate 19/s --response 900ms --bottleneck 50ms --users 400"));
+    named::<plan::Emulation>(&plan("emulate --rate 1/s --response 1ms --users 1 --think-law constant"));
+    named::<plan::Populations>(&plan("table --stations 50ms,40ms --users 1,20 --think 0s"));
+    named::<plan::Curve>(&plan("table --stations 50ms,40ms --users 1,20 --think 10s --curve"));
+    named::<plan::WebUsers>(&plan(
+        "web-users --rate 159.16/s --response 253.38ms --think 0s,10s --pages 9 --objects 15",
+    ));
+    named::<plan::Solutions>(&plan("solve open.toml --load 0.5,0.9"));
+    named::<plan::Solutions>(&plan("solve heavy.toml"));
+    named::<plan::Solutions>(&plan("solve visits.toml"));
+    named::<plan::Solutions>(&plan("solve --class browse:100:10s:50ms,40ms --class buy:3:0s:1ms,40ms"));
+    named::<plan::Mix>(&plan("flows visits.toml"));
+    named::<plan::Comparison>(&plan("compare open.toml --load 0.5,0.99 --users 1,10 --stay 0.5 --jobs 2000"));
+    named::<plan::Comparison>(&plan("compare heavy.toml --load 0.5 --users 2 --stay 0.5 --jobs 2000"));
+    named::<Imported>(&printed(here, "import curl.sh --format curl --json"));
+}
+
+#[test]
+fn what_was_calibrated() {
+    let text = "{\n  \"schema\": \"offered.calibrate/1\",\n  \"version\": \"0\", \"measured_unix_s\": 7, \"machine\": \"a\", \"cores\": 2,
+        \"launches\": [{ \"precision\": \"spin\", \"rate_per_s\": 1000, \"sent_per_s\": 999.5, \"lateness_p50_us\": 0.1,
+        \"lateness_p99_us\": 0.3, \"lateness_max_us\": 12.7, \"cpu\": 0.99 }],
+        \"highest_rate_per_s\": 98765.4, \"cpu_us_per_request\": 6.0 }";
+    named::<Calibration>(text);
+}
