@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use offered_logs::{Findings, Options, Progress, inputs, read};
+use offered_logs::{Findings, Model, Options, Progress, inputs, read};
 use offered_model::{Agenda, Law, Nanos, Share, Workload};
 
 use crate::harness::Tested;
@@ -34,7 +34,7 @@ fn log_of(workload: &Workload) -> String {
 
 fn assert_same_site(name: &str) {
     let there = findings(name);
-    let workload = Workload::parse(&there.workload("partly-open"), "w.toml", &|_| unreachable!()).unwrap();
+    let workload = Workload::parse(&there.workload(Model::PartlyOpen), "w.toml", &|_| unreachable!()).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), log_of(&workload)).unwrap();
     let back = findings(file.path().to_str().unwrap());

@@ -208,27 +208,84 @@ fn the_timeout_at_the_knee_parts_thinking_from_coming_back() {
 #[test]
 fn the_three_models_stand_side_by_side_at_the_same_load() {
     let folder = folder(&[("a.log", site().as_bytes())]);
-    let found = json(folder.path(), &["a.log", "--load", "0.5"]);
+    let found = json(folder.path(), &["a.log", "--load", "0.5", "--service-from", "bytes"]);
     let others = &found["other_models"];
     assert_eq!((&others["load"], others["models"].as_array().unwrap().len()), (&0.5.into(), 3));
     // 1080 requests in 7211 s at load 0.5, all of one size.
     assert_eq!(others["service"], "{ constant = \"3s338ms425us926ns\" }", "{others}");
-    for model in others["models"].as_array().unwrap() {
+    let model = |name: &str| others["models"].as_array().unwrap().iter().find(|model| model["model"] == name).unwrap();
+    for name in ["open", "partly-open", "closed"] {
         for policy in ["fcfs", "ps"] {
-            assert!(model[policy]["mean_s"].as_f64().unwrap() > 3.3, "{model}");
-        }
-        if model["model"] == found["recommendation"]["model"] {
-            assert_eq!((&model["fcfs"]["ratio"], &model["ps"]["ratio"]), (&1.0.into(), &1.0.into()));
+            let response = &model(name)[policy];
+            assert!(
+                response["mean_s"].as_f64().unwrap() > 3.3 && response["p95_s"].as_f64().unwrap() > 3.3,
+                "{response}"
+            );
         }
     }
+    let own = model("partly-open");
+    assert_eq!((&own["fcfs"]["ratio"], &own["ps"]["p95_ratio"]), (&1.0.into(), &1.0.into()));
     // M/D/1: E[T] = S (1 + rho / (2 (1 - rho))) = 1.5 S, and M/G/1-PS: E[T] = S / (1 - rho) = 2 S.
-    let open = &others["models"][0];
     for (policy, factor) in [("fcfs", 1.5), ("ps", 2.0)] {
-        let mean = open[policy]["mean_s"].as_f64().unwrap();
+        let mean = model("open")[policy]["mean_s"].as_f64().unwrap();
         assert!((mean / 3.338 / factor - 1.0).abs() < 0.03, "{policy}: {mean}");
     }
-    let shown = text(&offered(folder.path(), &["logs", "a.log"]).stdout);
-    assert!(shown.contains("one server at load 0.7 (--load)") && shown.contains("C2 of bytes"), "{shown}");
+    let shown = text(&offered(folder.path(), &["logs", "a.log", "--discipline", "ps"]).stdout);
+    assert!(shown.contains("one server at load 0.7 (--load)") && !shown.contains("fcfs "), "{shown}");
+}
+
+/// Eight visitors of 40 requests each, whose answers are of 100 bytes but for one of a gigabyte.
+fn long_visits() -> String {
+    let mut lines: Vec<(u32, String)> = Vec::new();
+    for i in 0..320u32 {
+        let (at, client) = (i / 40 * 600 + i % 40 * 9, format!("10.0.0.{}", i / 40));
+        let line = line(at, &client, "GET /", 200, FIREFOX);
+        lines.push((at, if i == 7 { line.replace(" 1000 ", " 1000000000 ") } else { line }));
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+#[test]
+fn the_size_of_answers_recommends_nothing_unless_it_is_asked_to_stand_for_their_work() {
+    let folder = folder(&[("a.log", long_visits().as_bytes())]);
+    let found = json(folder.path(), &["a.log", "--timeout", "60s"]);
+    assert!(found["bytes_scv"].as_f64().unwrap() > 300.0 && found["scv"].is_null(), "{found}");
+    assert_eq!(
+        (&found["paper_rule"]["model"], &found["paper_rule"]["cut_offs"]),
+        (&"closed".into(), &serde_json::json!([5.0, 10.0]))
+    );
+    let bytes = json(folder.path(), &["a.log", "--timeout", "60s", "--service-from", "bytes"]);
+    assert_eq!((&bytes["paper_rule"]["model"], &bytes["scv_of"]), (&"closed".into(), &"bytes".into()));
+    assert_eq!(bytes["paper_rule"]["cut_offs"], serde_json::json!([20.0, 40.0]));
+    // What is recommended behaves like the site's own model in every cell of the table.
+    for found in [&found, &bytes] {
+        let recommended = &found["recommendation"]["model"];
+        let models = found["other_models"]["models"].as_array().unwrap();
+        let model = models.iter().find(|model| model["model"] == *recommended).unwrap();
+        for ratio in ["fcfs", "ps"].iter().flat_map(|policy| [&model[policy]["ratio"], &model[policy]["p95_ratio"]]) {
+            assert!((ratio.as_f64().unwrap() - 1.0).abs() <= 0.1, "{recommended} {model}");
+        }
+    }
+}
+
+#[test]
+fn a_log_on_which_the_models_cannot_be_compared_is_analysed_all_the_same() {
+    // Four requests in a century: the virtual clock ends before there are enough answers.
+    let stamp =
+        |year: u32, client: &str| format!("{client} - - [01/Jan/{year}:00:00:00 +0000] \"GET / HTTP/1.1\" 200 9\n");
+    let century = [stamp(1971, "a"), stamp(1971, "a"), stamp(2001, "b"), stamp(2070, "a")].concat();
+    let folder = folder(&[
+        ("century.log", century.as_bytes()),
+        ("one.log", line(0, "a", "GET /", 200, FIREFOX).repeat(30).as_bytes()),
+    ]);
+    for (args, why) in [(&["century.log"][..], "could not be compared"), (&["one.log", "--no-compare"], "one client")] {
+        let output = offered(folder.path(), &[&["logs", "--json"], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&found["other_models"], &found["recommendation"]["model"]), (&Value::Null, &"partly-open".into()));
+    }
 }
 
 #[test]

@@ -3,14 +3,17 @@
 mod others;
 mod page;
 mod progress;
+mod words;
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, IsTerminal};
 use std::path::PathBuf;
 
-use offered_logs::{Choice, Error, Findings, Input, LONGEST, Options, Progress, Rules, inputs, read, trace};
-use offered_model::Nanos;
-use others::Others;
+use offered_logs::{
+    Because, Choice, Error, Findings, Input, LONGEST, Model, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
+};
+use offered_model::{Nanos, Wrong};
+use others::{Discipline, Others};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -35,8 +38,8 @@ pub(crate) struct Args {
     /// Logs, plain or packed (gz, zst, bz2), in any order; globs; - for standard input
     #[arg(value_name = "LOG", required = true)]
     files: Vec<String>,
-    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, json, worldcup, or a format string of nginx
-    /// ($) or Apache (%)
+    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, json, worldcup, or a format
+    /// string of nginx ($) or Apache (%)
     #[arg(long, default_value = "auto")]
     format: String,
     /// Keys of JSON logs, such as client=addr,time=t
@@ -84,6 +87,15 @@ pub(crate) struct Args {
     /// The load at which the three system models are compared
     #[arg(long, default_value_t = 0.7, value_parser = load)]
     load: f64,
+    /// The disciplines under which they are compared; a simpler model is recommended where it will do under all of them
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["fcfs", "ps"])]
+    discipline: Vec<Discipline>,
+    /// What tells how service times vary: durations, where the log has them, or bytes
+    #[arg(long, default_value = "durations", value_parser = service_from)]
+    service_from: ServiceFrom,
+    /// Do not simulate the three system models; the site's own, partly-open, is then recommended
+    #[arg(long, conflicts_with_all = ["load", "discipline"])]
+    no_compare: bool,
     /// Follow at most so many clients: of more, a fair sample
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     max_clients: usize,
@@ -140,12 +152,32 @@ fn load(text: &str) -> Result<f64, String> {
     load.ok_or_else(|| "write a load from 0.01 to 0.95: at 1 an open system's queue grows without end".to_owned())
 }
 
+fn service_from(text: &str) -> Result<ServiceFrom, String> {
+    match text {
+        "durations" => Ok(ServiceFrom::Durations),
+        "bytes" => Ok(ServiceFrom::Bytes),
+        _ => Err("write durations or bytes".to_owned()),
+    }
+}
+
 /// The document of `--json`.
 #[derive(Serialize)]
 struct Document<'f> {
     #[serde(flatten)]
     found: &'f Findings,
+    /// Lines left out, by the option that did it.
+    left_out: Vec<(&'static str, u64)>,
+    recommendation: Recommended<'f>,
     other_models: Option<&'f Others>,
+    warnings: &'f [String],
+}
+
+/// The system model to use, and why in words.
+#[derive(Serialize)]
+struct Recommended<'f> {
+    model: Model,
+    decided_by: Because,
+    because: &'f [String],
 }
 
 /// Runs the verb.
@@ -167,9 +199,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Timeout::Knee if inputs.iter().any(Input::once) => return Err(of_logs(Error::Twice("--timeout auto"))),
         Timeout::Knee => pass(1800)?.knee(),
     };
-    let found = Findings::of(pass(timeout)?, &options, timeout).map_err(of_logs)?;
+    let mut found = Findings::of(pass(timeout)?, &options, timeout).map_err(of_logs)?;
+    let (others, not_compared) = match args.no_compare {
+        true => (None, None),
+        false => match compared(args, &found) {
+            Ok(others) => (Some(others), None),
+            Err(why) => (None, Some(why.to_string())),
+        },
+    };
+    if let Some(others) = &others {
+        found.recommendation = others.recommendation(found.requests_per_session.mean);
+    }
     if let Some(path) = &args.workload {
-        let model = args.model.as_deref().unwrap_or(found.recommendation.model);
+        let model = args.model.as_deref().and_then(Model::from_name).unwrap_or(found.recommendation.model);
         let failed = |why| Failure::stopped(format!("cannot write {}: {why}", path.display()));
         std::fs::write(path, found.workload(model)).map_err(failed)?;
     }
@@ -190,22 +232,48 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for complaint in &found.complaints {
         eprintln!("unreadable: {complaint}");
     }
-    let others = Others::of(&found, args.load).map_err(Failure::stopped)?;
+    let reasons = words::reasons(&found, not_compared.as_deref());
+    let mut warnings: Vec<String> = found.doubts.iter().map(words::doubt).collect();
+    warnings.extend(not_compared.map(|why| format!("the three system models could not be compared: {why}")));
     if args.json {
-        let document = Document { found: &found, other_models: others.as_ref() };
+        let document = Document {
+            found: &found,
+            left_out: found.left_out.iter().map(|(dropped, lines)| (words::option(*dropped), *lines)).collect(),
+            recommendation: Recommended {
+                model: found.recommendation.model,
+                decided_by: found.recommendation.because,
+                because: &reasons,
+            },
+            other_models: others.as_ref(),
+            warnings: &warnings,
+        };
         let text = serde_json::to_string(&document).map_err(Failure::stopped)?;
         say!("{text}");
     } else {
-        say!(no newline: "{}", page::Page { found: &found, others: others.as_ref(), labels: args.labels, written });
+        let (others, labels) = (others.as_ref(), args.labels);
+        say!(no newline: "{}", page::Page { found: &found, reasons: &reasons, others, labels, written });
     }
-    for warning in found.warnings.iter().chain(&unlike) {
+    for warning in warnings.iter().chain(&unlike) {
         eprintln!("warning: {warning}");
     }
     Ok(Exit::Done)
 }
 
+/// The three system models side by side; on a terminal it is said what takes the time.
+fn compared(args: &Args, found: &Findings) -> Result<Others, Wrong> {
+    let shown = !args.quiet && std::io::stderr().is_terminal();
+    if shown {
+        eprint!("comparing the three system models (--no-compare leaves it out) ...");
+    }
+    let others = Others::of(found, args.load, &args.discipline);
+    if shown {
+        eprint!("\r\u{1b}[K");
+    }
+    others
+}
+
 fn options(args: &Args) -> Result<Options, Failure> {
-    let mut options = Options { most_clients: args.max_clients, ..Options::default() };
+    let mut options = Options { most_clients: args.max_clients, service_from: args.service_from, ..Options::default() };
     options.choice = Choice { format: args.format.clone(), mapping: args.keys.clone(), user: None };
     match &args.user {
         User::Client => {}
@@ -230,6 +298,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
 fn of_logs(error: Error) -> Failure {
     match error {
         Error::Trace(_) => Failure::stopped(error),
+        Error::NoneFollowed => Failure::input(format!("{error}; raise --max-clients")),
         _ => Failure::input(error),
     }
 }

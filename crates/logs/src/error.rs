@@ -23,8 +23,16 @@ pub enum Error {
     #[error("`{0}`: no such file")]
     NoFile(String),
     /// Nothing to analyse.
-    #[error("no line is left to analyse: {0}")]
-    Empty(String),
+    #[error("no line is left to analyse: {unreadable} lines could not be read, {left_out} were left out")]
+    Empty {
+        /// Lines that could not be read.
+        unreadable: u64,
+        /// Lines that the filters left out.
+        left_out: u64,
+    },
+    /// Of the clients none is in the sample that is followed.
+    #[error("of so few clients to follow, none is in this log")]
+    NoneFollowed,
     /// What needs a second look at the log, which standard input cannot give.
     #[error("{0} reads the log twice, which standard input does not allow; write the log to a file")]
     Twice(&'static str),

@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-use crate::choose::{Evidence, Recommendation};
+use crate::choose::{PaperRule, Recommendation, rule};
 use crate::curve::{Curve, Point};
 use crate::error::Error;
 use crate::gaps::Bin;
 use crate::labels::Labels;
 use crate::lengths::{Geometric, Lengths, sorted};
-use crate::options::{Dropped, Options};
+use crate::options::{Dropped, Options, ServiceFrom};
 use crate::read::Tally;
 use crate::sessions::Session;
 use crate::starts::{Concurrency, Starts};
 use crate::think::{FITS, Think};
 use crate::time;
 
-/// What a log says about its site; serializes as the document `offered.logs/1`.
+/// What a log says about its site; serializes as the document `offered.logs/1`, but for what is said in words.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// `offered.logs/1`.
@@ -24,8 +24,9 @@ pub struct Findings {
     pub lines: u64,
     /// Lines that could not be read.
     pub unreadable: u64,
-    /// Lines left out, by the option that did it.
-    pub left_out: Vec<(&'static str, u64)>,
+    /// Lines left out, by the filter that did it.
+    #[serde(skip)]
+    pub left_out: Vec<(Dropped, u64)>,
     /// Clients.
     pub clients: u64,
     /// One in how many clients was followed; above 1 all counts of clients and sessions are those of the sample times this.
@@ -52,16 +53,22 @@ pub struct Findings {
     pub session_starts: Starts,
     /// Sessions in progress.
     pub concurrency: Concurrency,
-    /// C2 of service times where the log has them, else of bytes.
+    /// C2 of service times, as far as the log tells or is taken to tell it.
     pub scv: Option<f64>,
     /// What `scv` is of.
-    pub scv_of: Option<&'static str>,
+    pub scv_of: Option<ServiceFrom>,
+    /// C2 of bytes, whatever it may stand for.
+    pub bytes_scv: Option<f64>,
     /// Without the parts of pages, where those are in.
     pub pages_only: Option<Pages>,
-    /// The system model to use.
+    /// What the rule of the paper would say.
+    pub paper_rule: PaperRule,
+    /// The system model to use; as long as the models were not compared, partly-open.
+    #[serde(skip)]
     pub recommendation: Recommendation,
-    /// Doubts.
-    pub warnings: Vec<String>,
+    /// What to doubt.
+    #[serde(skip)]
+    pub doubts: Vec<Doubt>,
     /// The first unreadable lines, `file:line: why`.
     #[serde(skip)]
     pub complaints: Vec<String>,
@@ -77,6 +84,53 @@ pub struct Findings {
     /// The first and the last instant in nanoseconds since the epoch.
     #[serde(skip)]
     pub span: (i64, i64),
+}
+
+/// A doubt about what a log says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Doubt {
+    /// Stamps are whole seconds.
+    WholeSeconds,
+    /// Lines that could not be read, and their part of all in per cent.
+    Unreadable {
+        /// How many.
+        lines: u64,
+        /// Of all, in per cent.
+        percent: f64,
+    },
+    /// Requests too far from their place in the log to be put there.
+    Late {
+        /// How many.
+        requests: u64,
+        /// Within so many lines they would have been.
+        window: usize,
+    },
+    /// There are too many clients to follow them all.
+    Sampled {
+        /// More than this.
+        most: usize,
+        /// One in so many is followed.
+        one_in: u64,
+    },
+    /// There were so many labels that directories with more names than this became one.
+    JoinedLabels {
+        /// The limit.
+        names: usize,
+    },
+    /// The log spans less than four timeouts.
+    Short {
+        /// The timeout.
+        timeout_s: u64,
+    },
+    /// Session lengths are this far from geometric.
+    NotGeometric {
+        /// The largest distance of the distributions.
+        distance: f64,
+    },
+    /// No law has both the form and the CoV of the think times.
+    NoThinkLaw,
+    /// All requests come from one client.
+    OneClient,
 }
 
 /// What is left without the parts of pages.
@@ -99,24 +153,23 @@ impl Findings {
     /// A tally without a request that counts.
     pub fn of(mut tally: Tally, options: &Options, timeout_s: u64) -> Result<Self, Error> {
         let Some(span) = tally.span else {
-            let left_out: u64 = tally.dropped.iter().sum();
-            return Err(Error::Empty(format!(
-                "{} lines could not be read, {left_out} were left out",
-                tally.unreadable
-            )));
+            let left_out = tally.dropped.iter().sum();
+            return Err(Error::Empty { unreadable: tally.unreadable, left_out });
         };
         let (mut labels, complaints) = (std::mem::take(&mut tally.labels), std::mem::take(&mut tally.complaints));
         labels.settle();
         let (lines, unreadable, dropped, tick) = (tally.lines, tally.unreadable, tally.dropped, tally.tick);
-        // With durations C2 is of what the paper means; sizes stand in for it.
-        let scv = tally.durations.scv().map(|scv| (scv, "service times"));
-        let scv = scv.or_else(|| Some((tally.sizes.scv()?, "bytes, standing in for service times")));
-        let pages_scv = tally.page_durations.scv().or_else(|| tally.page_sizes.scv());
+        // With durations C2 is of what the paper means; sizes stand in for it only where somebody says so.
+        let bytes_scv = tally.sizes.scv();
+        let (scv, pages_scv) = match options.service_from {
+            ServiceFrom::Durations => (tally.durations.scv(), tally.page_durations.scv()),
+            ServiceFrom::Bytes => (bytes_scv, tally.page_sizes.scv()),
+        };
         let sessions = tally.sessions();
         let one_in = sessions.one_in();
         let all = sessions.all();
         if all.is_empty() {
-            return Err(Error::Empty("--max-clients is so small that none was followed".to_owned()));
+            return Err(Error::NoneFollowed);
         }
         let lengths = sorted(&all);
         let curve = Curve::new(&sessions);
@@ -132,24 +185,20 @@ impl Findings {
             Pages { lines: pages * one_in, sessions: sessions * one_in, requests_per_session, scv: pages_scv }
         });
         let other = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
-        let recommendation = Recommendation::of(&Evidence {
-            requests_per_session: requests_per_session.mean,
-            at_timeouts: other.map(|tau| (tau, curve.at(tau).requests_per_session)).to_vec(),
+        let at_other = other.map(|tau| (tau, curve.at(tau).requests_per_session));
+        let paper_rule = PaperRule {
+            at_timeouts: at_other.map(|(tau, mean)| (tau, mean, rule(mean, scv))).to_vec(),
             pages_only: pages_only
                 .filter(|pages| pages.sessions > 0)
-                .map(|pages| (pages.requests_per_session, pages.scv)),
-            scv,
-            peak: concurrency.peak,
-        });
+                .map(|pages| (pages.requests_per_session, rule(pages.requests_per_session, pages.scv))),
+            ..PaperRule::of(requests_per_session.mean, scv)
+        };
+        let recommendation = Recommendation::by(requests_per_session.mean, &[]);
         let mut findings = Self {
             schema: "offered.logs/1",
             lines,
             unreadable,
-            left_out: Dropped::ALL
-                .iter()
-                .map(|(why, name)| (*name, dropped[*why as usize]))
-                .filter(|(_, n)| *n > 0)
-                .collect(),
+            left_out: Dropped::ALL.iter().map(|why| (*why, dropped[*why as usize])).filter(|(_, n)| *n > 0).collect(),
             clients: sessions.clients() as u64 * one_in,
             followed_one_in: one_in,
             first: time::text(span.0),
@@ -163,54 +212,39 @@ impl Findings {
             sessions_by_timeout: curve.points(),
             session_starts,
             concurrency,
-            scv: scv.map(|(scv, _)| scv),
-            scv_of: scv.map(|(_, of)| of),
+            scv,
+            scv_of: scv.map(|_| options.service_from),
+            bytes_scv,
             pages_only,
+            paper_rule,
             recommendation,
-            warnings: Vec::new(),
+            doubts: Vec::new(),
             complaints,
             labels,
             all,
             thinks,
             span,
         };
-        findings.warnings = findings.doubts(tick, sessions.late(), options.most_clients);
+        findings.doubts = findings.doubts_of(tick, sessions.late(), options.most_clients);
         Ok(findings)
     }
 
-    fn doubts(&self, tick: i64, late: u64, most: usize) -> Vec<String> {
-        let mut doubts = Vec::new();
-        if tick >= time::SECOND {
-            doubts.push("stamps are whole seconds: gaps are right to within a second, and order and bunches within one are lost; log milliseconds to see them".to_owned());
-        }
-        if self.unreadable > 0 {
-            let share = 100.0 * self.unreadable as f64 / (self.lines + self.unreadable) as f64;
-            doubts.push(format!(
-                "{} lines could not be read ({share:.1} %); name the format with --format if it was mistaken",
-                self.unreadable
-            ));
-        }
-        if late > 0 {
-            doubts.push(format!("{late} requests stand more than {} lines from their place and count as simultaneous with their client's latest; sort the log by time", crate::part::WINDOW));
-        }
-        if self.followed_one_in > 1 {
-            doubts.push(format!(
-                "there are more than {most} clients: one in {one_in} was followed, and the counts of clients and sessions are those of this sample times {one_in}, the dispersion of starts nearer to Poisson than the site's; raise --max-clients, or leave scanners out with --path or --no-robots",
-                one_in = self.followed_one_in
-            ));
-        }
-        if let Some(names) = self.labels.joined_beyond() {
-            doubts.push(format!("there were more than 65535 labels: of directories with more than {names} names all became :any; group URLs with --label REGEX=NAME"));
-        }
-        if self.span.1 - self.span.0 < 4 * self.timeout_s as i64 * time::SECOND {
-            doubts.push(format!("the log spans less than four timeouts of {} s: sessions cut off at its ends count as whole and bias their length; use a longer log", self.timeout_s));
-        }
-        if self.stay_fit.distance > FITS {
-            doubts.push(format!("session lengths are not geometric (distance {:.2}): one stay probability does not describe them; a workload gets the recorded lengths", self.stay_fit.distance));
-        }
-        if self.think_s.as_ref().is_some_and(|think| !think.fits()) {
-            doubts.push("no law has both the form and the CoV of the think times; a workload gets the recorded ones, averaged over 200 equal shares".to_owned());
-        }
-        doubts
+    fn doubts_of(&self, tick: i64, late: u64, most: usize) -> Vec<Doubt> {
+        let percent = 100.0 * self.unreadable as f64 / (self.lines + self.unreadable) as f64;
+        let short = self.span.1 - self.span.0 < 4 * self.timeout_s as i64 * time::SECOND;
+        let no_law = self.think_s.as_ref().is_some_and(|think| !think.fits());
+        let joined = self.labels.joined_beyond();
+        let doubts = [
+            (tick >= time::SECOND).then_some(Doubt::WholeSeconds),
+            (self.unreadable > 0).then_some(Doubt::Unreadable { lines: self.unreadable, percent }),
+            (late > 0).then_some(Doubt::Late { requests: late, window: crate::part::WINDOW }),
+            (self.followed_one_in > 1).then_some(Doubt::Sampled { most, one_in: self.followed_one_in }),
+            joined.map(|names| Doubt::JoinedLabels { names }),
+            short.then_some(Doubt::Short { timeout_s: self.timeout_s }),
+            (self.stay_fit.distance > FITS).then_some(Doubt::NotGeometric { distance: self.stay_fit.distance }),
+            no_law.then_some(Doubt::NoThinkLaw),
+            (self.clients == 1).then_some(Doubt::OneClient),
+        ];
+        doubts.into_iter().flatten().collect()
     }
 }

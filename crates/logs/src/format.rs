@@ -3,6 +3,8 @@
 mod apache;
 mod common;
 mod elb;
+mod envoy;
+mod haproxy;
 mod json;
 mod nginx;
 mod pattern;
@@ -19,6 +21,7 @@ use w3c::W3c;
 use worldcup::RECORD;
 
 use crate::entry::Entry;
+use crate::time::Stamps;
 
 /// A format with what its reader remembers between lines.
 #[derive(Clone, Debug)]
@@ -33,6 +36,10 @@ pub enum Format {
     W3c(W3c),
     /// A classic or application load balancer of AWS.
     Elb,
+    /// `HAProxy`'s HTTP log; its stamps are read with a memory.
+    HaProxy(Stamps),
+    /// Envoy's default text, and Istio's.
+    Envoy,
     /// JSON lines.
     Json(Box<Json>),
     /// World Cup 1998, binary; with room for a path.
@@ -51,8 +58,20 @@ pub struct Choice {
 }
 
 /// The names a user may give.
-pub(crate) const NAMES: [&str; 10] =
-    ["auto", "common", "combined", "vhost", "squid", "w3c", "cloudfront", "elb", "json", "worldcup"];
+pub(crate) const NAMES: [&str; 12] = [
+    "auto",
+    "common",
+    "combined",
+    "vhost",
+    "squid",
+    "w3c",
+    "cloudfront",
+    "elb",
+    "haproxy",
+    "envoy",
+    "json",
+    "worldcup",
+];
 
 impl Choice {
     /// The format chosen, or the one that reads most of the lines in `head`, the start of the log.
@@ -87,6 +106,8 @@ impl Choice {
             "squid" => unnamed(Format::Squid),
             "w3c" | "cloudfront" => Ok(Format::W3c(W3c::new(user))),
             "elb" => unnamed(Format::Elb),
+            "haproxy" => unnamed(Format::HaProxy(Stamps::default())),
+            "envoy" => unnamed(Format::Envoy),
             "json" => Ok(Format::Json(Box::new(Json::new(&self.mapping, user)?))),
             "worldcup" => unnamed(Format::WorldCup(Vec::new())),
             _ if name.contains('$') => nginx::compile(name, user).map(Format::Pattern),
@@ -121,7 +142,7 @@ impl Choice {
         lines.truncate(200);
         let mut best: Option<(usize, Format)> = None;
         let mut refused = None;
-        for name in ["combined", "vhost", "json", "w3c", "elb", "squid"] {
+        for name in ["combined", "vhost", "json", "w3c", "elb", "haproxy", "envoy", "squid"] {
             let mut format = match self.named(name) {
                 Ok(format) => format,
                 Err(why) => {
@@ -169,6 +190,8 @@ impl Format {
             Self::Pattern(pattern) => pattern.parse(line).map(Some),
             Self::Squid => squid::parse(line).map(Some),
             Self::Elb => elb::parse(line).map(Some),
+            Self::HaProxy(stamps) => haproxy::parse(line, stamps).map(Some),
+            Self::Envoy => envoy::parse(line).map(Some),
             Self::Json(json) => json.parse(line).map(Some),
         }
     }
@@ -192,6 +215,8 @@ impl Format {
             Self::Squid => "squid",
             Self::W3c(_) => "w3c",
             Self::Elb => "elb",
+            Self::HaProxy(_) => "haproxy",
+            Self::Envoy => "envoy",
             Self::Json(_) => "json",
             Self::WorldCup(_) => "worldcup",
         }

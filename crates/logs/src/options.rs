@@ -18,8 +18,22 @@ pub struct Options {
     pub most_clients: usize,
     /// How URLs are grouped; `None`: they are not counted.
     pub labels: Option<crate::labels::Rules>,
+    /// What the C2 of service times is taken from.
+    pub service_from: ServiceFrom,
     /// How many threads read; at least 1.
     pub threads: usize,
+}
+
+/// What tells how the work of requests varies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServiceFrom {
+    /// How long they took, where the log has it. That is what the paper means, queueing included.
+    #[default]
+    Durations,
+    /// How large the answers are. Sizes of static files are nearly proportional to the work they make, those of computed pages
+    /// need not be.
+    Bytes,
 }
 
 impl Default for Options {
@@ -30,6 +44,7 @@ impl Default for Options {
             filters: Filters::default(),
             most_clients: 20_000_000,
             labels: None,
+            service_from: ServiceFrom::default(),
             threads: 1,
         }
     }
@@ -92,13 +107,8 @@ pub enum Dropped {
 }
 
 impl Dropped {
-    /// All of them, in the order of their numbers, with their options.
-    pub const ALL: [(Self, &'static str); 4] = [
-        (Self::Status, "--status"),
-        (Self::Path, "--path"),
-        (Self::Robot, "--no-robots"),
-        (Self::Part, "--pages-only"),
-    ];
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Status, Self::Path, Self::Robot, Self::Part];
 }
 
 impl Filters {

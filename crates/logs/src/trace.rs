@@ -77,7 +77,7 @@ pub fn trace(
     out: &mut dyn Write,
 ) -> Result<Written, Error> {
     if inputs.iter().any(Input::once) {
-        return Err(Error::Twice("--trace"));
+        return Err(Error::Twice("a trace"));
     }
     let by_default = Rules::default();
     let mut writer = Writer {

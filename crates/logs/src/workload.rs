@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use offered_model::{Law, Nanos};
 
+use crate::choose::Model;
 use crate::findings::Findings;
 use crate::labels::Label;
 use crate::lengths::sorted;
@@ -16,9 +17,8 @@ const VALUES: usize = 200;
 const LABELS: usize = 1000;
 
 impl Findings {
-    /// A workload of system model `model` (`open`, `partly-open` or `closed`) with this log's rates, lengths, think times and
-    /// requests.
-    pub fn workload(&self, model: &str) -> String {
+    /// A workload of this system model with this log's rates, lengths, think times and requests.
+    pub fn workload(&self, model: Model) -> String {
         let starts = &self.session_starts;
         let block = Nanos::from_secs(starts.block_s);
         let duration = block * starts.profile.len() as u64;
@@ -33,12 +33,14 @@ impl Findings {
         );
         let think = self.think();
         let arrivals = match model {
-            "open" => format!("open = {{ rate = {} }}", profile(self.requests_per_session.mean)),
-            "closed" => {
+            Model::Open => format!("open = {{ rate = {} }}", profile(self.requests_per_session.mean)),
+            Model::Closed => {
                 let users = self.concurrency.mean.round().max(1.0);
                 format!("closed = {{ users = {users}, think = {think} }}")
             }
-            _ => format!("partly_open = {{ rate = {}, {}, think = {think} }}", profile(1.0), self.length()),
+            Model::PartlyOpen => {
+                format!("partly_open = {{ rate = {}, {}, think = {think} }}", profile(1.0), self.length())
+            }
         };
         let _ = writeln!(text, "{arrivals}\n\n[target]\nurl = \"http://127.0.0.1:8080\"   # where to send it");
         text.push_str(&self.requests());

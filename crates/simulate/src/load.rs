@@ -121,13 +121,13 @@ impl Search<'_> {
     /// cycle is too short. Common random numbers make the excess nearly a function.
     fn root(&self, mut low: (f64, f64), guess: f64, jobs: u64) -> Result<f64, Wrong> {
         let mut high = (guess, self.excess(guess, jobs)?);
-        while high.1 < 0.0 {
+        // Where nearly all of the thinking is in a few times that a trial may not meet, the excess hardly moves: steps double.
+        let mut step = 1e-3 * self.cycle;
+        while high.1 < 0.0 && high.0 < self.cycle {
             low = high;
-            high.0 = (high.0 - 1.5 * high.1).min(self.cycle);
+            high.0 = (high.0 + step.max(-1.5 * high.1)).min(self.cycle);
             high.1 = self.excess(high.0, jobs)?;
-            if high.0 >= self.cycle {
-                break;
-            }
+            step *= 2.0;
         }
         for _ in 0..30 {
             if high.1.abs() < 3e-4 * self.cycle || high.0 - low.0 < 1e-5 * self.cycle {

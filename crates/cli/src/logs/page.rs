@@ -4,12 +4,15 @@ use std::fmt;
 
 use offered_logs::{Findings, Written, rule};
 
+use super::words;
 use crate::table::Table;
 
 /// The page of one analysis.
 pub(crate) struct Page<'f> {
     pub(crate) found: &'f Findings,
-    /// The three models side by side, where they differ.
+    /// Why this system model.
+    pub(crate) reasons: &'f [String],
+    /// The three models side by side, where they were compared.
     pub(crate) others: Option<&'f super::others::Others>,
     /// Whether the requests by label are shown.
     pub(crate) labels: bool,
@@ -24,16 +27,16 @@ impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
         writeln!(f, "{} requests by {} clients, {} to {}", found.lines, found.clients, found.first, found.last)?;
-        for (option, lines) in &found.left_out {
-            writeln!(f, "{lines} more left out by {option}")?;
+        for (dropped, lines) in &found.left_out {
+            writeln!(f, "{lines} more left out by {}", words::option(*dropped))?;
         }
         if found.unreadable > 0 {
             writeln!(f, "{} lines unreadable", found.unreadable)?;
         }
         self.sessions(f)?;
         self.curve(f)?;
-        writeln!(f, "\nSystem model: {}", found.recommendation.model)?;
-        for reason in &found.recommendation.because {
+        writeln!(f, "\nSystem model: {}", found.recommendation.model.name())?;
+        for reason in self.reasons {
             writeln!(f, "  {reason}")?;
         }
         if let Some(others) = self.others {
@@ -92,7 +95,9 @@ impl Page<'_> {
         writeln!(f, "  dispersion    {}", idc.collect::<Vec<_>>().join(", "))?;
         writeln!(f, "  in progress   mean {:.1}, peak {}", found.concurrency.mean, found.concurrency.peak)?;
         if let (Some(scv), Some(of)) = (found.scv, found.scv_of) {
-            writeln!(f, "  C2            {scv:.1} of {of}")?;
+            writeln!(f, "  C2            {scv:.1} of {}", words::service(of))?;
+        } else if let Some(scv) = found.bytes_scv {
+            writeln!(f, "  C2            of service times unknown; {scv:.1} of bytes")?;
         }
         Ok(())
     }
@@ -106,7 +111,7 @@ impl Page<'_> {
                 timeout,
                 point.sessions.to_string(),
                 format!("{mean:.2}"),
-                rule(mean, self.found.scv).to_owned(),
+                rule(mean, self.found.scv).name().to_owned(),
             ]);
         }
         write!(f, "\n{table}")

@@ -79,6 +79,27 @@ fn every_format_is_told_by_its_content_and_read() {
             Some(250),
         ),
         (
+            "haproxy",
+            "Oct 14 17:46:40 localhost haproxy[14389]: 10.0.0.9:33317 [14/Oct/2026:17:46:40.000] http-in static/srv1 10/0/30/69/250 200 1713 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} \"GET /a HTTP/1.1\"\n",
+            "10.0.0.9",
+            "/a",
+            Some(250),
+        ),
+        (
+            "envoy",
+            "[2026-10-14T17:46:40.000Z] \"GET /a HTTP/2\" 200 - 154 1713 250 100 \"10.0.0.9, 10.0.0.1\" \"nsq2http\" \"cc21d9b0\" \"locations\" \"tcp://10.0.2.1:80\"\n",
+            "10.0.0.9",
+            "/a",
+            Some(250),
+        ),
+        (
+            "envoy",
+            "[2026-10-14T17:46:40.000Z] \"GET /a HTTP/1.1\" 200 - via_upstream - \"-\" 0 1713 250 3 \"10.0.0.9\" \"curl/7\" \"92e4\" \"httpbin:8000\" \"127.0.0.1:80\" inbound|8000|| 127.0.0.1:41854\n",
+            "10.0.0.9",
+            "/a",
+            Some(250),
+        ),
+        (
             "json",
             "{\"level\":\"info\",\"ts\":1792000000.0,\"request\":{\"remote_ip\":\"10.0.0.9\",\"method\":\"GET\",\"uri\":\"/a\",\"headers\":{\"User-Agent\":[\"curl\"]}},\"duration\":0.25,\"size\":1713,\"status\":200}\n",
             "10.0.0.9",
