@@ -38,8 +38,8 @@ pub(crate) struct Args {
     /// Logs, plain or packed (gz, zst, bz2), in any order; globs; - for standard input
     #[arg(value_name = "LOG", required = true)]
     files: Vec<String>,
-    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, json, worldcup, or a format
-    /// string of nginx ($) or Apache (%)
+    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, s3, uwsgi, json, worldcup, or a
+    /// format string of nginx ($) or Apache (%)
     #[arg(long, default_value = "auto")]
     format: String,
     /// Keys of JSON logs, such as client=addr,time=t

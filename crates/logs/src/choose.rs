@@ -53,10 +53,21 @@ pub struct PaperRule {
     pub model: Model,
     /// At most so many requests per session are open, at least so many closed.
     pub cut_offs: (f64, f64),
-    /// The same rule at other timeouts: (seconds, requests per session, model).
-    pub at_timeouts: Vec<(u64, f64, Model)>,
+    /// The same rule at other timeouts.
+    pub at_timeouts: Vec<Otherwise>,
     /// And without the parts of pages.
-    pub pages_only: Option<(f64, Model)>,
+    pub pages_only: Option<Otherwise>,
+}
+
+/// What the rule of the paper says of the same log cut into other sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Otherwise {
+    /// A silence longer than this ends a session.
+    pub timeout_s: u64,
+    /// Requests over sessions.
+    pub requests_per_session: f64,
+    /// What the rule takes the site for.
+    pub model: Model,
 }
 
 impl PaperRule {

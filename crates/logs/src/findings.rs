@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::choose::{PaperRule, Recommendation, rule};
+use crate::choose::{Otherwise, PaperRule, Recommendation, rule};
 use crate::curve::{Curve, Point};
 use crate::error::Error;
 use crate::gaps::Bin;
@@ -184,13 +184,17 @@ impl Findings {
             let requests_per_session = pages as f64 / sessions.max(1) as f64;
             Pages { lines: pages * one_in, sessions: sessions * one_in, requests_per_session, scv: pages_scv }
         });
+        let otherwise = |timeout_s: u64, requests_per_session: f64, scv| Otherwise {
+            timeout_s,
+            requests_per_session,
+            model: rule(requests_per_session, scv),
+        };
         let other = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
-        let at_other = other.map(|tau| (tau, curve.at(tau).requests_per_session));
         let paper_rule = PaperRule {
-            at_timeouts: at_other.map(|(tau, mean)| (tau, mean, rule(mean, scv))).to_vec(),
+            at_timeouts: other.map(|tau| otherwise(tau, curve.at(tau).requests_per_session, scv)).to_vec(),
             pages_only: pages_only
                 .filter(|pages| pages.sessions > 0)
-                .map(|pages| (pages.requests_per_session, rule(pages.requests_per_session, pages.scv))),
+                .map(|pages| otherwise(timeout_s, pages.requests_per_session, pages.scv)),
             ..PaperRule::of(requests_per_session.mean, scv)
         };
         let recommendation = Recommendation::by(requests_per_session.mean, &[]);

@@ -8,9 +8,11 @@ mod haproxy;
 mod json;
 mod nginx;
 mod pattern;
+mod s3;
 mod squid;
 #[cfg(test)]
 mod tests;
+mod uwsgi;
 mod w3c;
 mod worldcup;
 
@@ -40,6 +42,10 @@ pub enum Format {
     HaProxy(Stamps),
     /// Envoy's default text, and Istio's.
     Envoy,
+    /// S3's server access log; its stamps are read with a memory.
+    S3(Stamps),
+    /// uWSGI's own.
+    Uwsgi,
     /// JSON lines.
     Json(Box<Json>),
     /// World Cup 1998, binary; with room for a path.
@@ -58,7 +64,7 @@ pub struct Choice {
 }
 
 /// The names a user may give.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 14] = [
     "auto",
     "common",
     "combined",
@@ -69,6 +75,8 @@ pub(crate) const NAMES: [&str; 12] = [
     "elb",
     "haproxy",
     "envoy",
+    "s3",
+    "uwsgi",
     "json",
     "worldcup",
 ];
@@ -108,6 +116,8 @@ impl Choice {
             "elb" => unnamed(Format::Elb),
             "haproxy" => unnamed(Format::HaProxy(Stamps::default())),
             "envoy" => unnamed(Format::Envoy),
+            "s3" => unnamed(Format::S3(Stamps::default())),
+            "uwsgi" => unnamed(Format::Uwsgi),
             "json" => Ok(Format::Json(Box::new(Json::new(&self.mapping, user)?))),
             "worldcup" => unnamed(Format::WorldCup(Vec::new())),
             _ if name.contains('$') => nginx::compile(name, user).map(Format::Pattern),
@@ -142,7 +152,7 @@ impl Choice {
         lines.truncate(200);
         let mut best: Option<(usize, Format)> = None;
         let mut refused = None;
-        for name in ["combined", "vhost", "json", "w3c", "elb", "haproxy", "envoy", "squid"] {
+        for name in ["combined", "vhost", "json", "w3c", "elb", "haproxy", "envoy", "s3", "uwsgi", "squid"] {
             let mut format = match self.named(name) {
                 Ok(format) => format,
                 Err(why) => {
@@ -192,6 +202,8 @@ impl Format {
             Self::Elb => elb::parse(line).map(Some),
             Self::HaProxy(stamps) => haproxy::parse(line, stamps).map(Some),
             Self::Envoy => envoy::parse(line).map(Some),
+            Self::S3(stamps) => s3::parse(line, stamps).map(Some),
+            Self::Uwsgi => uwsgi::parse(line).map(Some),
             Self::Json(json) => json.parse(line).map(Some),
         }
     }
@@ -217,6 +229,8 @@ impl Format {
             Self::Elb => "elb",
             Self::HaProxy(_) => "haproxy",
             Self::Envoy => "envoy",
+            Self::S3(_) => "s3",
+            Self::Uwsgi => "uwsgi",
             Self::Json(_) => "json",
             Self::WorldCup(_) => "worldcup",
         }

@@ -63,7 +63,7 @@ fn month(name: &[u8]) -> Option<i64> {
 
 /// Reads the stamps of one log, remembering the last minute: neighbouring lines nearly always share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     minute: [u8; 17],
     zone: [u8; 6],
     /// The start of that minute, in seconds since the epoch.
@@ -99,6 +99,16 @@ impl Stamps {
         }
         instant(seconds, SECOND)
     }
+}
+
+/// `Wed Jan 14 11:44:29 2015`, as C's `ctime` writes it, taken for UTC.
+pub(crate) fn ctime(text: &[u8]) -> Option<i64> {
+    if text.len() != 24 || text[7] != b' ' || text[10] != b' ' || text[19] != b' ' {
+        return None;
+    }
+    let day = field(text, if text[8] == b' ' { 9 } else { 8 }, 10, 1..=31)?;
+    let date = days(field(text, 20, 24, 0..=9999)?, month(&text[4..7])?, day);
+    instant(date * DAY + clock(text, 11)?, SECOND)
 }
 
 /// `2026-11-20T17:58:05.123456Z`, with a space for the `T`, any number of decimals (nine count) and any zone or none (UTC).

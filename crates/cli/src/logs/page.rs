@@ -26,7 +26,9 @@ const LABELS: usize = 40;
 impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
-        writeln!(f, "{} requests by {} clients, {} to {}", found.lines, found.clients, found.first, found.last)?;
+        let counted = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        let (requests, clients) = (counted(found.lines, "request"), counted(found.clients, "client"));
+        writeln!(f, "{requests} by {clients}, {} to {}", found.first, found.last)?;
         for (dropped, lines) in &found.left_out {
             writeln!(f, "{lines} more left out by {}", words::option(*dropped))?;
         }

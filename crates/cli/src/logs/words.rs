@@ -1,6 +1,6 @@
 //! What was found in a log, in words, with the flags that change it.
 
-use offered_logs::{Because, Doubt, Dropped, Findings, Model, NEAR, ServiceFrom};
+use offered_logs::{Because, Doubt, Dropped, Findings, Model, NEAR, Otherwise, ServiceFrom};
 
 /// The option that left lines out.
 pub(super) fn option(dropped: Dropped) -> &'static str {
@@ -61,13 +61,14 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
         (Some(scv), Some(of)) => format!("  its cut-offs for C2 up to 4; here it is {scv:.1} (of {})", service(of)),
         _ => "  its cut-offs for C2 up to 4; the log has no durations to tell it from".to_owned(),
     });
-    let others: Vec<String> =
-        rule.at_timeouts.iter().map(|(tau, mean, model)| format!("{mean:.2} at {tau} s ({})", model.name())).collect();
+    let at = |o: &Otherwise| format!("{:.2} at {} s ({})", o.requests_per_session, o.timeout_s, o.model.name());
+    let others: Vec<String> = rule.at_timeouts.iter().map(at).collect();
     reasons.push(format!("  with another timeout: {}", others.join(", ")));
-    if let Some((pages, model)) = rule.pages_only {
+    if let Some(pages) = &rule.pages_only {
         reasons.push(format!(
-            "  without images, styles and scripts (--pages-only): {pages:.2} requests per session ({})",
-            model.name()
+            "  without images, styles and scripts (--pages-only): {:.2} requests per session ({})",
+            pages.requests_per_session,
+            pages.model.name()
         ));
     }
     if found.concurrency.peak > 1000 {

@@ -1,4 +1,5 @@
-//! JSON lines: one object a line, as Caddy, Traefik, nginx (`escape=json`) and many others write them.
+//! JSON lines: one object a line, as Caddy, Traefik, nginx (`escape=json`), Istio, Cloudflare (Logpush, the data set
+//! `http_requests`), Google Cloud's load balancers (`HttpRequest` in a `LogEntry`) and many others write them.
 
 use serde_json::Value;
 
@@ -30,24 +31,73 @@ const DURATION: usize = 8;
 
 /// The keys that servers use. A dot goes into an object; of a list the first element counts.
 const KNOWN: [&[&str]; NAMES.len()] = [
-    &["ts", "StartUTC", "time", "@timestamp", "timestamp", "time_iso8601", "msec", "time_local", "date"],
+    &[
+        "ts",
+        "StartUTC",
+        "EdgeStartTimestamp",
+        "start_time",
+        "time",
+        "@timestamp",
+        "timestamp",
+        "time_iso8601",
+        "msec",
+        "time_local",
+        "date",
+    ],
     &[
         "request.client_ip",
         "request.remote_ip",
+        "httpRequest.remoteIp",
         "ClientHost",
+        "ClientIP",
         "remote_addr",
         "client_ip",
         "remote_ip",
         "clientip",
         "ip",
+        "x_forwarded_for",
+        "downstream_remote_address",
     ],
-    &["request.headers.User-Agent", "request_User-Agent", "http_user_agent", "user_agent", "agent"],
+    &[
+        "request.headers.User-Agent",
+        "request_User-Agent",
+        "httpRequest.userAgent",
+        "ClientRequestUserAgent",
+        "http_user_agent",
+        "user_agent",
+        "agent",
+    ],
     &["request"],
-    &["request.method", "RequestMethod", "request_method", "method"],
-    &["request.uri", "RequestPath", "request_uri", "uri", "path", "url"],
-    &["status", "DownstreamStatus", "OriginStatus", "response_code"],
-    &["size", "DownstreamContentSize", "body_bytes_sent", "bytes_sent", "bytes"],
-    &["duration", "Duration", "request_time"],
+    &[
+        "request.method",
+        "httpRequest.requestMethod",
+        "RequestMethod",
+        "ClientRequestMethod",
+        "request_method",
+        "method",
+    ],
+    &[
+        "request.uri",
+        "httpRequest.requestUrl",
+        "RequestPath",
+        "ClientRequestURI",
+        "ClientRequestPath",
+        "request_uri",
+        "uri",
+        "path",
+        "url",
+    ],
+    &["status", "httpRequest.status", "DownstreamStatus", "OriginStatus", "EdgeResponseStatus", "response_code"],
+    &[
+        "size",
+        "httpRequest.responseSize",
+        "DownstreamContentSize",
+        "EdgeResponseBytes",
+        "body_bytes_sent",
+        "bytes_sent",
+        "bytes",
+    ],
+    &["duration", "httpRequest.latency", "Duration", "request_time"],
 ];
 
 impl Json {
@@ -78,7 +128,8 @@ impl Json {
             serde_json::from_str(&String::from_utf8_lossy(line)).map_err(|_| "the line is not a JSON object")?;
         let Self { keys, user, stamps, line, number: digits } = self;
         let line = &*line;
-        let field = |field: usize| keys[field].iter().find_map(|key| find(line, key));
+        let istio = line.get("upstream_cluster").is_some();
+        let field = |field: usize| keys[field].iter().find_map(|key| find(line, key).filter(|value| !value.is_null()));
         let text = |at: usize| field(at).and_then(Value::as_str).unwrap_or("").as_bytes();
         let mut entry = Entry {
             time: instant(field(TIME).ok_or("no time")?, stamps).ok_or("the time is in no known form")?,
@@ -88,13 +139,19 @@ impl Json {
             target: text(TARGET),
             status: field(STATUS).and_then(whole).and_then(|n| u16::try_from(n).ok()).unwrap_or(0),
             bytes: field(BYTES).and_then(whole),
-            duration: field(DURATION).and_then(duration),
+            duration: field(DURATION).and_then(|value| duration(value, istio)),
             user: b"",
         };
         if entry.target.is_empty() {
             (entry.method, entry.target) = request(text(REQUEST))?;
         }
         entry.target = path(entry.target);
+        // Of several that forwarded it the first is the client.
+        entry.client = entry.client.split(|b| *b == b',').next().unwrap_or_default();
+        if istio && keys[CLIENT].len() > 1 && find(line, "x_forwarded_for").is_none_or(Value::is_null) {
+            // Who connected, with the port.
+            entry.client = &entry.client[..memchr::memrchr(b':', entry.client).unwrap_or(entry.client.len())];
+        }
         if entry.client.is_empty() {
             return Err("no client");
         }
@@ -135,12 +192,13 @@ fn instant(value: &Value, stamps: &mut Stamps) -> Option<i64> {
     }
 }
 
-/// Decimals are seconds (Caddy, nginx); whole numbers are nanoseconds (Traefik).
-fn duration(value: &Value) -> Option<u64> {
+/// Decimals are seconds (Caddy, nginx), also with their unit (`0.25s`, Google); whole numbers are nanoseconds (Traefik), of `Istio`
+/// milliseconds.
+fn duration(value: &Value, istio: bool) -> Option<u64> {
     match value {
-        Value::Number(number) if number.is_u64() => number.as_u64(),
+        Value::Number(number) if number.is_u64() => number.as_u64()?.checked_mul(if istio { 1_000_000 } else { 1 }),
         Value::Number(number) => Some((number.as_f64()? * SECOND as f64) as u64),
-        Value::String(text) => time::seconds(text.as_bytes()).map(|n| n as u64),
+        Value::String(text) => time::seconds(text.trim_end_matches('s').as_bytes()).map(|n| n as u64),
         _ => None,
     }
 }

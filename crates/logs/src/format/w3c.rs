@@ -1,4 +1,6 @@
 //! W3C extended logs (IIS, `CloudFront` and others): the `#Fields:` directive says what stands where, and may change midway.
+//!
+//! A part of a log has no directive where it begins. Lines with as many fields as IIS writes by default are then read as its.
 
 use crate::entry::{Entry, path, status};
 use crate::time::{iso, number, seconds};
@@ -14,6 +16,14 @@ pub struct W3c {
     date: Vec<u8>,
     target: Vec<u8>,
 }
+
+/// What IIS logs by default, since 8.5 and before.
+const IIS: [&str; 2] = [
+    "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) sc-status \
+     sc-substatus sc-win32-status time-taken",
+    "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status sc-substatus \
+     sc-win32-status time-taken",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
@@ -48,7 +58,9 @@ impl W3c {
             return Ok(None);
         }
         if self.fields.is_empty() {
-            return Err("no #Fields directive came before");
+            let fields = line.split(|b| *b == b' ').count();
+            let names = IIS.iter().find(|names| names.split(' ').count() == fields);
+            self.directive(names.ok_or("no #Fields directive came before")?.as_bytes());
         }
         let mut entry = Entry::default();
         let (mut time, mut stem, mut query): (&[u8], &[u8], &[u8]) = (b"", b"", b"");
