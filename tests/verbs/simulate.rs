@@ -184,3 +184,13 @@ fn wrong_input_is_one_line_and_code_2() {
         assert!(error.starts_with("error: ") && error.lines().count() == 1 && error.contains(why), "{args:?}: {error}");
     }
 }
+
+#[test]
+fn a_simulation_that_failed_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let unstable = "duration = \"1s\"\narrivals.open.rate = \"10/s\"\n";
+    std::fs::write(folder.path().join("w.toml"), unstable).unwrap();
+    let output = offered(folder.path(), &["w.toml", "--out", "run"]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(!folder.path().join("run").exists(), "{}", text(&output.stderr));
+}

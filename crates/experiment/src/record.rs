@@ -14,11 +14,17 @@ use crate::document::simulate::Outcome as Summary;
 /// Simulates `workload`, which `text` says but for its load, and writes every launch as an event to the new directory `out`.
 ///
 /// # Errors
-/// `out` cannot be made or written to, and what the simulator refuses.
+/// `out` cannot be made or written to, and what the simulator refuses; in all cases nothing of ours is left at `out`.
 pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<Simulated, Error> {
     let writer = Writer::create(out, text, workload.labels()).map_err(Error::Out)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
-    let answer = simulate(workload, stop, &mut tape)?;
+    let answer = match simulate(workload, stop, &mut tape) {
+        Ok(answer) => answer,
+        Err(wrong) => {
+            tape.writer.remove();
+            return Err(wrong.into());
+        }
+    };
     let until = if stop == Stop::Duration { Until::Duration } else { Until::Answers };
     let record = RunRecord {
         seed: Some(workload.seed().0),
@@ -51,7 +57,10 @@ impl Tape {
 
     fn finish(mut self, run: &RunRecord<Summary, ()>) -> Result<(), offered_store::Error> {
         match self.failed {
-            Some(error) => Err(error),
+            Some(error) => {
+                self.writer.remove();
+                Err(error)
+            }
             None => self.writer.write(self.batch).and_then(|()| self.writer.finish(run)),
         }
     }

@@ -57,6 +57,12 @@ impl Writer {
         Ok(Self { path: path.to_owned(), labels, pending: Vec::new(), waiting: 0, parts: 0, pause: Box::new(|| ()) })
     }
 
+    /// Takes the directory away with all that was written: what it was made for has failed.
+    pub fn remove(self) {
+        // The failure is what is reported; a directory that cannot be removed is in nobody's way but the next run's, which says so.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+
     /// From now on calls `pause` while it writes: after some 15 us of work, or 30 for a full part.
     pub(crate) fn pause_with(&mut self, pause: impl FnMut() + Send + 'static) {
         self.pause = Box::new(pause);
