@@ -12,6 +12,9 @@ use offered_watch::{Bar, Figures, Phase, Pulse, Response};
 use super::result::short;
 use crate::table::{Table, clipped};
 
+/// The bar's line and what follows: with the longest of all times and phases it still fits 80 columns.
+const TEMPLATE: &str = "[{bar:14}] {prefix}, {msg}";
+
 /// The block.
 pub(crate) struct Block {
     bar: ProgressBar,
@@ -21,7 +24,7 @@ impl Block {
     /// A block on stderr; `None` where that is not a terminal that can move its cursor.
     pub(crate) fn on_stderr() -> Option<Self> {
         let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("[{bar:24}] {prefix}, {msg}").expect("a template");
+        let style = ProgressStyle::with_template(TEMPLATE).expect("a template");
         bar.set_style(style.progress_chars("=>-"));
         (!bar.is_hidden()).then_some(Self { bar })
     }
@@ -46,6 +49,7 @@ impl View for Block {
 /// The block's lines under the bar: no more than `rows`.
 fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     let judged = format!("{} so far", pulse.judgement.name().to_uppercase());
+    let because = fit(pulse.because.clone(), columns.saturating_sub(judged.len() + 2));
     let judged = match pulse.judgement {
         Judgement::Holds => style(judged).green(),
         Judgement::Fails => style(judged).red(),
@@ -55,17 +59,15 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
         let said = style("THE SYSTEM DOES NOT KEEP UP").red().for_stderr();
         format!("{said}: {} more under way every second\n", short(growth.per_s))
     });
+    let Pulse { launched, in_flight, unsent, .. } = pulse;
+    let counts = format!("launched {launched}, in flight {in_flight}, unsent {unsent}; errors: {}", errors(pulse));
     let mut block = format!(
-        "{}\n\n{}launched {}, in flight {}, unsent {}; errors: {}\n{}\n{}: {}\n{outrun}",
+        "{}\n\n{}{}\n{}\n{}: {because}\n{outrun}",
         pulse.phase.words(),
         figures(pulse),
-        pulse.launched,
-        pulse.in_flight,
-        pulse.unsent,
-        errors(pulse),
+        fit(counts, columns),
         cov(pulse),
-        judged.for_stderr(),
-        pulse.because
+        judged.for_stderr()
     );
     let mut left = rows.saturating_sub(block.lines().count());
     let parts: [&dyn Fn(usize) -> String; 3] =
@@ -82,6 +84,14 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     }
     block.truncate(block.trim_end().len());
     block
+}
+
+/// A line of no more than so many columns: one that wraps cannot be taken away again.
+fn fit(line: String, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line;
+    }
+    line.chars().take(columns.saturating_sub(3)).chain("...".chars()).collect()
 }
 
 /// Rates and times: of the last seconds, and of all that counts.
@@ -242,7 +252,9 @@ mod tests {
             meant_cov: None,
             pattern: Pattern::Poisson,
             judgement: Judgement::Fails,
-            because: "one launch in a hundred was more than 1.2 s late".into(),
+            because:
+                "one launch in a hundred was more than 1.2 s late, which is a fifth of the median response of 6.1 s"
+                    .into(),
         }
     }
 
@@ -251,6 +263,13 @@ mod tests {
         let large = block(&pulse(), 48, 200);
         assert!(large.contains("a request with a long...   999999") && large.contains("#####"), "{large}");
         assert!(large.lines().count() <= 48);
+        // The bar and the longest of what stands beside it.
+        let bar = TEMPLATE.replace("{bar:14}", &"=".repeat(14)).replace("{prefix}", "86400 s of 86400 s");
+        assert!(bar.replace("{msg}", Phase::Draining.words()).len() < 80, "{bar}");
+        let kinds = ["timeout", "refused", "reset", "malformed", "http_error", "check_failed", "unprocessed"];
+        let failing = Pulse { outcomes: kinds.map(|kind| (kind, 100_000)).into(), ..pulse() };
+        let errors = block(&failing, 22, 80);
+        assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
         let block = block(&pulse(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty() && block.lines().count() <= 22, "{block}");
