@@ -102,7 +102,7 @@ fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> 
     let mut out = BufWriter::new(out);
     match to {
         To::Jtl => jtl(recording, origin, &mut out)?,
-        To::Csv => csv(recording, &mut out)?,
+        To::Csv => csv(recording, origin, &mut out)?,
         To::Vegeta => vegeta(recording, origin, &mut out)?,
         To::Hdr => hdr(recording, origin, &mut out)?,
         To::Gaps => gaps(recording, &mut out)?,
@@ -131,7 +131,7 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
     writeln!(
         out,
         "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,Latency,Hostname,\
-         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\",\"tick_ns\""
+         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\",\"tick_ns\",\"start_ns\",\"outcome\""
     )?;
     let mut table = Table::new(out);
     for (event, sent, done) in ended(recording) {
@@ -155,13 +155,19 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         let intended = Some(event.intended).filter(|_| recording.intent_known);
         table.number(intended.and_then(since_1970))?.number(since_1970(sent))?;
         table.number(event.first_byte.and_then(since_1970))?.number(since_1970(done))?;
-        table.number(Some(event.step))?.number(Some(recording.resolution.0))?.end()?;
+        table.number(Some(event.step))?.number(Some(recording.resolution.0))?;
+        table.number(start(recording, origin))?.text(event.outcome.name())?.end()?;
     }
     table.flush()
 }
 
+/// When the run started that instants count from; those of another tool's file do not.
+fn start(recording: &Recording, origin: Nanos) -> Option<u64> {
+    recording.on_run_clock.then_some(origin.0)
+}
+
 /// What was not known is empty: when launches were meant, and whose they were.
-fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
+fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(out);
     table.row(offered_store::CSV_COLUMNS)?;
     let mut events: Vec<&Event> = recording.events.iter().chain(&recording.objects).collect();
@@ -175,7 +181,8 @@ fn csv(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
         table.number(Some(event.status))?.number(Some(event.bytes_out))?.number(Some(event.bytes_in))?;
         table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
         table.text(&event.why())?.number(ns(event.handshake))?;
-        table.number(Some(event.object))?.number(Some(recording.resolution.0))?.end()?;
+        table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
+        table.number(start(recording, origin))?.end()?;
     }
     table.flush()
 }

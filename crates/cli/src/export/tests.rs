@@ -30,6 +30,7 @@ fn recording() -> Recording {
         events: events.collect(),
         labels: vec!["home".to_owned(), "a \"b\", c".to_owned()],
         format: "run".to_owned(),
+        on_run_clock: true,
         resolution: Nanos(1),
         intent_known: true,
         sessions_known: true,
@@ -55,20 +56,19 @@ fn a_jtl_says_the_same_as_the_run() {
     let origin = Nanos::from_secs(1_795_186_049);
     let (run, jtl) = (recording(), read_back(To::Jtl, origin));
     assert_eq!((jtl.format.as_str(), jtl.resolution, jtl.intent_known, jtl.unreadable), ("jtl-csv", Nanos(1), true, 0));
-    assert_eq!(jtl.labels, run.labels);
+    assert_eq!((&jtl.labels, jtl.on_run_clock), (&run.labels, true));
     let launched: Vec<&Event> = run.events.iter().filter(|event| event.sent.is_some()).collect();
     assert_eq!(jtl.events.len(), launched.len());
     for (read, event) in jtl.events.iter().zip(launched) {
-        let later = |at: Option<Nanos>| at.map(|at| origin + at);
-        assert_eq!((read.intended, read.sent), (origin + event.intended, later(event.sent)));
-        assert_eq!((read.first_byte, read.done), (later(event.first_byte), later(event.done)));
+        assert_eq!((read.intended, read.sent), (event.intended, event.sent));
+        assert_eq!((read.first_byte, read.done), (event.first_byte, event.done));
         assert_eq!(
             (read.session, read.label, read.status, read.worker),
             (event.session, event.label, event.status, event.worker)
         );
         assert_eq!((read.bytes_in, read.bytes_out), (event.bytes_in, event.bytes_out));
         assert_eq!(read.step, event.step);
-        assert_eq!(read.outcome == Outcome::Ok, event.outcome == Outcome::Ok);
+        assert_eq!(read.outcome, event.outcome);
         assert_eq!(read.error, event.error);
     }
 }
@@ -106,6 +106,7 @@ fn what_is_exported_is_judged_as_its_source_was() {
     for to in [To::Csv, To::Jtl] {
         let (read, text) = again(to);
         assert_eq!(known(&read), known(&in_order), "{text}");
+        assert!(!read.on_run_clock, "another tool's file has no start: {text}");
         assert_eq!(read.labels, ["home", "=home"], "{text}");
         assert!(text.contains(",'=home,"), "no cell is a formula: {text}");
     }
@@ -129,7 +130,7 @@ fn a_list_of_launches_has_no_durations_to_export() {
 #[test]
 fn csv_is_read_again_as_it_was() {
     let (run, read) = (recording(), read_back(To::Csv, Nanos::ZERO));
-    assert_eq!((read.format.as_str(), read.unreadable), ("offered-csv", 0));
+    assert_eq!((read.format.as_str(), read.unreadable, read.on_run_clock), ("offered-csv", 0, true));
     assert_eq!((&read.events, &read.labels), (&run.events, &run.labels));
 }
 
@@ -137,11 +138,11 @@ fn csv_is_read_again_as_it_was() {
 fn csv_has_every_event_and_every_column() {
     let text = String::from_utf8(exported(To::Csv, Nanos::ZERO)).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next().unwrap().split(',').count(), 18);
-    assert_eq!(lines.next().unwrap(), "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1");
+    assert_eq!(lines.next().unwrap().split(',').count(), 19);
+    assert_eq!(lines.next().unwrap(), "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1,0");
     assert_eq!(lines.clone().count(), 1499);
     let unsent = lines.find(|line| line.contains("unsent")).unwrap();
-    assert!(unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\",,0,1"), "{unsent}");
+    assert!(unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\",,0,1,0"), "{unsent}");
 }
 
 #[test]

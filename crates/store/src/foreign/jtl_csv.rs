@@ -49,6 +49,10 @@ struct Exact {
     step: usize,
     /// Of the clock that stamped the launches; older exports do not have it, and theirs is 1 ns.
     tick: Option<usize>,
+    /// When the run started that the launches are of, since 1970; empty of another tool's file.
+    start: Option<usize>,
+    /// The outcome's name, of which JMeter's own columns tell less.
+    outcome: Option<usize>,
 }
 
 /// The delimiter and columns that a header line names.
@@ -84,6 +88,8 @@ fn exact(at: impl Fn(&str) -> Option<usize>) -> Option<Exact> {
         done: at("done_ns")?,
         step: at("step")?,
         tick: at("tick_ns"),
+        start: at("start_ns"),
+        outcome: at("outcome"),
     })
 }
 
@@ -161,7 +167,11 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     intake.each_row(&mut rows, |intake, row| log.row(row, intake))?;
     if columns.exact.is_some() {
         // Our own export: its instants are what they say, and its rows are launches.
-        let Seen { intent, users, finest } = log.seen;
+        let Seen { intent, users, finest, start } = log.seen;
+        if let Some(start) = start.flatten() {
+            intake.recording.on_run_clock = true;
+            intake.recording.events.iter_mut().for_each(|event| since(event, start));
+        }
         intake.recording.intent_known = intent;
         intake.recording.sessions_known = users;
         intake.recording.resolution = finest.unwrap_or(Nanos(1));
@@ -187,6 +197,17 @@ struct Seen {
     users: bool,
     /// The finest tick.
     finest: Option<Nanos>,
+    /// When the run of the first row started, where that is told.
+    start: Option<Option<Nanos>>,
+}
+
+/// Lays the instants of `event` on the clock of a run that started then.
+fn since(event: &mut Event, start: Nanos) {
+    let on_run = |at: Nanos| at.since(start);
+    event.intended = on_run(event.intended);
+    for at in [&mut event.sent, &mut event.first_byte, &mut event.done] {
+        *at = at.map(on_run);
+    }
 }
 
 impl Exact {
@@ -204,6 +225,17 @@ impl Exact {
             return Err("it is done before it was sent".into());
         }
         event.step = whole(row.get(self.step)).and_then(|step| step.try_into().ok()).ok_or(missing)?;
+        let start = self.start.and_then(ns);
+        if *seen.start.get_or_insert(start) != start {
+            return Err("it is of another run than the rows before; export each run to a file of its own".into());
+        }
+        if start.is_some_and(|start| event.intended < start) {
+            return Err("it is meant before its run started".into());
+        }
+        if let Some(outcome) = self.outcome.and_then(|column| Outcome::from_name(&crate::labels::text(row.get(column))))
+        {
+            event.outcome = outcome;
+        }
         let tick = self.tick.and_then(ns).unwrap_or(Nanos(1));
         seen.finest = Some(seen.finest.map_or(tick, |finest| finest.min(tick)));
         seen.intent |= !row.get(self.intended).is_empty();

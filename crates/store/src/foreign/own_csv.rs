@@ -1,6 +1,7 @@
 //! Our own events as CSV (`offered export --to csv`): every column of every event, instants in ns.
 //!
-//! `tick_ns` is the tick of the clock that stamped the launches. An empty `intended_ns` or `session` was not known.
+//! `tick_ns` is the tick of the clock that stamped the launches, `start_ns` when the run started that all instants count from, since
+//! 1970 (0 on a virtual clock). What is empty was not known; without `start_ns` instants are those of another tool's file.
 
 use offered_model::csv::unguarded;
 use offered_model::{Event, Nanos, Outcome, Reason};
@@ -19,7 +20,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns of a run written as CSV, in their order.
-pub const COLUMNS: [&str; 18] = [
+pub const COLUMNS: [&str; 19] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -38,15 +39,21 @@ pub const COLUMNS: [&str; 18] = [
     "handshake_ns",
     "object",
     "tick_ns",
+    "start_ns",
 ];
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut rows = Rows::of_fields(content, b',');
     let columns = intake.header(&mut rows, COLUMNS)?;
     let mut tick: Option<Nanos> = None;
+    let mut start: Option<Option<u64>> = None;
     intake.each_row(&mut rows, |intake, row| {
         let fields = Fields { row, columns: &columns };
         let event = fields.event()?;
+        let started = fields.number(18)?;
+        if *start.get_or_insert(started) != started {
+            return Err("it is of another run than the rows before; export each run to a file of its own".into());
+        }
         intake.recording.intent_known |= !fields.text(0).is_empty();
         intake.recording.sessions_known |= !fields.text(4).is_empty();
         let of_row = whole(fields.text(17)).map_or(Nanos(1), Nanos);
@@ -61,6 +68,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         Ok(())
     })?;
     intake.recording.resolution = tick.unwrap_or(Nanos(1));
+    intake.recording.on_run_clock = start.flatten().is_some();
     Ok(())
 }
 
