@@ -6,14 +6,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use offered_experiment::document::sweep::Document as Sweep;
-use offered_experiment::{Made, theory};
-use offered_model::{Recording, Workload};
+use offered_experiment::{Made, machine, theory};
+use offered_model::workload::{Call, Request};
+use offered_model::{Nanos, Recording, Share, Workload};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{Portrait, Report, Run, Site, document, summary};
-use offered_store::{MadeBy, RunRecord};
+use offered_report::{Portrait, Report, Run, Site, Tested, Tried, document, summary};
+use offered_store::{Machine, MadeBy, RunRecord, Until};
 use offered_verify::{Checked, Judgement, Measured, verify};
 
 use crate::exit::{Exit, Failure};
@@ -183,17 +184,20 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
     let verdict = verify(&recording, &ask);
     let portrait = Portrait::of(&recording, &ask, &verdict.window);
     let mut run = Run::new(name, verdict, portrait);
+    run.tested.began = first_launch(&recording);
     let own = path.join("workload.toml");
     if own.is_file() {
         let record = RunRecord::read(path).map_err(Failure::input)?;
-        let simulated = record.is_some_and(|record| record.made_by == MadeBy::Simulation);
+        let simulated = record.as_ref().is_some_and(|record| record.made_by == MadeBy::Simulation);
         let text = file::text(&own)?;
         let workload = Workload::parse(&text, &own.display().to_string(), &file::beside(Some(&own)));
         let workload = workload.map_err(Failure::input)?;
         let (from, to) = (workload.skip_first(), workload.duration() - workload.skip_last());
         let measured = Measured::new(&recording, &run.verdict, from, to);
         run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails);
+        run.checks = Tried::all(&workload, &recording);
         drop(recording);
+        run.tested = tested(&workload, record.as_ref());
         foresee(&mut run, &workload, simulated)?;
     }
     run.web_users = theory::web_users(&run.verdict.queue)?;
@@ -207,12 +211,66 @@ fn foresee(run: &mut Run, workload: &Workload, simulated: bool) -> Result<(), Fa
     Ok(())
 }
 
+/// How a run of `workload` came to be, by its record; a run that was killed has none.
+fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
+    let target = match record.map(|record| record.made_by) {
+        Some(MadeBy::Simulation) => {
+            Some("nobody: answered by the workload's own modelled server, on a virtual clock".to_owned())
+        }
+        Some(MadeBy::DryRun) => Some("nobody: a dry run, on a virtual clock".to_owned()),
+        Some(MadeBy::Run) | None => workload.target().map(|target| target.url().to_string()),
+    };
+    let request = |request: &Request| match request.call() {
+        Call::WebSocket { .. } => format!("{} (WebSocket {})", request.name(), request.path()),
+        _ => format!("{} ({} {})", request.name(), request.method(), request.path()),
+    };
+    let machine = |Machine { name, system, arch, cores }: &Machine| format!("{name}, {system}, {arch}, {cores} cores");
+    Tested {
+        target,
+        requests: workload.requests().iter().map(request).collect(),
+        began: record.and_then(|record| instant(record.started_unix_ns?)),
+        duration_s: record
+            .is_none_or(|record| record.until == Until::Duration)
+            .then(|| workload.duration().as_secs_f64()),
+        seed: record.and_then(|record| record.seed).or(Some(workload.seed().0)),
+        share: record.map(|record| record.share).filter(|share| *share != Share::ALL).map(|share| share.to_string()),
+        machine: record.and_then(|record| record.machine.as_ref()).map(machine),
+        version: record.map(|record| record.version.clone()),
+    }
+}
+
+/// When the first launch of another tool's file was made, where its stamps are since the Unix epoch.
+fn first_launch(recording: &Recording) -> Option<String> {
+    /// The ninth of September 2001, since the epoch: stamps below count from something else.
+    const DATED: u64 = 1_000_000_000_000_000_000;
+    let first = recording.events.iter().filter_map(|event| event.sent).min()?;
+    if recording.on_run_clock || first.0 < DATED { None } else { instant(first.0) }
+}
+
+/// An instant since the Unix epoch, to the millisecond.
+fn instant(unix_ns: u64) -> Option<String> {
+    let at = jiff::Timestamp::from_nanosecond(i128::from(unix_ns)).ok()?;
+    Some(format!("{at:.3}"))
+}
+
 /// What is known of a run of `workload` that has just been made and judged.
 pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
-    let Made { summary, verdict, ask, recording, .. } = made;
+    let Made { summary, verdict, ask, recording, done, share } = made;
     let portrait = Portrait::of(recording, ask, &verdict.window);
-    let mut run =
-        Run { thresholds: summary.thresholds.clone(), ..Run::new(ask.path.clone(), verdict.clone(), portrait) };
+    let started = (done.started > Nanos::ZERO).then_some(done.started.0);
+    let made_by = if started.is_some() { MadeBy::Run } else { MadeBy::DryRun };
+    let record = RunRecord {
+        share: *share,
+        started_unix_ns: started,
+        machine: Some(machine()),
+        ..RunRecord::new(made_by, Until::Duration)
+    };
+    let mut run = Run {
+        tested: tested(workload, Some(&record)),
+        thresholds: summary.thresholds.clone(),
+        checks: Tried::all(workload, recording),
+        ..Run::new(ask.path.clone(), verdict.clone(), portrait)
+    };
     foresee(&mut run, workload, false)?;
     run.web_users = theory::web_users(&run.verdict.queue)?;
     Ok(run)

@@ -51,6 +51,6 @@ pub use error::Error;
 pub use input::{Files, Input};
 pub use observe::{News, Observer};
 pub use record::record;
-pub use run::{Made, Plan, Ready};
-pub use summary::{Arrivals, Failure, Micros, Millis, Summary};
+pub use run::{Made, Plan, Ready, machine};
+pub use summary::{Arrivals, Failure, Micros, Millis, Summary, failures};
 pub use vary::{Point, Vary, point, points};

@@ -51,6 +51,8 @@ pub struct Made {
     pub recording: Recording,
     /// How it ended.
     pub done: Done,
+    /// The part of the whole run that was launched.
+    pub share: Share,
 }
 
 impl Made {
@@ -124,7 +126,7 @@ impl Ready<'_> {
             };
             store.recorder.finish(&record.with(&summary, &verdict))?;
         }
-        Ok(Made { summary, verdict, ask, recording, done })
+        Ok(Made { summary, verdict, ask, recording, done, share })
     }
 }
 
@@ -174,7 +176,8 @@ fn recording(
     Ok(Recording { generator: Some(evidence), ..recording })
 }
 
-fn machine() -> Machine {
+/// The machine that this is.
+pub fn machine() -> Machine {
     let machine = rustix::system::uname();
     let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     Machine {

@@ -2,7 +2,7 @@
 
 mod failures;
 
-pub use failures::Failure;
+pub use failures::{Failure, failures};
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,6 @@ use offered_stats::Summary as Numbers;
 use offered_verify::{Check, Checked, Judgement, KeepsUp, Measured, Pages, Pattern, Request, Verdict, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use failures::failures;
 
 /// What a run came to. Counts are of the whole run; rates, times and arrivals leave out `skip_first` and `skip_last`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -185,6 +185,11 @@ impl Shape {
     }
 }
 
+/// Whether both are above zero and far apart.
+pub(crate) fn differ_tenfold(low: f64, high: f64) -> bool {
+    low > 0.0 && high.is_finite() && high >= 10.0 * low
+}
+
 /// The smallest and the largest that an axis can show.
 fn range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     let shown = |value: &f64| value.is_finite() && (axis.scale != Scale::Log || *value > 0.0);
@@ -200,6 +205,16 @@ impl Chart {
     /// And upwards.
     pub fn y_range(&self) -> (f64, f64) {
         range(&self.y, self.series.iter().flat_map(|series| series.shape.ys()))
+    }
+
+    /// With a logarithmic vertical axis where its values differ tenfold, so that the small ones can be read too.
+    #[must_use]
+    pub fn tenfold(mut self) -> Self {
+        let (low, high) = self.y_range();
+        if self.y.scale == Scale::Linear && differ_tenfold(low, high) {
+            self.y.scale = Scale::Log;
+        }
+        self
     }
 
     /// The chart, unless it has nothing to show.

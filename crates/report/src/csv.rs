@@ -5,8 +5,9 @@ use std::io;
 use offered_model::csv::Table;
 
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
+use crate::figure::seven;
 
-/// The rows of a chart under a head that names the axes; low and high are empty where a series has none.
+/// The rows of a chart under a head that names the axes, to seven digits; low and high are empty where a series has none.
 pub fn csv(chart: &Chart) -> String {
     let bytes = written(chart).expect("memory takes every row");
     String::from_utf8(bytes).expect("texts were written")
@@ -20,9 +21,10 @@ fn written(chart: &Chart) -> io::Result<Vec<u8>> {
             table.text(&series.name)?;
             match name(&chart.x, x) {
                 Some(name) => table.text(name)?,
-                None => table.number(Some(x))?,
+                None => table.number(Some(seven(x)))?,
             };
-            table.number(y)?.number(ends.map(|ends| ends.0))?.number(ends.map(|ends| ends.1))?.end()?;
+            table.number(y.map(seven))?;
+            table.number(ends.map(|ends| seven(ends.0)))?.number(ends.map(|ends| seven(ends.1)))?.end()?;
         }
     }
     table.finish()

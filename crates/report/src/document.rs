@@ -87,6 +87,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// Whether any of its columns has a name.
+    pub fn has_heads(&self) -> bool {
+        self.heads.iter().any(|head| !head.is_empty())
+    }
+
     /// The heads, each with whether its column holds numbers: it then stands over their right ends.
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let number = |cell: &Cell| matches!(cell, Cell::Number(_) | Cell::Count(_) | Cell::Interval(..));

@@ -62,7 +62,28 @@ pub fn figure(chart: &Chart) -> Value {
         // Its cells are bars that begin where they lie, not where another ends.
         layout["barmode"] = "overlay".into();
     }
-    json!({ "data": data, "layout": layout })
+    let mut figure = json!({ "data": data, "layout": layout });
+    round(&mut figure);
+    figure
+}
+
+/// Seven digits are more than anybody sees, and a third of what a double prints.
+fn round(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(exact) = number.as_f64().filter(|_| number.is_f64()) {
+                *value = seven(exact).into();
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(round),
+        Value::Object(all) => all.values_mut().for_each(round),
+        _ => {}
+    }
+}
+
+/// The number to seven digits.
+pub(crate) fn seven(number: f64) -> f64 {
+    format!("{number:.6e}").parse().unwrap_or(number)
 }
 
 /// A text that Plotly shows as it stands: it reads `<b>`, `<a href>` and entities.
@@ -99,14 +120,32 @@ fn axis(axis: &Axis, range: (f64, f64)) -> Value {
     drawn
 }
 
-/// The marks of a logarithmic axis: powers of ten, and of a short one also 2 and 5 times those.
+/// The marks of a logarithmic axis: powers of ten, of a short one also 2 and 5 times those, or 2, 3, 5 and 7 times; and of one on which
+/// fewer than three of these lie, equal steps.
 pub fn log_ticks((low, high): (f64, f64)) -> Vec<f64> {
     if !(low > 0.0 && high.is_finite()) {
         return Vec::new();
     }
-    let steps: &[f64] = if high / low < 200.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let wide: &[f64] = if high / low < 200.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    decades.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power))).collect()
+    for steps in [wide, &[1.0, 2.0, 3.0, 5.0, 7.0]] {
+        let of_decade = |power| steps.iter().map(move |step| step * 10f64.powi(power));
+        let marks: Vec<f64> = decades.clone().flat_map(of_decade).collect();
+        if marks.iter().filter(|mark| (low..=high).contains(*mark)).count() >= 3 {
+            return marks;
+        }
+    }
+    // One value alone stands in the middle of its surroundings.
+    let (low, high) = if high > low * 1.001 { (low, high) } else { (low * 0.9, high * 1.1) };
+    let step = round_step((high - low) / 4.0);
+    let places = (low / step).floor() as u64..=(high / step).ceil() as u64;
+    places.map(|place| place as f64 * step).filter(|mark| *mark > 0.0).collect()
+}
+
+/// The next step as people count: 1, 2 or 5 times a power of ten.
+pub(crate) fn round_step(least: f64) -> f64 {
+    let decade = 10f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|step| step * decade).into_iter().find(|step| *step >= least).unwrap_or(10.0 * decade)
 }
 
 /// The first of a long name.
@@ -199,6 +238,26 @@ fn heat_map(heat: &Heat) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_logarithmic_axis_has_marks_wherever_its_values_lie() {
+        assert_eq!(log_ticks((0.5, 300.0)), [0.1, 1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(log_ticks((3.0, 40.0))[..5], [1.0, 2.0, 5.0, 10.0, 20.0]);
+        let about = |range: (f64, f64)| log_ticks(range).into_iter().map(short).collect::<Vec<_>>();
+        assert_eq!(about((11.8, 99.6)), ["10", "20", "30", "50", "70", "100", "200", "300", "500", "700"]);
+        assert_eq!(about((21.83, 22.4)), ["21.8", "22", "22.2", "22.4"]);
+        assert_eq!(about((5.2, 9.4)), ["4", "6", "8", "10"]);
+        assert_eq!(about((22.0, 22.0)), ["18", "20", "22", "24", "26"]);
+        assert!(log_ticks((0.0, 1.0)).is_empty() && log_ticks((1.0, f64::INFINITY)).is_empty());
+        for power in -90..90 {
+            let low = 1.17f64.powi(power);
+            for ratio in [1.0, 1.01, 1.5, 3.0, 9.0, 15.0, 150.0, 2e5] {
+                let marks = log_ticks((low, low * ratio));
+                let shown = marks.iter().filter(|mark| (low / 1.12..=low * ratio * 1.12).contains(*mark)).count();
+                assert!((2..=14).contains(&shown), "{low} to {}: {marks:?}", low * ratio);
+            }
+        }
+    }
 
     #[test]
     fn a_heat_map_is_a_bar_for_each_cell_that_has_something() {

@@ -2,11 +2,14 @@
 
 use std::io;
 
-use offered_verify::{Finding, Judgement, Verdict};
+use offered_verify::{Finding, Judgement, Request, Verdict};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
+use crate::checks::Tried;
+use crate::document::{Banner, short};
 use crate::report::{Report, Run};
+use crate::sections::answer;
 
 /// A check of a run.
 struct Case {
@@ -63,21 +66,55 @@ fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Res
     Ok(())
 }
 
-/// The last word first, then thresholds, then findings.
+/// The last word first, then thresholds, what came of each request and its checks, then findings.
 fn cases(run: &Run) -> Vec<Case> {
     let Verdict { judgement, because, .. } = &run.verdict;
     let verdict = Case { name: "verdict".to_owned(), judgement: *judgement, found: because.clone() };
+    let keeps_up = run.verdict.keeps_up.as_ref().map(|kept| {
+        let Banner { judgement, because, .. } = answer::keeps_up(kept);
+        Case { name: "keeps up".to_owned(), judgement, found: because }
+    });
     let thresholds = run.thresholds.iter().map(|checked| Case {
         name: format!("threshold {} {}", checked.threshold.metric, checked.threshold.bound),
         judgement: checked.judgement,
         found: checked.value_in_words(),
     });
+    // Whether a share of failures is too many is for a threshold to say; here a request fails of which none went well.
+    let request = |row: &Request| {
+        let judgement = match (row.launches, row.ok) {
+            (0, _) => Judgement::NotChecked,
+            (_, 0) => Judgement::Fails,
+            _ => Judgement::Holds,
+        };
+        let time = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), short);
+        let found = format!(
+            "launches {}, ok {}, failed {}; p50 {}, p95 {}, p99 {}, max {} ms",
+            row.launches,
+            row.ok,
+            row.failed,
+            time(row.p50_ms),
+            time(row.p95_ms),
+            time(row.p99_ms),
+            time(row.max_ms)
+        );
+        Case { name: format!("request {}", row.label), judgement, found }
+    };
+    let check = |tried: &Tried| Case {
+        name: format!("request {}: {}", tried.request, tried.check),
+        judgement: tried.judgement,
+        found: match tried.judgement {
+            Judgement::NotChecked => "nothing was answered".to_owned(),
+            _ => format!("{} of {} answers failed it", tried.failed, tried.answers),
+        },
+    };
     let finding = |finding: &Finding| Case {
         name: finding.check.name().to_owned(),
         judgement: finding.judgement,
         found: finding.estimate.map_or_else(|| "no estimate".to_owned(), |estimate| format!("estimate {estimate}")),
     };
-    [verdict].into_iter().chain(thresholds).chain(run.verdict.tests.iter().map(finding)).collect()
+    let requests = run.verdict.requests.iter().map(request).chain(run.checks.iter().map(check));
+    let findings = run.verdict.tests.iter().map(finding);
+    [verdict].into_iter().chain(keeps_up).chain(thresholds).chain(requests).chain(findings).collect()
 }
 
 /// A text without the control characters that XML cannot hold in any form.

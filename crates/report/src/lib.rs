@@ -10,6 +10,7 @@
 //! which they are not when the run is shorter than a few hundred service times.
 
 pub mod chart;
+mod checks;
 mod compare;
 pub mod csv;
 pub mod document;
@@ -23,11 +24,14 @@ mod sections;
 mod site;
 pub mod svg;
 mod sweep;
+mod tested;
 #[cfg(test)]
 mod tests;
 
+pub use checks::Tried;
 pub use compare::Difference;
-pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, InSystem, Kind, OverTime, Percentiles, Portrait, Spread};
+pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, InSystem, OverTime, Percentiles, Portrait, Spread};
 pub use report::{Report, Run};
 pub use sections::{document, summary};
 pub use site::Site;
+pub use tested::Tested;

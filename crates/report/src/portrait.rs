@@ -4,14 +4,12 @@
 //! places. So the page of ten million launches is as large as that of ten thousand. Numbers that stand in tables come from the
 //! verdict; what is here beside them is counted over the same launches.
 
-mod failures;
 mod gaps;
 mod grid;
 mod in_system;
 mod over_time;
 mod spread;
 
-pub use failures::Kind;
 pub use gaps::{Counts, Fragment, Gaps};
 pub use grid::{Grid, Percentiles};
 pub use in_system::InSystem;
@@ -20,6 +18,7 @@ pub use spread::{Ends, Spread};
 
 use std::ops::Range;
 
+use offered_experiment::{Failure, failures};
 use offered_model::{Event, Nanos, Outcome, Recording};
 use offered_verify::{Ask, Pages, Scope, Window};
 use serde::Serialize;
@@ -72,8 +71,8 @@ pub struct Portrait {
     pub fragment: Fragment,
     /// Launches that brought objects with them.
     pub pages: Option<Pages>,
-    /// How launches ended, failures told apart; the most frequent first.
-    pub endings: Vec<Kind>,
+    /// What failed in the whole run, by request and reason; the most frequent first.
+    pub failures: Vec<Failure>,
 }
 
 /// `time` of good answers alone.
@@ -102,7 +101,7 @@ impl Portrait {
             counts: Counts::of(of, &sent, tick),
             fragment: Fragment::of(scope, &sent, known),
             pages: Pages::of(recording, judged(recording, window)),
-            endings: failures::endings(recording),
+            failures: failures(recording),
         })
     }
 }

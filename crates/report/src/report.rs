@@ -5,9 +5,11 @@ use offered_experiment::theory::{Prediction, Server, WebUsers};
 use offered_verify::{Checked, Verdict};
 use serde::Serialize;
 
+use crate::checks::Tried;
 use crate::compare::{Difference, differences};
 use crate::portrait::Portrait;
 use crate::site::Site;
+use crate::tested::Tested;
 
 /// All that a page is made of. Every number on the page is one of these.
 #[derive(Clone, Debug, Serialize)]
@@ -37,8 +39,12 @@ impl Report {
 pub struct Run {
     /// What the reader calls it.
     pub name: String,
+    /// How it came to be.
+    pub tested: Tested,
     /// The workload's own, held against the run.
     pub thresholds: Vec<Checked>,
+    /// What became of the checks of its requests.
+    pub checks: Vec<Tried>,
     /// As `offered verify` gives it.
     pub verdict: Verdict,
     /// What it looked like; `None` when nothing was sent.
@@ -56,7 +62,9 @@ impl Run {
     pub fn new(name: String, verdict: Verdict, portrait: Option<Portrait>) -> Self {
         Self {
             name,
+            tested: Tested::default(),
             thresholds: Vec::new(),
+            checks: Vec::new(),
             verdict,
             portrait,
             server: None,

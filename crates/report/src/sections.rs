@@ -1,12 +1,15 @@
 //! The sections of the page, each from what is known to words, tables and charts.
 
+pub(crate) mod answer;
 mod arrivals;
+mod failures;
 mod queue;
 mod responses;
 mod several;
 mod site;
 mod swept;
-mod verdict;
+mod tested;
+mod times;
 
 use offered_verify::Times;
 
@@ -36,8 +39,10 @@ pub fn document(report: &Report) -> Document {
                 blocks: Vec::new(),
             });
         }
-        let parts = [verdict::section(run), arrivals::section(run), responses::section(run), queue::section(run)];
-        sections.extend(parts.into_iter().map(|part| Section { id: id(&part.id), level, ..part }));
+        let came_back = [Some(responses::section(run)), failures::section(run), Some(times::section(run))];
+        let parts = [tested::section(run), answer::section(run)].into_iter().chain(came_back.into_iter().flatten());
+        let parts = parts.chain([queue::section(run), arrivals::section(run)]);
+        sections.extend(parts.map(|part| Section { id: id(&part.id), level, ..part }));
     }
     sections.extend(others(report));
     Document { title: title(report), sections }
@@ -65,7 +70,7 @@ fn title(report: &Report) -> String {
     }
 }
 
-/// The verdicts and the totals alone, for a summary of words and tables.
+/// The answers, and what came of each request: a summary of words and tables.
 pub fn summary(report: &Report) -> Document {
     let several = (report.runs.len() > 1).then(|| several::section(report));
     let run = |run: &Run| Section {
@@ -74,7 +79,17 @@ pub fn summary(report: &Report) -> Document {
         title: run.name.clone(),
         reading: "",
         page: None,
-        blocks: verdict::essentials(run).into_iter().chain(responses::total(run).map(Block::Table)).collect(),
+        blocks: answer::essentials(run)
+            .into_iter()
+            .chain([Block::Words(tested::source(run))])
+            .chain(
+                [responses::by_request(run), responses::checks(run), failures::by_request(run)]
+                    .into_iter()
+                    .flatten()
+                    .map(Block::Table),
+            )
+            .chain([Block::Table(arrivals::meant_and_sent(run))])
+            .collect(),
     };
     let sections = several.into_iter().chain(report.runs.iter().map(run)).chain(others(report)).collect();
     Document { title: String::new(), sections }
@@ -90,11 +105,19 @@ fn busiest(rows: &[Times]) -> Vec<&Times> {
     busiest
 }
 
+/// How many more than were shown there are, for the caption of a table.
+fn and_more(caption: &str, shown: &str, left_out: usize) -> String {
+    match left_out {
+        0 => caption.to_owned(),
+        n => format!("{caption}; {shown}, {n} more in the JSON document"),
+    }
+}
+
 /// A table of times in ms: the busiest labels, then the total.
 fn times(caption: &str, rows: &[Times]) -> Option<Table> {
     let total = rows.last()?;
     let failures = total.error_percent.is_some();
-    let mut heads = vec!["label", "n", "per s", "mean", "sdev", "CoV", "p50", "p90", "p95", "p99", "p99.9", "max"];
+    let mut heads = vec!["request", "n", "per s", "mean", "sdev", "CoV", "p50", "p90", "p95", "p99", "p99.9", "max"];
     if failures {
         heads.extend(["% failed", "KB/s"]);
     }
@@ -120,10 +143,7 @@ fn times(caption: &str, rows: &[Times]) -> Option<Table> {
     // The only label is the total.
     let labels = if rows.len() > 2 { busiest(rows) } else { Vec::new() };
     let left_out = rows.len() - 1 - labels.len();
-    let caption = match left_out {
-        _ if rows.len() <= 2 => caption.to_owned(),
-        0 => caption.to_owned(),
-        n => format!("{caption}; the busiest {LABELS} labels, {n} more in the JSON document"),
-    };
+    let left_out = if rows.len() > 2 { left_out } else { 0 };
+    let caption = and_more(caption, &format!("the busiest {LABELS} labels"), left_out);
     Some(Table { caption, heads, rows: labels.into_iter().chain([total]).map(row).collect() })
 }

@@ -12,7 +12,7 @@ use plotters::prelude::*;
 
 use crate::chart::{Axis, Chart, Heat, Ink, NINES, Scale, Series, Shape, nines};
 use crate::document::short;
-use crate::figure::{clipped, log_ticks};
+use crate::figure::{clipped, log_ticks, round_step};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1060, 480);
@@ -173,10 +173,7 @@ impl ValueFormatter<f64> for Span {
 
 /// Five marks or so, at 1, 2 or 5 times a power of ten.
 fn linear_marks(from: f64, to: f64) -> impl Iterator<Item = f64> {
-    let rough = (to - from) / 5.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough * 0.999);
-    let step = step.unwrap_or(power * 10.0);
+    let step = round_step((to - from) / 5.0 * 0.999);
     ((from / step).ceil() as i64..=(to / step).floor() as i64).map(move |i| i as f64 * step)
 }
 

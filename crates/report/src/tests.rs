@@ -3,9 +3,9 @@
 mod mutants;
 
 use offered_model::{Event, Nanos, Outcome, Purpose, Recording, Seed};
-use offered_verify::{Ask, verify};
+use offered_verify::{Ask, Checked, Judgement, verify};
 
-use crate::chart::{Chart, Shape};
+use crate::chart::{Chart, Scale, Shape};
 use crate::document::Block;
 use offered_experiment::theory::Server;
 
@@ -78,8 +78,11 @@ fn the_portrait_counts_what_the_verdict_counts() {
 #[test]
 fn no_launch_is_lost_between_recording_and_chart() {
     let all = charts(&Report::new(vec![run("r", 20.0)]));
-    for series in chart(&all, "rate").series {
-        let launches = area(points(&series.shape), |from, to| to - from);
+    // Cells of half a second count what was in them: that is no rate per second.
+    let rate = chart(&all, "rate");
+    assert_eq!(rate.y.title, "launches in 0.5 s");
+    for series in rate.series {
+        let launches = area(points(&series.shape), |from, to| (to - from) / 0.5);
         assert!((launches - 4000.0).abs() < 2.0, "{}: {launches}", series.name);
     }
     let density = chart(&all, "density");
@@ -88,7 +91,7 @@ fn no_launch_is_lost_between_recording_and_chart() {
     let distribution = chart(&all, "distribution");
     assert_eq!(points(&distribution.series[0].shape).last().unwrap()[1], 100.0);
     let failures = chart(&all, "failures");
-    assert!((area(points(&failures.series[0].shape), |from, to| to - from) - 400.0).abs() < 2.0);
+    assert!((area(points(&failures.series[0].shape), |from, to| (to - from) / 0.5) - 400.0).abs() < 2.0);
     let heat = chart(&all, "responses-over-time");
     let Shape::Heat(heat) = &heat.series[0].shape else { panic!("no heat") };
     for column in 0..heat.x.len() - 1 {
@@ -108,6 +111,58 @@ fn a_poisson_stream_lies_on_its_theory() {
         let worst = points(&chart.series[0].shape).iter().map(|[x, y]| (y - at(*x)).abs() / top).fold(0.0, f64::max);
         assert!(worst < 0.15, "{id}: {worst}");
     }
+}
+
+#[test]
+fn the_test_and_the_answer_come_first_and_how_launches_arrived_last() {
+    let ids: Vec<String> = document(&Report::new(vec![run("r", 20.0)])).sections.into_iter().map(|s| s.id).collect();
+    assert_eq!(ids, ["tested", "answer", "responses", "failures", "times", "queue", "arrivals"]);
+}
+
+#[test]
+fn what_failed_stands_above_what_did_not() {
+    let banners = |run: &Run| -> Vec<(Judgement, String)> {
+        let sections = document(&Report::new(vec![run.clone()])).sections;
+        let answer = sections.into_iter().find(|section| section.id == "answer").unwrap();
+        let banner = |block| if let Block::Verdict(banner) = block { Some(banner) } else { None };
+        answer.blocks.into_iter().filter_map(banner).map(|banner| (banner.judgement, banner.headline)).collect()
+    };
+    let checked = |judgement| Checked { threshold: "p99 < 250ms".parse().unwrap(), value: Some(0.3), judgement };
+    let mut run = run("r", 20.0);
+    assert_eq!(run.verdict.judgement, Judgement::Holds, "{}", run.verdict.because);
+    run.thresholds = vec![checked(Judgement::Holds), checked(Judgement::Fails)];
+    let all = banners(&run);
+    assert_eq!(all[0], (Judgement::Fails, "1 of 2 thresholds failed.".to_owned()));
+    assert_eq!(all[1..].iter().filter(|banner| banner.0 == Judgement::Holds).count(), 2, "{all:?}");
+    // A run that must not be believed keeps no threshold and fails none.
+    run.thresholds = vec![checked(Judgement::NotChecked)];
+    run.verdict.judgement = Judgement::Fails;
+    let all = banners(&run);
+    assert_eq!((all[0].0, all[1].0), (Judgement::Fails, Judgement::NotChecked));
+    assert!(all[0].1.contains("do not believe"), "{all:?}");
+}
+
+#[test]
+fn failures_are_told_by_request() {
+    let all = document(&Report::new(vec![run("r", 20.0)])).sections;
+    let failures = all.iter().find(|section| section.id == "failures").unwrap();
+    let Block::Table(table) = &failures.blocks[0] else { panic!("no table") };
+    let rows: Vec<(String, String, String)> =
+        table.rows.iter().map(|row| (row[0].text(), row[1].text(), row[3].text())).collect();
+    // Every tenth of 4000 launches that take the three requests in turn.
+    assert_eq!(rows.len(), 3);
+    for (label, n) in [("a", "134"), ("b", "133"), ("c", "133")] {
+        assert!(rows.contains(&(label.to_owned(), n.to_owned(), "500".to_owned())), "{rows:?}");
+    }
+}
+
+#[test]
+fn runs_that_differ_tenfold_are_seen_on_logarithmic_axes() {
+    let scale = |means: [f64; 2]| {
+        let runs = means.map(|mean| run(&mean.to_string(), mean)).to_vec();
+        chart(&charts(&Report::new(runs)), "hockey-sticks").y.scale
+    };
+    assert_eq!((scale([20.0, 25.0]), scale([2.0, 200.0])), (Scale::Linear, Scale::Log));
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct Failure {
 type Kind<'a> = (u16, Outcome, u16, Option<Cow<'a, str>>);
 
 /// The failures of `recording`, its pages' objects included, the most frequent first.
-pub(super) fn failures(recording: &Recording) -> Vec<Failure> {
+pub fn failures(recording: &Recording) -> Vec<Failure> {
     let failed = recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok);
     let kinds = failed.map(|e| (e.label, e.outcome, e.status, e.error.as_ref().map(Reason::kind)));
     let Frequent { top, rest: (others, left) } = frequent(kinds, MAX_KINDS);

@@ -8,9 +8,14 @@ use serde::Serialize;
 use super::grid::{Filling, Grid, Percentiles};
 use super::round_up;
 use crate::chart::Heat;
+use crate::document::short;
 
 /// No run has more cells than this.
 pub(super) const MAX_CELLS: usize = 120;
+/// So many answers tell the 99 % point of a cell.
+const ANSWERS_OF_P99: usize = 200;
+/// A course is seen in so many cells, however few answers they have.
+const MIN_CELLS: usize = 12;
 
 /// What happened in each cell of time. Times are seconds since the start of a run of ours, or the first launch of a file; a list has a number per cell.
 #[derive(Clone, Debug, Serialize)]
@@ -35,6 +40,8 @@ pub struct OverTime {
     pub in_flight: Vec<f64>,
     /// Responses, by when they were sent.
     pub responses: Option<Grid>,
+    /// The edges of the cells that percentiles are of: wider ones, where few launches fall into a cell.
+    pub percentile_edges_s: Vec<f64>,
     /// Percentiles of the responses that were good answers, by when they were sent.
     pub percentiles: Percentiles,
     /// Lateness, by when they were sent; `None` where not known.
@@ -117,7 +124,10 @@ impl OverTime {
         let cells = Cells::new(origin, last - origin);
         let zeros = || vec![0u64; cells.count];
         let mut under_way = UnderWay { partial: zeros(), whole: vec![0; cells.count] };
-        let [mut responses, mut good, mut lateness] = [(); 3].map(|()| Filling::new(cells.count));
+        let good = recording.events.iter().filter(|event| event.sent.is_some() && event.outcome == Outcome::Ok).count();
+        let together = cells.count.div_ceil((good / ANSWERS_OF_P99).max(MIN_CELLS));
+        let mut good = Filling::new(cells.count.div_ceil(together));
+        let [mut responses, mut lateness] = [(); 2].map(|()| Filling::new(cells.count));
         let mut all = Self {
             edges_s: (0..=cells.count).map(|i| cells.edge(i) as f64 / 1e9).collect(),
             judged_s,
@@ -129,6 +139,11 @@ impl OverTime {
             bytes_out: zeros(),
             in_flight: Vec::new(),
             responses: None,
+            percentile_edges_s: (0..cells.count)
+                .step_by(together)
+                .chain([cells.count])
+                .map(|i| cells.edge(i) as f64 / 1e9)
+                .collect(),
             percentiles: good.percentiles(),
             lateness: None,
         };
@@ -146,7 +161,7 @@ impl OverTime {
             if let Some(response) = event.response() {
                 responses.add(cell, response.0);
                 if event.outcome == Outcome::Ok {
-                    good.add(cell, response.0);
+                    good.add(cell / together, response.0);
                 }
             }
             if let (true, Some(late)) = (recording.intent_known, event.lateness()) {
@@ -177,12 +192,25 @@ impl OverTime {
         }
     }
 
-    /// A list as rates per second: the beginning of each cell and how many per second there were; the last rate stands at the
-    /// end again, so that its step has a width.
+    /// The time that [`OverTime::steps`] counts in, in seconds: one, or a cell where cells are shorter. A rate per second that
+    /// was seen for a tenth of one is no rate of a second.
+    fn unit_s(&self) -> f64 {
+        self.edges_s.get(1).filter(|_| self.edges_s.len() > 2).map_or(1.0, |cell| cell.min(1.0))
+    }
+
+    /// What [`OverTime::steps`] counts in, in words: `per second`, `in 0.1 s`.
+    pub fn per(&self) -> String {
+        let unit = self.unit_s();
+        if unit < 1.0 { format!("in {} s", short(unit)) } else { "per second".to_owned() }
+    }
+
+    /// A list as counts [`per`](Self::per) second, or per cell where that is shorter: the beginning of each cell and how many
+    /// there were; the last stands at the end again, so that its step has a width.
     pub fn steps(&self, counts: &[u64]) -> Vec<[f64; 2]> {
+        let unit = self.unit_s();
         let cells = self.edges_s.windows(2).zip(counts);
         let mut steps: Vec<[f64; 2]> =
-            cells.map(|(edge, count)| [edge[0], *count as f64 / (edge[1] - edge[0])]).collect();
+            cells.map(|(edge, count)| [edge[0], *count as f64 * unit / (edge[1] - edge[0])]).collect();
         steps.extend(self.edges_s.last().zip(steps.last().copied()).map(|(end, last)| [*end, last[1]]));
         steps
     }

@@ -1,16 +1,16 @@
-//! Section 2: did the load arrive as meant? Figures 3 to 7, 9, 13, 15 and 16 of Brady and Gunther.
+//! The last section: did the load arrive as meant? Figures 3 to 7, 9, 13, 15 and 16 of Brady and Gunther.
 
-use offered_verify::{Times, Verdict};
+use offered_verify::{Finding, Times, Verdict};
 
 use super::{busiest, times};
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
-use crate::document::{Block, Section, short};
+use crate::document::{Block, Cell, Section, Table, short};
 use crate::portrait::{Counts, Fragment, Gaps, OverTime, Portrait, Spread};
 use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Section {
     let v = &run.verdict;
-    let mut blocks = Vec::new();
+    let mut blocks = vec![Block::Table(meant_and_sent(run)), Block::Table(findings(&v.tests))];
     if let Some(portrait) = &run.portrait {
         blocks.extend(charts(portrait).into_iter().flatten().map(Block::Chart));
     }
@@ -28,6 +28,46 @@ pub(super) fn section(run: &Run) -> Section {
     }
 }
 
+/// What was meant of the launches, beside what became of it.
+pub(super) fn meant_and_sent(run: &Run) -> Table {
+    let v = &run.verdict;
+    let total = v.launches.last();
+    let pattern = Cell::from(v.pattern.name());
+    let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
+    let late = v.lateness.as_ref();
+    let row = |name: &str, meant: Cell, sent: Cell| vec![Cell::from(name), meant, sent];
+    let rows = vec![
+        row("arrivals", Cell::from(&v.meant.arrivals), pattern),
+        row("launches per second", v.meant.rate_per_s.into(), v.queue.rate_per_s.into()),
+        row("CoV of the gaps", v.meant.cov.or(v.meant.expected_cov).into(), total.map(|total| total.cov).into()),
+        row("its 95 % interval", Cell::Nothing, cov.unwrap_or(Cell::Nothing)),
+        row("launches judged", Cell::Nothing, v.window.launches.into()),
+        row("left out at the ends", Cell::Nothing, v.window.left_out.into()),
+        row("never sent", Cell::Count(0), late.map(|late| late.unsent).into()),
+        row("lateness p99 (us)", Cell::Nothing, late.map(|late| late.p99_us).into()),
+    ];
+    Table { caption: "What was meant, and what was launched".into(), heads: vec!["", "meant", "launched"], rows }
+}
+
+fn findings(findings: &[Finding]) -> Table {
+    let row = |finding: &Finding| {
+        let interval = finding.low.zip(finding.high).map(|(low, high)| Cell::Interval(low, high));
+        vec![
+            Cell::from(finding.check.name()),
+            finding.judgement.into(),
+            finding.estimate.into(),
+            interval.unwrap_or(Cell::Nothing),
+            finding.statistic.into(),
+            finding.p.into(),
+        ]
+    };
+    Table {
+        caption: "What was checked".into(),
+        heads: vec!["finding", "judgement", "estimate", "95 %", "statistic", "p"],
+        rows: findings.iter().map(row).collect(),
+    }
+}
+
 fn charts(portrait: &Portrait) -> [Option<Chart>; 6] {
     // On a virtual clock nothing is ever late.
     let late = portrait.lateness.as_ref().filter(|late| late.max_ms > 0.0);
@@ -41,15 +81,16 @@ fn charts(portrait: &Portrait) -> [Option<Chart>; 6] {
     ]
 }
 
-/// Launches per second over time, meant and sent.
+/// Launches over time, meant and sent.
 fn rate(over_time: &OverTime) -> Chart {
     let [from, to] = over_time.judged_s;
+    let launches = format!("launches {}", over_time.per());
     let steps = |counts: &[u64]| Shape::Steps(over_time.steps(counts));
     let meant = over_time.meant.as_ref().map(|meant| Series::new("meant", Ink::Meant, steps(meant)));
     let sent = Series::new("sent", Ink::Measured, steps(&over_time.sent));
     Chart {
         id: "rate".into(),
-        title: "Launches per second".into(),
+        title: "Launches over time".into(),
         reading: format!(
             "The two lines should lie on each other; where they part, the generator was late or held back. Judged is what lies \
              between {} s and {} s.",
@@ -57,7 +98,7 @@ fn rate(over_time: &OverTime) -> Chart {
             short(to)
         ),
         x: Axis::linear("time of the run (s)"),
-        y: Axis::linear("launches per second"),
+        y: Axis::linear(&launches),
         series: [sent].into_iter().chain(meant).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Section 4: the queue. Little's law, the papers' Tables 3 and 4, and theory beside measurement.
+//! Section 6: the queue. Little's law, the papers' Tables 3 and 4, and theory beside measurement.
 
 use offered_experiment::theory::{Prediction, WebUsers};
 

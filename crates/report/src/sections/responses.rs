@@ -1,58 +1,70 @@
-//! Section 3: what came back.
+//! Section 3: what came back, over time, against the number in the system, and by request.
 
-use offered_verify::{Pages, Times, Verdict};
+use offered_verify::{Pages, Request};
 
-use super::{busiest, times};
+use super::{LABELS, and_more};
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
+use crate::checks::Tried;
 use crate::document::{Block, Cell, Section, Table};
-use crate::portrait::{InSystem, Kind, OverTime, Percentiles, Portrait, Spread};
+use crate::portrait::{InSystem, OverTime, Percentiles};
 use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Section {
-    let v = &run.verdict;
-    let mut blocks = Vec::new();
-    if let Some(portrait) = &run.portrait {
-        blocks.extend(charts(run, portrait).into_iter().flatten().map(Block::Chart));
-    }
-    blocks.extend(by_label(v).map(Block::Chart));
-    blocks.extend(times("Responses (ms), from the instant meant", &v.responses).map(Block::Table));
-    if let Some(portrait) = &run.portrait {
-        blocks.extend(three_times(portrait).map(Block::Table));
-        blocks.push(Block::Table(endings(&portrait.endings)));
-        blocks.extend(portrait.pages.as_ref().map(pages).map(Block::Table));
-    }
-    blocks.extend(times("First bytes (ms), from the instant meant", &v.first_byte).map(Block::Table));
+    let portrait = run.portrait.as_ref();
+    let charts = [
+        portrait.and_then(|portrait| course(&portrait.over_time)),
+        portrait.and_then(|portrait| against_number(portrait.in_system.as_ref()?)),
+    ];
+    let pages = portrait.and_then(|portrait| portrait.pages.as_ref()).map(pages);
+    let tables = [by_request(run), checks(run), pages].into_iter().flatten().map(Block::Table);
     Section {
         id: "responses".into(),
         level: 2,
         title: "Responses".into(),
-        reading: "The response is counted from the instant a launch was meant, the service from the instant it was sent: what a \
-                  person waits, and what the server and network took. There is no plain latency, because the two are not the same.",
+        reading: "What a person waits: counted from the instant a launch was meant, of good answers. What failed is counted apart.",
         page: Some("concepts/times.md"),
-        blocks,
+        blocks: charts.into_iter().flatten().map(Block::Chart).chain(tables).collect(),
     }
 }
 
-/// The last row of the table of responses.
-pub(super) fn total(run: &Run) -> Option<Table> {
-    let total = run.verdict.responses.last()?;
-    times("Responses (ms), from the instant meant", std::slice::from_ref(total))
+/// A row per request, the total last; of many only those that failed or launched most.
+pub(super) fn by_request(run: &Run) -> Option<Table> {
+    let (total, requests) = run.verdict.requests.split_last()?;
+    let mut rows: Vec<&Request> = requests.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.launches)));
+    let left_out = rows.len().saturating_sub(LABELS);
+    rows.truncate(LABELS);
+    rows.sort_by(|a, b| a.label.cmp(&b.label));
+    // The only request is the total.
+    let shown = if rows.len() > 1 { rows } else { Vec::new() };
+    let row = |row: &Request| {
+        let times = [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(Cell::from);
+        let counts = [row.launches, row.ok, row.failed].map(Cell::from);
+        [Cell::from(&row.label)].into_iter().chain(times).chain(counts).collect()
+    };
+    Some(Table {
+        caption: and_more("Responses by request (ms)", &format!("the {LABELS} that failed or launched most"), left_out),
+        heads: vec!["request", "p50", "p95", "p99", "max", "launches", "ok", "failed"],
+        rows: shown.into_iter().chain([total]).map(row).collect(),
+    })
 }
 
-fn charts(run: &Run, portrait: &Portrait) -> [Option<Chart>; 9] {
-    let over_time = &portrait.over_time;
-    let spread = portrait.response.as_ref();
-    [
-        course(over_time),
-        portrait.in_system.as_ref().and_then(against_number),
-        heat(over_time),
-        spread.map(|spread| percentiles(run, spread, portrait.service.as_ref())),
-        spread.map(density),
-        spread.map(distribution),
-        failures(over_time),
-        throughput(over_time).some(),
-        bytes(over_time),
-    ]
+/// What became of the checks that the workload makes of its answers.
+pub(super) fn checks(run: &Run) -> Option<Table> {
+    let row = |tried: &Tried| {
+        vec![
+            Cell::from(&tried.request),
+            Cell::from(&tried.check),
+            tried.judgement.into(),
+            tried.answers.into(),
+            tried.failed.into(),
+        ]
+    };
+    (!run.checks.is_empty()).then(|| Table {
+        caption: "Checks of the answers, the whole run".into(),
+        heads: vec!["request", "check", "judgement", "answers", "failed it"],
+        rows: run.checks.iter().map(row).collect(),
+    })
 }
 
 /// p50, p95 and p99 at the middle of each place, where there were enough values.
@@ -72,7 +84,8 @@ fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series>
 }
 
 fn course(over_time: &OverTime) -> Option<Chart> {
-    let middle = |i: usize| f64::midpoint(over_time.edges_s[i], over_time.edges_s[i + 1]);
+    let edges = &over_time.percentile_edges_s;
+    let middle = |i: usize| f64::midpoint(edges[i], edges[i + 1]);
     Chart {
         id: "percentiles-over-time".into(),
         title: "Percentiles over time".into(),
@@ -103,188 +116,6 @@ fn against_number(in_system: &InSystem) -> Option<Chart> {
     .some()
 }
 
-fn heat(over_time: &OverTime) -> Option<Chart> {
-    Some(Chart {
-        id: "responses-over-time".into(),
-        title: "Responses over time".into(),
-        reading: "Each column is a moment of the run, each cell the share of its launches that waited so long. A steady run looks \
-                  the same from left to right; a band that climbs is a queue that grows."
-            .into(),
-        x: Axis::linear("time of the run (s)"),
-        y: Axis::log("response (ms)"),
-        series: vec![Series::new(
-            "responses",
-            Ink::Measured,
-            Shape::Heat(over_time.heat(over_time.responses.as_ref()?, 1.0, "% of the launches")),
-        )],
-    })
-}
-
-/// Percentiles of response and service, and what theory says of them.
-fn percentiles(run: &Run, response: &Spread, service: Option<&Spread>) -> Chart {
-    let curve = |spread: &Spread| Shape::Line(spread.curve.clone());
-    let mut series = vec![Series::new("response", Ink::Measured, curve(response))];
-    series.extend(service.map(|service| Series::new("service", Ink::Second, curve(service))));
-    let predicted = run.predictions.iter().filter(|prediction| !prediction.percentiles_ms.is_empty());
-    series.extend(predicted.enumerate().map(|(i, prediction)| {
-        let ink = if i == 0 { Ink::Theory } else { Ink::Meant };
-        Series::new(
-            format!("{} ({})", prediction.by.name(), prediction.model),
-            ink,
-            Shape::Points(prediction.percentiles_ms.clone()),
-        )
-    }));
-    let unknown = if service.is_none() {
-        " The file does not say when launches were meant, so it counts from the sending."
-    } else {
-        ""
-    };
-    Chart {
-        id: "percentiles".into(),
-        title: "Percentiles".into(),
-        reading: format!(
-            "Half of the responses are at most as long as at 50 %, all but one in a thousand as at 99.9 %; it ends where a single \
-             response would decide. Where response and service part, launches waited for the generator.{unknown}"
-        ),
-        x: Axis::nines("share of the launches"),
-        y: Axis::log("time (ms)"),
-        series,
-    }
-}
-
-/// The density per decade, whatever the width of a cell.
-fn density(spread: &Spread) -> Chart {
-    let cell = |(low, high, n): &(f64, f64, u64)| [*low, *n as f64 * 100.0 / (spread.n as f64 * (high / low).log10())];
-    let mut steps: Vec<[f64; 2]> = spread.cells.iter().map(cell).collect();
-    steps.extend(spread.cells.last().map(|last| [last.1, 0.0]));
-    Chart {
-        id: "density".into(),
-        title: "Density of the responses".into(),
-        reading: "Where the responses lie: the area under the line is one. Two hills are two kinds of answers (cached and not, small \
-                  and large), which no mean describes."
-            .into(),
-        x: Axis::log("response (ms)"),
-        y: Axis::linear("share per decade (%)"),
-        series: vec![Series::new("response", Ink::Measured, Shape::Steps(steps))],
-    }
-}
-
-fn distribution(spread: &Spread) -> Chart {
-    let within: u64 = spread.cells.iter().map(|cell| cell.2).sum();
-    let mut upto = spread.n - within;
-    let mut points: Vec<[f64; 2]> =
-        spread.cells.first().map(|first| [first.0, upto as f64 * 100.0 / spread.n as f64]).into_iter().collect();
-    for (_, high, n) in &spread.cells {
-        upto += n;
-        points.push([*high, upto as f64 * 100.0 / spread.n as f64]);
-    }
-    Chart {
-        id: "distribution".into(),
-        title: "Distribution of the responses".into(),
-        reading: "How many of a hundred responses are at most so long. Go up from the time you promise to see how many keep it."
-            .into(),
-        x: Axis::log("response (ms)"),
-        y: Axis::linear("share of the responses (%)"),
-        series: vec![Series::new("response", Ink::Measured, Shape::Line(points))],
-    }
-}
-
-fn by_label(v: &Verdict) -> Option<Chart> {
-    let rows = busiest(&v.responses);
-    if rows.len() < 2 {
-        return None;
-    }
-    let points =
-        |of: fn(&Times) -> f64| Shape::Points(rows.iter().enumerate().map(|(i, row)| [i as f64, of(row)]).collect());
-    Some(Chart {
-        id: "responses-by-label".into(),
-        title: "Responses by label".into(),
-        reading: "Median, 95 % and 99 % point of each label. The label to improve is the one that is both slow and frequent: see the \
-                  table."
-            .into(),
-        x: Axis::names("", rows.iter().map(|row| row.label.clone()).collect()),
-        y: Axis::log("response (ms)"),
-        series: vec![
-            Series::new("p50", Ink::Measured, points(|row| row.median_ms)),
-            Series::new("p95", Ink::Second, points(|row| row.p95_ms)),
-            Series::new("p99", Ink::Failed, points(|row| row.p99_ms)),
-        ],
-    })
-}
-
-fn failures(over_time: &OverTime) -> Option<Chart> {
-    let kind = |(i, (outcome, counts)): (usize, (&&'static str, &Vec<u64>))| {
-        Series::new(*outcome, Ink::Nth(i), Shape::Steps(over_time.steps(counts)))
-    };
-    Chart {
-        id: "failures".into(),
-        title: "Failures over time".into(),
-        reading: "Launches that did not get a good answer, by how they ended and when. One burst is an incident; a constant share \
-                  is a rule of the server."
-            .into(),
-        x: Axis::linear("time of the run (s)"),
-        y: Axis::linear("failures per second"),
-        series: over_time.failed.iter().enumerate().map(kind).collect(),
-    }
-    .some()
-}
-
-fn throughput(over_time: &OverTime) -> Chart {
-    Chart {
-        id: "throughput".into(),
-        title: "Throughput".into(),
-        reading: "Complete answers per second beside launches per second. Answers that stay below the launches pile up at the server; \
-                  that is its limit."
-            .into(),
-        x: Axis::linear("time of the run (s)"),
-        y: Axis::linear("per second"),
-        series: vec![
-            Series::new("launches", Ink::Meant, Shape::Steps(over_time.steps(&over_time.sent))),
-            Series::new("answers", Ink::Measured, Shape::Steps(over_time.steps(&over_time.answered))),
-        ],
-    }
-}
-
-fn bytes(over_time: &OverTime) -> Option<Chart> {
-    let kilo = |counts: &[u64]| {
-        let steps = over_time.steps(counts);
-        Shape::Steps(steps.into_iter().map(|[x, y]| [x, y / 1e3]).collect())
-    };
-    let any = |counts: &[u64]| counts.iter().any(|count| *count > 0);
-    (any(&over_time.bytes_in) || any(&over_time.bytes_out)).then(|| Chart {
-        id: "bytes".into(),
-        title: "Bytes".into(),
-        reading: "Thousands of bytes read and written per second. A flat top with growing responses is a full network."
-            .into(),
-        x: Axis::linear("time of the run (s)"),
-        y: Axis::linear("KB per second"),
-        series: vec![
-            Series::new("read", Ink::Measured, kilo(&over_time.bytes_in)),
-            Series::new("written", Ink::Second, kilo(&over_time.bytes_out)),
-        ],
-    })
-}
-
-/// Response, service and lateness below each other.
-fn three_times(portrait: &Portrait) -> Option<Table> {
-    let row = |name: &str, spread: &Spread| {
-        let numbers = [spread.mean_ms, spread.sdev_ms, spread.p50_ms, spread.p90_ms, spread.p95_ms, spread.p99_ms];
-        let mut cells = vec![Cell::from(name), spread.n.into()];
-        cells.extend(numbers.map(Cell::from));
-        cells.extend([Cell::from(spread.p999_ms), spread.max_ms.into()]);
-        cells
-    };
-    Some(Table {
-        caption: "Three times, three names (ms)".into(),
-        heads: vec!["", "n", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"],
-        rows: vec![
-            row("response = done - intended", portrait.response.as_ref()?),
-            row("service = done - sent", portrait.service.as_ref()?),
-            row("lateness = sent - intended", portrait.lateness.as_ref()?),
-        ],
-    })
-}
-
 /// Pages and their objects.
 fn pages(p: &Pages) -> Table {
     let row = |name: &str, n: u64, failed: u64, per_s: f64, times: [Option<f64>; 4]| {
@@ -299,16 +130,5 @@ fn pages(p: &Pages) -> Table {
             row("pages", p.pages, p.failed, p.pages_per_s, times),
             row("objects", p.objects, p.objects_failed, p.objects_per_s, [None; 4]),
         ],
-    }
-}
-
-fn endings(endings: &[Kind]) -> Table {
-    let row = |kind: &Kind| {
-        vec![kind.outcome.into(), kind.status.map(u64::from).into(), kind.error.as_ref().into(), kind.n.into()]
-    };
-    Table {
-        caption: "How launches ended, the whole run".into(),
-        heads: vec!["outcome", "status", "error", "launches"],
-        rows: endings.iter().map(row).collect(),
     }
 }

@@ -1,8 +1,9 @@
-//! Section 5: several runs side by side. Figures 10, 12, 16 and 17 of Brady and Gunther.
+//! Several runs side by side. Figures 10, 12, 16 and 17 of Brady and Gunther.
 
 use offered_experiment::theory::{By, Server};
+use offered_verify::Judgement;
 
-use crate::chart::{Axis, Chart, Ink, Series, Shape};
+use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape, differ_tenfold};
 use crate::compare::MEAN;
 use crate::document::{Block, Cell, Section, Table};
 use crate::portrait::{Ends, Spread};
@@ -19,8 +20,8 @@ pub(super) fn section(report: &Report) -> Section {
     blocks.extend(unknown(report).map(Block::Words));
     let charts = [
         percentiles(&report.runs).some(),
-        sticks(&report.runs).some(),
-        throughput(&report.runs).some(),
+        sticks(&report.runs).tenfold().some(),
+        throughput(&report.runs).tenfold().some(),
         cov(&report.runs).some(),
         rort(&report.runs).some(),
     ];
@@ -69,6 +70,12 @@ fn formula(run: &Run) -> Option<f64> {
     run.predictions.iter().find(|prediction| prediction.by == By::Formula)?.mean_ms
 }
 
+/// All thresholds of a run in one word.
+fn thresholds(run: &Run) -> Option<Judgement> {
+    let any = |judgement| run.thresholds.iter().any(|checked| checked.judgement == judgement).then_some(judgement);
+    [Judgement::Fails, Judgement::NotChecked, Judgement::Holds].into_iter().find_map(any)
+}
+
 fn table(runs: &[Run]) -> Table {
     let row = |run: &Run| {
         let (v, spread) = (&run.verdict, response(run));
@@ -78,6 +85,8 @@ fn table(runs: &[Run]) -> Table {
         vec![
             Cell::from(&run.name),
             run.verdict.judgement.into(),
+            v.keeps_up.map(|kept| kept.judgement).into(),
+            thresholds(run).into(),
             v.meant.arrivals.as_str().into(),
             v.queue.rate_per_s.into(),
             total.map(|total| total.cov).into(),
@@ -96,7 +105,9 @@ fn table(runs: &[Run]) -> Table {
         caption: "Every run with its intervals (responses in ms)".into(),
         heads: vec![
             "run",
-            "judgement",
+            "load",
+            "keeps up",
+            "thresholds",
             "meant",
             "λ per s",
             "CoV",
@@ -130,7 +141,7 @@ fn percentiles(runs: &[Run]) -> Chart {
     }
 }
 
-/// What the runs are laid out over: users where all know them, else the rate.
+/// What the runs are laid out over: users where all know them, else the rate; in equal factors where that differs tenfold.
 struct Load {
     axis: Axis,
     of: fn(&Run) -> Option<f64>,
@@ -142,11 +153,27 @@ impl Load {
             let closed = run.verdict.meant.arrivals.starts_with("closed");
             run.verdict.queue.users_seen.filter(|_| closed).map(|n| n as f64)
         };
-        if runs.iter().all(|run| users(run).is_some()) {
+        let mut load = if runs.iter().all(|run| users(run).is_some()) {
             Self { axis: Axis::linear("users N"), of: users }
         } else {
             Self { axis: Axis::linear("launches per second λ"), of: |run| run.verdict.queue.rate_per_s }
+        };
+        let [least, most] = load.ends(runs);
+        if differ_tenfold(least, most) {
+            load.axis.scale = Scale::Log;
         }
+        load
+    }
+
+    /// The least and the most of all runs.
+    fn ends(&self, runs: &[Run]) -> [f64; 2] {
+        let loads = || runs.iter().filter_map(self.of);
+        [loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max)]
+    }
+
+    /// Where lines that are there at every load begin.
+    fn first(&self, runs: &[Run]) -> f64 {
+        if self.axis.scale == Scale::Log { self.ends(runs)[0] } else { 0.0 }
     }
 
     /// A figure of every run against its load, from the left.
@@ -221,7 +248,7 @@ fn asymptote(runs: &[Run], load: &Load) -> Option<Shape> {
     }
     let top = runs.iter().filter_map(|run| Some(response(run)?.p95_ms)).fold(server.service_ms, f64::max);
     Some(Shape::Line(vec![
-        [0.0, server.service_ms],
+        [load.first(runs), server.service_ms],
         [server.capacity_per_s, server.service_ms],
         [server.capacity_per_s, top],
     ]))
@@ -241,7 +268,8 @@ fn of_users(runs: &[Run], load: &Load, server: Server) -> Vec<[f64; 2]> {
     }
     let last = bounds.last().map_or(0.0, |(n, _)| *n);
     let knee = (server.service_ms + least) * server.capacity_per_s / 1e3;
-    let mut points = vec![[0.0, server.service_ms], [knee.min(last), server.service_ms], [last, bound(last, least)]];
+    let mut points =
+        vec![[load.first(runs), server.service_ms], [knee.min(last), server.service_ms], [last, bound(last, least)]];
     points.dedup();
     points
 }
@@ -267,9 +295,8 @@ fn cov(runs: &[Run]) -> Chart {
         let total = run.verdict.launches.last()?;
         Some([total.cov, total.cov_low?, total.cov_high?])
     });
-    let loads: Vec<f64> = runs.iter().filter_map(load.of).collect();
-    let ends = [loads.iter().copied().fold(f64::INFINITY, f64::min), loads.iter().copied().fold(0.0, f64::max)];
-    let poisson = if loads.is_empty() { Vec::new() } else { ends.map(|x| [x, 1.0]).to_vec() };
+    let ends = load.ends(runs);
+    let poisson = if ends[0].is_finite() { ends.map(|x| [x, 1.0]).to_vec() } else { Vec::new() };
     Chart {
         id: "cov-of-all".into(),
         title: "CoV of the gaps against load".into(),

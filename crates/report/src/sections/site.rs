@@ -16,8 +16,8 @@ pub(super) fn section(site: &Site, number: usize) -> Section {
         id: format!("site-{number}"),
         level: 2,
         title: format!("The site from {} to {}", site.first, site.last),
-        reading: "A session is what one client asks for without a silence longer than the timeout. Short sessions are an open \
-                  system, long ones a closed one, and what lies between is partly-open: see the table of the recommendation.",
+        reading: "A session is what one client asks for without a silence longer than the timeout. Every site is partly-open: people \
+                  come, ask some times and leave. A simpler model is recommended only where it was found to answer alike.",
         page: Some("reference/logs.md"),
         blocks,
     }
@@ -78,7 +78,7 @@ fn charts(site: &Site) -> [Chart; 3] {
         chart(
             "length-by-timeout",
             "Requests per session against the timeout",
-            "The figure that decides between the system models, and how much it hangs on the timeout.",
+            "How many requests a visit has, and how much that hangs on the timeout.",
             "timeout (s)",
             "requests per session",
             vec![Series::new("requests per session", Ink::Measured, over(|point| point.requests_per_session))],

@@ -1,0 +1,93 @@
+//! What became of the checks that a workload makes of its answers.
+
+use std::collections::HashMap;
+
+use offered_model::workload::Request;
+use offered_model::{Outcome, Recording, Workload};
+use offered_verify::Judgement;
+use serde::Serialize;
+
+/// A check of the answers of one request, over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// The request.
+    pub request: String,
+    /// The check's name.
+    pub check: String,
+    /// Whether every answer passed; not checked where nothing was answered.
+    pub judgement: Judgement,
+    /// Answers of the request.
+    pub answers: u64,
+    /// Those that failed this check. Checks are made in their order, and one that failed is the last.
+    pub failed: u64,
+}
+
+impl Tried {
+    /// Every check of `workload`, in its order, as `recording` has it.
+    pub fn all(workload: &Workload, recording: &Recording) -> Vec<Self> {
+        let mut answers: HashMap<&str, u64> = HashMap::new();
+        let mut failed: HashMap<(&str, String), u64> = HashMap::new();
+        for event in recording.events.iter().filter(|event| event.outcome.is_answer()) {
+            let Some(label) = recording.labels.get(usize::from(event.label)) else { continue };
+            *answers.entry(label).or_default() += 1;
+            if let (Outcome::CheckFailed, Some(check)) = (event.outcome, &event.error) {
+                *failed.entry((label, check.to_string())).or_default() += 1;
+            }
+        }
+        let of_request = |request: &'_ Request| {
+            let name = request.name().to_owned();
+            request.checks().iter().map(|check| (name.clone(), check.name.clone())).collect::<Vec<_>>()
+        };
+        let tried = |(request, check): (String, String)| {
+            let answers = answers.get(request.as_str()).copied().unwrap_or_default();
+            let failed = failed.get(&(request.as_str(), check.clone())).copied().unwrap_or_default();
+            let judgement = match (answers, failed) {
+                (0, _) => Judgement::NotChecked,
+                (_, 0) => Judgement::Holds,
+                _ => Judgement::Fails,
+            };
+            Self { request, check, judgement, answers, failed }
+        };
+        workload.requests().iter().flat_map(of_request).map(tried).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offered_model::{Event, Nanos};
+
+    use super::*;
+
+    #[test]
+    fn each_check_of_each_request_is_counted_for_itself() {
+        let text = "duration = \"1s\"\narrivals.open = { rate = \"1/s\" }\n\
+                    [[request]]\nname = \"form\"\nget = \"/\"\ncheck = [{ status = 200 }, { body = \"ok\", name = \"is fine\" }]\n\
+                    [[request]]\nname = \"item\"\nget = \"/i\"\ncheck = [{ status = 200, name = \"there\" }]\n";
+        let workload = Workload::parse(text, "w", &|_| Err(String::new())).unwrap();
+        let names: Vec<&str> = workload.requests()[0].checks().iter().map(|check| check.name.as_str()).collect();
+        let event = |label, outcome, why: Option<&str>| Event {
+            label,
+            outcome,
+            error: why.map(|why| why.to_owned().into()),
+            ..Event::at(Nanos(1))
+        };
+        let events = vec![
+            event(0, Outcome::Ok, None),
+            event(0, Outcome::CheckFailed, Some("is fine")),
+            event(0, Outcome::CheckFailed, Some("is fine")),
+            event(0, Outcome::Timeout, None),
+            event(1, Outcome::Refused, None),
+        ];
+        let labels = vec!["form".to_owned(), "item".to_owned()];
+        let tried = Tried::all(&workload, &Recording { events, labels, ..Recording::default() });
+        let said: Vec<_> = tried.iter().map(|t| (t.check.as_str(), t.judgement, t.answers, t.failed)).collect();
+        assert_eq!(
+            said,
+            [
+                (names[0], Judgement::Holds, 3, 0),
+                ("is fine", Judgement::Fails, 3, 2),
+                ("there", Judgement::NotChecked, 0, 0)
+            ]
+        );
+    }
+}

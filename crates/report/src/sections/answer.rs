@@ -1,0 +1,152 @@
+//! Section 2: the answer. Were the thresholds kept, did the system keep up, and may the numbers be believed?
+
+use offered_verify::{Checked, Judgement, KeepsUp, Unchecked};
+
+use crate::document::{Banner, Block, Cell, Section, Table, short};
+use crate::report::Run;
+
+pub(super) fn section(run: &Run) -> Section {
+    let mut blocks = essentials(run);
+    if !run.verdict.runs.is_empty() {
+        blocks.push(Block::Table(appended(run)));
+    }
+    Section {
+        id: "answer".into(),
+        level: 2,
+        title: "The answer".into(),
+        reading: "What failed stands first. Whether the load was what was meant decides whether the other answers count; a check \
+                  that was not made says so, and never that all is well.",
+        page: Some("concepts/verdict.md"),
+        blocks,
+    }
+}
+
+/// What must be known before any number is read: the judgements, what failed first, then thresholds and doubts.
+pub(super) fn essentials(run: &Run) -> Vec<Block> {
+    let v = &run.verdict;
+    let load = Some(of_load(run));
+    let system = [of_thresholds(&run.thresholds), v.keeps_up.as_ref().map(keeps_up)];
+    // Of a load that was not what was meant the rest counts less.
+    let (first, last) = if v.judgement == Judgement::Fails { (load, None) } else { (None, load) };
+    let all = [nothing_succeeded(run), first].into_iter().chain(system).chain([last]);
+    let mut banners: Vec<Banner> = all.flatten().collect();
+    banners.sort_by_key(|banner| banner.judgement != Judgement::Fails);
+    let mut blocks: Vec<Block> = banners.into_iter().map(Block::Verdict).collect();
+    if !run.thresholds.is_empty() {
+        blocks.push(Block::Table(thresholds(&run.thresholds)));
+    }
+    // The remedy of what the banner says comes first.
+    let mut doubts = v.warnings.clone();
+    doubts.sort_by_key(|warning| warning.doubt != v.because);
+    if !doubts.is_empty() {
+        blocks.push(Block::Doubts(doubts));
+    }
+    blocks
+}
+
+/// A run in which all failed says so before anything else.
+fn nothing_succeeded(run: &Run) -> Option<Banner> {
+    let total = run.verdict.requests.last().filter(|total| total.launches > 0 && total.ok == 0)?;
+    Some(Banner {
+        judgement: Judgement::Fails,
+        headline: "Nothing succeeded.".to_owned(),
+        because: format!("all of {} launches failed", total.launches),
+    })
+}
+
+fn of_thresholds(all: &[Checked]) -> Option<Banner> {
+    let that = |judgement| all.iter().filter(move |checked| checked.judgement == judgement);
+    let named = |judgement| {
+        let each = that(judgement).map(|checked| format!("{}: {}", checked.threshold, checked.value_in_words()));
+        each.collect::<Vec<_>>().join("; ")
+    };
+    let (failed, unchecked) = (that(Judgement::Fails).count(), that(Judgement::NotChecked).count());
+    let (judgement, headline) = match (all.len(), failed, unchecked) {
+        (0, ..) => return None,
+        (1, 1, _) => (Judgement::Fails, "The threshold failed.".to_owned()),
+        (n, 1.., _) => (Judgement::Fails, format!("{failed} of {n} thresholds failed.")),
+        (1, _, 1) => (Judgement::NotChecked, "The threshold was not checked.".to_owned()),
+        (n, _, 1..) => (Judgement::NotChecked, format!("{unchecked} of {n} thresholds were not checked.")),
+        (1, ..) => (Judgement::Holds, "The threshold was kept.".to_owned()),
+        (n, ..) => (Judgement::Holds, format!("All {n} thresholds were kept.")),
+    };
+    Some(Banner { judgement, headline, because: named(judgement) })
+}
+
+/// Whether the system kept up with its load.
+pub(crate) fn keeps_up(k: &KeepsUp) -> Banner {
+    let headline = match k.judgement {
+        Judgement::Holds => "The system kept up with its load.",
+        Judgement::Fails => "The system did not keep up with its load.",
+        Judgement::NotChecked => "Whether the system kept up was not checked.",
+    };
+    let flow = format!(
+        "launched {}/s, answered {}/s; in the system {} at first, {} at the end",
+        short(k.launched_per_s),
+        short(k.answered_per_s),
+        k.in_system_at_first,
+        k.in_system_at_last
+    );
+    let because = match k.not_checked {
+        None if k.judgement == Judgement::Fails => format!(
+            "{flow}, growing {}/s (99 %: {} to {}): the times below depend on how long the run lasted",
+            short(k.growth_per_s),
+            short(k.growth_low),
+            short(k.growth_high)
+        ),
+        None => flow,
+        Some(Unchecked::Closed) => {
+            "users wait for their answers before they ask again, so they cannot outrun it".to_owned()
+        }
+        Some(Unchecked::TooFew) => format!("fewer than a hundred launches: {flow}"),
+        Some(Unchecked::NothingAnswered) => "nothing was answered".to_owned(),
+        Some(Unchecked::TooShort) => format!("{flow}: that may be chance, a longer run would tell"),
+    };
+    Banner { judgement: k.judgement, headline: headline.to_owned(), because }
+}
+
+/// Whether the load was what was meant.
+fn of_load(run: &Run) -> Banner {
+    let v = &run.verdict;
+    let headline = match v.judgement {
+        Judgement::Holds => "The load arrived as it was meant: the numbers may be believed.",
+        Judgement::Fails => "The load was not what was meant: do not believe these numbers.",
+        Judgement::NotChecked => "Nothing could be held against what was meant: read the numbers with that in mind.",
+    };
+    Banner { judgement: v.judgement, headline: headline.to_owned(), because: v.because.clone() }
+}
+
+fn thresholds(thresholds: &[Checked]) -> Table {
+    let row = |checked: &Checked| {
+        vec![
+            Cell::from(checked.threshold.metric.to_string()),
+            checked.judgement.into(),
+            checked.threshold.bound.to_string().into(),
+            checked.value_in_words().into(),
+        ]
+    };
+    Table {
+        caption: "Thresholds of the workload".into(),
+        heads: vec!["", "judgement", "to be kept", "measured"],
+        rows: thresholds.iter().map(row).collect(),
+    }
+}
+
+/// The runs that were appended to one file.
+fn appended(run: &Run) -> Table {
+    let row = |(i, part): (usize, &offered_verify::Verdict)| {
+        vec![
+            Cell::from(format!("part {}", i + 1)),
+            part.judgement.into(),
+            part.window.launches.into(),
+            part.queue.rate_per_s.into(),
+            part.launches.last().map(|total| total.cov).into(),
+            Cell::from(&part.because),
+        ]
+    };
+    Table {
+        caption: "The runs in this file, each judged by itself".into(),
+        heads: vec!["", "judgement", "launches", "per s", "CoV", "because"],
+        rows: run.verdict.runs.iter().enumerate().map(row).collect(),
+    }
+}
