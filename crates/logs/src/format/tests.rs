@@ -79,77 +79,6 @@ fn every_format_is_told_by_its_content_and_read() {
             Some(250),
         ),
         (
-            "haproxy",
-            "Oct 14 17:46:40 localhost haproxy[14389]: 10.0.0.9:33317 [14/Oct/2026:17:46:40.000] http-in static/srv1 10/0/30/69/250 200 1713 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} \"GET /a HTTP/1.1\"\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "envoy",
-            "[2026-10-14T17:46:40.000Z] \"GET /a HTTP/2\" 200 - 154 1713 250 100 \"10.0.0.9, 10.0.0.1\" \"nsq2http\" \"cc21d9b0\" \"locations\" \"tcp://10.0.2.1:80\"\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "envoy",
-            "[2026-10-14T17:46:40.000Z] \"GET /a HTTP/1.1\" 200 - via_upstream - \"-\" 0 1713 250 3 \"10.0.0.9\" \"curl/7\" \"92e4\" \"httpbin:8000\" \"127.0.0.1:80\" inbound|8000|| 127.0.0.1:41854\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        // IIS since 8.5 and before, from the middle of a file.
-        (
-            "w3c",
-            "2026-10-14 17:46:40 10.1.0.5 GET /a x=1 443 - 10.0.0.9 Mozilla/5.0+(Windows+NT) https://x.org/ 200 0 0 250\n",
-            "10.0.0.9",
-            "/a?x=1",
-            Some(250),
-        ),
-        (
-            "w3c",
-            "2026-10-14 17:46:40 10.1.0.5 GET /a - 80 - 10.0.0.9 Mozilla/4.0 200 0 0 250\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "s3",
-            "79a59df900b949e5 my-bucket [14/Oct/2026:17:46:40 +0000] 10.0.0.9 79a59df900b949e5 3E57427F3EXAMPLE REST.GET.OBJECT a \"GET /a HTTP/1.1\" 200 - 1713 4406583 250 28 \"-\" \"S3Console/0.4\" - 10S62Zv8 SigV4 ECDHE AuthHeader my-bucket.s3.amazonaws.com TLSV1.2 - -\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "uwsgi",
-            "[pid: 596|app: 0|req: 24/72] 10.0.0.9 () {50 vars in 1043 bytes} [Wed Oct 14 17:46:40 2026] GET /a => generated 1713 bytes in 250 msecs (HTTP/1.1 200) 3 headers in 112 bytes (1 switches on core 0)\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "json",
-            "{\"httpRequest\":{\"latency\":\"0.250s\",\"remoteIp\":\"10.0.0.9\",\"requestMethod\":\"GET\",\"requestSize\":\"75\",\"requestUrl\":\"https://x.org/a\",\"responseSize\":\"1713\",\"status\":200,\"userAgent\":\"curl\"},\"insertId\":\"1\",\"jsonPayload\":{\"statusDetails\":\"response_sent_by_backend\"},\"timestamp\":\"2026-10-14T17:46:40.000000Z\"}\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "json",
-            "{\"ClientIP\":\"10.0.0.9\",\"ClientRequestHost\":\"x.org\",\"ClientRequestMethod\":\"GET\",\"ClientRequestURI\":\"/a\",\"EdgeEndTimestamp\":\"2026-10-14T17:46:41Z\",\"EdgeResponseBytes\":1713,\"EdgeResponseStatus\":200,\"EdgeStartTimestamp\":\"2026-10-14T17:46:40Z\",\"RayID\":\"3a6050bcbe121a87\"}\n",
-            "10.0.0.9",
-            "/a",
-            None,
-        ),
-        (
-            "json",
-            "{\"start_time\":\"2026-10-14T17:46:40.000Z\",\"method\":\"GET\",\"path\":\"/a\",\"response_code\":200,\"bytes_sent\":1713,\"duration\":250,\"upstream_cluster\":\"inbound|8000||\",\"x_forwarded_for\":\"10.0.0.9,10.1.0.1\",\"user_agent\":\"curl\"}\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
             "json",
             "{\"level\":\"info\",\"ts\":1792000000.0,\"request\":{\"remote_ip\":\"10.0.0.9\",\"method\":\"GET\",\"uri\":\"/a\",\"headers\":{\"User-Agent\":[\"curl\"]}},\"duration\":0.25,\"size\":1713,\"status\":200}\n",
             "10.0.0.9",
@@ -173,6 +102,72 @@ fn every_format_is_told_by_its_content_and_read() {
     ] {
         assert_eq!(choice("auto").format(log.as_bytes()).unwrap().name(), name, "{log}");
         let expected = (client.to_owned(), "GET".to_owned(), target.to_owned(), 200, Some(1713), ms, nine);
+        assert_eq!(first(&choice("auto"), log), expected, "{log}");
+    }
+}
+
+#[test]
+fn logs_of_clouds_and_application_servers_are_told_by_their_content_and_read() {
+    for (name, log, bytes, ms) in [
+        (
+            "haproxy",
+            "Oct 14 17:46:40 localhost haproxy[14389]: 10.0.0.9:33317 [14/Oct/2026:17:46:40.000] http-in static/srv1 10/0/30/69/250 200 1713 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} \"GET /a HTTP/1.1\"\n",
+            Some(1713),
+            Some(250),
+        ),
+        (
+            "envoy",
+            "[2026-10-14T17:46:40.000Z] \"GET /a HTTP/2\" 200 - 154 1713 250 100 \"10.0.0.9, 10.0.0.1\" \"nsq2http\" \"cc21d9b0\" \"locations\" \"tcp://10.0.2.1:80\"\n",
+            Some(1713),
+            Some(250),
+        ),
+        (
+            "envoy",
+            "[2026-10-14T17:46:40.000Z] \"GET /a HTTP/1.1\" 200 - via_upstream - \"-\" 0 1713 250 3 \"10.0.0.9\" \"curl/7\" \"92e4\" \"httpbin:8000\" \"127.0.0.1:80\" inbound|8000|| 127.0.0.1:41854\n",
+            Some(1713),
+            Some(250),
+        ),
+        // IIS since 8.5 and before, from the middle of a file.
+        (
+            "w3c",
+            "2026-10-14 17:46:40 10.1.0.5 GET /a - 443 - 10.0.0.9 Mozilla/5.0+(Windows+NT) https://x.org/ 200 0 0 250\n",
+            None,
+            Some(250),
+        ),
+        ("w3c", "2026-10-14 17:46:40 10.1.0.5 GET /a - 80 - 10.0.0.9 Mozilla/4.0 200 0 0 250\n", None, Some(250)),
+        (
+            "s3",
+            "79a59df900b949e5 my-bucket [14/Oct/2026:17:46:40 +0000] 10.0.0.9 79a59df900b949e5 3E57427F3EXAMPLE REST.GET.OBJECT a \"GET /a HTTP/1.1\" 200 - 1713 4406583 250 28 \"-\" \"S3Console/0.4\" - 10S62Zv8 SigV4 ECDHE AuthHeader my-bucket.s3.amazonaws.com TLSV1.2 - -\n",
+            Some(1713),
+            Some(250),
+        ),
+        (
+            "uwsgi",
+            "[pid: 596|app: 0|req: 24/72] 10.0.0.9 () {50 vars in 1043 bytes} [Wed Oct 14 17:46:40 2026] GET /a => generated 1713 bytes in 250 msecs (HTTP/1.1 200) 3 headers in 112 bytes (1 switches on core 0)\n",
+            Some(1713),
+            Some(250),
+        ),
+        (
+            "json",
+            "{\"httpRequest\":{\"latency\":\"0.250s\",\"remoteIp\":\"10.0.0.9\",\"requestMethod\":\"GET\",\"requestSize\":\"75\",\"requestUrl\":\"https://x.org/a\",\"responseSize\":\"1713\",\"status\":200,\"userAgent\":\"curl\"},\"insertId\":\"1\",\"jsonPayload\":{\"statusDetails\":\"response_sent_by_backend\"},\"timestamp\":\"2026-10-14T17:46:40.000000Z\"}\n",
+            Some(1713),
+            Some(250),
+        ),
+        (
+            "json",
+            "{\"ClientIP\":\"10.0.0.9\",\"ClientRequestHost\":\"x.org\",\"ClientRequestMethod\":\"GET\",\"ClientRequestURI\":\"/a\",\"EdgeEndTimestamp\":\"2026-10-14T17:46:41Z\",\"EdgeResponseBytes\":1713,\"EdgeResponseStatus\":200,\"EdgeStartTimestamp\":\"2026-10-14T17:46:40Z\",\"RayID\":\"3a6050bcbe121a87\"}\n",
+            Some(1713),
+            None,
+        ),
+        (
+            "json",
+            "{\"start_time\":\"2026-10-14T17:46:40.000Z\",\"method\":\"GET\",\"path\":\"/a\",\"response_code\":200,\"bytes_sent\":1713,\"duration\":250,\"upstream_cluster\":\"inbound|8000||\",\"x_forwarded_for\":\"10.0.0.9,10.1.0.1\",\"user_agent\":\"curl\"}\n",
+            Some(1713),
+            Some(250),
+        ),
+    ] {
+        assert_eq!(choice("auto").format(log.as_bytes()).unwrap().name(), name, "{log}");
+        let expected = ("10.0.0.9".to_owned(), "GET".to_owned(), "/a".to_owned(), 200, bytes, ms, 1_792_000_000.0);
         assert_eq!(first(&choice("auto"), log), expected, "{log}");
     }
 }

@@ -168,7 +168,7 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     if columns.exact.is_some() {
         // Our own export: its instants are what they say, and its rows are launches.
         let Seen { intent, users, finest, start } = log.seen;
-        if let Some(start) = start.flatten() {
+        if let Some(start) = start {
             intake.recording.on_run_clock = true;
             intake.recording.events.iter_mut().for_each(|event| since(event, start));
         }
@@ -197,16 +197,15 @@ struct Seen {
     users: bool,
     /// The finest tick.
     finest: Option<Nanos>,
-    /// When the run of the first row started, where that is told.
-    start: Option<Option<Nanos>>,
+    /// When the run started, where the first row tells it.
+    start: Option<Nanos>,
 }
 
 /// Lays the instants of `event` on the clock of a run that started then.
 fn since(event: &mut Event, start: Nanos) {
-    let on_run = |at: Nanos| at.since(start);
-    event.intended = on_run(event.intended);
+    event.intended = event.intended.since(start);
     for at in [&mut event.sent, &mut event.first_byte, &mut event.done] {
-        *at = at.map(on_run);
+        *at = at.map(|at| at.since(start));
     }
 }
 
@@ -226,7 +225,10 @@ impl Exact {
         }
         event.step = whole(row.get(self.step)).and_then(|step| step.try_into().ok()).ok_or(missing)?;
         let start = self.start.and_then(ns);
-        if *seen.start.get_or_insert(start) != start {
+        if seen.finest.is_none() {
+            seen.start = start;
+        }
+        if seen.start != start {
             return Err("it is of another run than the rows before; export each run to a file of its own".into());
         }
         if start.is_some_and(|start| event.intended < start) {

@@ -46,12 +46,15 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_fields(content, b',');
     let columns = intake.header(&mut rows, COLUMNS)?;
     let mut tick: Option<Nanos> = None;
-    let mut start: Option<Option<u64>> = None;
+    let (mut start, mut first) = (None, true);
     intake.each_row(&mut rows, |intake, row| {
         let fields = Fields { row, columns: &columns };
         let event = fields.event()?;
         let started = fields.number(18)?;
-        if *start.get_or_insert(started) != started {
+        if std::mem::take(&mut first) {
+            start = started;
+        }
+        if start != started {
             return Err("it is of another run than the rows before; export each run to a file of its own".into());
         }
         intake.recording.intent_known |= !fields.text(0).is_empty();
@@ -68,7 +71,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         Ok(())
     })?;
     intake.recording.resolution = tick.unwrap_or(Nanos(1));
-    intake.recording.on_run_clock = start.flatten().is_some();
+    intake.recording.on_run_clock = start.is_some();
     Ok(())
 }
 
