@@ -85,7 +85,7 @@ const PHASES = {
 function row(id, { asked_per_s, sent_per_s, answered_per_s, response_ms: r, lateness_us: late }) {
   const line = element(id);
   line.replaceChildren(line.firstElementChild);
-  const numbers = [asked_per_s, sent_per_s, answered_per_s, r?.p50, r?.p95, r?.p99, late?.p50, late?.p99];
+  const numbers = [answered_per_s, r?.p50, r?.p95, r?.p99, sent_per_s, asked_per_s, late?.p50, late?.p99];
   for (const number of numbers) make(line, "td", {}, short(number));
 }
 
@@ -97,7 +97,10 @@ function table(id, rows) {
   for (const [name, ...cells] of rows) {
     const line = make(body, "tr");
     make(line, "th", {}, name);
-    for (const cell of cells) make(line, "td", {}, typeof cell === "string" ? cell : short(cell));
+    for (const cell of cells) {
+      const judged = cell === "holds" || cell === "fails";
+      make(line, "td", judged ? { class: cell } : {}, typeof cell === "string" ? cell : short(cell));
+    }
   }
 }
 
@@ -120,6 +123,9 @@ function show(pulse) {
   const outrun = pulse.growth?.outrun;
   element("outrun").hidden = !outrun;
   put("growth", outrun ? `${short(pulse.growth.per_s)} more under way every second` : "");
+  const unkept = pulse.thresholds.filter((checked) => checked.judgement === "fails");
+  element("unkept").hidden = unkept.length === 0;
+  put("which", unkept.map((checked) => `${checked.metric} ${checked.bound}: ${figure(checked)}`).join("; "));
   table("thresholds", pulse.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.judgement]));
   const requests = pulse.requests.length > 1 ? pulse.requests : [];
   table("requests", requests.map(({ name, ok, failed, response_ms: r }) => [name, ok, failed, r?.p50, r?.p95, r?.p99]));
