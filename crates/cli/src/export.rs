@@ -3,6 +3,9 @@
 //! Times that a format has no place for are not bent to fit: the JTL has whole milliseconds where JMeter wants them and the
 //! exact instants in columns of their own, so that it verifies to the same numbers as the run itself.
 
+mod combined;
+mod k6;
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -38,6 +41,10 @@ enum To {
     Csv,
     /// vegeta's JSON lines, for `vegeta report` and `vegeta plot`
     Vegeta,
+    /// k6's JSON points
+    K6,
+    /// Apache's combined log, whose stamps are whole seconds
+    Combined,
     /// `HdrHistogram` interval log, one interval a second, tags `response` and `service`, values in ns
     Hdr,
     /// The gaps between successive launches in ms, one on a line, for R
@@ -47,7 +54,7 @@ enum To {
 impl To {
     /// Whether it has no place for a launch that was never answered nor given up.
     fn needs_ends(self) -> bool {
-        matches!(self, Self::Jtl | Self::Vegeta | Self::Hdr)
+        matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Hdr)
     }
 }
 
@@ -104,6 +111,8 @@ fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> 
         To::Jtl => jtl(recording, origin, &mut out)?,
         To::Csv => csv(recording, origin, &mut out)?,
         To::Vegeta => vegeta(recording, origin, &mut out)?,
+        To::K6 => k6::write(recording, origin, &mut out)?,
+        To::Combined => combined::write(recording, origin, &mut out)?,
         To::Hdr => hdr(recording, origin, &mut out)?,
         To::Gaps => gaps(recording, &mut out)?,
     }

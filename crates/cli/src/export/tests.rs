@@ -81,6 +81,32 @@ fn vegeta_reads_what_was_sent() {
     assert_eq!(service(&vegeta), service(&run));
 }
 
+#[test]
+fn k6_and_combined_logs_are_read_as_what_was_sent() {
+    let origin = Nanos::from_secs(1_795_186_049);
+    let (run, k6) = (recording(), read_back(To::K6, origin));
+    assert_eq!((k6.format.as_str(), k6.unreadable, k6.sessions_known), ("k6-json", 0, true));
+    let launched: Vec<&Event> = run.events.iter().filter(|event| event.sent.is_some()).collect();
+    let mut read: Vec<&Event> = k6.events.iter().collect();
+    read.sort_by_key(|event| event.sent);
+    assert_eq!(read.len(), launched.len());
+    for (read, event) in read.iter().zip(&launched) {
+        let near = |a: Option<Nanos>, b: Option<Nanos>| a.unwrap().0.abs_diff(b.unwrap().0) <= 2;
+        assert!(near(read.sent, event.sent.map(|at| origin + at)), "{read:?} {event:?}");
+        assert!(near(read.service(), event.service()), "{read:?} {event:?}");
+        assert_eq!(read.session, event.session);
+        assert_eq!(read.outcome == Outcome::Ok, event.outcome == Outcome::Ok, "{event:?}");
+        assert_eq!(k6.labels[usize::from(read.label)], run.labels[usize::from(event.label)]);
+    }
+    let log = read_back(To::Combined, origin);
+    assert_eq!((log.format.as_str(), log.unreadable, log.resolution), ("access-log", 0, Nanos::from_secs(1)));
+    assert_eq!(log.events.len(), launched.len());
+    for (read, event) in log.events.iter().zip(&launched) {
+        let second = (origin + event.sent.unwrap()).0 / 1_000_000_000;
+        assert_eq!((read.sent, read.status), (Some(Nanos::from_secs(second)), event.status));
+    }
+}
+
 /// Intended, sent, done, how it ended, and whose session it was.
 type Times = (Nanos, Option<Nanos>, Option<Nanos>, Outcome, u64);
 

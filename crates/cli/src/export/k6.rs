@@ -1,0 +1,74 @@
+//! k6's JSON points, as `k6 run --out json=FILE` writes them: for each request a count and its times, all stamped with its end.
+//!
+//! What k6 calls `duration` is without the connection, `blocked` the wait for that with its TLS handshake. Of a recording no more is
+//! known of it than how long the handshake took; connecting counts as `duration`.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use offered_model::{Event, Nanos, Outcome, Recording};
+use serde_json::{Value, json};
+
+use super::{ended, label};
+
+pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
+    let mut requests: Vec<(&Event, Nanos, Nanos)> = ended(recording).collect();
+    requests.sort_by_key(|(_, _, done)| *done);
+    let mut defined = BTreeSet::new();
+    for (event, sent, done) in requests {
+        let time = jiff::Timestamp::from_nanosecond(i128::from((origin + done).0)).map_err(io::Error::other)?.to_string();
+        let tags = tags(recording, event);
+        for (name, kind, value) in samples(event, sent, done) {
+            if defined.insert(name) {
+                let contains = if kind == "trend" { "time" } else { "default" };
+                let metric = json!({ "name": name, "type": kind, "contains": contains, "thresholds": [], "submetrics": null });
+                writeln!(out, "{}", json!({ "type": "Metric", "data": metric, "metric": name }))?;
+            }
+            let data = json!({ "time": time, "value": value, "tags": tags });
+            writeln!(out, "{}", json!({ "metric": name, "type": "Point", "data": data }))?;
+        }
+    }
+    Ok(())
+}
+
+/// Name, kind and value of all that k6 says of a request, times in ms.
+fn samples(event: &Event, sent: Nanos, done: Nanos) -> [(&'static str, &'static str, f64); 9] {
+    let ms = |time: Nanos| time.as_millis_f64();
+    let handshake = event.handshake.unwrap_or_default().min(done.since(sent));
+    let begun = sent + handshake;
+    let first_byte = event.first_byte.unwrap_or(done).max(begun);
+    let failed = f64::from(u8::from(event.outcome != Outcome::Ok));
+    [
+        ("http_reqs", "counter", 1.0),
+        ("http_req_duration", "trend", ms(done.since(begun))),
+        ("http_req_blocked", "trend", ms(handshake)),
+        ("http_req_connecting", "trend", 0.0),
+        ("http_req_tls_handshaking", "trend", ms(handshake)),
+        ("http_req_sending", "trend", 0.0),
+        ("http_req_waiting", "trend", ms(first_byte.since(begun))),
+        ("http_req_receiving", "trend", ms(done.since(first_byte))),
+        ("http_req_failed", "rate", failed),
+    ]
+}
+
+/// Status 0 is k6's word for no answer.
+fn tags(recording: &Recording, event: &Event) -> Value {
+    let good = event.outcome == Outcome::Ok;
+    // An answer that was good has a good status though its tool kept none.
+    let status = if good && event.status == 0 { 200 } else { event.status };
+    let mut tags = json!({
+        "expected_response": good.to_string(),
+        "name": label(recording, event),
+        "scenario": "default",
+        "status": status.to_string(),
+        "url": label(recording, event),
+    });
+    if !good {
+        let why = event.why();
+        tags["error"] = if why.is_empty() { event.outcome.name().into() } else { Value::from(&*why) };
+    }
+    if recording.sessions_known {
+        tags["vu"] = event.session.to_string().into();
+    }
+    tags
+}
