@@ -16,12 +16,14 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
     requests.sort_by_key(|(_, _, done)| *done);
     let mut defined = BTreeSet::new();
     for (event, sent, done) in requests {
-        let time = jiff::Timestamp::from_nanosecond(i128::from((origin + done).0)).map_err(io::Error::other)?.to_string();
+        let time =
+            jiff::Timestamp::from_nanosecond(i128::from((origin + done).0)).map_err(io::Error::other)?.to_string();
         let tags = tags(recording, event);
         for (name, kind, value) in samples(event, sent, done) {
             if defined.insert(name) {
                 let contains = if kind == "trend" { "time" } else { "default" };
-                let metric = json!({ "name": name, "type": kind, "contains": contains, "thresholds": [], "submetrics": null });
+                let metric =
+                    json!({ "name": name, "type": kind, "contains": contains, "thresholds": [], "submetrics": null });
                 writeln!(out, "{}", json!({ "type": "Metric", "data": metric, "metric": name }))?;
             }
             let data = json!({ "time": time, "value": value, "tags": tags });
