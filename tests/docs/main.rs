@@ -95,11 +95,13 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 /// The words of a verdict, any of which stands for any other where a block is live.
-const VERDICTS: [&str; 11] = [
+const VERDICTS: [&str; 13] = [
     "DO NOT BELIEVE THIS RUN",
     "NOT CHECKED",
+    "HOLDS WITH A DOUBT",
     "HOLDS",
     "not checked",
+    "holds with a doubt",
     "holds",
     "fails",
     "over-dispersed",

@@ -87,7 +87,7 @@ fn judge(jtl: &Path, law: &str, launches: usize) {
     let meant = if law == "uniform" { "closed:200:uniform:0s,10s" } else { "closed:200:exponential:5s" };
     // 2000 gaps have a CoV with a standard error of 0.02.
     let judged = offered()
-        .args(["verify", "--json", "--skip-first", "30s", "--tolerance", "0.15", "--meant", meant])
+        .args(["verify", "--json", "--skip-first", "30s", "--pattern-tolerance", "0.15", "--meant", meant])
         .arg(jtl)
         .output()
         .unwrap();

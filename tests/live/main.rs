@@ -19,6 +19,7 @@ mod process;
 mod proxies;
 mod report;
 mod run;
+mod saturation;
 mod scripts;
 mod servers;
 mod signals;
@@ -39,6 +40,7 @@ fn main() {
         page::tests(),
         proxies::tests(),
         report::tests(),
+        saturation::tests(),
         scripts::tests(),
         signals::tests(),
         sweep::tests(),

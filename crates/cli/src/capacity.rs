@@ -12,6 +12,7 @@ use offered_model::Objective;
 use crate::exit::{Exit, Failure};
 use crate::news::Stderr;
 use crate::say::{json, say};
+use crate::tolerance::Tolerance;
 use crate::{input, signals};
 
 const AFTER: &str = "\
@@ -48,6 +49,8 @@ pub(crate) struct Args {
     /// At most so many trials in all, which bounds the time
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one_value)]
     trials: usize,
+    #[command(flatten)]
+    tolerance: Tolerance,
     /// Print one JSON document (schema offered.capacity/1) instead of the table
     #[arg(long)]
     json: bool,
@@ -58,7 +61,8 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let input = input::read(&args.workload)?;
+    let mut input = input::read(&args.workload)?;
+    args.tolerance.edit(&mut input.text)?;
     let search = Search {
         input: &input,
         vary: &args.vary,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 use offered_simulate::swf::Swf;
+use toml_edit::{DocumentMut, Item, Table, Value};
 
 use crate::exit::Failure;
 
@@ -13,6 +14,15 @@ use crate::exit::Failure;
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     let bytes = std::fs::read(path).map_err(|why| Failure::input(format!("cannot read {}: {why}", path.display())))?;
     String::from_utf8(bytes).map_err(|_| Failure::input(format!("{} is not a text file", path.display())))
+}
+
+/// The table of that name in a workload, made if need be; an inline one is opened up.
+pub(crate) fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut Table, Failure> {
+    let item = document.entry(name).or_insert_with(|| Item::Table(Table::new()));
+    if let Item::Value(Value::InlineTable(inline)) = item {
+        *item = Item::Table(std::mem::take(inline).into_table());
+    }
+    item.as_table_mut().ok_or_else(|| Failure::input(format!("`{name}` is not a table in the workload")))
 }
 
 /// The text of a workload file; of what is none, which verb reads it.

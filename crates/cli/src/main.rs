@@ -29,6 +29,7 @@ mod signals;
 mod simulate;
 mod sweep;
 mod table;
+mod tolerance;
 mod verify;
 
 use std::process::ExitCode;

@@ -44,6 +44,9 @@ pub(crate) struct Args {
     /// Print one JSON document (schema offered.run/1) instead of the tables
     #[arg(long)]
     json: bool,
+    /// Show every test of the launches with its numbers
+    #[arg(long)]
+    details: bool,
     /// Launch only the second of eight equal parts of the run (`2/8`); all parts together are exactly the whole
     #[arg(long, value_name = "K/N")]
     share: Option<Share>,
@@ -92,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         json(&made.summary);
     } else {
         let (summary, verdict) = (&made.summary, &made.verdict);
-        say!(no newline: "{}", result::Page { summary, verdict, workload: &workload });
+        say!(no newline: "{}", result::Page { summary, verdict, workload: &workload, details: args.details });
     }
     if let Some(page) = page {
         page::end(page, &made, &workload);

@@ -14,6 +14,7 @@ use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::news::Stderr;
 use crate::say::{json, say};
+use crate::tolerance::Tolerance;
 use crate::{input, signals};
 
 const AFTER: &str = "\
@@ -54,6 +55,8 @@ pub(crate) struct Args {
     /// Visit the cells in a random order, drawn from the workload's seed
     #[arg(long)]
     shuffle: bool,
+    #[command(flatten)]
+    tolerance: Tolerance,
     /// Print one JSON document (schema offered.sweep/1) instead of the table
     #[arg(long)]
     json: bool,
@@ -64,8 +67,10 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let mut input = input::read(&args.workload)?;
+    args.tolerance.edit(&mut input.text)?;
     let sweep = Sweep {
-        input: &input::read(&args.workload)?,
+        input: &input,
         varied: &args.vary,
         out: &args.out,
         simulated: args.simulate,

@@ -2,7 +2,7 @@
 
 mod files;
 pub(crate) mod intent;
-mod page;
+pub(crate) mod page;
 pub(crate) mod source;
 #[cfg(test)]
 mod tests;
@@ -30,6 +30,7 @@ Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 with --strict, the launc
 /// Judge the arrivals of any tool's run: the pattern of its launches, and whether that was meant
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
 pub(crate) struct Args {
     /// Run directories or result files, plain, .gz or .zst; - for stdin
     #[arg(required = true, value_name = "FILE")]
@@ -40,9 +41,12 @@ pub(crate) struct Args {
     /// Print one JSON document (schema offered.verify/1) instead of the tables
     #[arg(long)]
     json: bool,
-    /// Exit 3 when the launches are not what was meant
+    /// Exit 3 when the launches are not what was meant, whatever that did to the times (with --tolerance: if it did more)
     #[arg(long)]
     strict: bool,
+    /// Show every test with its numbers
+    #[arg(long)]
+    details: bool,
 
     #[command(flatten)]
     window: Window,
@@ -94,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     } else {
         for verdict in &verdicts {
-            say!(no newline: "{}", page::Page(verdict));
+            say!(no newline: "{}", page::Page { verdict, details: args.details });
         }
         if verdicts.len() > 1 {
             say!(no newline: "{}", page::Summary(&verdicts));
@@ -123,7 +127,10 @@ fn merged(args: &Args) -> Result<Verdict, Failure> {
 
 /// The verdict on one recording; the files asked for besides are written.
 fn judged(args: &Args, recording: &Recording, intent: Ask, path: String) -> Result<Verdict, Failure> {
-    let ask = args.window.ask(path, intent);
+    let mut ask = args.window.ask(path, intent);
+    if args.strict && !args.intent.tolerates() {
+        ask.effect_tolerance = 0.0;
+    }
     let verdict = verify(recording, &ask);
     args.files_out.write(recording, &ask, &verdict)?;
     Ok(verdict)

@@ -10,7 +10,9 @@ use offered_model::document::{Document, Schema};
 use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
 use offered_run::Done;
 use offered_stats::Summary as Numbers;
-use offered_verify::{Check, Checked, Judgement, KeepsUp, Measured, Pages, Pattern, Request, Verdict, Warning};
+use offered_verify::{
+    Check, Checked, Effect, Judgement, KeepsUp, Measured, Pages, Pattern, Request, Sessions, Verdict, Warning,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +53,12 @@ pub struct Summary {
     pub handshake_ms: Option<Millis>,
     /// sent - intended.
     pub lateness_us: Option<Micros>,
+    /// What that did to the percentiles of the responses; `null` of fewer than a hundred good answers.
+    #[serde(default)]
+    pub effect: Option<Effect>,
+    /// Of a partly-open system: how its sessions arrived.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
     /// What the launches look like.
     pub arrivals: Arrivals,
     /// Little's law.
@@ -72,6 +80,9 @@ pub struct Summary {
     pub seed: u64,
     /// Whether the launches were what was meant.
     pub judgement: Judgement,
+    /// Why, in one sentence.
+    #[serde(default)]
+    pub because: String,
     /// The workload's `[thresholds]`; of a run not to be believed none is checked.
     pub thresholds: Vec<Checked>,
     /// What to doubt, and what to do about it.
@@ -108,10 +119,10 @@ pub struct Micros {
     pub max: f64,
 }
 
-/// What the launches look like.
+/// What the launches look like: all of them, in a partly-open system too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrivals {
-    /// The CoV of the gaps between the instants meant.
+    /// The CoV of the gaps between the instants meant; `null` in a partly-open system, where only sessions are meant for an instant.
     pub meant_cov: Option<f64>,
     /// The CoV of the gaps between launches.
     pub sent_cov: Option<f64>,
@@ -121,7 +132,7 @@ pub struct Arrivals {
     pub cov_high: Option<f64>,
     /// The statistic of Anderson and Darling against exponential gaps.
     pub anderson_darling: Option<f64>,
-    /// In a word.
+    /// In a word; in a partly-open system that of the sessions.
     pub pattern: Pattern,
 }
 
@@ -168,8 +179,10 @@ impl Summary {
                 p99: n.p99 / 1e3,
                 max: n.max / 1e3,
             }),
+            effect: verdict.effect.clone(),
+            sessions: verdict.sessions,
             arrivals: Arrivals {
-                meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov),
+                meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov).filter(|_| verdict.sessions.is_none()),
                 sent_cov: total.map(|t| t.cov),
                 cov_low: total.and_then(|t| t.cov_low),
                 cov_high: total.and_then(|t| t.cov_high),
@@ -185,6 +198,7 @@ impl Summary {
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
             seed: workload.seed().0,
             judgement: verdict.judgement,
+            because: verdict.because.clone(),
             thresholds,
             warnings: verdict.warnings.clone(),
             out: None,

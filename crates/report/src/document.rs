@@ -192,6 +192,7 @@ impl Cell {
 pub fn sign(judgement: &Judgement) -> &'static str {
     match judgement {
         Judgement::Holds => "✔",
+        Judgement::HoldsWithDoubt => "≈",
         Judgement::Fails => "✘",
         Judgement::NotChecked => "?",
     }

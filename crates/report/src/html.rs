@@ -125,7 +125,7 @@ fn class(judgement: &Judgement) -> &'static str {
     match judgement {
         Judgement::Holds => "holds",
         Judgement::Fails => "fails",
-        Judgement::NotChecked => "open",
+        Judgement::HoldsWithDoubt | Judgement::NotChecked => "open",
     }
 }
 

@@ -53,7 +53,7 @@ fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Res
     let (name, found) = (xml(&case.name), xml(&case.found));
     let element = writer.create_element("testcase").with_attributes([("classname", suite), ("name", &name)]);
     match case.judgement {
-        Judgement::Holds => element.write_inner_content(|writer| {
+        Judgement::Holds | Judgement::HoldsWithDoubt => element.write_inner_content(|writer| {
             writer.create_element("system-out").write_text_content(BytesText::new(&found)).map(|_| ())
         })?,
         Judgement::Fails => element.write_inner_content(|writer| {
@@ -107,10 +107,15 @@ fn cases(run: &Run) -> Vec<Case> {
             _ => format!("{} of {} answers failed it", tried.failed, tried.answers),
         },
     };
-    let finding = |finding: &Finding| Case {
-        name: finding.check.name().to_owned(),
-        judgement: finding.judgement,
-        found: finding.estimate.map_or_else(|| "no estimate".to_owned(), |estimate| format!("estimate {estimate}")),
+    let finding = |finding: &Finding| {
+        let found =
+            finding.estimate.map_or_else(|| "no estimate".to_owned(), |estimate| format!("estimate {estimate}"));
+        // What the verdict tolerates breaks no build, and has not passed either.
+        let (judgement, found) = match *judgement {
+            Judgement::HoldsWithDoubt if finding.fails() => (Judgement::NotChecked, format!("tolerated: {found}")),
+            _ => (finding.judgement, found),
+        };
+        Case { name: finding.check.name().to_owned(), judgement, found }
     };
     let requests = run.verdict.requests.iter().map(request).chain(run.checks.iter().map(check));
     let findings = run.verdict.tests.iter().map(finding);

@@ -1,7 +1,7 @@
 //! What is asked about a recording.
 
 use offered_model::trace::Way;
-use offered_model::workload::Sessions;
+use offered_model::workload::{Generator, Sessions};
 use offered_model::{Nanos, Seed, Workload};
 
 use crate::meant::Meant;
@@ -30,7 +30,10 @@ pub struct Ask {
     /// Whether the CoV against the number of threads is wanted.
     pub by_threads: bool,
     /// How far a CoV may be from the one meant and still be as good as equal.
-    pub tolerance: f64,
+    pub pattern_tolerance: f64,
+    /// How much of p50, p95 and p99 may be the generator's before launches that left otherwise than meant fail the run, as a fraction;
+    /// 0: they fail it whatever they did to those.
+    pub effect_tolerance: f64,
     /// How late the latest hundredth of the launches may be.
     pub late_tolerance: Nanos,
     /// Whether those who launch wait for their answers, so that they cannot outrun the system.
@@ -42,7 +45,7 @@ pub struct Ask {
 }
 
 impl Default for Ask {
-    /// Everything, against Poisson, to 5 %, at most 10 ms late.
+    /// Everything, against Poisson, to 5 %, at most 10 ms late, and no more than 5 % of a figure the generator's.
     fn default() -> Self {
         Self {
             path: String::new(),
@@ -55,7 +58,8 @@ impl Default for Ask {
             take: None,
             failures: Failures::Keep,
             by_threads: false,
-            tolerance: 0.05,
+            pattern_tolerance: 0.05,
+            effect_tolerance: Generator::TOLERANCE,
             late_tolerance: Nanos::from_millis(10),
             users_wait: false,
             insecure: false,
@@ -100,8 +104,14 @@ impl Ask {
             users_wait,
             insecure,
             seed,
+            effect_tolerance: workload.generator().tolerance(),
             ..Self::default()
         }
+    }
+
+    /// Whether those who launch are users who wait for their answers, so that these decide when they launch.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.users_wait || matches!(self.meant, Meant::Closed { .. })
     }
 }
 

@@ -24,7 +24,7 @@ impl Strictness {
     }
 
     /// A finding by a test which has `share` of the level, with an effect that matters or not.
-    pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: Effect) -> Finding {
+    pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: Size) -> Finding {
         let judgement = match test {
             None => Judgement::NotChecked,
             Some(test) if test.p < share * self.level && effect.matters => Judgement::Fails,
@@ -44,14 +44,14 @@ impl Strictness {
 
 /// The size of an effect.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Effect {
+pub(crate) struct Size {
     pub(crate) estimate: Option<f64>,
     pub(crate) interval: Option<Interval>,
     /// Whether it is outside the tolerance.
     pub(crate) matters: bool,
 }
 
-impl Effect {
+impl Size {
     /// Of this size, which matters when it is further than `tolerance` from `meant`.
     pub(crate) fn of(estimate: f64, meant: f64, tolerance: f64) -> Self {
         Self { estimate: Some(estimate), interval: None, matters: (estimate - meant).abs() > tolerance }

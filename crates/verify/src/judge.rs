@@ -9,7 +9,8 @@ use offered_stats::summary::gaps;
 use offered_stats::{Interval, Summary};
 
 use crate::ask::Ask;
-use crate::finding::{Effect, Strictness, limit};
+use crate::effect::Effect;
+use crate::finding::{Size, Strictness, limit};
 use crate::meant::Meant;
 use crate::scope::Scope;
 use crate::stream::Stream;
@@ -31,6 +32,7 @@ const NO_QUEUEING: f64 = 0.05;
 const BOOTSTRAP: (usize, usize) = (5000, 400);
 
 /// What is compared with what was meant.
+#[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) stream: &'a Stream,
     pub(crate) ladder: &'a [Dispersion],
@@ -59,7 +61,7 @@ pub(crate) fn against_intent(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Findin
     if stream.is_long_enough() {
         found.extend(of_law(scope, ask, seen));
         found.extend(seen.meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
-            let finding = limit(Check::SentCov, (sent - meant).abs() / meant.max(1.0), ask.tolerance);
+            let finding = limit(Check::SentCov, (sent - meant).abs() / meant.max(1.0), ask.pattern_tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
         found.extend(rate(scope, ask, stream));
@@ -82,7 +84,7 @@ fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
         let interval = bootstrap(ask, seen.stream);
         let half = interval.map_or(0.0, |interval| (interval.high - interval.low) / 2.0) * alike.sqrt();
         let interval = Interval { low: cov - half, high: cov + half };
-        outside(check, cov, Some(interval), meant, ask.tolerance * meant.max(1.0) + odd(scope, half))
+        outside(check, cov, Some(interval), meant, ask.pattern_tolerance * meant.max(1.0) + odd(scope, half))
     };
     match ask.meant.arrivals() {
         Meant::Constant => vec![limit(Check::EvenGaps, cov, EVEN)],
@@ -110,10 +112,10 @@ fn of_dispersion(scope: Scope, ask: &Ask, seen: &Seen, cycle: &Cycle) -> Finding
     let rung = seen.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= CYCLES * cycle.mean);
     let expected = rung.map(|rung| cycle.dispersion(rung.window as f64 / 1e9));
     let known = rung.zip(expected.filter(|expected| expected.is_finite() && *expected > 0.0));
-    let effect = known.map_or_else(Effect::default, |(rung, expected)| {
-        Effect::of(rung.idc, expected, 2.0 * ask.tolerance * expected.max(1.0)).within(rung.interval)
+    let effect = known.map_or_else(Size::default, |(rung, expected)| {
+        Size::of(rung.idc, expected, 2.0 * ask.pattern_tolerance * expected.max(1.0)).within(rung.interval)
     });
-    let strictness = Strictness::new(scope.recording.intent_known, ask.tolerance);
+    let strictness = Strictness::new(scope.recording.intent_known, ask.pattern_tolerance);
     let test = known.map(|(rung, expected)| rung.test_of(expected));
     strictness.finding(Check::ClosedDispersion, test, 1.0, effect)
 }
@@ -150,7 +152,7 @@ fn of_thinking(scope: Scope, ask: &Ask, seen: &Seen, think: &Law) -> Option<Find
 fn ratio_of(check: Check, ratio: f64, error: f64, scope: Scope, ask: &Ask) -> Finding {
     let half = 1.96 * error;
     let interval = Interval { low: ratio - half, high: ratio + half };
-    outside(check, ratio, Some(interval), 1.0, ask.tolerance + odd(scope, half))
+    outside(check, ratio, Some(interval), 1.0, ask.pattern_tolerance + odd(scope, half))
 }
 
 /// What is added to a tolerance because chance may draw an odd schedule. As everywhere, a run of ours is not thrown away for
@@ -210,15 +212,15 @@ fn rate(scope: Scope, ask: &Ask, stream: &Stream) -> Option<Finding> {
     Some(ratio_of(Check::Rate, ratio, cov / (n as f64).sqrt(), scope, ask))
 }
 
-/// Whether what fails is that launches left late, or otherwise than intended.
-pub(crate) fn is_late(intent: &[Finding]) -> bool {
-    let late = |finding: &&Finding| matches!(finding.check, Check::LatenessP99 | Check::SentCov);
-    intent.iter().filter(late).any(|finding| finding.judgement == Judgement::Fails)
+/// Whether launches seen so are what the law of arrivals meant.
+pub(crate) fn is_as_meant(scope: Scope, ask: &Ask, seen: &Seen, poisson: &[Finding]) -> bool {
+    let as_law = of_law(scope, ask, seen).iter().all(|finding| !finding.fails() || !finding.check.is_of_sending());
+    as_law && (!ask.meant.is_poisson() || fails(poisson).is_none())
 }
 
 /// The first of them that fails.
 pub(crate) fn fails(findings: &[Finding]) -> Option<&Finding> {
-    findings.iter().find(|finding| finding.judgement == Judgement::Fails)
+    findings.iter().find(|finding| finding.fails())
 }
 
 /// The last word: fails if anything fails, holds if something that was meant was checked and held.
@@ -231,10 +233,19 @@ pub(crate) fn overall(ask: &Ask, poisson: &[Finding], intent: &[Finding], stream
     if stream.is_long_enough() && checked { Judgement::Holds } else { Judgement::NotChecked }
 }
 
+/// The last word on a run of which it is known what its lateness did; `only_spoilt` when nothing fails but by it.
+pub(crate) fn by_effect(strict: Judgement, only_spoilt: bool, effect: &Effect) -> Judgement {
+    match strict {
+        Judgement::Fails if only_spoilt && effect.is_tolerated() => Judgement::HoldsWithDoubt,
+        Judgement::Holds if effect.is_doubtful() => Judgement::HoldsWithDoubt,
+        strict => strict,
+    }
+}
+
 /// The CoV with its bootstrap interval, for gaps that are not exponential: a number to read, not a check.
 pub(crate) fn bootstrap_finding(ask: &Ask, stream: &Stream) -> Option<Finding> {
     let interval = bootstrap(ask, stream)?;
     let estimate = offered_stats::cov::cov(&stream.gaps)?;
-    let finding = outside(Check::CovBootstrap, estimate, Some(interval), estimate, ask.tolerance);
+    let finding = outside(Check::CovBootstrap, estimate, Some(interval), estimate, ask.pattern_tolerance);
     Some(Finding { judgement: Judgement::NotChecked, ..finding })
 }

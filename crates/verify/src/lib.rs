@@ -35,6 +35,7 @@
 mod ask;
 mod because;
 mod by_threads;
+mod effect;
 mod finding;
 mod judge;
 mod keeps_up;
@@ -64,6 +65,7 @@ mod workers;
 mod tests;
 
 pub use ask::{Ask, Failures};
+pub use effect::{Effect, Share};
 pub use keeps_up::{Flows, KeepsUp, MATTERS, Unchecked};
 pub use meant::Meant;
 pub use measured::{Measured, Parts};
@@ -75,14 +77,16 @@ pub use standing::{SoFar, Standing, standing};
 pub use tables::{Tables, toolkit};
 pub use thresholds::Checked;
 pub use verdict::{
-    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Request, Sizes, Source, Stalls, Threads,
-    Times, Verdict, Verdicts, Warning, Window,
+    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Request, Sessions, Sizes, Source, Stalls,
+    Threads, Times, Verdict, Verdicts, Warning, Window,
 };
 
 use offered_model::document::Schema;
 use offered_model::{Event, Recording};
+use offered_stats::cov::exponential_interval;
 use offered_stats::dispersion::Dispersion as Counted;
 
+use because::Because;
 use finding::Strictness;
 use judge::Seen;
 use pattern::Look;
@@ -135,7 +139,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
     let counts = |event: &Event| !ask.meant.is_of_sessions() || event.step == 0;
     let stream = Stream::new(scope, ask.seed, counts);
-    let strictness = Strictness::new(recording.intent_known, ask.tolerance);
+    let strictness = Strictness::new(recording.intent_known, ask.pattern_tolerance);
     let (ladder, mut poisson, look) = looked_at(&stream, strictness, ask);
 
     let total_rate = tables.launches.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
@@ -146,15 +150,22 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let meant_cov = judge::meant_cov(scope, &ask.meant);
     let seen = Seen { stream: &stream, ladder: &ladder, queue: &queue, lateness: lateness.as_ref(), meant_cov };
     let intent = judge::against_intent(scope, ask, &seen);
-    let judgement = judge::overall(ask, &poisson, &intent, &stream);
-    let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| {
-        if !ask.meant.is_poisson() || judge::fails(&poisson).is_none() {
-            return judge::is_late(&intent);
-        }
-        // Would the launches have been as meant, had they left in time? Then standing still is what spoilt them.
+    let failing: Vec<&Finding> = {
+        let poisson = poisson.iter().filter(|_| ask.meant.is_poisson());
+        intent.iter().chain(poisson).filter(|finding| finding.fails()).collect()
+    };
+    // Would the launches have been as meant, had they left in time? Then their sending is what spoilt them.
+    let of_sending = |finding: &&Finding| finding.check.is_of_sending();
+    let spoilt = recording.intent_known && failing.iter().any(of_sending) && {
         let intended = Stream::intended(scope, ask.seed, counts);
-        matches!(looked_at(&intended, strictness, ask).2.pattern, Pattern::Poisson | Pattern::FixedCountPoisson)
-    });
+        let (ladder, poisson, _) = looked_at(&intended, strictness, ask);
+        judge::is_as_meant(scope, ask, &Seen { stream: &intended, ladder: &ladder, ..seen }, &poisson)
+    };
+    let only_spoilt = spoilt && failing.iter().all(of_sending);
+    let effect = Effect::on(scope, ask);
+    let strict = judge::overall(ask, &poisson, &intent, &stream);
+    let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, effect));
+    let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
     if !ask.meant.is_poisson() {
         // What was not meant to be Poisson is tested, to name the pattern, but not held to it.
         for finding in &mut poisson {
@@ -177,6 +188,17 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
 
     warnings.extend(generator.into_iter().flat_map(warnings::of_generator));
 
+    let because = because::because(&Because {
+        ask,
+        look: &look,
+        intent: &intent,
+        judgement,
+        generator,
+        spoilt,
+        stalled,
+        lateness: lateness.as_ref(),
+        effect: effect.as_ref().filter(|_| only_spoilt || judgement != Judgement::Fails),
+    });
     let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);
     Verdict {
         schema: Schema::new(),
@@ -195,6 +217,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
             expected_cov: ask.meant.expected_cov(),
             cov: meant_cov,
         },
+        sessions: ask.meant.is_of_sessions().then(|| sessions(ask, &stream, meant_cov)),
         launches: tables.launches,
         requests,
         statuses,
@@ -207,23 +230,35 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         by_worker: workers::by_worker(scope),
         by_node: workers::by_node(scope),
         lateness,
+        effect,
         queue,
-        dispersion: ladder
-            .iter()
-            .map(|rung| Dispersion {
-                window_s: rung.window as f64 / 1e9,
-                idc: rung.idc,
-                low: rung.interval.low,
-                high: rung.interval.high,
-            })
-            .collect(),
-        because: because::because(ask, &look, &intent, judgement, generator, stalled),
+        dispersion: ladder.iter().map(dispersion).collect(),
+        because,
         pattern: look.pattern,
         judgement,
         tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
         warnings,
         runs: Vec::new(),
     }
+}
+
+/// How sessions arrived, whose first launches are `stream`.
+fn sessions(ask: &Ask, stream: &Stream, meant_cov: Option<f64>) -> Sessions {
+    let interval = stream.corrected_cov.map(|cov| exponential_interval(cov, stream.gaps.len()));
+    Sessions {
+        n: stream.instants.len() as u64,
+        asked_per_s: ask.rate_per_s,
+        launched_per_s: stream.rate_per_s(),
+        meant_cov,
+        sent_cov: stream.corrected_cov,
+        cov_low: interval.map(|interval| interval.low),
+        cov_high: interval.map(|interval| interval.high),
+    }
+}
+
+fn dispersion(rung: &Counted) -> Dispersion {
+    let Counted { window, idc, interval, .. } = rung;
+    Dispersion { window_s: *window as f64 / 1e9, idc: *idc, low: interval.low, high: interval.high }
 }
 
 /// The dispersion of counts, the tests of a Poisson stream, and what the launches look like.

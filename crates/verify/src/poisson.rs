@@ -7,7 +7,7 @@ use offered_stats::independence::{ljung_box, rank_autocorrelations, spearman_nex
 use offered_stats::steadiness::mann_kendall;
 use offered_stats::{cov, dispersion, exponential, periodicity};
 
-use crate::finding::{Effect, Strictness};
+use crate::finding::{Size, Strictness};
 use crate::stream::Stream;
 use crate::verdict::{Check, Finding};
 
@@ -36,13 +36,12 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let (n, tolerance) = (stream.gaps.len(), strictness.tolerance);
     let estimate = cov::cov(&stream.gaps);
     let effect = estimate
-        .map_or_else(Effect::default, |cov| Effect::of(cov, 1.0, tolerance).within(cov::exponential_interval(cov, n)));
+        .map_or_else(Size::default, |cov| Size::of(cov, 1.0, tolerance).within(cov::exponential_interval(cov, n)));
     let gamma = exponential::moran(&stream.gaps);
-    let gamma_effect =
-        gamma.map_or_else(Effect::default, |fit| Effect::of(fit.cov, 1.0, tolerance).within(fit.interval));
+    let gamma_effect = gamma.map_or_else(Size::default, |fit| Size::of(fit.cov, 1.0, tolerance).within(fit.interval));
     // Gamma gaps whose CoV is a tolerance away from 1 are about half that far from exponential in Kolmogorov's distance.
     let kolmogorov = exponential::lilliefors(&stream.sorted_gaps);
-    let distance = kolmogorov.map_or_else(Effect::default, |test| Effect::of(test.statistic, 0.0, tolerance / 2.0));
+    let distance = kolmogorov.map_or_else(Size::default, |test| Size::of(test.statistic, 0.0, tolerance / 2.0));
     let anderson_darling = exponential::anderson_darling(&stream.sorted_gaps);
     vec![
         strictness.finding(Check::Cov, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
@@ -59,8 +58,8 @@ fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let counts = dispersion::counts(&stream.instants, from, from + stream.length(), window);
     let test = dispersion::poisson_chi_square(&counts);
     // Cohen's effect size: the root of chi-square per observation.
-    let effect = test.map_or_else(Effect::default, |test| {
-        Effect::of((test.statistic / counts.len() as f64).sqrt(), 0.0, 2.0 * strictness.tolerance)
+    let effect = test.map_or_else(Size::default, |test| {
+        Size::of((test.statistic / counts.len() as f64).sqrt(), 0.0, 2.0 * strictness.tolerance)
     });
     vec![strictness.finding(Check::PoissonCounts, test, 0.02, effect)]
 }
@@ -73,9 +72,8 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let portmanteau = largest.map(|_| ljung_box(&correlations, gaps.len()));
     let next = spearman_next(gaps);
     let repeat = periodicity::strongest(gaps, REPEAT_LAGS.min(gaps.len() / 4));
-    let size = |correlation: Option<f64>, tolerance| {
-        correlation.map_or_else(Effect::default, |r| Effect::of(r, 0.0, tolerance))
-    };
+    let size =
+        |correlation: Option<f64>, tolerance| correlation.map_or_else(Size::default, |r| Size::of(r, 0.0, tolerance));
     let tolerance = strictness.tolerance;
     vec![
         strictness.finding(Check::LjungBox, portmanteau, 0.03, size(largest, tolerance)),
@@ -85,7 +83,7 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
             repeat.map(|repeat| repeat.test),
             0.02,
             // The lag is what a person wants to know; the correlation is the statistic.
-            Effect {
+            Size {
                 estimate: repeat.map(|repeat| repeat.lag as f64),
                 interval: None,
                 matters: repeat.is_some_and(|repeat| repeat.test.statistic > 2.0 * tolerance),
@@ -102,9 +100,9 @@ fn steadiness(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let counts = dispersion::counts(&stream.instants, from, from + stream.length(), window);
     let counts: Vec<f64> = counts.into_iter().map(f64::from).collect();
     let trend = mann_kendall(&counts);
-    let effect = trend.map_or_else(Effect::default, |trend| {
+    let effect = trend.map_or_else(Size::default, |trend| {
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
-        Effect::of(trend.slope * counts.len() as f64 / mean, 0.0, 2.0 * strictness.tolerance)
+        Size::of(trend.slope * counts.len() as f64 / mean, 0.0, 2.0 * strictness.tolerance)
     });
     vec![strictness.finding(Check::Trend, trend.map(|trend| trend.test), 0.03, effect)]
 }

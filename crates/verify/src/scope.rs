@@ -6,7 +6,6 @@ use offered_model::{Event, Nanos, Outcome, Recording};
 
 use crate::ask::{Ask, Failures};
 use crate::keeps_up::{Flows, KeepsUp};
-use crate::meant::Meant;
 use crate::runs::Run;
 use crate::verdict::Window;
 
@@ -108,7 +107,7 @@ impl<'a> Scope<'a> {
         (self.from < to && known).then(|| {
             let mut flows = Flows::new(Nanos(self.from), Nanos(to));
             self.events.iter().for_each(|event| flows.add(event));
-            flows.keeps_up(ask.users_wait || matches!(ask.meant, Meant::Closed { .. }))
+            flows.keeps_up(ask.is_closed())
         })
     }
 }

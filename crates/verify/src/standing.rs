@@ -8,7 +8,9 @@ use offered_stats::Interval;
 use offered_stats::cov::{exponential_interval, greenwood};
 
 use crate::Ask;
-use crate::finding::{Effect, Strictness, limit};
+use crate::because::in_figure;
+use crate::effect::Share;
+use crate::finding::{Size, Strictness, limit};
 use crate::judge::{EVEN, UNSENT, outside};
 use crate::meant::Meant;
 use crate::pattern::{CLOCKWORK, span};
@@ -32,6 +34,8 @@ pub struct SoFar {
     pub rate_ratio: Option<f64>,
     /// The 99 % point of lateness in microseconds.
     pub late_p99_us: Option<f64>,
+    /// The figure of which most is lateness, where that can be told; company is not looked at before the end.
+    pub worst: Option<Share>,
     /// How many launches were sent.
     pub sent: u64,
     /// How many were not.
@@ -55,7 +59,9 @@ pub struct Standing {
 pub fn standing(so_far: &SoFar, ask: &Ask) -> Standing {
     let launches = so_far.sent + so_far.unsent;
     let standing = |pattern, judgement, because| Standing { pattern, judgement, because };
-    if let Some(why) = generator(so_far, ask) {
+    let worst = so_far.worst.filter(|worst| ask.effect_tolerance > 0.0 && worst.at_most() <= ask.effect_tolerance);
+    let late = late(so_far, ask);
+    if let Some(why) = late.clone().filter(|_| worst.is_none()).or_else(|| unsent(so_far)) {
         return standing(pattern(so_far, ask), Judgement::Fails, why);
     }
     if so_far.gaps < FEWEST_GAPS {
@@ -67,42 +73,67 @@ pub fn standing(so_far: &SoFar, ask: &Ask) -> Standing {
         return standing(Pattern::TooFew, Judgement::NotChecked, because);
     }
     let pattern = pattern(so_far, ask);
-    match stream(so_far, ask) {
-        Some(why) => standing(pattern, Judgement::Fails, why),
-        None => standing(pattern, Judgement::Holds, format!("the launches are what was meant ({})", ask.meant.name())),
+    let wrong = stream(so_far, ask);
+    let as_meant = || format!("the launches are what was meant ({})", ask.meant.name());
+    let doubtful = so_far.worst.filter(|worst| worst.is_doubtful(ask.effect_tolerance));
+    match (late.or_else(|| wrong.as_ref().map(|wrong| wrong.why.clone())), worst) {
+        (None, _) => match doubtful {
+            Some(worst) => standing(pattern, Judgement::HoldsWithDoubt, in_figure(&worst)),
+            None => standing(pattern, Judgement::Holds, as_meant()),
+        },
+        (Some(why), Some(worst)) if wrong.as_ref().is_none_or(|wrong| wrong.of_sending) => {
+            standing(pattern, Judgement::HoldsWithDoubt, format!("{why}; {}", in_figure(&worst)))
+        }
+        (Some(why), _) => standing(pattern, Judgement::Fails, wrong.map_or(why, |wrong| wrong.why)),
     }
 }
 
-/// What the generator did wrong.
-fn generator(so_far: &SoFar, ask: &Ask) -> Option<String> {
-    let late =
-        so_far.late_p99_us.filter(|late| fails(&limit(Check::LatenessP99, *late, ask.late_tolerance.as_micros_f64())));
-    if let Some(late) = late {
-        return Some(format!("one launch in a hundred was more than {} late", span(late * 1e3)));
-    }
+fn late(so_far: &SoFar, ask: &Ask) -> Option<String> {
+    let late = so_far.late_p99_us?;
+    fails(&limit(Check::LatenessP99, late, ask.late_tolerance.as_micros_f64()))
+        .then(|| format!("one launch in a hundred was more than {} late", span(late * 1e3)))
+}
+
+fn unsent(so_far: &SoFar) -> Option<String> {
     let unsent = so_far.unsent as f64 / (so_far.sent + so_far.unsent) as f64;
     (unsent > UNSENT).then(|| format!("{:.1} % of the launches were not sent", 100.0 * unsent))
 }
 
 /// What is wrong with the stream of launches.
-fn stream(so_far: &SoFar, ask: &Ask) -> Option<String> {
+struct Wrong {
+    why: String,
+    /// The instants they were meant for are as they should be; it is the sending.
+    of_sending: bool,
+}
+
+/// What is wrong with the stream of launches, where anything is.
+fn stream(so_far: &SoFar, ask: &Ask) -> Option<Wrong> {
     let cov = so_far.sent_cov?;
-    if ask.meant.is_poisson() && fails(&greenwoods(so_far, cov, ask)) {
-        return Some(format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1"));
+    let meant_passes = |passes: &dyn Fn(f64) -> bool| so_far.meant_cov.is_some_and(passes);
+    let poisson = |cov| !fails(&greenwoods(so_far, cov, ask));
+    if ask.meant.is_poisson() && !poisson(cov) {
+        let why = format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1");
+        return Some(Wrong { why, of_sending: meant_passes(&poisson) });
     }
-    if *ask.meant.arrivals() == Meant::Constant && fails(&limit(Check::EvenGaps, cov, EVEN)) {
-        return Some(format!("the CoV of the gaps is {cov:.2}, even ones were meant"));
+    let even = |cov| !fails(&limit(Check::EvenGaps, cov, EVEN));
+    if *ask.meant.arrivals() == Meant::Constant && !even(cov) {
+        let why = format!("the CoV of the gaps is {cov:.2}, even ones were meant");
+        return Some(Wrong { why, of_sending: meant_passes(&even) });
     }
-    let far = |meant: &f64| (cov - meant).abs() > ask.tolerance * meant.max(1.0);
-    if let Some(meant) = so_far.meant_cov.filter(far) {
-        return Some(format!("the CoV of the gaps is {cov:.2}, that of the instants meant {meant:.2}"));
+    if let Some(ratio) = so_far.rate_ratio {
+        // The rate of n gaps is known to 1.96 CoV / sqrt(n).
+        let half = 1.96 * cov / (so_far.gaps as f64).sqrt();
+        let interval = Interval { low: ratio - half, high: ratio + half };
+        if fails(&outside(Check::Rate, ratio, Some(interval), 1.0, ask.pattern_tolerance)) {
+            let why = format!("the rate is {:.0} % of the one asked for", 100.0 * ratio);
+            return Some(Wrong { why, of_sending: false });
+        }
     }
-    let ratio = so_far.rate_ratio?;
-    // The rate of n gaps is known to 1.96 CoV / sqrt(n).
-    let half = 1.96 * cov / (so_far.gaps as f64).sqrt();
-    let interval = Interval { low: ratio - half, high: ratio + half };
-    fails(&outside(Check::Rate, ratio, Some(interval), 1.0, ask.tolerance))
-        .then(|| format!("the rate is {:.0} % of the one asked for", 100.0 * ratio))
+    let far = |meant: &f64| (cov - meant).abs() > ask.pattern_tolerance * meant.max(1.0);
+    so_far.meant_cov.filter(far).map(|meant| Wrong {
+        why: format!("the CoV of the gaps is {cov:.2}, that of the instants meant {meant:.2}"),
+        of_sending: true,
+    })
 }
 
 /// What the launches look like, as far as the CoV tells.
@@ -119,8 +150,13 @@ fn pattern(so_far: &SoFar, ask: &Ask) -> Pattern {
 
 /// The finding of the CoV with the share of false alarms that it has at the end.
 fn greenwoods(so_far: &SoFar, cov: f64, ask: &Ask) -> Finding {
-    let effect = Effect::of(cov, 1.0, ask.tolerance).within(exponential_interval(cov, so_far.gaps));
-    Strictness::new(true, ask.tolerance).finding(Check::Cov, Some(greenwood(cov, so_far.gaps)), COV_SHARE, effect)
+    let effect = Size::of(cov, 1.0, ask.pattern_tolerance).within(exponential_interval(cov, so_far.gaps));
+    Strictness::new(true, ask.pattern_tolerance).finding(
+        Check::Cov,
+        Some(greenwood(cov, so_far.gaps)),
+        COV_SHARE,
+        effect,
+    )
 }
 
 fn fails(finding: &Finding) -> bool {
@@ -138,6 +174,7 @@ mod tests {
         meant_cov: Some(1.002),
         rate_ratio: Some(1.01),
         late_p99_us: Some(80.0),
+        worst: None,
         sent: 10_000,
         unsent: 0,
         in_flight: 3,
@@ -184,6 +221,38 @@ mod tests {
         is(stalls, Meant::Other("a trace".into()), Pattern::OverDispersed, Judgement::Fails, "instants meant 1.00");
         let slow = SoFar { rate_ratio: Some(0.9), ..WELL };
         is(slow, Meant::Poisson, Pattern::Poisson, Judgement::Fails, "90 % of the one asked for");
+    }
+
+    #[test]
+    fn what_hardly_touches_the_figures_is_a_doubt() {
+        let worst = |waiting| Share {
+            percentile: 99.0,
+            response_ms: 1000.0,
+            without_lateness_ms: 1000.0 * (1.0 - waiting),
+            waiting,
+            company: None,
+        };
+        let late = |waiting| SoFar { late_p99_us: Some(25_000.0), worst: Some(worst(waiting)), ..WELL };
+        let doubt = Judgement::HoldsWithDoubt;
+        is(
+            late(0.025),
+            Meant::Poisson,
+            Pattern::Poisson,
+            doubt,
+            "25 ms late; at most 2.5 % of the p99 is the generator's",
+        );
+        is(late(0.06), Meant::Poisson, Pattern::Poisson, Judgement::Fails, "more than 25 ms late");
+        // What was meant so, or has another rate, is no matter of sending.
+        let uneven = SoFar { sent_cov: Some(1.5), ..late(0.025) };
+        is(uneven, Meant::Poisson, Pattern::OverDispersed, doubt, "25 ms late");
+        let meant = SoFar { meant_cov: Some(1.5), ..uneven };
+        is(meant, Meant::Poisson, Pattern::OverDispersed, Judgement::Fails, "the CoV of the gaps is 1.50");
+        let slow = SoFar { rate_ratio: Some(0.9), ..late(0.025) };
+        is(slow, Meant::Poisson, Pattern::Poisson, Judgement::Fails, "90 % of the one asked for");
+        let on_time = SoFar { worst: Some(worst(0.06)), ..WELL };
+        is(on_time, Meant::Poisson, Pattern::Poisson, doubt, "at most 6.0 % of the p99 is the generator's");
+        let strict = Ask { effect_tolerance: 0.0, ..Ask::default() };
+        assert_eq!(standing(&late(0.025), &strict).judgement, Judgement::Fails);
     }
 
     #[test]

@@ -210,6 +210,14 @@ fn partly_open_sessions_are_judged_by_their_arrivals() {
     let ask = Ask { meant: Meant::PartlyOpen(Box::new(Meant::Poisson)), rate_per_s: Some(20.0), ..Ask::default() };
     let verdict = verify(&recording, &ask);
     assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Poisson, Judgement::Holds), "{}", verdict.because);
+    // Sessions have a rate and a CoV of their own, requests theirs.
+    let sessions = verdict.sessions.unwrap();
+    assert_eq!((sessions.n, sessions.asked_per_s), (1500, Some(20.0)));
+    assert!((sessions.launched_per_s.unwrap() / 20.0 - 1.0).abs() < 0.1, "{sessions:?}");
+    assert!((sessions.sent_cov.unwrap() - 1.0).abs() < 0.1 && sessions.cov_low < sessions.sent_cov, "{sessions:?}");
+    let requests = verdict.launches.last().unwrap();
+    assert!(requests.rate_per_s > Some(80.0) && requests.cov > 1.5, "{requests:?}");
+    assert!(verify(&recording, &Ask::default()).sessions.is_none());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use offered_model::document::{Document, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::effect::Effect;
 use crate::keeps_up::KeepsUp;
 
 /// What to believe of a recording.
@@ -21,6 +22,10 @@ pub struct Verdict {
     pub window: Window,
     /// What it was judged against.
     pub meant: Intent,
+    /// Of a system of sessions that come and go: how they arrived. They are what is held to what was meant; their later requests
+    /// follow the answers.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
     /// Gaps between launches, one row per label, then `Total`.
     pub launches: Vec<Times>,
     /// What came of each request, one row per label, then `Total`.
@@ -46,6 +51,10 @@ pub struct Verdict {
     pub by_node: Vec<Times>,
     /// sent - intended, when the intended instants are known.
     pub lateness: Option<Lateness>,
+    /// What that did to the percentiles of the responses; `None` where the intended instants are not known, and of fewer than a
+    /// hundred good answers.
+    #[serde(default)]
+    pub effect: Option<Effect>,
     /// Concurrency by Little's law.
     pub queue: Queue,
     /// Every finding with its numbers.
@@ -140,7 +149,7 @@ pub struct Window {
     pub left_out: u64,
 }
 
-/// What the launches were judged against.
+/// What the launches were judged against; in a partly-open system the first launches of sessions, and all numbers are theirs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Intent {
     /// The name of the arrivals meant.
@@ -151,6 +160,25 @@ pub struct Intent {
     pub expected_cov: Option<f64>,
     /// The CoV of the gaps between intended instants, where those are known.
     pub cov: Option<f64>,
+}
+
+/// How the sessions of a partly-open system arrived: by the first launch of each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sessions {
+    /// How many launched their first request.
+    pub n: u64,
+    /// Sessions per second asked for, where a rate was.
+    pub asked_per_s: Option<f64>,
+    /// Sessions per second, one over the mean gap.
+    pub launched_per_s: Option<f64>,
+    /// The CoV of the gaps between the instants meant for them, where those are known.
+    pub meant_cov: Option<f64>,
+    /// The CoV of the gaps between them.
+    pub sent_cov: Option<f64>,
+    /// The lower end of its 95 % interval, right for exponential gaps.
+    pub cov_low: Option<f64>,
+    /// The upper end.
+    pub cov_high: Option<f64>,
 }
 
 /// A row of a table of times.
@@ -317,6 +345,13 @@ pub struct Finding {
     pub judgement: Judgement,
 }
 
+impl Finding {
+    /// Whether it does not agree with what was meant.
+    pub fn fails(&self) -> bool {
+        self.judgement == Judgement::Fails
+    }
+}
+
 /// Which test or check: what a finding is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Check {
@@ -386,6 +421,12 @@ pub enum Check {
 }
 
 impl Check {
+    /// Whether it can fail only because launches left at other instants than they were meant for; whether it did so, the instants
+    /// they were meant for tell.
+    pub(crate) const fn is_of_sending(self) -> bool {
+        !matches!(self, Self::ThinkTime | Self::Rate | Self::Unsent | Self::Busy)
+    }
+
     /// Its name in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -471,6 +512,10 @@ pub enum Judgement {
     /// It is.
     #[serde(rename = "holds")]
     Holds,
+    /// Of a run: either launches left otherwise than meant, but that did no more to its percentiles than is tolerated; or they left
+    /// as meant, and one of those owes their lateness more than is tolerated.
+    #[serde(rename = "holds with a doubt")]
+    HoldsWithDoubt,
     /// It is not.
     #[serde(rename = "fails")]
     Fails,
@@ -484,6 +529,7 @@ impl Judgement {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
+            Self::HoldsWithDoubt => "holds with a doubt",
             Self::Fails => "fails",
             Self::NotChecked => "not checked",
         }

@@ -88,20 +88,20 @@ pub(crate) fn of_source(ask: &Ask, recording: &Recording) -> Vec<Warning> {
 pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look, sessions_known: bool) -> Vec<Warning> {
     let n = stream.gaps.len();
     let mut all = Vec::new();
-    let needed = (1.96 / ask.tolerance).powi(2).ceil();
+    let needed = (1.96 / ask.pattern_tolerance).powi(2).ceil();
     if !stream.is_long_enough() {
         all.push(warning(
             look.because.clone(),
             format!(
                 "it takes {} launches, over as many ticks, to tell a pattern; {needed} tell the CoV to {:.2}",
                 FEWEST_GAPS + 1,
-                ask.tolerance
+                ask.pattern_tolerance
             ),
         ));
     } else if (n as f64) < needed {
         all.push(warning(
             format!("{n} gaps tell the CoV only to {:.2}: smaller deviations go unseen", 1.96 / (n as f64).sqrt()),
-            format!("run until {needed} launches are made to tell it to {:.2}", ask.tolerance),
+            format!("run until {needed} launches are made to tell it to {:.2}", ask.pattern_tolerance),
         ));
     }
     if stream.is_long_enough() && stream.tick > COARSE * stream.mean_gap() && stream.tick > 1.0 {

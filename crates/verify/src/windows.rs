@@ -2,7 +2,7 @@
 
 use offered_stats::dispersion::{Dispersion, counts, dispersion};
 
-use crate::finding::{Effect, Strictness};
+use crate::finding::{Size, Strictness};
 use crate::stream::Stream;
 use crate::verdict::{Check, Finding};
 
@@ -37,8 +37,7 @@ pub(crate) fn finding(ladder: &[Dispersion], strictness: Strictness) -> Finding 
     let worst = |a: &&Dispersion, b: &&Dispersion| a.test.p.total_cmp(&b.test.p);
     let rung = ladder.iter().filter(matters).min_by(worst).or_else(|| ladder.iter().min_by(worst));
     let test = rung.map(|rung| offered_stats::Test { p: (rung.test.p * ladder.len() as f64).min(1.0), ..rung.test });
-    let effect = rung.map_or_else(Effect::default, |rung| {
-        Effect::of(rung.idc, 1.0, 2.0 * strictness.tolerance).within(rung.interval)
-    });
+    let effect = rung
+        .map_or_else(Size::default, |rung| Size::of(rung.idc, 1.0, 2.0 * strictness.tolerance).within(rung.interval));
     strictness.finding(Check::Dispersion, test, SHARE, effect)
 }

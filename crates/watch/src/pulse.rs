@@ -19,6 +19,8 @@ pub struct Pulse {
     pub recent: Figures,
     /// All that counts.
     pub so_far: Figures,
+    /// done - sent of all good answers that count: what their response would be without lateness.
+    pub without_lateness_ms: Option<Response>,
     /// Launches due, sent or not.
     pub launched: u64,
     /// Those never sent.

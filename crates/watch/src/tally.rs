@@ -8,12 +8,12 @@ use offered_model::{Event, Nanos, Outcome, Workload};
 use offered_run::Counts;
 use offered_stats::cov::exponential_interval;
 use offered_stats::growth::growth;
-use offered_verify::{Ask, SoFar, standing};
+use offered_verify::{Ask, Share, SoFar, standing};
 
 use crate::gaps::Gaps;
 use crate::gauges::Gauge;
 use crate::pulse::{Figures, Growth, Phase, Pulse, Request};
-use crate::times::{RECENT, Ring, Times};
+use crate::times::{RECENT, Ring, Services, Times};
 
 /// Batches come up to so much later than the events in them.
 const BATCHED: Nanos = Nanos::from_secs(5);
@@ -32,6 +32,8 @@ pub struct Tally {
     longest: Nanos,
     all: Times,
     ring: Ring,
+    /// Of all that counts, what is left of the responses without lateness.
+    service: Services,
     /// Launches that were sent; in a partly-open system the first of each session.
     sent: Gaps,
     /// The instants they were meant for.
@@ -63,6 +65,7 @@ impl Tally {
             longest: longest + BATCHED,
             all: Times::default(),
             ring: Ring::default(),
+            service: Services::default(),
             sent: Gaps::default(),
             meant: Gaps::default(),
             outcomes: [0; Outcome::ALL.len()],
@@ -85,6 +88,7 @@ impl Tally {
                 continue;
             }
             self.all.add(event);
+            self.service.add(event);
             self.gauges.iter_mut().for_each(|gauge| gauge.add(event));
             if let Some((_, times, ok, failed)) = self.requests.get_mut(usize::from(event.label)) {
                 times.add(event);
@@ -123,6 +127,7 @@ impl Tally {
             response_ms: self.all.response(),
             lateness_us: self.all.lateness(),
         };
+        let without_lateness_ms = self.service.percentiles();
         if (from..self.counted.end).contains(&now) {
             self.under_way.push(live.in_flight as f64);
         }
@@ -141,6 +146,7 @@ impl Tally {
                 lateness_us: recent.lateness(),
             },
             so_far,
+            without_lateness_ms,
             requests: self.requests(),
             bars: recent.bars(),
             thresholds: self.gauges.iter().map(|gauge| gauge.checked(to.since(from), self.rate(), cov)).collect(),
@@ -200,10 +206,29 @@ impl Tally {
             meant_cov: self.meant.cov(),
             rate_ratio: self.sent.rate_per_s().zip(judged_per_s).map(|(sent, asked)| sent / asked),
             late_p99_us: self.all.lateness().map(|lateness| lateness.p99),
+            worst: self.worst(),
             sent: self.counts.0,
             unsent: self.counts.1,
             in_flight,
         }
+    }
+
+    /// The percentile of which most is lateness.
+    fn worst(&self) -> Option<Share> {
+        let (with, without) = (self.all.response()?, self.service.percentiles()?);
+        let share = |percentile, response_ms: f64, without_lateness_ms: f64| Share {
+            percentile,
+            response_ms,
+            without_lateness_ms,
+            waiting: (1.0 - without_lateness_ms / response_ms).max(0.0),
+            company: None,
+        };
+        let all = [
+            share(50.0, with.p50, without.p50),
+            share(95.0, with.p95, without.p95),
+            share(99.0, with.p99, without.p99),
+        ];
+        all.into_iter().max_by(|a, b| a.waiting.total_cmp(&b.waiting))
     }
 
     /// Launches for each one whose gaps are judged.

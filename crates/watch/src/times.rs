@@ -73,13 +73,38 @@ impl Times {
     }
 
     pub(crate) fn response(&self) -> Option<Response> {
-        let at = |p| self.response.value_at_quantile(p) as f64 / 1e6;
-        (!self.response.is_empty()).then(|| Response { p50: at(0.5), p95: at(0.95), p99: at(0.99) })
+        percentiles(&self.response)
     }
 
     pub(crate) fn lateness(&self) -> Option<Lateness> {
         let at = |p| self.lateness.value_at_quantile(p) as f64 / 1e3;
         (!self.lateness.is_empty()).then(|| Lateness { p50: at(0.5), p99: at(0.99) })
+    }
+}
+
+fn percentiles(histogram: &Histogram<u64>) -> Option<Response> {
+    let at = |p| histogram.value_at_quantile(p) as f64 / 1e6;
+    (!histogram.is_empty()).then(|| Response { p50: at(0.5), p95: at(0.95), p99: at(0.99) })
+}
+
+/// The time from sending to a good answer, in nanoseconds, to three digits.
+pub(crate) struct Services(Histogram<u64>);
+
+impl Default for Services {
+    fn default() -> Self {
+        Self(Histogram::new(3).expect("three digits are few enough"))
+    }
+}
+
+impl Services {
+    pub(crate) fn add(&mut self, event: &Event) {
+        if let Some(service) = event.service().filter(|_| event.outcome == Outcome::Ok) {
+            self.0.record(service.0).expect("it grows as it must");
+        }
+    }
+
+    pub(crate) fn percentiles(&self) -> Option<Response> {
+        percentiles(&self.0)
     }
 }
 

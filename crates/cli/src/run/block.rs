@@ -53,6 +53,7 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     let judged = match pulse.judgement {
         Judgement::Holds => style(judged).green(),
         Judgement::Fails => style(judged).red(),
+        Judgement::HoldsWithDoubt => style(judged).yellow(),
         Judgement::NotChecked => style(judged),
     };
     let outrun = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
@@ -98,7 +99,8 @@ fn fit(line: String, columns: usize) -> String {
 fn figures(pulse: &Pulse) -> Table {
     let heads = ["", "asked/s", "sent/s", "answers/s", "R p50 ms", "p95", "p99", "late p99 us"];
     let mut table = Table::new(heads);
-    for (name, figures) in [("last 10 s", &pulse.recent), ("so far", &pulse.so_far)] {
+    let without = Figures { response_ms: pulse.without_lateness_ms, ..Figures::default() };
+    for (name, figures) in [("last 10 s", &pulse.recent), ("so far", &pulse.so_far), ("without late", &without)] {
         let [asked, sent, answers, p50, p95, p99, late] = numbers(figures);
         table.row([name.to_owned(), asked, sent, answers, p50, p95, p99, late]);
     }
@@ -232,6 +234,7 @@ mod tests {
             phase: Phase::Draining,
             recent: figures,
             so_far: Figures::default(),
+            without_lateness_ms: Some(Response { p50: 1222.2, p95: 12_222.2, p99: 28_765.4 }),
             launched: 123_456_789,
             unsent: 12,
             in_flight: 1234,
@@ -278,8 +281,8 @@ mod tests {
             "in flight 1234, unsent 12; errors: 17 timeout",
             "CoV of the gaps 1.003 (95 % 0.990 to 1.020), meant -",
             "FAILS so far: one launch",
-            "last 10 s   100000   99873      61873",
-            "so far           -       -          -",
+            "last 10 s      100000   99873      61873",
+            "so far              -       -          -",
             "THE SYSTEM DOES NOT KEEP UP: 38000 more under way every second",
             "response.p99 < 250ms  30000.1 ms  fails",
             "a request with a long...  1000000       7",

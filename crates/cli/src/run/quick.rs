@@ -8,10 +8,11 @@ mod system;
 use std::path::Path;
 
 use offered_model::{Nanos, Workload};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Value, value};
 
 use crate::exit::Failure;
 use crate::file;
+use crate::tolerance::Tolerance;
 use system::System;
 
 /// The flags that say a workload.
@@ -73,6 +74,8 @@ pub(crate) struct Quick {
     /// How threads wait: spin is exact to microseconds, sleep costs almost nothing
     #[arg(long, value_parser = ["spin", "sleep"], help_heading = "Generator")]
     precision: Option<String>,
+    #[command(flatten)]
+    tolerance: Tolerance,
     /// The longest a connection may take to open [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = "Generator")]
     connect_timeout: Option<Nanos>,
@@ -155,13 +158,14 @@ impl Quick {
             ("target", "headers", self.headers()?),
             ("generator", "threads", number(self.threads.map(u32::from))),
             ("generator", "precision", text(&self.precision)),
+            ("generator", "tolerance", self.tolerance.text().map(Value::from)),
         ] {
             if let Some(content) = content {
-                table(document, section)?[key] = value(content);
+                file::table(document, section)?[key] = value(content);
             }
         }
         if self.insecure {
-            let target = table(document, "target")?;
+            let target = file::table(document, "target")?;
             let tls = target.entry("tls").or_insert_with(|| value(InlineTable::new()));
             let tls =
                 tls.as_table_like_mut().ok_or_else(|| Failure::input("`target.tls` is not a table in the workload"))?;
@@ -202,13 +206,4 @@ impl Quick {
         document["request"] = value(Array::from_iter([Value::from(request)]));
         Ok(())
     }
-}
-
-/// The table of that name, made if need be; an inline one is opened up.
-fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut Table, Failure> {
-    let item = document.entry(name).or_insert_with(|| Item::Table(Table::new()));
-    if let Item::Value(Value::InlineTable(inline)) = item {
-        *item = Item::Table(std::mem::take(inline).into_table());
-    }
-    item.as_table_mut().ok_or_else(|| Failure::input(format!("`{name}` is not a table in the workload")))
 }

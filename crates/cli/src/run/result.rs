@@ -8,6 +8,7 @@ use offered_model::workload::Sessions;
 use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
 use crate::table::{Table, clipped};
+use crate::verify::page::Details;
 
 /// So many requests are shown; all are in the JSON.
 const REQUESTS: usize = 20;
@@ -20,6 +21,8 @@ pub(crate) struct Page<'a> {
     pub(crate) summary: &'a Summary,
     pub(crate) verdict: &'a Verdict,
     pub(crate) workload: &'a Workload,
+    /// Whether every test is shown.
+    pub(crate) details: bool,
 }
 
 impl fmt::Display for Page<'_> {
@@ -31,6 +34,7 @@ impl fmt::Display for Page<'_> {
         }
         match s.judgement {
             Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
+            Judgement::HoldsWithDoubt => writeln!(f, "HOLDS WITH A DOUBT: {because}")?,
             Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,
             Judgement::NotChecked => writeln!(f, "NOT CHECKED: {because}")?,
         }
@@ -55,6 +59,9 @@ impl fmt::Display for Page<'_> {
         self.arrivals(f)?;
         self.times(f)?;
         self.traffic(f)?;
+        if self.details {
+            write!(f, "{}", Details(self.verdict))?;
+        }
         for warning in &s.warnings {
             writeln!(f, "\nwarning: {}\n         {}", warning.doubt, warning.remedy)?;
         }
@@ -69,7 +76,6 @@ impl Page<'_> {
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let model = model(self.workload);
-        let rate = |rate: Option<f64>| rate.map_or_else(|| "nothing".to_owned(), |rate| format!("{}/s", short(rate)));
         let asked =
             s.asked_rate_per_s.map_or_else(|| "as the server allows".to_owned(), |rate| format!("{}/s", short(rate)));
         let (offered, answered) = (rate(s.offered_rate_per_s), rate(s.answered_rate_per_s));
@@ -108,15 +114,32 @@ impl Page<'_> {
     fn arrivals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let (a, cov) = (&s.arrivals, |cov: Option<f64>| cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")));
-        writeln!(
-            f,
-            "\n  arrivals   {}: CoV meant {}, sent {} (95 % {} to {})",
-            a.pattern.name(),
-            cov(a.meant_cov),
-            cov(a.sent_cov),
-            cov(a.cov_low),
-            cov(a.cov_high)
-        )?;
+        match &s.sessions {
+            None => writeln!(
+                f,
+                "\n  arrivals   {}: CoV meant {}, sent {} (95 % {} to {})",
+                a.pattern.name(),
+                cov(a.meant_cov),
+                cov(a.sent_cov),
+                cov(a.cov_low),
+                cov(a.cov_high)
+            )?,
+            Some(of) => {
+                writeln!(
+                    f,
+                    "\n  sessions   {}: asked {}, launched {}; CoV meant {}, sent {} (95 % {} to {})",
+                    a.pattern.name(),
+                    rate(of.asked_per_s),
+                    rate(of.launched_per_s),
+                    cov(of.meant_cov),
+                    cov(of.sent_cov),
+                    cov(of.cov_low),
+                    cov(of.cov_high)
+                )?;
+                let (asked, launched) = (rate(s.asked_rate_per_s), rate(s.offered_rate_per_s));
+                writeln!(f, "  requests   asked {asked}, launched {launched}; CoV sent {}", cov(a.sent_cov))?;
+            }
+        }
         if let Some(late) = &s.lateness_us {
             writeln!(
                 f,
@@ -125,6 +148,12 @@ impl Page<'_> {
                 short(late.p99),
                 short(late.max)
             )?;
+        }
+        if let Some(effect) = &s.effect {
+            let percent = |share: f64| format!("{} %", short(100.0 * share));
+            let shares = effect.shares.iter().map(|of| format!("of p{} {}", of.percentile, percent(of.at_most())));
+            let shares = shares.collect::<Vec<_>>().join(", ");
+            writeln!(f, "  its part   at most {shares}; {} tolerated", percent(effect.tolerance))?;
         }
         Ok(())
     }
@@ -226,6 +255,10 @@ fn kept_up(keeps_up: &KeepsUp) -> String {
         Some(Unchecked::TooFew) => format!("not checked: fewer than a hundred launches; {inside}"),
         Some(Unchecked::TooShort) => format!("not checked: {inside} may be chance, a longer run would tell"),
     }
+}
+
+fn rate(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "nothing".to_owned(), |rate| format!("{}/s", short(rate)))
 }
 
 /// The system model in a word.

@@ -9,6 +9,7 @@ use offered_verify::{Ask, Meant};
 use super::Window;
 use crate::exit::Failure;
 use crate::file;
+use crate::tolerance::Percent;
 
 /// What the launches are held to.
 #[derive(clap::Args)]
@@ -25,8 +26,12 @@ pub(crate) struct Intent {
     #[arg(long)]
     rate: Option<Rate>,
     /// How far a CoV may be from the one meant and still be as good as equal
-    #[arg(long, default_value = "0.05", value_parser = tolerance)]
-    tolerance: f64,
+    #[arg(long, value_name = "NUMBER", default_value = "0.05", value_parser = pattern_tolerance)]
+    pattern_tolerance: f64,
+    /// How much of p50, p95 and p99 may be the doing of a generator that launched otherwise than meant, where a file tells when
+    /// launches were meant [default: the run's own, 5%]
+    #[arg(long, value_name = "PERCENT")]
+    tolerance: Option<Percent>,
     /// How late the latest hundredth of the launches may be
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     late: Nanos,
@@ -36,6 +41,11 @@ pub(crate) struct Intent {
 }
 
 impl Intent {
+    /// Whether it is said how much of the figures may be the generator's doing.
+    pub(crate) fn tolerates(&self) -> bool {
+        self.tolerance.is_some()
+    }
+
     /// What is asked of the recording at these paths (several when they are merged), in this window.
     pub(crate) fn ask(&self, paths: &[PathBuf], window: &Window) -> Result<Ask, Failure> {
         let own = Own::of(paths)?;
@@ -57,7 +67,8 @@ impl Intent {
             skip_last: window.skip_last.unwrap_or(given.skip_last),
             take: window.take,
             lasts: given.lasts.filter(|_| own.is_none_or(|own| own.until == Until::Duration)),
-            tolerance: self.tolerance,
+            pattern_tolerance: self.pattern_tolerance,
+            effect_tolerance: self.tolerance.map_or(given.effect_tolerance, Percent::fraction),
             late_tolerance: self.late,
             insecure: given.insecure || paths.iter().any(|path| is_insecure(path)),
             seed: self.seed.map_or(given.seed, Seed),
@@ -110,7 +121,7 @@ fn of_workload(path: &Path, fraction: f64, window: &Window) -> Result<Ask, Failu
     Ok(Ask { skip_last, ..Ask::of_part(&workload, fraction, skip_first, skip_last.max(taken)) })
 }
 
-fn tolerance(text: &str) -> Result<f64, String> {
+fn pattern_tolerance(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(tolerance) if (0.0..1.0).contains(&tolerance) && tolerance > 0.0 => Ok(tolerance),
         _ => Err("write a number between 0 and 1, for example 0.05".to_owned()),

@@ -9,12 +9,15 @@ use crate::table::{Table, clipped};
 /// Tables of labels show no more than these; `Total` is always among them.
 const ROWS: usize = 40;
 
-/// One verdict.
-pub(crate) struct Page<'a>(pub(crate) &'a Verdict);
+/// One verdict, with the tests it rests on where `details` are wanted.
+pub(crate) struct Page<'a> {
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) details: bool,
+}
 
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let v = self.0;
+        let v = self.verdict;
         writeln!(f, "{}: {}", v.source.path, headline(v))?;
         source(f, v)?;
         // The remedy of what the first line says comes first, without saying it again.
@@ -36,15 +39,27 @@ impl Display for Page<'_> {
         times(f, "First bytes (ms)", &v.first_byte, digits)?;
         sizes(f, &v.sizes)?;
         threads(f, &v.by_threads)?;
+        sessions(f, v)?;
         lateness(f, v)?;
         keeps_up(f, v)?;
         queue(f, v)?;
-        findings(f, &v.tests)?;
-        dispersion(f, v)?;
+        if self.details {
+            write!(f, "{}", Details(v))?;
+        }
         for run in &v.runs {
-            writeln!(f, "\n{}", Self(run))?;
+            writeln!(f, "\n{}", Page { verdict: run, details: self.details })?;
         }
         Ok(())
+    }
+}
+
+/// Every test with its numbers.
+pub(crate) struct Details<'a>(pub(crate) &'a Verdict);
+
+impl Display for Details<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        findings(f, &self.0.tests)?;
+        dispersion(f, self.0)
     }
 }
 
@@ -52,6 +67,7 @@ fn headline(v: &Verdict) -> String {
     match v.judgement {
         Judgement::Holds if v.because.contains(&v.meant.arrivals) => format!("holds - {}", v.because),
         Judgement::Holds => format!("{} holds - {}", v.meant.arrivals, v.because),
+        Judgement::HoldsWithDoubt => format!("{} holds with a doubt - {}", v.meant.arrivals, v.because),
         Judgement::Fails => format!("{} FAILS ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),
         Judgement::NotChecked => format!("{} not checked ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),
     }
@@ -163,6 +179,17 @@ fn threads(f: &mut Formatter<'_>, rows: &[Threads]) -> fmt::Result {
     write!(f, "{table}")
 }
 
+fn sessions(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(of) = &v.sessions else { return Ok(()) };
+    writeln!(f, "\nSessions, by their first launches")?;
+    let mut table = Table::new(["n", "asked /s", "launched /s", "CoV meant", "CoV sent", "low", "high"]);
+    let rates = [of.asked_per_s, of.launched_per_s].map(|rate| maybe(rate, 2));
+    let covs = [of.meant_cov, of.sent_cov, of.cov_low, of.cov_high].map(|cov| maybe(cov, 3));
+    let ([asked, launched], [meant, sent, low, high]) = (rates, covs);
+    table.row([of.n.to_string(), asked, launched, meant, sent, low, high]);
+    write!(f, "{table}")
+}
+
 fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let Some(late) = &v.lateness else { return Ok(()) };
     writeln!(
@@ -175,14 +202,22 @@ fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         late.unsent,
         late.unsent + late.n
     )?;
-    match &late.stalls {
-        Some(stalls) => writeln!(
+    if let Some(stalls) = &late.stalls {
+        writeln!(
             f,
             "Stalls: {} launches left late together in {} of them, of up to {:.1} ms",
             stalls.launches, stalls.count, stalls.longest_ms
-        ),
-        None => Ok(()),
+        )?;
     }
+    let Some(effect) = &v.effect else { return Ok(()) };
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    writeln!(f, "\nWhat of the responses is the generator's (ms; {} % tolerated)", percent(effect.tolerance))?;
+    let mut table = Table::new(["figure", "response", "without lateness", "% at most its doing"]);
+    for share in &effect.shares {
+        let (with, without) = (number(share.response_ms, 3), number(share.without_lateness_ms, 3));
+        table.row([format!("p{}", share.percentile), with, without, percent(share.at_most())]);
+    }
+    write!(f, "{table}")
 }
 
 fn keeps_up(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {

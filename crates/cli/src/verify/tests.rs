@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use offered_model::{Event, Nanos, Outcome, Recording};
-use offered_verify::{Ask, verify};
+use offered_verify::{Ask, Verdict, verify};
 
 use super::files::Files;
 use super::page::{Page, Summary};
@@ -34,6 +34,11 @@ fn recording() -> Recording {
         resolution: Nanos::from_millis(1),
         ..Recording::default()
     }
+}
+
+/// The whole page, with every test.
+fn page(verdict: &Verdict) -> Page<'_> {
+    Page { verdict, details: true }
 }
 
 fn ask() -> Ask {
@@ -93,7 +98,7 @@ fn pages_fit_into_a_hundred_and_twenty_columns() {
         .map(|event| Event { intended: event.sent.unwrap(), ..event })
         .collect();
     let long = verify(&long, &ask);
-    let pages = format!("{}{}{}", Page(&short), Page(&long), Summary(&[short.clone(), long.clone()]));
+    let pages = format!("{}{}{}", page(&short), page(&long), Summary(&[short.clone(), long.clone()]));
     for line in pages.lines().filter(|line| !line.contains(" - ")) {
         assert!(line.chars().count() <= 120, "{} columns: {line}", line.chars().count());
     }
@@ -104,7 +109,8 @@ fn pages_fit_into_a_hundred_and_twenty_columns() {
 #[test]
 fn labels_cannot_play_with_the_terminal() {
     let recording = Recording { labels: vec!["a\u{1b}[2Jb".into(), "c\nd".into()], ..recording() };
-    let page = Page(&verify(&recording, &ask())).to_string();
+    let verdict = verify(&recording, &ask());
+    let page = page(&verdict).to_string();
     assert!(page.contains("a\u{fffd}[2Jb") && page.contains("c\u{fffd}d"), "{page}");
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use offered_model::{Event, Objective, Recording};
 use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
-use offered_verify::{Ask, Measured, Verdict, verify};
+use offered_verify::{Ask, Judgement, Measured, Verdict, verify};
 
 use crate::record::Memory;
 use crate::run::{Made, Plan};
@@ -72,7 +72,10 @@ impl Trial {
             let figure = measured.estimate(&threshold.metric).map(|figure| figure.value.min(NEVER));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
         });
-        Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, warning: too_short(objective, &measured) })
+        let doubt = (verdict.judgement == Judgement::HoldsWithDoubt)
+            .then(|| format!("a trial holds with a doubt: {}", verdict.because));
+        let warning = too_short(objective, &measured).or(doubt);
+        Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, warning })
     }
 }
 

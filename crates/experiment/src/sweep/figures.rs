@@ -3,7 +3,7 @@
 use offered_model::threshold::{Metric, Quantity, Statistic};
 use offered_model::{Event, Outcome, Recording, Workload};
 use offered_stats::steady_state::Estimate;
-use offered_verify::{Checked, Judgement, Measured, Parts, Queue, Verdict, Warning};
+use offered_verify::{Checked, Effect, Judgement, Measured, Parts, Queue, Sessions, Verdict, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -35,7 +35,13 @@ pub struct Figures {
     pub service_ms: Option<Times>,
     /// sent - intended.
     pub lateness_us: Option<Lateness>,
-    /// The CoV of the gaps between the instants meant.
+    /// What that did to the percentiles of the responses.
+    #[serde(default)]
+    pub effect: Option<Effect>,
+    /// Of a partly-open system: how its sessions arrived.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
+    /// The CoV of the gaps between the instants meant; `null` in a partly-open system, where only sessions are meant for an instant.
     pub meant_cov: Option<f64>,
     /// The CoV of the gaps between launches.
     pub arrivals_cov: Option<Interval>,
@@ -126,7 +132,9 @@ impl Figures {
                 .zip(late(Statistic::Percentile(99.0)))
                 .zip(late(Statistic::Max))
                 .map(|((p50, p99), max)| Lateness { p50, p99, max }),
-            meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov),
+            effect: verdict.effect.clone(),
+            sessions: verdict.sessions,
+            meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov).filter(|_| verdict.sessions.is_none()),
             arrivals_cov: of(Quantity::ArrivalsCov, 1.0),
             queue: verdict.queue,
             response_histogram: Histogram::of(&response.all),

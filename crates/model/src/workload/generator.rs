@@ -6,19 +6,24 @@ use crate::Wrong;
 const MOST_THREADS: u16 = 1024;
 
 /// How the generator works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generator {
     pub(super) threads: Option<u16>,
     pub(super) precision: Precision,
+    /// In per cent, as it is written.
+    pub(super) tolerance: f64,
 }
 
 impl Default for Generator {
     fn default() -> Self {
-        Self { threads: None, precision: Precision::Spin }
+        Self { threads: None, precision: Precision::Spin, tolerance: 100.0 * Self::TOLERANCE }
     }
 }
 
 impl Generator {
+    /// The tolerance where none is given.
+    pub const TOLERANCE: f64 = 0.05;
+
     /// The same with so many threads.
     ///
     /// # Errors
@@ -39,6 +44,18 @@ impl Generator {
         Self { precision, ..self }
     }
 
+    /// The same with so much of a run's percentiles tolerated as its own doing, in per cent of them.
+    ///
+    /// # Errors
+    /// Below 0, or all of them and more.
+    pub fn with_tolerance(self, percent: f64) -> Result<Self, Wrong> {
+        if (0.0..100.0).contains(&percent) {
+            Ok(Self { tolerance: percent, ..self })
+        } else {
+            Err(Wrong::new(format!("{percent} % is no share of a percentile; write one from 0% to below 100%")))
+        }
+    }
+
     /// How many threads launch; `None`: as many as the rate needs.
     pub fn threads(&self) -> Option<u16> {
         self.threads
@@ -47,6 +64,12 @@ impl Generator {
     /// How they wait for the next launch.
     pub fn precision(&self) -> Precision {
         self.precision
+    }
+
+    /// How much of a run's percentiles may be its own doing, as a fraction of them, below 1; 0: launches must be as meant, whatever
+    /// they did to the percentiles.
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance / 100.0
     }
 }
 

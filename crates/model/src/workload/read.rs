@@ -147,7 +147,7 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
 }
 
 fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
-    let table = value.table(&["threads", "precision"])?;
+    let table = value.table(&["threads", "precision", "tolerance"])?;
     let precision = match table.get("precision") {
         None => Precision::Spin,
         Some(value) => match value.text()? {
@@ -156,7 +156,15 @@ fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
             other => return Err(choice(&value, other, &["spin", "sleep"])),
         },
     };
-    let generator = Generator::default().with_precision(precision);
+    let mut generator = Generator::default().with_precision(precision);
+    if let Some(tolerance) = table.get("tolerance") {
+        let text = tolerance.text()?;
+        let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse().ok());
+        let percent = percent.ok_or_else(|| {
+            tolerance.mistake(format!("`{text}` is no share of a percentile; write for example tolerance = \"5%\""))
+        })?;
+        generator = tolerance.checked(generator.with_tolerance(percent))?;
+    }
     match table.get("threads") {
         None => Ok(generator),
         Some(threads) => threads.checked(generator.with_threads(threads.count()?)),

@@ -67,7 +67,7 @@ fn a_whole_workload_is_read_to_the_last_key() {
     assert_eq!((target.reuse, target.connections, target.headers.len()), (Reuse::PerSession, Some(10), 2));
     assert_eq!(target.headers[0], ("Accept".to_owned(), Template::new("text/html")));
     assert_eq!(workload.0.server.as_ref().unwrap().service, Law::hyperexponential(0.01, 8.0).unwrap());
-    assert_eq!(workload.0.generator, Generator { threads: Some(2), precision: Precision::Sleep });
+    assert_eq!(workload.0.generator, Generator { threads: Some(2), precision: Precision::Sleep, tolerance: 5.0 });
     assert_eq!(workload.labels(), ["010_Home", "020_Order"]);
     assert_eq!(workload.0.requests[1].method, "POST");
     let mix = workload.mix();
@@ -141,6 +141,16 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
         ("duration = \"10s\"\nskip_first = \"10s\"\narrivals.closed.users = 1", 1, &["leave nothing of the duration"]),
         ("duration = \"10s\"\narrivals.open.rate = \"0/s\"", 2, &["zero", "above zero"]),
         ("duration = \"10s\"\narrivals.open.rate = \"NaN/s\"", 2, &["not a rate"]),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[generator]\ntolerance = \"0.05\"",
+            4,
+            &["`0.05` is no share of a percentile", "tolerance = \"5%\""],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[generator]\ntolerance = \"100%\"",
+            4,
+            &["100 % is no share", "below 100%"],
+        ),
         ("duration = \"10s\"\narrivals.open.rate = 100", 2, &["such as \"10s\" or \"100/s\""]),
         (
             "duration = \"10s\"\n[arrivals]\nopen = { rate = \"1/s\" }\nclosed = { users = 5 }",

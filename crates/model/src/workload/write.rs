@@ -319,7 +319,9 @@ fn served(said: Pairs, servers: u32, discipline: Policy) -> Pairs {
 
 fn of_generator(generator: Generator) -> Vec<Pair> {
     let said = Pairs::default().maybe(generator.threads, |said, threads| said.raw("threads", threads));
-    said.when(generator.precision == Precision::Sleep, |said| said.text("precision", "sleep")).0
+    let said = said.when(generator.precision == Precision::Sleep, |said| said.text("precision", "sleep"));
+    let tolerated = generator.tolerance != Generator::default().tolerance;
+    said.when(tolerated, |said| said.text("tolerance", format!("{}%", generator.tolerance))).0
 }
 
 fn variable(variable: &Variable) -> String {

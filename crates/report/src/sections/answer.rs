@@ -1,6 +1,6 @@
 //! Section 2: the answer. Were the thresholds kept, did the system keep up, and may the numbers be believed?
 
-use offered_verify::{Checked, Judgement, KeepsUp, Unchecked};
+use offered_verify::{Checked, Effect, Judgement, KeepsUp, Share, Unchecked};
 
 use crate::document::{Banner, Block, Cell, Section, Table, short};
 use crate::report::Run;
@@ -35,6 +35,7 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
     if !run.thresholds.is_empty() {
         blocks.push(Block::Table(thresholds(&run.thresholds)));
     }
+    blocks.extend(v.effect.as_ref().map(|effect| Block::Table(of_generator(effect))));
     // The remedy of what the banner says comes first.
     let mut doubts = v.warnings.clone();
     doubts.sort_by_key(|warning| warning.doubt != v.because);
@@ -76,7 +77,7 @@ fn of_thresholds(all: &[Checked]) -> Option<Banner> {
 /// Whether the system kept up with its load.
 pub(crate) fn keeps_up(k: &KeepsUp) -> Banner {
     let headline = match k.judgement {
-        Judgement::Holds => "The system kept up with its load.",
+        Judgement::Holds | Judgement::HoldsWithDoubt => "The system kept up with its load.",
         Judgement::Fails => "The system did not keep up with its load.",
         Judgement::NotChecked => "Whether the system kept up was not checked.",
     };
@@ -110,10 +111,31 @@ fn of_load(run: &Run) -> Banner {
     let v = &run.verdict;
     let headline = match v.judgement {
         Judgement::Holds => "The load arrived as it was meant: the numbers may be believed.",
+        Judgement::HoldsWithDoubt => {
+            "The generator's lateness can be seen in the responses, or in the launches, by no more than is said here."
+        }
         Judgement::Fails => "The load was not what was meant: do not believe these numbers.",
         Judgement::NotChecked => "Nothing could be held against what was meant: read the numbers with that in mind.",
     };
     Banner { judgement: v.judgement, headline: headline.to_owned(), because: v.because.clone() }
+}
+
+/// What of the responses is the generator's own doing.
+fn of_generator(effect: &Effect) -> Table {
+    let row = |share: &Share| {
+        vec![
+            Cell::from(format!("p{}", share.percentile)),
+            share.response_ms.into(),
+            share.without_lateness_ms.into(),
+            (100.0 * share.at_most()).into(),
+            (100.0 * effect.tolerance).into(),
+        ]
+    };
+    Table {
+        caption: "What of the responses is the generator's (ms)".into(),
+        heads: vec!["", "response", "without lateness", "% at most its doing", "% tolerated"],
+        rows: effect.shares.iter().map(row).collect(),
+    }
 }
 
 fn thresholds(thresholds: &[Checked]) -> Table {

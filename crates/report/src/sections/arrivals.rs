@@ -36,16 +36,27 @@ pub(super) fn meant_and_sent(run: &Run) -> Table {
     let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
     let late = v.lateness.as_ref();
     let row = |name: &str, meant: Cell, sent: Cell| vec![Cell::from(name), meant, sent];
-    let rows = vec![
-        row("arrivals", Cell::from(&v.meant.arrivals), pattern),
-        row("launches per second", v.meant.rate_per_s.into(), v.queue.rate_per_s.into()),
-        row("CoV of the gaps", v.meant.cov.or(v.meant.expected_cov).into(), total.map(|total| total.cov).into()),
+    let (rate, meant_cov) = (v.meant.rate_per_s, v.meant.cov.or(v.meant.expected_cov));
+    let mut rows = vec![row("arrivals", Cell::from(&v.meant.arrivals), pattern)];
+    // Only sessions were meant to come at a rate, and to be so uneven; their requests follow the answers.
+    if let Some(sessions) = &v.sessions {
+        let interval = sessions.cov_low.zip(sessions.cov_high).map(|(low, high)| Cell::Interval(low, high));
+        rows.extend([
+            row("sessions per second", rate.into(), sessions.launched_per_s.into()),
+            row("CoV of the gaps between sessions", meant_cov.into(), sessions.sent_cov.into()),
+            row("its 95 % interval", Cell::Nothing, interval.unwrap_or(Cell::Nothing)),
+        ]);
+    }
+    let of_requests = |meant: Option<f64>| Cell::from(meant.filter(|_| v.sessions.is_none()));
+    rows.extend([
+        row("launches per second", of_requests(rate), v.queue.rate_per_s.into()),
+        row("CoV of the gaps", of_requests(meant_cov), total.map(|total| total.cov).into()),
         row("its 95 % interval", Cell::Nothing, cov.unwrap_or(Cell::Nothing)),
         row("launches judged", Cell::Nothing, v.window.launches.into()),
         row("left out at the ends", Cell::Nothing, v.window.left_out.into()),
         row("never sent", Cell::Count(0), late.map(|late| late.unsent).into()),
         row("lateness p99 (us)", Cell::Nothing, late.map(|late| late.p99_us).into()),
-    ];
+    ]);
     Table { caption: "What was meant, and what was launched".into(), heads: vec!["", "meant", "launched"], rows }
 }
 
@@ -233,7 +244,8 @@ fn cov_by_label(v: &Verdict) -> Option<Chart> {
     }
     let point = |(i, row): (usize, &&Times)| Some([i as f64, row.cov, row.cov_low?, row.cov_high?]);
     let points = rows.iter().enumerate().filter_map(point).collect();
-    let expected = v.meant.expected_cov.map(|cov| vec![[0.0, cov], [rows.len() as f64 - 1.0, cov]]);
+    let expected = v.meant.expected_cov.filter(|_| v.sessions.is_none());
+    let expected = expected.map(|cov| vec![[0.0, cov], [rows.len() as f64 - 1.0, cov]]);
     let expected = expected.map(|line| Series::new("meant of all together", Ink::Theory, Shape::Line(line)));
     let names = rows.iter().map(|row| row.label.clone()).collect();
     Some(Chart {

@@ -73,7 +73,7 @@ fn formula(run: &Run) -> Option<f64> {
 /// All thresholds of a run in one word.
 fn thresholds(run: &Run) -> Option<Judgement> {
     let any = |judgement| run.thresholds.iter().any(|checked| checked.judgement == judgement).then_some(judgement);
-    [Judgement::Fails, Judgement::NotChecked, Judgement::Holds].into_iter().find_map(any)
+    [Judgement::Fails, Judgement::NotChecked, Judgement::HoldsWithDoubt, Judgement::Holds].into_iter().find_map(any)
 }
 
 fn table(runs: &[Run]) -> Table {

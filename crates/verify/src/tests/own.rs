@@ -83,6 +83,58 @@ fn a_machine_that_stalled_the_generator_is_named_before_what_that_did() {
 }
 
 #[test]
+fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
+    // Stalls of 8.5 ms, 15 in 80 s. A server that takes 3.4 s does not notice, one that takes 0.2 ms does.
+    let stalls: Vec<(u64, u64)> = (0..80).map(|i| (i * 1000 + 500, i * 1000 + 515)).collect();
+    let run = |service: Nanos| {
+        let mut run = stalled(ours(poisson(24_000, 300.0, 1)), &stalls);
+        run.events.iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + service));
+        run
+    };
+    let strict = Ask { effect_tolerance: 0.0, ..Ask::default() };
+    let slow = run(Nanos::from_millis(3400));
+    let verdict = verify(&slow, &Ask::default());
+    assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt, "{:?}", verdict.tests);
+    let effect = verdict.effect.clone().unwrap();
+    assert!(effect.worst().at_most() < 0.01 && effect.window_ms == 3400.0, "{effect:?}");
+    let because = &verdict.because;
+    assert!(because.starts_with("the machine stalled the generator: "), "{because}");
+    assert!(
+        because.ends_with("of the p50 is the generator's") || because.ends_with("of the p99 is the generator's"),
+        "{because}"
+    );
+    assert_eq!(verify(&slow, &strict).judgement, Judgement::Fails);
+
+    // The launches are as meant, and still a figure owes them more than is tolerated.
+    let mut late = ours(poisson(5000, 100.0, 1));
+    late.events.iter_mut().for_each(|event| event.sent = event.sent.map(|sent| sent + Nanos::from_millis(2)));
+    late.events.iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(10)));
+    let verdict = verify(&late, &Ask::default());
+    assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt);
+    assert_eq!(verdict.because, "launches came 2.0 ms late at worst; at most 17 % of the p99 is the generator's");
+    assert_eq!(verify(&late, &strict).judgement, Judgement::Holds);
+
+    let quick = run(Nanos::from_micros(200));
+    let verdict = verify(&quick, &Ask::default());
+    assert_eq!(verdict.judgement, Judgement::Fails);
+    assert!(verdict.because.ends_with("of the p99 is the generator's"), "{}", verdict.because);
+
+    // What is not about the instants of sending is not forgiven.
+    let busy = Evidence { busy: vec![0.95], ..Evidence::default() };
+    let saturated = Recording { generator: Some(busy), ..slow.clone() };
+    assert_eq!(verify(&saturated, &Ask::default()).judgement, Judgement::Fails);
+    assert_eq!(verify(&slow, &Ask { rate_per_s: Some(400.0), ..Ask::default() }).judgement, Judgement::Fails);
+    let mut unsent = slow.clone();
+    unsent.events.iter_mut().step_by(50).for_each(|event| (event.sent, event.done) = (None, None));
+    assert_eq!(verify(&unsent, &Ask::default()).judgement, Judgement::Fails);
+    // Nor is a schedule that was no Poisson process to begin with, nor a file that does not tell what was meant.
+    let even = stalled(ours(launched((0..20_000).map(|i| f64::from(i) * 4e6))), &stalls);
+    assert_eq!(verify(&even, &Ask::default()).judgement, Judgement::Fails);
+    let foreign = verify(&Recording { intent_known: false, ..slow }, &Ask::default());
+    assert_eq!((foreign.judgement, foreign.effect), (Judgement::Fails, None));
+}
+
+#[test]
 fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
     // Even gaps with one short stall, held to a Poisson process: they would have failed without it.
     let even = ours(super::launched((0..5000).map(|i| f64::from(i) * 4e6)));
@@ -98,7 +150,7 @@ fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
     }
     let verdict = verify(&slow, &Ask::default());
     assert_eq!((verdict.lateness.unwrap().stalls, verdict.judgement), (None, Judgement::Fails));
-    assert_eq!(verdict.because, "lateness p99 (us) is 30000");
+    assert_eq!(verdict.because, "lateness p99 (us) is 30000; at most 97 % of the p99 is the generator's");
 }
 
 #[test]
@@ -108,7 +160,11 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
     let verdict = verify(&run, &ask);
     assert_eq!(verdict.judgement, Judgement::Holds, "{:?}", verdict.tests);
     // The phases that 20 users drew make a CoV of 1.10 that stays what it is, round after round.
-    assert_eq!(verdict.because, format!("the launches are what was meant ({})", ask.meant.name()));
+    let punctual = "every launch came at the instant it was meant for; nothing of the p99 is the generator's";
+    assert_eq!(verdict.because, punctual);
+    let few = ours(Recording { events: run.events[..99].to_vec(), ..run.clone() });
+    let meant = format!("the launches are what was meant ({})", ask.meant.name());
+    assert!(verify(&few, &ask).because.ends_with(&meant), "{}", verify(&few, &ask).because);
     let verdict = verify(&run, &Ask { rate_per_s: Some(40.0), ..ask });
     assert_eq!(verdict.because, "rate against asked is 0.501");
     // A replayed trace is uneven as it may be, whether it was kept, missed, or cannot be held to anything.
@@ -116,7 +172,7 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
         |intent_known| Recording { intent_known, ..renewal(5000, &Law::hyperexponential(0.01, 4.0).unwrap(), 1) };
     let replay = Ask { meant: Meant::Other("a replayed trace".into()), ..Ask::default() };
     for (run, ask, judgement, because) in [
-        (ours(bursts(true)), replay.clone(), Judgement::Holds, "the launches are what was meant (a replayed trace)"),
+        (ours(bursts(true)), replay.clone(), Judgement::Holds, punctual),
         (
             bursts(false),
             replay.clone(),

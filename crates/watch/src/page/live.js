@@ -120,6 +120,7 @@ function show(pulse) {
   put("because", pulse.because);
   row("recent", pulse.recent);
   row("so_far", pulse.so_far);
+  row("without_lateness", { response_ms: pulse.without_lateness_ms });
   const outrun = pulse.growth?.outrun;
   element("outrun").hidden = !outrun;
   put("growth", outrun ? `${short(pulse.growth.per_s)} more under way every second` : "");

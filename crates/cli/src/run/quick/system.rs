@@ -3,8 +3,8 @@
 use offered_model::{Law, Nanos, Rate};
 use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value, value};
 
-use super::table;
 use crate::exit::Failure;
+use crate::file::table;
 
 /// The flags that say who arrives, and what sessions do.
 #[derive(clap::Args)]

@@ -329,7 +329,7 @@ fn general() -> impl Strategy<Value = String> {
         let mut text = format!("seed = {seed}\nduration = \"{secs}s\"\n");
         text += if skip { "skip_first = \"1s\"\nskip_last = \"500ms\"\n" } else { "" };
         text += if late { "late = \"skip\"\nlate_after = \"5ms\"\n" } else { "" };
-        text += if sleep { "generator = { threads = 3, precision = \"sleep\" }\n" } else { "" };
+        text += if sleep { "generator = { threads = 3, precision = \"sleep\", tolerance = \"7.5%\" }\n" } else { "" };
         text
     })
 }

@@ -1,0 +1,29 @@
+//! A generator that really cannot keep up says so and ends with 3, on the run itself and not only on edited records.
+
+use offered_model::{Law, Seed};
+use offered_serve::{Options, Server};
+use offered_simulate::policy::{Make, Policy, Setting};
+use serde_json::Value;
+
+use crate::process::{Process, offered};
+
+tests![one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so];
+
+/// Half a million launches, all meant for a quarter of a second: behind from the first on, the thread has no time to sleep until the
+/// last. Few connections keep what reaches the server small.
+fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so() {
+    let seed = Seed(1);
+    let policy = Policy::Infinite.boxed(&Setting { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();
+    let target = format!("{}/", server.address());
+    let load = ["--open", "2000000/s", "--duration", "250ms", "--threads", "1", "--connections", "4", "--seed", "1"];
+    let ended = Process::start(offered(&[&["run", &target, "--json", "--quiet"][..], &load].concat())).end();
+    server.stop().unwrap();
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(run["judgement"], "fails");
+    let busy = run["busy"][0].as_f64().unwrap();
+    assert!(busy > 0.9 && run["busy"].as_array().unwrap().len() == 1, "{}", run["busy"]);
+    let because = run["because"].as_str().unwrap();
+    assert!(because.starts_with("the generator was saturated: thread 0 was busy for "), "{because}");
+}
