@@ -191,7 +191,7 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
         table.text(&event.why())?.number(ns(event.handshake))?;
         table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
-        table.number(start(recording, origin))?.end()?;
+        table.number(start(recording, origin))?.number(ns(event.waited))?.number(Some(event.rows))?.end()?;
     }
     table.flush()
 }

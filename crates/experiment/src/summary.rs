@@ -51,6 +51,9 @@ pub struct Summary {
     /// How long TLS handshakes took, where any were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_ms: Option<Millis>,
+    /// How long requests waited for a connection of a pool, where there are such pools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<Millis>,
     /// sent - intended.
     pub lateness_us: Option<Micros>,
     /// What that did to the percentiles of the responses; `null` of fewer than a hundred good answers.
@@ -67,6 +70,9 @@ pub struct Summary {
     pub bytes_in: u64,
     /// Bytes written, those of objects too.
     pub bytes_out: u64,
+    /// Rows that a database's answers had or changed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub rows: u64,
     /// Launches that brought objects with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
@@ -136,6 +142,12 @@ pub struct Arrivals {
     pub pattern: Pattern,
 }
 
+/// Whether there is nothing to be told.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "shaped for serde")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Summary {
     /// Of the recording of a run, as it was judged.
     pub fn new(workload: &Workload, share: Share, recording: &Recording, done: &Done, verdict: &Verdict) -> Self {
@@ -174,6 +186,7 @@ impl Summary {
             service_ms: times(&|event| event.service().filter(|_| event.outcome == Outcome::Ok))
                 .map(Millis::from_nanos),
             handshake_ms: times(&|event| event.handshake).map(Millis::from_nanos),
+            waited_ms: times(&|event| event.waited).map(Millis::from_nanos),
             lateness_us: times(&Event::lateness).map(|n| Micros {
                 p50: n.median / 1e3,
                 p99: n.p99 / 1e3,
@@ -192,6 +205,7 @@ impl Summary {
             queue: verdict.queue,
             bytes_in: events.iter().chain(&recording.objects).map(|event| event.bytes_in).sum(),
             bytes_out: events.iter().chain(&recording.objects).map(|event| event.bytes_out).sum(),
+            rows: events.iter().map(|event| event.rows).sum(),
             pages: Pages::of(recording, from..to),
             duration_s: done.workers.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),

@@ -18,10 +18,13 @@ pub struct Event {
     /// When it was meant to be launched, since the start of the run.
     pub intended: Nanos,
     /// When the generator acted: it wrote the request's first byte or, where it had to open a connection for it, called
-    /// `connect`. `None`: never sent, see `error`.
+    /// `connect`, or, where all connections of its pool were busy, put it into their queue. `None`: never sent, see `error`.
     pub sent: Option<Nanos>,
     /// How long the TLS handshake took on the connection opened for this launch; `None` where none was made.
     pub handshake: Option<Nanos>,
+    /// How long the request waited, once launched, for a connection of a pool that is as large as it may be: a part of `service`,
+    /// like the handshake. `None`: it is not of a protocol with such pools, or was not sent.
+    pub waited: Option<Nanos>,
     /// When the first byte of the answer was read.
     pub first_byte: Option<Nanos>,
     /// When the last byte of the answer was read, or the attempt was given up. `None`: never sent.
@@ -42,6 +45,8 @@ pub struct Event {
     pub bytes_out: u64,
     /// Bytes read.
     pub bytes_in: u64,
+    /// Rows that the answer had, or that it says were changed, where it is a database's; else 0.
+    pub rows: u64,
     /// The worker (thread) that launched it, counted over the whole run.
     pub worker: u16,
     /// The worker's serial number of the connection used.
@@ -59,6 +64,7 @@ impl Event {
             intended,
             sent: None,
             handshake: None,
+            waited: None,
             first_byte: None,
             done: None,
             session: 0,
@@ -69,6 +75,7 @@ impl Event {
             status: 0,
             bytes_out: 0,
             bytes_in: 0,
+            rows: 0,
             worker: 0,
             connection: 0,
             reused: false,
@@ -130,11 +137,13 @@ pub enum Outcome {
     NoValue = 12,
     /// Sent, and not processed: the server said so, and the request may be sent again (RFC 9113, sections 6.8 and 8.7).
     Unprocessed = 13,
+    /// A complete answer of a database that is an error, whose SQLSTATE `error` names.
+    SqlError = 14,
 }
 
 impl Outcome {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Ok,
         Self::HttpError,
         Self::Timeout,
@@ -149,11 +158,12 @@ impl Outcome {
         Self::CheckFailed,
         Self::NoValue,
         Self::Unprocessed,
+        Self::SqlError,
     ];
 
     /// Whether it is a complete answer, good or bad.
     pub const fn is_answer(self) -> bool {
-        matches!(self, Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed)
+        matches!(self, Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed | Self::SqlError)
     }
 
     /// Its name in tables, JSON and Parquet.
@@ -173,6 +183,7 @@ impl Outcome {
             Self::CheckFailed => "check_failed",
             Self::NoValue => "no_value",
             Self::Unprocessed => "unprocessed",
+            Self::SqlError => "sql_error",
         }
     }
 

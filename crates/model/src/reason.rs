@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use crate::Nanos;
+use crate::{Nanos, SqlState};
 
 /// Why a launch failed or was not sent.
 ///
@@ -28,6 +28,10 @@ pub enum Reason {
     NotAnswered(Nanos),
     /// Nothing of what was awaited within this time.
     NotAwaited(Nanos),
+    /// No connection of its pool was free within this time.
+    NoneFree(Nanos),
+    /// A database's error: its SQLSTATE, and its own words.
+    Sql(SqlState, Box<str>),
     /// The run was stopped first.
     Stopped,
     /// The connection ended when so many bytes of the body had still to come.
@@ -49,6 +53,9 @@ const STREAMS: Around = ("all streams of ", " connections busy (connections limi
 const NOT_CONNECTED: Around = ("no connection within ", "");
 const NOT_ANSWERED: Around = ("no complete answer within ", "");
 const NOT_AWAITED: Around = ("nothing of what was awaited within ", "");
+const NONE_FREE: Around = ("no connection was free within ", "");
+/// What stands before a SQLSTATE, and between that and the database's words.
+const SQL: Around = ("SQLSTATE ", ": ");
 const STOPPED: &str = "the run was stopped";
 const MISSING: Around = ("closed with ", " bytes of the body to come");
 /// How the standard library ends an error of the system.
@@ -72,6 +79,11 @@ impl Reason {
                 .or_else(|| time(text, NOT_CONNECTED).map(Self::NotConnected))
                 .or_else(|| time(text, NOT_ANSWERED).map(Self::NotAnswered))
                 .or_else(|| time(text, NOT_AWAITED).map(Self::NotAwaited))
+                .or_else(|| time(text, NONE_FREE).map(Self::NoneFree))
+                .or_else(|| {
+                    let (code, words) = text.strip_prefix(SQL.0)?.split_once(SQL.1)?;
+                    Some(Self::Sql(code.parse().ok()?, words.into()))
+                })
                 .or_else(|| count(text, STREAMS).map(Self::Streams))
                 .or_else(|| count(text, MISSING).map(Self::Missing))
                 .or_else(|| count(text, IN_FLIGHT).map(Self::InFlight))
@@ -97,6 +109,11 @@ impl Reason {
         match self {
             Self::Late(_) => Cow::Borrowed("later than is allowed (late = \"skip\")"),
             Self::Missing(_) => Cow::Borrowed("closed in the middle of the body"),
+            // Its words quote the values of this launch: a key that was there already, a number that was none.
+            Self::Sql(code, _) => {
+                let class = code.class().map(|class| format!(" ({class})")).unwrap_or_default();
+                Cow::Owned(format!("{}{code}{class}", SQL.0))
+            }
             other => other.text(),
         }
     }
@@ -119,6 +136,8 @@ impl fmt::Display for Reason {
             Self::NotConnected(limit) => around(NOT_CONNECTED, limit),
             Self::NotAnswered(limit) => around(NOT_ANSWERED, limit),
             Self::NotAwaited(limit) => around(NOT_AWAITED, limit),
+            Self::NoneFree(limit) => around(NONE_FREE, limit),
+            Self::Sql(code, words) => write!(f, "{}{code}{}{words}", SQL.0, SQL.1),
             Self::Stopped => f.write_str(STOPPED),
             Self::Missing(bytes) => around(MISSING, bytes),
             Self::System(number) => write!(f, "{}", io::Error::from_raw_os_error(*number)),
@@ -167,6 +186,8 @@ mod tests {
             any::<u64>().prop_map(|n| Reason::NotConnected(Nanos(n))),
             any::<u64>().prop_map(|n| Reason::NotAnswered(Nanos(n))),
             any::<u64>().prop_map(|n| Reason::NotAwaited(Nanos(n))),
+            any::<u64>().prop_map(|n| Reason::NoneFree(Nanos(n))),
+            ("[0-9A-Z]{5}", ".*").prop_map(|(code, words)| Reason::Sql(code.parse().unwrap(), words.into())),
             Just(Reason::Stopped),
             any::<u64>().prop_map(Reason::Missing),
             any::<i32>().prop_map(Reason::System),
@@ -205,6 +226,9 @@ mod tests {
         assert_eq!(late(3).kind(), late(4000).kind());
         assert_ne!(late(3).text(), late(4000).text());
         assert_eq!(Reason::Missing(1).kind(), Reason::Missing(2).kind());
+        let taken = |key: &str| Reason::read(&format!("SQLSTATE 23505: duplicate key value {key}"));
+        assert_eq!(taken("1").kind(), "SQLSTATE 23505 (integrity constraint violation)");
+        assert_eq!(taken("1").kind(), taken("2").kind());
         assert_eq!(Reason::NotAnswered(Nanos::from_secs(2)).kind(), "no complete answer within 2s");
     }
 }

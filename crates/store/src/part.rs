@@ -55,7 +55,7 @@ enum Of {
 }
 
 /// The columns in the order in which they stand. New ones come last, and a part without them is an older one.
-static COLUMNS: [Kind; 17] = [
+static COLUMNS: [Kind; 19] = [
     required("intended_ns", Of::Long(|e| e.intended.0, |e, ns| e.intended = Nanos(ns))),
     optional("sent_ns", Of::Time(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Of::Time(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -73,6 +73,8 @@ static COLUMNS: [Kind; 17] = [
     optional("error", Of::Error),
     optional("handshake_ns", Of::Time(|e| e.handshake, |e, took| e.handshake = took)),
     required("object", Of::Int(16, |e| e.object.into(), |e, object| e.object = object as u16)),
+    optional("waited_ns", Of::Time(|e| e.waited, |e, took| e.waited = took)),
+    required("rows", Of::Long(|e| e.rows, |e, rows| e.rows = rows)),
 ];
 
 /// The first so many are in every part.

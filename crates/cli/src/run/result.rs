@@ -162,7 +162,7 @@ impl Page<'_> {
         let mut table = Table::new(["  ms", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]);
         let s = self.summary;
         for (name, times) in
-            [("  response", &s.response_ms), ("  service", &s.service_ms), ("  handshake", &s.handshake_ms)]
+            [("  response", &s.response_ms), ("  service", &s.service_ms), ("  handshake", &s.handshake_ms), ("  waiting", &s.waited_ms)]
         {
             if let Some(Millis { mean, sdev, p50, p90, p95, p99, p999, max, .. }) = times {
                 let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| short(*n));
@@ -192,7 +192,8 @@ impl Page<'_> {
 
     fn traffic(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
-        writeln!(f, "\n  bytes      {} in, {} out", s.bytes_in, s.bytes_out)?;
+        let rows = if s.rows == 0 { String::new() } else { format!("; {} rows", s.rows) };
+        writeln!(f, "\n  bytes      {} in, {} out{rows}", s.bytes_in, s.bytes_out)?;
         if let Some(p) = &s.pages {
             writeln!(
                 f,

@@ -20,7 +20,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns of a run written as CSV, in their order.
-pub const COLUMNS: [&str; 19] = [
+pub const COLUMNS: [&str; 21] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -40,6 +40,8 @@ pub const COLUMNS: [&str; 19] = [
     "object",
     "tick_ns",
     "start_ns",
+    "waited_ns",
+    "rows",
 ];
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
@@ -114,6 +116,7 @@ impl Fields<'_, '_> {
             first_byte,
             done,
             handshake: instant(15)?,
+            waited: instant(19)?,
             session: self.small(4)?,
             step: self.small(5)?,
             object: self.small(16)?,
@@ -121,6 +124,7 @@ impl Fields<'_, '_> {
             status: self.small(8)?,
             bytes_out: self.small(9)?,
             bytes_in: self.small(10)?,
+            rows: self.small(20)?,
             worker: self.small(11)?,
             connection: self.small(12)?,
             reused: self.text(13) == b"true",

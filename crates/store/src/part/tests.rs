@@ -119,10 +119,12 @@ fn any_event() -> impl Strategy<Value = Event> {
     let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
-    (times, whole, rest).prop_map(|(t, w, r)| Event {
+    let late = (any::<Option<u64>>(), any::<u64>());
+    (times, whole, rest, late).prop_map(|(t, w, r, l)| Event {
         intended: Nanos(t.0),
         sent: t.1.map(Nanos),
         handshake: r.4.map(Nanos),
+        waited: l.0.map(Nanos),
         first_byte: t.2.map(Nanos),
         done: t.3.map(Nanos),
         session: w.0,
@@ -133,6 +135,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         status: w.4,
         bytes_out: w.5,
         bytes_in: w.6,
+        rows: l.1,
         worker: r.0,
         connection: r.1,
         reused: r.2,
