@@ -5,6 +5,7 @@
 
 mod combined;
 mod k6;
+mod pgbench;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -47,6 +48,8 @@ enum To {
     Combined,
     /// `HdrHistogram` interval log, one interval a second, tags `response` and `service`, values in ns
     Hdr,
+    /// pgbench's log of transactions, in whole microseconds
+    Pgbench,
     /// The gaps between successive launches in ms, one on a line, for R
     Gaps,
 }
@@ -54,7 +57,7 @@ enum To {
 impl To {
     /// Whether it has no place for a launch that was never answered nor given up.
     fn needs_ends(self) -> bool {
-        matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Hdr)
+        matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Hdr | Self::Pgbench)
     }
 }
 
@@ -114,6 +117,7 @@ fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> 
         To::K6 => k6::write(recording, origin, &mut out)?,
         To::Combined => combined::write(recording, origin, &mut out)?,
         To::Hdr => hdr(recording, origin, &mut out)?,
+        To::Pgbench => pgbench::write(recording, origin, &mut out)?,
         To::Gaps => gaps(recording, &mut out)?,
     }
     out.flush()

@@ -52,6 +52,35 @@ fn read_back(to: To, origin: Nanos) -> Recording {
 }
 
 #[test]
+fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
+    let origin = Nanos::from_secs(1_795_186_049);
+    let (run, log) = (recording(), read_back(To::Pgbench, origin));
+    assert_eq!((log.format.as_str(), log.intent_known, log.unreadable), ("pgbench", true, 0));
+    let us = |at: Nanos| Nanos((origin + at).0 / 1000 * 1000);
+    let good = |recording: &Recording| -> Vec<Event> {
+        recording.events.iter().filter(|event| event.outcome == Outcome::Ok).cloned().collect()
+    };
+    let (mut meant, mut told) = (good(&run), good(&log));
+    meant.sort_by_key(|event| event.done);
+    told.sort_by_key(|event| event.done);
+    assert_eq!(told.len(), meant.len());
+    for (told, meant) in told.iter().zip(&meant) {
+        let times = [Some(meant.intended), meant.sent, meant.done].map(|at| at.map(us));
+        assert_eq!([Some(told.intended), told.sent, told.done], times);
+    }
+    let failed = run.events.iter().filter(|event| event.sent.is_some() && event.outcome != Outcome::Ok).count();
+    let text = String::from_utf8(exported(To::Pgbench, origin)).unwrap();
+    assert_eq!(text.lines().filter(|line| line.split(' ').nth(2) == Some("failed")).count(), failed);
+    // Of a pool the connection is the client, and what was waited for it is lag.
+    let mut pooled = recording();
+    pooled.events.truncate(1);
+    pooled.events[0].waited = Some(Nanos::from_millis(1));
+    let mut out = Vec::new();
+    write(To::Pgbench, &pooled, origin, &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "0 0 2358 0 1795186049 2358 1012\n");
+}
+
+#[test]
 fn a_jtl_says_the_same_as_the_run() {
     let origin = Nanos::from_secs(1_795_186_049);
     let (run, jtl) = (recording(), read_back(To::Jtl, origin));
