@@ -7,7 +7,7 @@
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 13] = [
+const NEEDS: [(&str, &str); 14] = [
     ("chromium", "apt-get install chromium"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
@@ -16,6 +16,7 @@ const NEEDS: [(&str, &str); 13] = [
     ("jmeter", "set JMETER_HOME to a directory that sh tests/foreign/jmeter/fetch DIR made"),
     ("nginx", "apt-get install nginx-light"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
+    ("postgresql", "apt-get install postgresql"),
     ("presence", "a machine that is not taken away for a tenth of a second in each of three runs"),
     ("shared", "files of other people beside the checkout, in ../shared"),
     ("tmux", "apt-get install tmux"),

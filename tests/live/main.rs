@@ -15,6 +15,7 @@ mod inputs;
 mod misbehaviour;
 mod nginx;
 mod page;
+mod postgresql;
 mod process;
 mod proxies;
 mod report;
@@ -38,6 +39,7 @@ fn main() {
         misbehaviour::tests(),
         nginx::tests(),
         page::tests(),
+        postgresql::tests(),
         proxies::tests(),
         report::tests(),
         saturation::tests(),

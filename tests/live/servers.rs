@@ -8,7 +8,7 @@ use crate::harness::{Missing, needs};
 use crate::process::{Process, soon};
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

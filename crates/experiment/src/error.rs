@@ -151,7 +151,13 @@ impl Error {
         use offered_run::Error as Run;
         match self {
             Self::At { error, .. } => error.is_of_input(),
-            Self::Run(Run::System(_) | Run::Resolve { .. } | Run::Nobody { .. } | Run::Handshake { .. }) => false,
+            Self::Run(
+                Run::System(_)
+                | Run::Resolve { .. }
+                | Run::Nobody { .. }
+                | Run::Handshake { .. }
+                | Run::Database { .. },
+            ) => false,
             Self::Store(_)
             | Self::File { .. }
             | Self::Serve(_)

@@ -89,7 +89,10 @@ mod tests {
     #[test]
     fn a_code_has_a_class() {
         let class = |code: &str| code.parse::<SqlState>().unwrap().class();
-        assert_eq!((class("40001"), class("23505")), (Some("transaction rollback"), Some("integrity constraint violation")));
+        assert_eq!(
+            (class("40001"), class("23505")),
+            (Some("transaction rollback"), Some("integrity constraint violation"))
+        );
         assert_eq!((class("P0001"), class("99999")), (Some("PL/pgSQL error"), None));
         for wrong in ["", "4000", "400011", "4000a", "4000é"] {
             assert!(wrong.parse::<SqlState>().is_err(), "{wrong}");

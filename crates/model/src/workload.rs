@@ -2,6 +2,7 @@
 
 mod check;
 mod generator;
+mod login;
 mod mix;
 mod names;
 mod read;
@@ -9,6 +10,7 @@ mod request;
 pub mod script;
 mod server;
 mod source;
+mod sql;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -19,11 +21,13 @@ use std::sync::Arc;
 
 pub use crate::sessions::{Closed, Length, Sessions, Start};
 pub use generator::{Generator, Precision};
+pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use read::Files;
 pub use request::{Call, Request};
 pub use server::{Server, Station};
 pub use source::Mistake;
+pub use sql::{Pool, Sql, Statement};
 pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
 pub use url::{Address, Url};
 

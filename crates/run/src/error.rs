@@ -24,6 +24,14 @@ pub enum Error {
         /// What the system said.
         why: String,
     },
+    /// The target is a database and does not let us in, or does not know what it is asked.
+    #[error("the database at {place}: {why}")]
+    Database {
+        /// Where.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
     /// TLS cannot be spoken as asked.
     #[error("{0}")]
     Tls(String),

@@ -13,7 +13,10 @@ use crate::driver::Driver;
 use crate::halt::{Halt, Halted};
 use crate::live::{Counts, Live};
 use crate::script::{self, Script};
-use crate::transport::{Http1, Http2, Plain, Requests, SPIN, Scripted, Spoken, Way, WebSocket, Wire, requests};
+use crate::transport::{
+    Http1, Http2, Plain, Postgres, Requests, SPIN, Scripted, Spoken, Way, WebSocket, Wire, http1, http2, requests,
+    websocket,
+};
 use crate::{Error, Mock, Sink, Transport};
 
 /// How many launches a second one thread is trusted with when the workload does not say how many threads it wants.
@@ -47,6 +50,14 @@ pub enum Load {
 enum Carrier {
     Target(Way),
     Nobody(Law),
+}
+
+/// A protocol in place on a thread.
+enum Placed {
+    Http1(http1::Setup, Poller),
+    Http2(http2::Setup, Poller),
+    WebSocket(websocket::Setup, Poller),
+    Postgres(Box<Postgres>),
 }
 
 /// What one thread did.
@@ -88,10 +99,10 @@ impl Generator {
     /// No target, a name that cannot be resolved, a request that cannot be made, or limits that leave a thread with nothing.
     pub fn new(workload: Workload, share: Share, load: Load) -> Result<Self, Error> {
         let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
-        let limits = workload
-            .target()
-            .into_iter()
-            .flat_map(|t| [("connections", t.connections()), ("in_flight", t.in_flight())]);
+        let limits = workload.target().into_iter().flat_map(|t| {
+            let smallest = t.pools().iter().map(|pool| pool.connections).min();
+            [("connections", t.connections()), ("in_flight", t.in_flight()), ("the smallest of pools", smallest)]
+        });
         let limits: Vec<(&str, u32)> = limits.filter_map(|(what, limit)| Some((what, limit?))).collect();
         let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or(u32::MAX);
         let suggested = || suggested(&workload, share).min(cores).min(fewest.min(1024) as u16);
@@ -198,38 +209,45 @@ impl Generator {
                     let requests = requests.clone();
                     let launch = move || {
                         let agenda = self.agenda(thread);
-                        let poller = Poller::new();
+                        let placed = self.place(thread, way.protocol, spin);
+                        let (told, placed) = match placed {
+                            Ok(placed) => (Ok(()), Some(placed)),
+                            Err(error) => (Err(error), None),
+                        };
                         // Nobody listens any more when another thread could not be had.
-                        let _ = in_place.send(poller.as_ref().map(drop).map_err(io::Error::kind));
+                        let _ = in_place.send(told);
                         let clock: &Clock = clock.wait();
                         let limit = self.limit(thread, self.workload.target().and_then(Target::connections));
-                        let (poller, worker) = (poller?, self.worker(thread) as u16);
+                        let (placed, worker) = (placed?, self.worker(thread) as u16);
                         clock.wait_for_start(&self.stop);
-                        let worker = match way.protocol {
-                            Spoken::Http1(setup) => {
+                        let worker = match placed {
+                            Placed::Http1(setup, poller) => {
                                 let http = Http1::new(setup, *clock, poller, worker, limit, spin);
                                 match self.script {
                                     None => self.drive_agenda(thread, agenda, http, &mut sink),
                                     Some(_) => self.drive_wire(thread, agenda, http, requests, &mut sink),
                                 }
                             }
-                            Spoken::Http2(setup) => {
+                            Placed::Http2(setup, poller) => {
                                 let wire = Http2::new(setup, *clock, poller, limit, spin);
                                 self.drive_wire(thread, agenda, wire, requests, &mut sink)
                             }
-                            Spoken::WebSocket(setup) => {
+                            Placed::WebSocket(setup, poller) => {
                                 let wire = WebSocket::new(setup, *clock, poller, limit, spin);
                                 self.drive_wire(thread, agenda, wire, requests, &mut sink)
                             }
+                            Placed::Postgres(mut wire) => {
+                                wire.begin_at(*clock);
+                                self.drive_wire(thread, agenda, *wire, requests, &mut sink)
+                            }
                         };
-                        Ok((worker, sink))
+                        Some((worker, sink))
                     };
                     thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, launch)
                 })
                 .collect();
-            let ready = spawned.and_then(|threads| {
-                let all = waiting.iter().take(threads.len()).collect::<Result<(), _>>();
-                all.map(|()| threads).map_err(io::Error::from)
+            let ready = spawned.map_err(Error::from).and_then(|threads| {
+                waiting.iter().take(threads.len()).collect::<Result<(), Error>>().map(|()| threads)
             });
             if ready.is_err() {
                 // Those that are in place launch nothing.
@@ -244,9 +262,24 @@ impl Generator {
             }
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
-            let (workers, sinks) = joined.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+            // All were in place.
+            let (workers, sinks) = joined.into_iter().flatten().unzip();
             let (stopped, halted) = (self.stop.load(Relaxed), self.halt.why());
             Ok((Done { started: clock.unix_origin(), workers, stopped, halted }, sinks))
+        })
+    }
+
+    /// What a thread needs before the start: its poller, and connections where they are made by then.
+    fn place(&self, thread: u16, protocol: Spoken, spin: Nanos) -> Result<Placed, Error> {
+        let poller = Poller::new()?;
+        Ok(match protocol {
+            Spoken::Http1(setup) => Placed::Http1(setup, poller),
+            Spoken::Http2(setup) => Placed::Http2(setup, poller),
+            Spoken::WebSocket(setup) => Placed::WebSocket(setup, poller),
+            Spoken::Postgres(setup) => {
+                let share = |connections| self.limit(thread, Some(connections)).unwrap_or(0);
+                Placed::Postgres(Box::new(Postgres::connected(*setup, poller, share, spin, &self.stop)?))
+            }
         })
     }
 

@@ -16,7 +16,7 @@ pub(crate) use value::Lack;
 
 use offered_model::Template;
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
-use offered_model::workload::{Request, Sessions, Target, Workload};
+use offered_model::workload::{Call, Request, Sessions, Target, Workload};
 
 use self::body::Body;
 use self::hear::{Check, Extraction};
@@ -49,6 +49,8 @@ struct Spoken {
     headers: Vec<(String, Text)>,
     auth: Option<Who>,
     body: Body,
+    /// Of a request in SQL, the parameters of its statements.
+    parameters: Vec<Option<Text>>,
     checks: Vec<Check>,
     extract: Vec<Extraction>,
     /// Whether some check or extraction looks into the body.
@@ -147,6 +149,13 @@ impl Script {
                 headers,
                 auth,
                 body: Body::new(request.body(), &values).map_err(wrong)?,
+                parameters: match request.call() {
+                    Call::Sql(sql) => {
+                        let given = sql.statements.iter().flat_map(|statement| &statement.parameters);
+                        given.map(|value| value.as_ref().map(|value| values.text(value))).collect()
+                    }
+                    Call::Http | Call::Grpc | Call::WebSocket { .. } => Vec::new(),
+                },
                 wants_body: checks.iter().any(Check::wants_body) || extract.iter().any(Extraction::wants_body),
                 checks,
                 extract,

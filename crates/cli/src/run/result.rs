@@ -161,9 +161,12 @@ impl Page<'_> {
     fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(["  ms", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]);
         let s = self.summary;
-        for (name, times) in
-            [("  response", &s.response_ms), ("  service", &s.service_ms), ("  handshake", &s.handshake_ms), ("  waiting", &s.waited_ms)]
-        {
+        for (name, times) in [
+            ("  response", &s.response_ms),
+            ("  service", &s.service_ms),
+            ("  handshake", &s.handshake_ms),
+            ("  waiting", &s.waited_ms),
+        ] {
             if let Some(Millis { mean, sdev, p50, p90, p95, p99, p999, max, .. }) = times {
                 let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| short(*n));
                 let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers;

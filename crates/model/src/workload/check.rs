@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::script::{Auth, Body, Content, Source, Variable};
-use super::{Draft, Request, Sessions, Target, Workload, names};
+use super::script::{Auth, Body, Content, Find, Source, Test, Variable};
+use super::{Call, Draft, Request, Sessions, Target, Workload, names};
 use crate::template::{Name, Piece, Template, in_url};
 use crate::time::Nanos;
 use crate::{Wrong, nearest};
@@ -47,6 +47,7 @@ impl Workload {
         let whole = |Wrong(why)| Misfit { place: Place::Whole, why };
         counted(draft.duration, draft.skip_first, draft.skip_last).map_err(whole)?;
         requests(&draft)?;
+        database(&draft)?;
         stations(&draft)?;
         asked(&draft.sessions, draft.requests.len()).map_err(whole)?;
         let flows = draft.sessions.flows().map(|flows| &**flows);
@@ -120,6 +121,73 @@ fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
     }
 }
 
+/// A database is asked in SQL, over connections of pools that there are, and nothing else is.
+fn database(Draft { target, requests, .. }: &Draft) -> Result<(), Misfit> {
+    let sql = |request: &Request| match &request.call {
+        Call::Sql(sql) => Some(sql.clone()),
+        Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
+    };
+    for (number, request) in requests.iter().enumerate() {
+        if let Some(place) = request.looks_at_nothing(sql(request).is_some()) {
+            let whose = if sql(request).is_some() { "a database" } else { "a server that is no database" };
+            return Place::Request(number).wrong(format!("an answer of {whose} has no {place}"));
+        }
+    }
+    let Some(target) = target else { return Ok(()) };
+    if target.url.login.is_none() {
+        return match requests.iter().position(|request| sql(request).is_some()) {
+            Some(number) => Place::Request(number).wrong("SQL is for a target whose url begins with postgres://"),
+            None => Ok(()),
+        };
+    }
+    if target.pools.is_empty() && target.connections.is_none() {
+        return Place::Whole.wrong(
+            "a database needs a number of connections, which are made before the run and waited for: target.connections = 20",
+        );
+    }
+    let names: Vec<&str> = target.pools.iter().map(|pool| pool.name.as_str()).collect();
+    for (number, request) in requests.iter().enumerate() {
+        let place = Place::Request(number);
+        let Some(sql) = sql(request) else {
+            return place.wrong("a database is asked in SQL; write sql = \"select 1\"");
+        };
+        match sql.class.as_deref() {
+            None if names.is_empty() => {}
+            None => return place.wrong(format!("which pool is its connection of? write class = \"{}\"", names[0])),
+            Some(class) if names.contains(&class) => {}
+            Some(_) if names.is_empty() => {
+                return place.wrong("`class` goes with target.pools = { short = 20, long = 20 }");
+            }
+            Some(class) => {
+                let why = format!("class `{class}` is not one of {}{}", names.join(", "), nearest(class, &names));
+                return place.wrong(why);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Request {
+    /// What some check or extraction looks at that its answers do not have, which are those of a database, or of another server.
+    fn looks_at_nothing(&self, of_database: bool) -> Option<&'static str> {
+        let place = |find: &Find| match find {
+            Find::Header(_) => Some(("header", false)),
+            Find::Css { .. } => Some(("css", false)),
+            Find::Column(_) => Some(("column", true)),
+            Find::Body | Find::Json(_) | Find::Regex { .. } => None,
+        };
+        let tested = self.checks.iter().filter_map(|check| match &check.test {
+            Test::Text(find, _) => place(find),
+            Test::Status(_) => Some(("status", false)),
+            Test::Size(_) => Some(("size", false)),
+            Test::Sha256(_) => Some(("sha256", false)),
+            Test::Rows(_) => Some(("rows", true)),
+        });
+        let mut all = self.extract.iter().filter_map(|extraction| place(&extraction.find)).chain(tested);
+        all.find(|(_, only)| *only != of_database).map(|(place, _)| place)
+    }
+}
+
 fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
     if server.is_some() && !stations.is_empty() {
         return Place::Stations.wrong("[[station]] stands beside [server]; a request passes either one or the others");
@@ -164,6 +232,9 @@ fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Vari
         identify(request.auth.as_mut());
         if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = &mut request.body {
             put(text);
+        }
+        if let Call::Sql(sql) = &mut request.call {
+            sql.statements.iter_mut().flat_map(|statement| statement.parameters.iter_mut().flatten()).for_each(put);
         }
     }
     if let Some(target) = target {

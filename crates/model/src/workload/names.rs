@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
-use super::{Request, Target};
+use super::{Call, Request, Target};
 use crate::flow::Flows;
 use crate::nearest;
 use crate::template::{Name, Template};
@@ -57,8 +57,17 @@ fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<I
             .collect(),
         body => body.text().into_iter().collect(),
     };
+    let parameters = match &request.call {
+        Call::Sql(sql) => Some(sql.templates()),
+        Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
+    };
     let headers = request.headers_to(target).map(|(_, value)| value);
-    std::iter::once(&request.path).chain(headers).chain(auth).chain(parts).flat_map(Template::names)
+    std::iter::once(&request.path)
+        .chain(headers)
+        .chain(auth)
+        .chain(parts)
+        .chain(parameters.into_iter().flatten())
+        .flat_map(Template::names)
 }
 
 /// What a request asks for once it is answered.

@@ -5,6 +5,7 @@ mod law;
 mod reach;
 mod script;
 mod sessions;
+mod sql;
 mod target;
 mod variables;
 

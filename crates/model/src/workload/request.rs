@@ -1,6 +1,7 @@
 //! What is asked.
 
 use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
+use super::sql::Sql;
 use super::target::Target;
 use crate::Wrong;
 use crate::law::Law;
@@ -149,6 +150,8 @@ pub enum Call {
         /// A regular expression that the answer matches; `None`: the next message is the answer.
         awaited: Option<String>,
     },
+    /// What a database is asked; method and path say nothing.
+    Sql(Sql),
 }
 
 impl Request {
@@ -181,7 +184,15 @@ impl Request {
             Some(Auth::Nobody) | None => true,
         };
         let mut headers = target.into_iter().flat_map(|target| &target.headers).chain(&self.headers);
-        let says = !self.path.is_plain() || !plain_body || headers.any(|(_, value)| !value.is_plain()) || !plain_auth;
+        let plain_call = match &self.call {
+            Call::Sql(sql) => sql.templates().all(Template::is_plain),
+            Call::Http | Call::Grpc | Call::WebSocket { .. } => true,
+        };
+        let says = !plain_call
+            || !self.path.is_plain()
+            || !plain_body
+            || headers.any(|(_, value)| !value.is_plain())
+            || !plain_auth;
         let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
         says || hears || self.on_failure != OnFailure::Continue
     }

@@ -133,6 +133,8 @@ impl Rows {
 pub struct Draw {
     /// The law, of plain numbers.
     pub law: Law,
+    /// What is added to what it draws: a law draws nothing below zero.
+    pub shift: f64,
     /// How many digits stand after the point, at most 9.
     pub decimals: u8,
 }
@@ -151,7 +153,7 @@ impl Draw {
             }
             _ => self.law.sample(&mut stream),
         };
-        format!("{number:.decimals$}")
+        format!("{:.decimals$}", number + self.shift)
     }
 }
 
@@ -275,6 +277,8 @@ pub enum Otherwise {
 pub enum Find {
     /// The whole body.
     Body,
+    /// A column of the rows of a database, by its name, where it is not null.
+    Column(String),
     /// A header, by name in any case.
     Header(String),
     /// A `JSONPath` (RFC 9535).
@@ -311,6 +315,8 @@ pub enum Test {
     Status(Vec<(u16, u16)>),
     /// A text of the answer.
     Text(Find, Wanted),
+    /// How many rows a database returned or changed.
+    Rows(Sizes),
     /// The bytes of the body, as it came.
     Size(Sizes),
     /// The SHA-256 digest of the (decoded) body, 64 lower-case hexadecimal digits.
@@ -330,7 +336,7 @@ pub enum Wanted {
     Matches(String),
 }
 
-/// A range of sizes in bytes, both ends included.
+/// A range of sizes in bytes, or of numbers of rows, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The smallest.
@@ -344,8 +350,11 @@ impl std::str::FromStr for Sizes {
     type Err = Wrong;
 
     fn from_str(text: &str) -> Result<Self, Wrong> {
-        let wrong =
-            || Wrong::new(format!("`{text}` is not a size in bytes; write for example \"< 100000\" or \"100..2000\""));
+        let wrong = || {
+            Wrong::new(format!(
+                "`{text}` is no range of whole numbers; write for example \"< 100000\" or \"100..2000\""
+            ))
+        };
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let text = text.trim();
         let (least, most) = if let Some((least, most)) = text.split_once("..") {

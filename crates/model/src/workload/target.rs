@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::script::Auth;
+use super::sql::Pool;
 use super::url::Url;
 use crate::template::Template;
 use crate::time::Nanos;
@@ -35,6 +36,9 @@ pub struct Target {
     pub(super) proxy: Option<Proxy>,
     pub(super) protocol: Protocol,
     pub(super) descriptors: Option<Descriptors>,
+    pub(super) pools: Vec<Pool>,
+    pub(super) on_connect: Vec<String>,
+    pub(super) hook: Vec<String>,
 }
 
 impl Target {
@@ -59,6 +63,9 @@ impl Target {
             proxy: None,
             protocol: Protocol::default(),
             descriptors: None,
+            pools: Vec::new(),
+            on_connect: Vec::new(),
+            hook: Vec::new(),
         }
     }
 
@@ -72,7 +79,8 @@ impl Target {
         self.reuse
     }
 
-    /// At most so many connections over all threads; launches that find none are `unsent`.
+    /// At most so many connections over all threads; launches that find none are `unsent`. To a database exactly so many, made
+    /// before the run, which launches wait for.
     pub fn connections(&self) -> Option<u32> {
         self.connections
     }
@@ -141,6 +149,22 @@ impl Target {
     /// Which HTTP is spoken.
     pub fn protocol(&self) -> Protocol {
         self.protocol
+    }
+
+    /// The pools of connections to a database, where they have names.
+    pub fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// What every connection to a database says first, in SQL.
+    pub fn on_connect(&self) -> &[String] {
+        &self.on_connect
+    }
+
+    /// A command and its arguments, run for every connection to a database before requests go there; `{pid}` in it is the process
+    /// that serves the connection, `{class}` the name of its pool. Empty: none.
+    pub fn hook(&self) -> &[String] {
+        &self.hook
     }
 
     /// Where the messages of gRPC are described, if they are.

@@ -1,8 +1,10 @@
-//! The target's address: `http://host:port/path`, `https://...`, or `unix:/run/app.sock` with an optional `:/path`.
+//! The target's address: `http://host:port/path`, `https://...`, `unix:/run/app.sock` with an optional `:/path`, or
+//! `postgres://user@host/database`.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::login::{self, Login};
 use crate::Wrong;
 
 /// Where a target is.
@@ -14,6 +16,8 @@ pub struct Url {
     pub path: String,
     /// Whether TLS is spoken there.
     pub secure: bool,
+    /// Who logs in there, where it is a database.
+    pub login: Option<Box<Login>>,
 }
 
 /// How to reach a target.
@@ -33,6 +37,11 @@ pub enum Address {
 impl Url {
     fn default_port(&self) -> u16 {
         if self.secure { 443 } else { 80 }
+    }
+
+    /// As it is read again: as it is shown, and with its password.
+    pub(super) fn written(&self) -> String {
+        self.login.as_ref().map_or_else(|| self.to_string(), |login| login::written(&self.address, login, true))
     }
 
     /// The value of the `Host` header.
@@ -62,11 +71,17 @@ impl FromStr for Url {
             if socket.is_empty() {
                 return Err(wrong(" (unix: needs the path of a socket)"));
             }
-            return Ok(Self { address: Address::Unix(socket.to_owned()), path: format!("/{path}"), secure: false });
+            return Ok(Self {
+                address: Address::Unix(socket.to_owned()),
+                path: format!("/{path}"),
+                secure: false,
+                login: None,
+            });
         }
         let (secure, rest) = match text.split_once("://") {
             Some(("http", rest)) => (false, rest),
             Some(("https", rest)) => (true, rest),
+            Some(("postgres" | "postgresql", rest)) => return login::parse(rest),
             Some((scheme @ ("ws" | "wss"), _)) => {
                 let http = scheme.replace("ws", "http");
                 return Err(wrong(&format!(" (write {http}:// and a [[request]] with `websocket`)")));
@@ -100,12 +115,15 @@ impl FromStr for Url {
             }
         };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Self { address: Address::Tcp { host: host.to_owned(), port }, path, secure })
+        Ok(Self { address: Address::Tcp { host: host.to_owned(), port }, path, secure, login: None })
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(login) = &self.login {
+            return f.write_str(&login::written(&self.address, login, false));
+        }
         match &self.address {
             Address::Unix(socket) => write!(f, "unix:{socket}:{}", self.path),
             Address::Tcp { .. } => {

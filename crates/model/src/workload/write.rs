@@ -17,11 +17,12 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Closed, Descriptors, Draft, Generator, Late, Precision, Protocol, Request, Reuse, Server, Sessions, Start,
-    Station, Target, Tls, Workload,
+    Call, Closed, Descriptors, Draft, Generator, Late, Precision, Protocol, Request, Reuse, Server, Sessions, Sql,
+    Start, Statement, Station, Target, Tls, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::flow::{Flows, Step};
+use crate::law::Shape;
 use crate::policy::Policy;
 use crate::template::Template;
 use crate::time::{Nanos, written_number};
@@ -228,8 +229,11 @@ fn of_target(target: &Target) -> Vec<Pair> {
         proxy,
         protocol,
         descriptors,
+        pools,
+        on_connect,
+        hook,
     } = target;
-    let said = Pairs::default().text("url", url);
+    let said = Pairs::default().text("url", url.written());
     let said = match reuse {
         Reuse::Pool => said,
         Reuse::PerSession => said.text("reuse", "per-session"),
@@ -258,6 +262,14 @@ fn of_target(target: &Target) -> Vec<Pair> {
         Some(Descriptors::Reflection) => said.raw("reflection", true),
         Some(Descriptors::File(file)) => said.text("descriptors", beside(file, folder)),
     };
+    let said = said.when(!pools.is_empty(), |said| {
+        let pairs: Vec<Pair> =
+            pools.iter().map(|pool| (pool.name.to_toml_key(), pool.connections.to_string())).collect();
+        said.raw("pools", inline(&pairs))
+    });
+    let said =
+        said.when(!on_connect.is_empty(), |said| said.raw("on_connect", list(on_connect, ToTomlValue::to_toml_value)));
+    let said = said.when(!hook.is_empty(), |said| said.raw("hook", list(hook, ToTomlValue::to_toml_value)));
     said.when(*tls != Tls::default(), |said| said.raw("tls", security(tls, folder))).0
 }
 
@@ -359,13 +371,18 @@ fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
 }
 
 fn drawn(said: Pairs, draw: &Draw) -> Pairs {
-    said.text("random", draw.law.of_numbers()).when(draw.decimals > 0, |said| said.raw("decimals", draw.decimals))
+    let law = match *draw.law.shape() {
+        Shape::Uniform(low, high) if draw.shift < 0.0 => format!("uniform:{}..{}", low + draw.shift, high + draw.shift),
+        _ => draw.law.of_numbers(),
+    };
+    said.text("random", law).when(draw.decimals > 0, |said| said.raw("decimals", draw.decimals))
 }
 
 fn of_request(request: &Request) -> Vec<Pair> {
     let said = Pairs::default().text("name", &request.name);
     let path = || template(&request.path);
     let said = match (&request.call, request.method.as_str()) {
+        (Call::Sql(sql), _) => in_sql(said, sql),
         (Call::Grpc, _) => said.text("grpc", request.path.as_str().trim_start_matches('/')),
         (_, short @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "PATCH" | "OPTIONS")) => {
             said.raw(&short.to_lowercase(), path())
@@ -405,6 +422,23 @@ fn of_request(request: &Request) -> Vec<Pair> {
     said.maybe(request.service.as_ref(), |said, law| said.raw("service", law)).0
 }
 
+fn in_sql(said: Pairs, sql: &Sql) -> Pairs {
+    let parameters = |said: Pairs, statement: &Statement| {
+        let written = |value: &Option<Template>| value.as_ref().map_or_else(|| one("null", true), template);
+        let given = &statement.parameters;
+        said.when(!given.is_empty(), |said| said.raw("parameters", list(given, written)))
+    };
+    let statement = |statement: &Statement| match statement.parameters.is_empty() {
+        true => statement.text.to_toml_value(),
+        false => parameters(Pairs::default().text("sql", &statement.text), statement).table(),
+    };
+    let said = match &sql.statements[..] {
+        [one] if !sql.is_transaction => parameters(said.text("sql", &one.text), one),
+        many => said.raw("transaction", lines(many, statement)),
+    };
+    said.maybe(sql.class.as_ref(), |said, class| said.text("class", class))
+}
+
 fn part(part: &Part) -> String {
     let said = Pairs::default().text("name", &part.name);
     let said = match (&part.file, &part.content) {
@@ -419,6 +453,7 @@ fn part(part: &Part) -> String {
 fn find(said: Pairs, find: &Find) -> Pairs {
     match find {
         Find::Body => said.raw("body", true),
+        Find::Column(name) => said.text("column", name),
         Find::Header(name) => said.text("header", name),
         Find::Json(path) => said.text("json", path),
         Find::Regex { pattern, group } => {
@@ -467,10 +502,12 @@ fn tested(test: &Test) -> (&'static str, String, Pairs) {
             ("status", all.join(", "), said)
         }
         Test::Size(sizes) => ("size", sizes.to_string(), pairs.text("size", sizes)),
+        Test::Rows(rows) => ("rows", rows.to_string(), pairs.text("rows", rows)),
         Test::Sha256(digest) => ("sha256", digest[..8].to_owned() + "...", pairs.text("sha256", digest)),
         Test::Text(place, wanted) => {
             let (kind, at) = match place {
                 Find::Body => ("body", ""),
+                Find::Column(name) => ("column", &**name),
                 Find::Header(name) => ("header", &**name),
                 Find::Json(path) => ("json", &**path),
                 Find::Regex { pattern, .. } => ("regex", &**pattern),

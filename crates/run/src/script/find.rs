@@ -143,6 +143,11 @@ impl Find {
             script::Find::Json(path) => Self::Json(JsonPath::parse(path).map_err(|why| {
                 format!("`{path}` is not a JSONPath ({}); write for example $.items[0].id", line(&why.to_string()))
             })?),
+            script::Find::Column(name) => {
+                let name = name.replace('\\', "\\\\").replace('\'', "\\'");
+                let path = format!("$[?@['{name}'] != null]['{name}']");
+                Self::Json(JsonPath::parse(&path).map_err(|_| format!("`{name}` is no column's name"))?)
+            }
             script::Find::Regex { pattern, group } => {
                 let (expression, group) = (regex(pattern)?, *group as usize);
                 if group >= expression.captures_len() {

@@ -21,6 +21,7 @@ enum Test {
     Status(Vec<(u16, u16)>),
     Text(Find, Wanted),
     Size(Sizes),
+    Rows(Sizes),
     Sha256(String),
 }
 
@@ -52,6 +53,7 @@ impl Check {
         let test = match &check.test {
             script::Test::Status(ranges) => Test::Status(ranges.clone()),
             script::Test::Size(sizes) => Test::Size(*sizes),
+            script::Test::Rows(rows) => Test::Rows(*rows),
             script::Test::Sha256(digest) => Test::Sha256(digest.clone()),
             script::Test::Text(find, wanted) => {
                 let wanted = match wanted {
@@ -68,7 +70,7 @@ impl Check {
 
     pub(super) fn wants_body(&self) -> bool {
         match &self.test {
-            Test::Status(_) | Test::Size(_) => false,
+            Test::Status(_) | Test::Size(_) | Test::Rows(_) => false,
             Test::Text(find, _) => find.in_body(),
             Test::Sha256(_) => true,
         }
@@ -78,6 +80,7 @@ impl Check {
         match &self.test {
             Test::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&heard.status)),
             Test::Size(sizes) => (sizes.least..=sizes.most).contains(&heard.reply.size),
+            Test::Rows(rows) => (rows.least..=rows.most).contains(&heard.reply.rows),
             Test::Sha256(digest) => heard.body().is_ok_and(|body| {
                 let found: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
                 found == *digest

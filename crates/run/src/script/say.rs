@@ -26,6 +26,7 @@ impl Script {
             body: body.or_else(|| expected.then(Vec::new)),
             lane: 0,
             wants_body: request.wants_body,
+            parameters: self.parameters(&request.parameters, moment, memory)?,
         };
         if let Some(kind) = request.body.media_type()
             && !has(&ask.headers, "content-type")
@@ -109,6 +110,16 @@ impl Script {
         if let Some(kept) = kept {
             ask.headers.push((COOKIE.to_owned(), kept));
         }
+    }
+
+    fn parameters(
+        &self,
+        given: &[Option<Text>],
+        moment: Moment,
+        memory: Option<&Memory>,
+    ) -> Result<Vec<Option<String>>, Lack> {
+        let value = |text: &Option<Text>| text.as_ref().map(|text| self.values.plain(text, moment, memory)).transpose();
+        given.iter().map(value).collect()
     }
 
     fn path(&self, text: &Text, moment: Moment, memory: Option<&Memory>) -> Result<String, Lack> {

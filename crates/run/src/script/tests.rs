@@ -38,6 +38,7 @@ fn reply(headers: &[(&str, &str)], body: &[u8]) -> Reply {
         body: body.to_vec().into(),
         size: body.len() as u64,
         wanted: true,
+        rows: 0,
     }
 }
 

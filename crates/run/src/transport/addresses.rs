@@ -66,11 +66,16 @@ impl Addresses {
         *self.places.write().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
     }
 
-    /// The error of a way there that did not open.
-    pub(crate) fn unreachable(&self, outcome: Outcome, why: String) -> Error {
+    /// The first of its places, for people.
+    pub(crate) fn first(&self) -> String {
         let places = self.places.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let first = places.as_ref().ok().and_then(|places| places.first());
-        let place = first.map_or_else(|| "the target".to_owned(), Place::to_string);
+        first.map_or_else(|| "the target".to_owned(), Place::to_string)
+    }
+
+    /// The error of a way there that did not open.
+    pub(crate) fn unreachable(&self, outcome: Outcome, why: String) -> Error {
+        let place = self.first();
         match outcome {
             Outcome::Tls => Error::Handshake { place, why },
             _ => Error::Nobody { place, why },

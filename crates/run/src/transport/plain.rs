@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offered_model::template::{Piece, Template};
 use offered_model::workload::script::{Auth, Body, Content};
-use offered_model::workload::{Request, Target, Workload};
+use offered_model::workload::{Call, Request, Target, Workload};
 use offered_model::{Event, Launch, Nanos};
 
 use super::wire::{Ask, Heard, Wire};
@@ -25,6 +25,7 @@ pub(crate) struct Plainly {
     path: Template,
     headers: Vec<(String, Template)>,
     body: Option<Content>,
+    parameters: Vec<Option<Template>>,
     /// What all its launches say, where that is the same.
     fixed: Option<Arc<Ask>>,
 }
@@ -66,10 +67,22 @@ impl Plainly {
             Some(Content::Text(text)) => text.text().is_some(),
             _ => true,
         };
-        let is_fixed =
-            said && request.path().text().is_some() && headers.iter().all(|(_, value)| value.text().is_some());
-        let plainly =
-            Self { method: request.method().to_owned(), path: request.path().clone(), headers, body, fixed: None };
+        let parameters: Vec<Option<Template>> = match request.call() {
+            Call::Sql(sql) => sql.statements.iter().flat_map(|statement| &statement.parameters).cloned().collect(),
+            Call::Http | Call::Grpc | Call::WebSocket { .. } => Vec::new(),
+        };
+        let is_fixed = parameters.iter().flatten().all(|value| value.text().is_some())
+            && said
+            && request.path().text().is_some()
+            && headers.iter().all(|(_, value)| value.text().is_some());
+        let plainly = Self {
+            method: request.method().to_owned(),
+            path: request.path().clone(),
+            headers,
+            body,
+            parameters,
+            fixed: None,
+        };
         Ok(Self { fixed: is_fixed.then(|| Arc::new(plainly.ask(0, 0))), ..plainly })
     }
 
@@ -83,6 +96,7 @@ impl Plainly {
                 Content::Text(body) => text(body).into_bytes(),
                 Content::Raw(bytes) => bytes.to_vec(),
             }),
+            parameters: self.parameters.iter().map(|value| value.as_ref().map(text)).collect(),
             ..Ask::default()
         }
     }

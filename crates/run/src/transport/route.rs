@@ -18,6 +18,8 @@ pub(crate) struct Route {
     /// What asks the proxy for a tunnel, where there must be one.
     pub(super) tunnel: Option<Arc<[u8]>>,
     pub(super) tls: Option<Client>,
+    /// Whether a database is asked for TLS before it begins.
+    pub(super) asks: bool,
 }
 
 impl Route {
@@ -35,6 +37,20 @@ impl Route {
             addresses: Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url().address), target.sources())?,
             tunnel,
             tls: target.url().secure.then(|| Client::new(target)).transpose()?,
+            asks: false,
+        })
+    }
+
+    /// To `target`, which is a database.
+    ///
+    /// # Errors
+    /// A name that cannot be resolved, or TLS that cannot be spoken as asked.
+    pub(super) fn to_database(target: &Target, tls: bool) -> Result<Self, Error> {
+        Ok(Self {
+            addresses: Addresses::resolve(&target.url().address, target.sources())?,
+            tunnel: None,
+            tls: tls.then(|| Client::new(target)).transpose()?,
+            asks: tls,
         })
     }
 }

@@ -1,7 +1,8 @@
 //! A stream of bytes to the target: a non-blocking socket, through a proxy's tunnel where one is needed, with TLS where it is
 //! spoken. Without either it costs one branch a read and a write.
 
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use offered_clock::{Clock, Poller};
@@ -9,8 +10,9 @@ use offered_model::{Nanos, Outcome, Reason};
 use rustix::net::{SendFlags, send, sockopt};
 
 use super::Failure;
+use super::addresses::Place;
 use super::route::Route;
-use super::socket::{Read, dial, read, refused, undialed};
+use super::socket::{Read, Socket, broken, dial, read, refused, undialed};
 use super::tls::Tls;
 use super::tunnel::Tunnel;
 
@@ -27,6 +29,8 @@ pub(crate) struct Stream {
 enum Stage {
     Connecting,
     Tunnel(Box<Tunnel>),
+    /// Asking a database whether it speaks TLS; so much of the question is said.
+    Asking(usize),
     /// In the TLS handshake, since then.
     Handshake(Nanos),
     Open,
@@ -39,7 +43,20 @@ impl Stream {
     /// It cannot even begin.
     pub(crate) fn dial(route: &Route, clock: &Clock) -> Result<Self, Failure> {
         let (place, source) = route.addresses.next().map_err(|why| (Outcome::Dns, why.into()))?;
-        let (socket, connected) = dial(&place, source).map_err(undialed)?;
+        Self::dial_at(&place, source, route, clock)
+    }
+
+    /// The same, to this place, from `source` where one is given.
+    ///
+    /// # Errors
+    /// It cannot even begin.
+    pub(super) fn dial_at(
+        place: &Place,
+        source: Option<IpAddr>,
+        route: &Route,
+        clock: &Clock,
+    ) -> Result<Self, Failure> {
+        let (socket, connected) = dial(place, source).map_err(undialed)?;
         let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None };
         if connected {
             stream.connected(route, clock)?;
@@ -74,6 +91,7 @@ impl Stream {
     fn connected(&mut self, route: &Route, clock: &Clock) -> Result<(), Failure> {
         self.stage = match &route.tunnel {
             Some(request) => Stage::Tunnel(Box::new(Tunnel::new(request.clone()))),
+            None if route.asks => Stage::Asking(0),
             None => self.greet(route, clock)?,
         };
         Ok(())
@@ -91,6 +109,10 @@ impl Stream {
             self.stage = match (&mut self.stage, &mut self.tls) {
                 (Stage::Connecting, _) => return Ok(false),
                 (Stage::Tunnel(tunnel), _) => match tunnel.advance(self.socket.as_fd())? {
+                    true => self.greet(route, clock)?,
+                    false => return Ok(false),
+                },
+                (Stage::Asking(said), _) => match ask(said, self.socket.as_fd())? {
                     true => self.greet(route, clock)?,
                     false => return Ok(false),
                 },
@@ -172,6 +194,33 @@ impl Stream {
     /// Whether both sides have agreed, in the TLS handshake, to speak HTTP/2.
     pub(crate) fn agreed_on_http2(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.protocol() == Some(b"h2"))
+    }
+}
+
+/// Asks a database whether it speaks TLS, and hears its answer: one byte, and not one more, for what follows is encrypted.
+fn ask(said: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
+    /// The length of the message, and the number that stands for a version there (chapter 55.2.10 of PostgreSQL's manual).
+    const QUESTION: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+    let mut socket = Socket(socket);
+    let waits = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock => Ok(false),
+        _ => Err(broken(error)),
+    };
+    while *said < QUESTION.len() {
+        match socket.write(&QUESTION[*said..]) {
+            Ok(written) => *said += written,
+            Err(error) => return waits(error),
+        }
+    }
+    let mut answer = [0];
+    match socket.read(&mut answer) {
+        Ok(0) => Err((Outcome::Tls, Reason::words("the server closed when it was asked for TLS"))),
+        Ok(_) if answer == *b"S" => Ok(true),
+        Ok(_) if answer == *b"N" => {
+            Err((Outcome::Tls, Reason::words("the server does not speak TLS; write sslmode=disable")))
+        }
+        Ok(_) => Err((Outcome::Tls, Reason::words("not PostgreSQL: it does not know what TLS is"))),
+        Err(error) => waits(error),
     }
 }
 

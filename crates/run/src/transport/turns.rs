@@ -86,6 +86,14 @@ impl Turns {
         }
     }
 
+    /// From now on the time is that of `clock`, and nothing waits yet.
+    pub(super) fn begin_at(&mut self, clock: Clock) {
+        self.clock = clock;
+        self.connecting = Deadlines::new(self.connecting.within());
+        self.answering = Deadlines::new(self.answering.within());
+        self.idle = Nanos::ZERO;
+    }
+
     /// There is more to do on the socket of connection `number` than one turn takes.
     pub(super) fn again(&mut self, ready: Ready, number: u32) {
         self.again.push((ready, number));

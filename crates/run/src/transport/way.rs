@@ -7,7 +7,7 @@ use offered_model::workload::{Call, Protocol, Workload};
 
 use super::route::Route;
 use super::stream::Stream;
-use super::{http1, http2, websocket};
+use super::{http1, http2, postgres, websocket};
 use crate::Error;
 
 /// A protocol, prepared, and the way to the target.
@@ -24,6 +24,7 @@ pub(crate) enum Spoken {
     Http1(http1::Setup),
     Http2(http2::Setup),
     WebSocket(websocket::Setup),
+    Postgres(Box<postgres::Setup>),
 }
 
 impl Way {
@@ -33,6 +34,11 @@ impl Way {
     /// No target, a name that cannot be resolved, TLS that cannot be spoken, or a request that cannot be made.
     pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
         let target = workload.target().ok_or(Error::NoTarget)?;
+        if target.url().login.is_some() {
+            let setup = postgres::Setup::new(workload)?;
+            let (route, connect_timeout) = (setup.route(), target.connect_timeout());
+            return Ok(Self { protocol: Spoken::Postgres(Box::new(setup)), route, connect_timeout });
+        }
         let wrong = |name: &str, why: &str| Error::Request { name: name.to_owned(), why: why.to_owned() };
         let one_of = |is: fn(&Call) -> bool| workload.requests().iter().find(|request| is(request.call()));
         let call = one_of(|call| matches!(call, Call::Grpc));
@@ -62,7 +68,12 @@ impl Way {
     /// # Errors
     /// Nobody listens there, or TLS finds no agreement.
     pub(crate) fn knock(&self) -> Result<(), Error> {
-        open(&self.route, self.connect_timeout).map(drop)
+        match &self.protocol {
+            Spoken::Postgres(setup) => setup.knock(),
+            Spoken::Http1(_) | Spoken::Http2(_) | Spoken::WebSocket(_) => {
+                open(&self.route, self.connect_timeout).map(drop)
+            }
+        }
     }
 
     /// Resolves the target's name again.

@@ -55,6 +55,8 @@ pub(crate) struct Ask {
     pub(crate) lane: u8,
     /// Whether the answer's body is wanted; its head always is.
     pub(crate) wants_body: bool,
+    /// Of a request in SQL, the parameters of all its statements; `None` is null. Its label says the statements.
+    pub(crate) parameters: Vec<Option<String>>,
 }
 
 /// Something that happened to an exchange.
@@ -82,6 +84,8 @@ pub(crate) struct Reply {
     pub(crate) size: u64,
     /// Whether the body is wanted.
     pub(crate) wanted: bool,
+    /// How many rows a database says it returned or changed.
+    pub(crate) rows: u64,
 }
 
 /// The bytes of a body that are kept, counted with all others.

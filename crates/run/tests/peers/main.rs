@@ -6,6 +6,7 @@
 mod grpc;
 mod http1;
 mod http2;
+mod postgres;
 mod tls;
 mod websocket;
 

@@ -10,14 +10,31 @@ use super::choice;
 use crate::Wrong;
 use crate::template::Template;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Address, Call, Descriptors, Identity, Protocol, Proxy, Tls, Url};
+use crate::workload::{Address, Call, Descriptors, Encryption, Identity, Protocol, Proxy, Tls, Url};
 
 /// `tls`, `proxy` and `protocol` of the `[target]` at `url`, with files in `folder`.
 pub(super) fn reach(table: &Table<'_>, url: &Url, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
     let tls = match table.get("tls") {
         None => Tls::default(),
-        Some(value) if !url.secure => return Err(value.mistake("TLS needs a url that begins with https://")),
-        Some(value) => tls(&value, folder)?,
+        Some(value) if !url.secure => {
+            let need =
+                if url.login.is_some() { "an sslmode other than disable" } else { "a url that begins with https://" };
+            return Err(value.mistake(format!("TLS needs {need}")));
+        }
+        Some(value) => {
+            let tls = tls(&value, folder)?;
+            match url.login.as_ref().map(|login| login.encryption) {
+                Some(Encryption::Verified) if tls.insecure => {
+                    return Err(value.mistake("sslmode=verify-full and insecure = true contradict each other"));
+                }
+                Some(Encryption::Preferred | Encryption::Required)
+                    if tls.roots.is_some() || tls.server_name.is_some() =>
+                {
+                    return Err(value.mistake("only sslmode=verify-full looks at the server's certificate"));
+                }
+                _ => tls,
+            }
+        }
     };
     let proxy = match table.get("proxy") {
         None => None,

@@ -24,9 +24,9 @@ pub(super) const KEYS: [&str; 12] = [
     "objects_when",
 ];
 /// Where an extraction finds what it takes.
-const PLACES: [&str; 4] = ["json", "regex", "header", "css"];
+const PLACES: [&str; 5] = ["json", "regex", "header", "css", "column"];
 /// What a check can look at.
-const TESTS: [&str; 8] = ["status", "header", "body", "json", "regex", "css", "size", "sha256"];
+const TESTS: [&str; 10] = ["status", "header", "body", "json", "regex", "css", "column", "size", "rows", "sha256"];
 /// As many connections as browsers open to one server.
 const CONNECTIONS: u8 = 6;
 
@@ -125,8 +125,19 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
     let Some(value) = table.get("extract") else { return Ok(Vec::new()) };
     let mut all: Vec<Extraction> = Vec::new();
     for item in value.list()? {
-        let table =
-            item.table(&["name", "json", "regex", "group", "header", "css", "attribute", "nth", "default", "keep"])?;
+        let table = item.table(&[
+            "name",
+            "json",
+            "regex",
+            "group",
+            "header",
+            "css",
+            "attribute",
+            "column",
+            "nth",
+            "default",
+            "keep",
+        ])?;
         let (_, place) = table.one_of(&PLACES, "json = \"$.token\"")?;
         let extraction = Extraction {
             name: table.need("name", "\"token\"").and_then(|name| new_name(&name, name.text()?))?,
@@ -190,7 +201,7 @@ fn find(table: &Table<'_>) -> Result<Option<Find>, Mistake> {
     } else if let Some(selector) = text("css")? {
         Some(Find::Css { selector, attribute: text("attribute")? })
     } else {
-        None
+        text("column")?.map(Find::Column)
     })
 }
 
@@ -226,7 +237,7 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
     let table = item.table(&known)?;
     let (kind, value) = table.one_of(&TESTS, "status = 200")?;
     let wanted = wanted(&table)?;
-    if let (Some((key, _)), "status" | "size" | "sha256") = (&wanted, kind) {
+    if let (Some((key, _)), "status" | "size" | "rows" | "sha256") = (&wanted, kind) {
         return Err(item.mistake(format!("`{key}` does not go with {kind}, which says itself what is wanted")));
     }
     let (said, test) = match kind {
@@ -242,6 +253,7 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
             let sizes: Sizes = value.checked(value.shown().parse())?;
             (value.shown(), Test::Size(sizes))
         }
+        "rows" => (value.shown(), Test::Rows(value.checked(value.shown().parse())?)),
         "sha256" => {
             let digest = value.text()?.to_ascii_lowercase();
             if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -271,7 +283,7 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
 
 /// What a check of this kind is called that has no name of its own, by what it says.
 pub(in crate::workload) fn usual_name(kind: &str, said: &str) -> String {
-    let is = ["status", "size", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
+    let is = ["status", "size", "rows", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
     format!("{kind}{}{said}", if is { " = " } else { " " })
 }
 

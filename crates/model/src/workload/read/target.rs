@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use super::{Reader, choice, reach, script, small};
+use super::{Reader, choice, reach, script, small, sql};
 use crate::template::Template;
 use crate::time::Nanos;
 use crate::workload::request::{check_header, check_method};
@@ -13,7 +13,7 @@ use crate::workload::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
 use crate::{Law, Policy};
 
-const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
+pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
 /// `[target]`, whose files stand in `folder`.
 pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {
@@ -37,6 +37,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         "descriptors",
         "reflection",
     ];
+    let known: Vec<&str> = known.into_iter().chain(sql::OF_TARGET).collect();
     let table = value.table(&known)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
     let time = |key| match table.get(key) {
@@ -47,6 +48,12 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         },
     };
     let url: Url = table.need("url", "\"http://127.0.0.1:8080/\"")?.parsed()?;
+    let foreign = if url.login.is_some() { &sql::NOT_OF_TARGET[..] } else { &sql::OF_TARGET };
+    if let Some(value) = foreign.iter().find_map(|key| table.get(key)) {
+        let whose = if url.login.is_some() { "does not go" } else { "goes only" };
+        return Err(value.mistake(format!("{whose} with a database (postgres://)")));
+    }
+    let sql::Database { pools, on_connect, hook } = sql::target(&table)?;
     let reuse = match table.get("reuse") {
         None => Reuse::Pool,
         Some(value) => match value.text()? {
@@ -64,6 +71,9 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         proxy,
         protocol,
         descriptors: reach::descriptors(&table, folder)?,
+        pools,
+        on_connect,
+        hook,
         reuse,
         connections: limit("connections")?,
         in_flight: limit("in_flight")?,
@@ -150,8 +160,11 @@ impl Reader<'_> {
 
     fn request(&self, value: &Value<'_>, default_path: &str) -> Result<Request, Mistake> {
         let own = ["name", "method", "path", "grpc", "websocket", "weight", "headers", "service"];
-        let known: Vec<&str> = own.into_iter().chain(script::KEYS).chain(METHODS).collect();
+        let known: Vec<&str> = own.into_iter().chain(script::KEYS).chain(METHODS).chain(sql::OF_REQUEST).collect();
         let table = value.table(&known)?;
+        if let Some(request) = self.sql(&table)? {
+            return Ok(request);
+        }
         let (call, said) = reach::call(&table)?;
         let body = self.body(&table)?;
         let (method, path) = match &call {
@@ -164,7 +177,9 @@ impl Reader<'_> {
                 let (method, given) = method_and_path(&table)?;
                 (method, script::path(&given)?)
             }
-            Call::Grpc => return Err(value.mistake("a call of gRPC has no method and path of HTTP; take them out")),
+            Call::Grpc | Call::Sql(_) => {
+                return Err(value.mistake("a call of gRPC has no method and path of HTTP; take them out"));
+            }
         };
         if said.is_some() && body != Body::None {
             return Err(value.mistake("what is said on a WebSocket stands in websocket.send; take the body out"));

@@ -154,11 +154,12 @@ fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
         decimals @ 0..=9 => Ok(decimals as u8),
         many => Err(value.mistake(format!("{many} digits after the point are too many; write up to 9"))),
     })?;
-    Ok(Draw { law: value.checked(numbers(value.text()?))?, decimals })
+    let (law, shift) = value.checked(numbers(value.text()?))?;
+    Ok(Draw { law, shift, decimals })
 }
 
-/// A law of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`.
-fn numbers(text: &str) -> Result<Law, Wrong> {
+/// A law of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`; and what is added to it.
+fn numbers(text: &str) -> Result<(Law, f64), Wrong> {
     let laws = ["uniform", "constant", "exponential", "gamma", "lognormal", "weibull", "pareto", "hyperexponential"];
     let wrong = |why: &str| {
         Wrong::new(format!("`{text}` is not a law of numbers{why}; write for example uniform:1..100 or exponential:5"))
@@ -169,7 +170,8 @@ fn numbers(text: &str) -> Result<Law, Wrong> {
         .flat_map(|part| part.split(".."))
         .map(|number| number.trim().parse().map_err(|_| wrong(&format!(" (`{number}` is not a number)"))))
         .collect::<Result<_, _>>()?;
-    match (name.trim(), &given[..]) {
+    let law = match (name.trim(), &given[..]) {
+        ("uniform", [low, high]) if *low < 0.0 => return Ok((Law::uniform(0.0, high - low)?, *low)),
         ("uniform", [low, high]) => Law::uniform(*low, *high),
         ("constant", [value]) => Law::constant(*value),
         ("exponential", [mean]) => Law::exponential(*mean),
@@ -180,5 +182,6 @@ fn numbers(text: &str) -> Result<Law, Wrong> {
         ("pareto", [min, shape]) => Law::pareto(*min, *shape),
         (known, _) if laws.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
         (unknown, _) => Err(wrong(&nearest(unknown, &laws))),
-    }
+    };
+    Ok((law?, 0.0))
 }

@@ -251,7 +251,7 @@ fn mistakes_say_where_and_what_instead() {
         (&format!("{request}check = [{{ status = 20 }}]"), 5, &["`20` is no status"]),
         (&format!("{request}check = [{{ status = 200, is = \"x\" }}]"), 5, &["`=", "does not go with status"]),
         (&format!("{request}check = [{{ body = true }}]"), 5, &["add is, contains or matches"]),
-        (&format!("{request}check = [{{ size = \"large\" }}]"), 5, &["not a size"]),
+        (&format!("{request}check = [{{ size = \"large\" }}]"), 5, &["no range of whole numbers"]),
         (&format!("{request}check = [{{ sha256 = \"ab\" }}]"), 5, &["64 hexadecimal digits"]),
         (
             &format!("{request}extract = [{{ name = \"a\", json = \"$\", css = \"p\" }}]"),
@@ -306,7 +306,7 @@ fn what_cannot_be_read_is_kept_for_who_needs_it() {
 
 #[test]
 fn draws_are_functions_of_seed_variable_session_and_step() {
-    let draw = Draw { law: Law::uniform(1.0, 3.0).unwrap(), decimals: 0 };
+    let draw = Draw { law: Law::uniform(1.0, 3.0).unwrap(), shift: 0.0, decimals: 0 };
     let mut counts = [0; 4];
     for session in 0..30_000 {
         let text = draw.text(Seed(1), 0, session, 0);
@@ -315,7 +315,7 @@ fn draws_are_functions_of_seed_variable_session_and_step() {
     }
     // Both ends are as likely as what lies between.
     assert!(counts[0] == 0 && counts[1..].iter().all(|n| (9_500..10_500).contains(n)), "{counts:?}");
-    let money = Draw { law: Law::uniform(1.0, 100.0).unwrap(), decimals: 2 };
+    let money = Draw { law: Law::uniform(1.0, 100.0).unwrap(), shift: 0.0, decimals: 2 };
     let texts: std::collections::HashSet<String> = (0..4).map(|variable| money.text(Seed(1), variable, 7, 0)).collect();
     assert!(
         texts.len() == 4 && texts.iter().all(|text| text.split_once('.').is_some_and(|(_, d)| d.len() == 2)),
@@ -337,4 +337,16 @@ fn sizes_are_ranges_with_both_ends() {
         assert_eq!(text.parse(), Ok(Sizes { least, most }), "{text}");
     }
     assert!("3..1".parse::<Sizes>().is_err() && "< 0".parse::<Sizes>().is_err());
+}
+
+#[test]
+fn what_is_drawn_may_be_below_zero() {
+    let draw = Draw { law: Law::uniform(0.0, 10_000.0).unwrap(), shift: -5000.0, decimals: 0 };
+    let numbers: Vec<i64> = (0..20_000).map(|session| draw.text(Seed(1), 0, session, 0).parse().unwrap()).collect();
+    let (least, most) = (numbers.iter().min().unwrap(), numbers.iter().max().unwrap());
+    assert!((-5000..-4900).contains(least) && (4900..=5000).contains(most), "{least}..{most}");
+    let read =
+        parse("[variables]\ndelta = { random = \"uniform:-5000..5000\" }\n[[request]]\nget = \"/{delta}\"").unwrap();
+    assert_eq!(read.0.variables[0].source, Source::Random(draw));
+    assert!(read.to_string().contains("\"uniform:-5000..5000\""), "{read}");
 }

@@ -51,8 +51,13 @@ impl Wire for Fake {
         }
         let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec())).collect();
-        let reply =
-            Reply { headers, body: body.as_bytes().to_vec().into(), size: body.len() as u64, wanted: ask.wants_body };
+        let reply = Reply {
+            headers,
+            body: body.as_bytes().to_vec().into(),
+            size: body.len() as u64,
+            wanted: ask.wants_body,
+            rows: 0,
+        };
         let event = Event { done: Some(self.now), first_byte: Some(self.now), status, outcome, bytes_in: 10, ..event };
         heard.push(Heard::Ended(event, Some(Box::new(reply))));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offered_model::workload::{Address, Protocol, Target, Tls};
+use offered_model::workload::{Address, Encryption, Protocol, Target, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -33,7 +33,10 @@ impl Client {
             Error::Tls(format!("`{host}` is no name that a certificate can have; give target.tls.server_name"))
         })?;
         let provider = Arc::new(ring::default_provider());
-        let verifier: Arc<dyn ServerCertVerifier> = match tls.insecure {
+        let encryption = target.url().login.as_ref().map(|login| login.encryption);
+        // libpq looks at the certificate only when it is told to.
+        let insecure = tls.insecure || encryption.is_some_and(|encryption| encryption != Encryption::Verified);
+        let verifier: Arc<dyn ServerCertVerifier> = match insecure {
             true => Arc::new(Anybody(provider.clone())),
             false => WebPkiServerVerifier::builder_with_provider(Arc::new(roots(tls)?), provider.clone())
                 .build()
@@ -58,6 +61,7 @@ impl Client {
         config.resumption =
             if tls.resume { Resumption::in_memory_sessions(REMEMBERED) } else { Resumption::disabled() };
         let protocols: &[&[u8]] = match target.protocol() {
+            _ if encryption.is_some() => &[b"postgresql"],
             Protocol::Http1 => &[b"http/1.1"],
             Protocol::Http2 => &[b"h2"],
             Protocol::Auto => &[b"h2", b"http/1.1"],

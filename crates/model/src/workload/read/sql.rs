@@ -1,0 +1,137 @@
+//! Reading requests in SQL, and what a target that is a database has besides.
+
+use super::script::KEYS;
+use super::{Reader, script, small};
+use crate::template::Template;
+use crate::workload::script::Body;
+use crate::workload::source::{Mistake, Table, Value};
+use crate::workload::{Call, Pool, Request, Sql, Statement};
+
+/// The keys of a `[target]` that only a database has.
+pub(super) const OF_TARGET: [&str; 3] = ["pools", "on_connect", "hook"];
+/// Those that it does not have.
+pub(super) const NOT_OF_TARGET: [&str; 10] =
+    ["reuse", "headers", "auth", "cookies", "redirects", "resend", "proxy", "protocol", "descriptors", "reflection"];
+/// The keys of a `[[request]]` that only one in SQL has.
+pub(super) const OF_REQUEST: [&str; 4] = ["sql", "transaction", "parameters", "class"];
+/// Those that it shares with others.
+const SHARED: [&str; 6] = ["name", "weight", "service", "extract", "check", "on_failure"];
+
+/// What a `[target]` that is a database has besides.
+pub(super) struct Database {
+    pub(super) pools: Vec<Pool>,
+    pub(super) on_connect: Vec<String>,
+    pub(super) hook: Vec<String>,
+}
+
+/// `pools`, `on_connect` and `hook` of a `[target]`.
+pub(super) fn target(table: &Table<'_>) -> Result<Database, Mistake> {
+    let mut pools = Vec::new();
+    if let Some(value) = table.get("pools") {
+        if let Some(connections) = table.get("connections") {
+            return Err(connections.mistake("stands beside pools, which say how many connections there are"));
+        }
+        for (name, connections) in value.entries("numbers of connections, such as { short = 20, long = 20 }")? {
+            pools.push(Pool { name: name.to_owned(), connections: small(&connections, connections.count()?)? });
+        }
+        if pools.is_empty() || pools.len() > usize::from(u16::MAX) {
+            return Err(value.mistake("expected at least one pool, such as { short = 20, long = 20 }"));
+        }
+    }
+    let texts = |key: &str| match table.get(key) {
+        None => Ok(Vec::new()),
+        Some(value) => value.list()?.iter().map(statement_text).collect::<Result<Vec<_>, _>>(),
+    };
+    Ok(Database { pools, on_connect: texts("on_connect")?, hook: texts("hook")? })
+}
+
+/// A text that a message to a database can hold.
+fn statement_text(value: &Value<'_>) -> Result<String, Mistake> {
+    match value.text()? {
+        text if text.trim().is_empty() => Err(value.mistake("is empty")),
+        text if text.contains('\0') => Err(value.mistake("has a zero in it")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+impl Reader<'_> {
+    /// The request in SQL that a table is; `None`: it is another one.
+    pub(super) fn sql(&self, table: &Table<'_>) -> Result<Option<Request>, Mistake> {
+        let (sql, transaction) = (table.get("sql"), table.get("transaction"));
+        let (statements, text) = match (&sql, &transaction) {
+            (None, None) => {
+                let lone = OF_REQUEST.iter().find_map(|key| table.get(key));
+                return lone.map_or(Ok(None), |value| Err(value.mistake("goes with sql = \"select ...\"")));
+            }
+            (Some(_), Some(transaction)) => {
+                return Err(transaction.mistake("stands beside sql; a request is one statement or one transaction"));
+            }
+            (Some(sql), None) => {
+                let text = statement_text(sql)?;
+                (vec![Statement { text: text.clone(), parameters: parameters(table)? }], text)
+            }
+            (None, Some(transaction)) => {
+                if let Some(value) = table.get("parameters") {
+                    let example = "{ sql = \"update a set b = $1\", parameters = [1] }";
+                    return Err(
+                        value.mistake(format!("stands beside transaction, whose statements have their own: {example}"))
+                    );
+                }
+                let statements = transaction.list()?.iter().map(statement).collect::<Result<Vec<_>, _>>()?;
+                if statements.is_empty() {
+                    return Err(transaction.mistake("expected at least one statement"));
+                }
+                let text = statements.iter().map(|statement| &*statement.text).collect::<Vec<_>>().join("; ");
+                (statements, text)
+            }
+        };
+        let foreign =
+            KEYS.into_iter().chain(["method", "path", "grpc", "websocket", "headers"]).chain(super::target::METHODS);
+        if let Some(value) = foreign.filter(|key| !SHARED.contains(key)).find_map(|key| table.get(key)) {
+            return Err(value.mistake("does not go with a request in SQL"));
+        }
+        let class = table.get("class").map(|class| class.text().map(str::to_owned)).transpose()?;
+        Ok(Some(Request {
+            name: table.get("name").map_or(Ok(text), |name| name.text().map(str::to_owned))?,
+            call: Call::Sql(Sql { statements, is_transaction: transaction.is_some(), class }),
+            method: "SQL".to_owned(),
+            path: Template::literal("/"),
+            weight: table.get("weight").map_or(Ok(1.0), |value| value.weight())?,
+            headers: Vec::new(),
+            body: Body::None,
+            auth: None,
+            extract: script::extractions(table)?,
+            checks: script::checks(table)?,
+            on_failure: script::on_failure(table)?,
+            objects: None,
+            service: table.get("service").map(|law| self.law(&law)).transpose()?,
+        }))
+    }
+}
+
+/// A statement of a transaction: a text, or `{ sql = "...", parameters = [...] }`.
+fn statement(value: &Value<'_>) -> Result<Statement, Mistake> {
+    if value.is_text() {
+        return Ok(Statement { text: statement_text(value)?, parameters: Vec::new() });
+    }
+    let table = value.table(&["sql", "parameters"])?;
+    Ok(Statement { text: statement_text(&table.need("sql", "\"select 1\"")?)?, parameters: parameters(&table)? })
+}
+
+/// `parameters = ["{id}", 5, 2.5, true, { null = true }]`.
+fn parameters(table: &Table<'_>) -> Result<Vec<Option<Template>>, Mistake> {
+    let Some(value) = table.get("parameters") else { return Ok(Vec::new()) };
+    let parameter = |item: &Value<'_>| {
+        if item.is_list() {
+            return Err(item.mistake("a list is written as PostgreSQL writes it, such as \"{1,2,3}\""));
+        }
+        if !item.is_table() {
+            return Ok(Some(Template::new(&item.shown())));
+        }
+        match item.table(&["null"])?.need("null", "true")?.truth()? {
+            true => Ok(None),
+            false => Err(item.mistake("write { null = true }")),
+        }
+    };
+    value.list()?.iter().map(parameter).collect()
+}

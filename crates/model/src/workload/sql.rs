@@ -1,0 +1,137 @@
+//! Requests in SQL, and the pools of connections that they wait for.
+
+use crate::template::Template;
+
+/// What a request in SQL says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sql {
+    /// One after another, each when the one before it is answered; at least one.
+    pub statements: Vec<Statement>,
+    /// Whether they stand between `begin` and `commit`, or `rollback` where one of them fails.
+    pub is_transaction: bool,
+    /// Of which of the target's pools its connection is, where those have names.
+    pub class: Option<String>,
+}
+
+impl Sql {
+    /// The templates of its parameters.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.statements.iter().flat_map(|statement| statement.parameters.iter().flatten())
+    }
+}
+
+/// One statement, prepared before the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// As it is, with `$1`, `$2` and so on for its parameters.
+    pub text: String,
+    /// Their values as texts, which the database reads as the types that it has found for them; `None`: null.
+    pub parameters: Vec<Option<Template>>,
+}
+
+/// A pool of connections to a database, all made before the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Its name, by which requests ask for it (`class`).
+    pub name: String,
+    /// How many connections it has over all threads.
+    pub connections: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::workload::script::{Find, Sizes, Test};
+    use crate::workload::{Call, Pool, Workload};
+
+    fn read(text: &str) -> Result<Workload, String> {
+        let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n{text}");
+        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map_err(|mistake| mistake.what)
+    }
+
+    const WHOLE: &str = r#"
+[target]
+url = "postgres://me:secret@db/shop"
+pools = { short = 20, "long ones" = 5 }
+on_connect = ["set search_path = shop", "set x.y = 'z'"]
+hook = ["./priority", "{pid}"]
+
+[variables]
+id = { random = "uniform:1..9" }
+shop = "north"
+
+[[request]]
+name = "look"
+sql = "select * from f($1, $2, $3, $4)"
+parameters = ["{id} of {shop}", 5, 2.5, { null = true }]
+class = "short"
+check = [{ rows = ">= 1" }, { column = "price", is = "5" }]
+extract = [{ name = "price", column = "price", nth = 2 }]
+
+[[request]]
+transaction = ["select 1", { sql = "select $1", parameters = [true] }]
+class = "long ones"
+"#;
+
+    #[test]
+    fn a_whole_request_is_read_and_written() {
+        let workload = read(WHOLE).unwrap();
+        let target = workload.target().unwrap();
+        let pool = |name: &str, connections| Pool { name: name.to_owned(), connections };
+        assert_eq!(target.pools(), [pool("short", 20), pool("long ones", 5)]);
+        let [look, transaction] = workload.requests() else { panic!("two requests") };
+        let (Call::Sql(look_sql), Call::Sql(sql)) = (look.call(), transaction.call()) else { panic!("both in SQL") };
+        let parameters = &look_sql.statements[0].parameters;
+        let shown: Vec<String> = parameters.iter().flatten().map(ToString::to_string).collect();
+        assert_eq!((shown, parameters.len()), (vec!["{id} of north".to_owned(), "5".into(), "2.5".into()], 4));
+        assert_eq!(look.extract()[0].find, Find::Column("price".to_owned()));
+        assert_eq!(look.checks()[0].test, Test::Rows(Sizes { least: 1, most: u64::MAX }));
+        assert_eq!((look.checks()[0].name.as_str(), look.checks()[1].name.as_str()), ("rows >= 1", "column price = 5"));
+        assert!(sql.is_transaction && sql.statements.len() == 2 && transaction.name() == "select 1; select $1");
+        assert!(workload.is_scripted());
+        let written = workload.to_string();
+        let again = Workload::parse(&written, "w.toml", &|_| Err(String::new())).unwrap();
+        assert_eq!(again, workload, "{written}");
+        assert!(!format!("{:?}", workload.target()).contains("secret"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let target = |url: &str, more: &str| format!("[target]\nurl = \"{url}\"\n{more}\n[[request]]\nname = \"a\"\n");
+        let database = target("postgres://me@db/shop", "connections = 2");
+        let pools = target("postgres://me@db/shop", "pools = { short = 2 }");
+        let (sql, http) = ("sql = \"select 1\"", target("http://h/", ""));
+        for (text, why) in [
+            (target("postgres://me@db/shop", "") + sql, "needs a number of connections"),
+            (target("postgres://me@db/shop", "connections = 2\npools = { a = 1 }") + sql, "stands beside pools"),
+            (target("postgres://me@db/shop", "connections = 2\ncookies = true") + sql, "does not go with a database"),
+            (
+                target("postgres://me@db/shop?sslmode=disable", "connections = 2\ntls = {}") + sql,
+                "an sslmode other than",
+            ),
+            (
+                target("postgres://me@db/shop?sslmode=require", "connections = 2\ntls = { roots = \"a\" }") + sql,
+                "only sslmode",
+            ),
+            (target("http://h/", "pools = { a = 1 }") + sql, "goes only with a database"),
+            (http.clone() + sql, "SQL is for a target"),
+            (http.clone() + "get = \"/\"\ncheck = [{ rows = 1 }]", "has no rows"),
+            (http + "get = \"/\"\nparameters = [1]", "goes with sql"),
+            (database.clone() + "get = \"/\"", "is asked in SQL"),
+            (database.clone() + "sql = \" \"", "is empty"),
+            (database.clone() + sql + "\nget = \"/\"", "does not go with a request in SQL"),
+            (database.clone() + sql + "\ntransaction = []", "one statement or one transaction"),
+            (database.clone() + sql + "\nclass = \"short\"", "goes with target.pools"),
+            (database.clone() + sql + "\ncheck = [{ status = 200 }]", "an answer of a database has no status"),
+            (database.clone() + sql + "\nextract = [{ name = \"x\", css = \"a\" }]", "has no css"),
+            (database.clone() + sql + "\nparameters = [[1]]", "a list is written as"),
+            (database.clone() + sql + "\nparameters = [\"{nobody}\"]", "nobody defines {nobody}"),
+            (database + "transaction = [\"select 1\"]\nparameters = [1]", "whose statements have their own"),
+            (pools.clone() + sql, "which pool is its connection of"),
+            (pools + sql + "\nclass = \"shirt\"", "did you mean `short`"),
+        ] {
+            let told = read(&text).unwrap_err();
+            assert!(told.contains(why), "{text}: {told}");
+        }
+        assert!(read("[[request]]\nsql = \"select 1\"\nclass = \"any\"").is_ok(), "simulated, it needs no database");
+    }
+}

@@ -1,0 +1,227 @@
+//! Messages as they come: cut out of the bytes of a stream, kept where they are short and somebody looks at them.
+
+use std::mem;
+
+use bytes::{BufMut, BytesMut};
+use fallible_iterator::FallibleIterator;
+use offered_model::{Outcome, Reason};
+use postgres_protocol::message::backend::{ErrorFields, Message};
+
+use crate::transport::Failure;
+
+/// The longest message that is kept. Of a longer row only the length is known; nothing else is so long.
+const LONGEST: usize = 1 << 20;
+/// A tag, and a length that counts itself.
+const HEAD: usize = 5;
+/// What a collected message may keep of its room once it was handed out.
+const ROOM: usize = 16 * 1024;
+/// The messages of PostgreSQL 3.0 and 3.2, by tag.
+const TAGS: &[u8] = b"123ACDEGHIKNRSTVWZcdnstv";
+
+/// Cuts a stream into messages.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    head: [u8; HEAD],
+    /// How much of the head has come.
+    of_head: usize,
+    /// How long the body is, and how much of it has still to come.
+    size: usize,
+    left: usize,
+    /// Whether it is kept.
+    keeps: bool,
+    /// The body so far, where it comes in pieces; and the last one that did.
+    pieces: Vec<u8>,
+    whole: Vec<u8>,
+}
+
+/// A message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame<'a> {
+    pub(super) tag: u8,
+    /// What it says; nothing, where it was not kept.
+    pub(super) body: &'a [u8],
+    /// How many bytes the body has.
+    pub(super) size: usize,
+}
+
+impl Frame<'_> {
+    /// How many bytes it took on the wire.
+    pub(super) fn bytes(&self) -> u64 {
+        (HEAD + self.size) as u64
+    }
+
+    /// What it says, taken apart; for messages that are rare.
+    pub(super) fn message(&self) -> Result<Message, Failure> {
+        let mut bytes = BytesMut::with_capacity(HEAD + self.body.len());
+        bytes.put_u8(self.tag);
+        bytes.put_u32(self.body.len() as u32 + 4);
+        bytes.put_slice(self.body);
+        match Message::parse(&mut bytes) {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) => Err(malformed("a message is cut off")),
+            Err(why) => Err(malformed(&format!("a message `{}`: {why}", char::from(self.tag)))),
+        }
+    }
+
+    /// The error that it says.
+    pub(super) fn error(&self) -> Result<Reason, Failure> {
+        match self.message()? {
+            Message::ErrorResponse(error) => Ok(reason(error.fields())),
+            _ => Err(malformed("an error is none")),
+        }
+    }
+}
+
+/// The reason that an error's fields name (chapter 55.8 of PostgreSQL's manual).
+fn reason(mut fields: ErrorFields<'_>) -> Reason {
+    let (mut code, mut words) = (None, String::new());
+    while let Ok(Some(field)) = fields.next() {
+        let value = || String::from_utf8_lossy(field.value_bytes());
+        match field.type_() {
+            b'C' => code = value().parse().ok(),
+            b'M' => words = value().into_owned(),
+            _ => {}
+        }
+    }
+    code.map_or_else(|| Reason::read(&words), |code| Reason::Sql(code, words.as_str().into()))
+}
+
+/// The other side does not speak as it should.
+pub(super) fn malformed(why: &str) -> Failure {
+    (Outcome::Malformed, Reason::read(&format!("not PostgreSQL: {why}")))
+}
+
+impl Frames {
+    /// Takes the next message out of `bytes`, which it moves on; `None`: its end has still to come. Rows are kept only if
+    /// they are `wanted`.
+    pub(super) fn next<'a, 'b: 'a>(
+        &'a mut self,
+        bytes: &mut &'b [u8],
+        wanted: bool,
+    ) -> Result<Option<Frame<'a>>, Failure> {
+        if self.of_head < HEAD {
+            let (piece, rest) = bytes.split_at(bytes.len().min(HEAD - self.of_head));
+            self.head[self.of_head..][..piece.len()].copy_from_slice(piece);
+            self.of_head += piece.len();
+            *bytes = rest;
+            if self.of_head < HEAD {
+                return Ok(None);
+            }
+            self.begin(wanted)?;
+        }
+        let (piece, rest) = bytes.split_at(bytes.len().min(self.left));
+        *bytes = rest;
+        self.left -= piece.len();
+        if self.left > 0 {
+            if self.keeps {
+                self.pieces.extend_from_slice(piece);
+            }
+            return Ok(None);
+        }
+        self.of_head = 0;
+        let body = match (self.keeps, self.pieces.is_empty()) {
+            (false, _) => &[],
+            (true, true) => piece,
+            (true, false) => {
+                self.pieces.extend_from_slice(piece);
+                mem::swap(&mut self.pieces, &mut self.whole);
+                self.pieces.clear();
+                self.pieces.shrink_to(ROOM);
+                &self.whole[..]
+            }
+        };
+        Ok(Some(Frame { tag: self.head[0], body, size: self.size }))
+    }
+
+    /// The head of a message has come.
+    fn begin(&mut self, wanted: bool) -> Result<(), Failure> {
+        let [tag, length @ ..] = self.head;
+        let length = u32::from_be_bytes(length) as usize;
+        if !TAGS.contains(&tag) || length < 4 {
+            let tag = char::from(tag).escape_default();
+            return Err(malformed(&format!("a message `{tag}` of {length} bytes")));
+        }
+        self.size = length - 4;
+        self.left = self.size;
+        self.keeps = self.size <= LONGEST && (tag != b'D' || wanted);
+        // A notice may be as long as it likes, since nobody reads it.
+        if self.size > LONGEST && tag != b'D' && tag != b'N' {
+            return Err(malformed(&format!("a message `{}` of {length} bytes", char::from(tag))));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(messages: &[(u8, Vec<u8>)]) -> Vec<u8> {
+        let message =
+            |(tag, body): &(u8, Vec<u8>)| [&[*tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat();
+        messages.iter().flat_map(message).collect()
+    }
+
+    fn read(frames: &mut Frames, mut bytes: &[u8], wanted: bool) -> Result<Vec<(u8, Vec<u8>, usize)>, Failure> {
+        let mut read = Vec::new();
+        while let Some(frame) = frames.next(&mut bytes, wanted)? {
+            read.push((frame.tag, frame.body.to_vec(), frame.size));
+        }
+        assert!(bytes.is_empty());
+        Ok(read)
+    }
+
+    proptest! {
+        #[test]
+        fn however_they_are_cut_the_messages_are_the_same(
+            messages in prop::collection::vec((prop::sample::select(TAGS.to_vec()), prop::collection::vec(any::<u8>(), 0..40)), 1..12),
+            cut in 1_usize..50,
+        ) {
+            let mut frames = Frames::default();
+            let mut all = Vec::new();
+            for piece in written(&messages).chunks(cut) {
+                all.extend(read(&mut frames, piece, true).unwrap());
+            }
+            let meant: Vec<_> = messages.into_iter().map(|(tag, body)| (tag, body.clone(), body.len())).collect();
+            prop_assert_eq!(all, meant);
+        }
+    }
+
+    #[test]
+    fn rows_that_nobody_wants_and_rows_too_long_to_keep_are_counted() {
+        let mut frames = Frames::default();
+        let (short, long) = (vec![1; 100], vec![2; LONGEST + 1]);
+        let bytes = written(&[(b'D', short.clone()), (b'D', long.clone()), (b'N', long), (b'Z', vec![b'I'])]);
+        let meant = |kept: Vec<u8>| {
+            vec![(b'D', kept, 100), (b'D', vec![], LONGEST + 1), (b'N', vec![], LONGEST + 1), (b'Z', vec![b'I'], 1)]
+        };
+        for (wanted, kept) in [(true, short), (false, vec![])] {
+            let read: Vec<_> = bytes.chunks(9000).flat_map(|b| read(&mut frames, b, wanted).unwrap()).collect();
+            assert_eq!(read, meant(kept));
+            assert!(frames.pieces.capacity() + frames.whole.capacity() <= 2 * ROOM);
+        }
+    }
+
+    #[test]
+    fn who_does_not_speak_it_is_told_by_the_first_head() {
+        for (said, why) in [
+            (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not PostgreSQL: a message `H` of 1414811695 bytes"),
+            (b"\x16\x03\x01\x02\x00", "not PostgreSQL: a message `\\u{16}` of 50397696 bytes"),
+            (b"Z\0\0\0\x03", "not PostgreSQL: a message `Z` of 3 bytes"),
+            (b"E\0\x20\0\0", "not PostgreSQL: a message `E` of 2097152 bytes"),
+        ] {
+            let (outcome, told) = read(&mut Frames::default(), said, true).unwrap_err();
+            assert_eq!((outcome, told.text()), (Outcome::Malformed, why.into()));
+        }
+    }
+
+    #[test]
+    fn an_error_is_its_code_and_its_words() {
+        let body = b"SERROR\0VERROR\0C23505\0Mduplicate key\0Dit is 7\0\0";
+        let frame = Frame { tag: b'E', body, size: body.len() };
+        assert_eq!(frame.error().unwrap().text(), "SQLSTATE 23505: duplicate key");
+        let frame = Frame { tag: b'E', body: b"Mno code\0\0", size: 10 };
+        assert_eq!(frame.error().unwrap().text(), "no code");
+    }
+}

@@ -1,0 +1,68 @@
+//! What is done with the process that serves a connection before requests go there: a command that is told its number.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use offered_clock::Waker;
+
+/// A connection whose process is to be told to the command.
+pub(super) struct Asked {
+    /// Its key and number.
+    pub(super) connection: (usize, u32),
+    /// The process.
+    pub(super) pid: i32,
+    /// The name of its pool.
+    pub(super) class: String,
+}
+
+/// Runs the command on a thread of its own, for one connection after another.
+pub(super) struct Hook {
+    ask: Sender<Asked>,
+    told: Receiver<((usize, u32), Result<(), String>)>,
+}
+
+impl Hook {
+    /// Runs `command`, in whose words `{pid}` and `{class}` are places, and wakes whom it concerns each time.
+    pub(super) fn new(command: Arc<[String]>, waker: Waker) -> Self {
+        let (ask, asked) = channel::<Asked>();
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            for Asked { connection, pid, class } in asked {
+                if tell.send((connection, run(&command, pid, &class))).is_err() {
+                    break;
+                }
+                waker.wake();
+            }
+        });
+        Self { ask, told }
+    }
+
+    /// Tells the command of a connection.
+    pub(super) fn ask(&self, asked: Asked) {
+        // The thread ends only after this end of it.
+        let _ = self.ask.send(asked);
+    }
+
+    /// The next connection that it was told of, and what came of it.
+    pub(super) fn told(&self) -> Option<((usize, u32), Result<(), String>)> {
+        self.told.try_recv().ok()
+    }
+}
+
+fn run(command: &[String], pid: i32, class: &str) -> Result<(), String> {
+    let words: Vec<String> =
+        command.iter().map(|word| word.replace("{pid}", &pid.to_string()).replace("{class}", class)).collect();
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let told = |why: String| format!("hook `{}`: {why}", words.join(" "));
+    let ended = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).output();
+    let ended = ended.map_err(|why| told(why.to_string()))?;
+    match ended.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&ended.stderr);
+            Err(told(said.lines().next().map_or_else(|| ended.status.to_string(), str::to_owned)))
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! A real PostgreSQL, made by `initdb` in a temporary folder: whoever logs in, what it is asked and what it answers are events.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use offered_model::Outcome;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::harness::{Missing, Tested, needs};
+use crate::process::{Process, ended, soon};
+use crate::run::{Run, run};
+use crate::servers::free_port;
+use crate::tls::certificates;
+
+tests![
+    what_is_asked_and_answered,
+    a_transaction_is_one_launch_and_leaves_nothing_behind,
+    whoever_may_log_in_does,
+    what_is_not_answered_in_time_is_cancelled,
+    few_connections_are_a_queue_and_lost_ones_are_made_again,
+    every_connection_is_hooked_before_the_first_launch
+];
+
+/// A server under way.
+struct Cluster {
+    process: Option<Process>,
+    bin: PathBuf,
+    /// Its sockets, and what else belongs to it.
+    folder: TempDir,
+    port: u16,
+}
+
+/// A user that is not root, whom PostgreSQL does not serve.
+const NOBODY: u32 = 65534;
+
+impl Cluster {
+    /// On loopback and on a Unix socket in its folder, with `me` who may do all, and users for each way to log in.
+    fn start() -> Result<Self, Missing> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let bin = versions.map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").exists());
+        needs("postgresql", bin.is_some())?;
+        let (bin, folder, port) = (bin.unwrap_or_default(), tempfile::tempdir().unwrap(), free_port());
+        certificates(folder.path());
+        std::fs::set_permissions(folder.path().join("server.key"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        let mut cluster = Self { process: None, bin, folder, port };
+        let own = |path: &Path| std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY));
+        if rustix::process::getuid().is_root() {
+            own(cluster.folder.path()).unwrap();
+            own(&cluster.path("server.key")).unwrap();
+        }
+        let data = cluster.path("data");
+        let data = data.to_str().unwrap();
+        let mut initdb = cluster.command("initdb");
+        initdb.args(["-D", data, "-U", "me", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]);
+        let made = initdb.output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let ways = "local all all trust\nhostssl all secure all trust\nhost all secure all reject\n\
+                    host all hashed all md5\nhost all salted all scram-sha-256\nhost all plain all password\n\
+                    host all me all trust\n";
+        std::fs::write(cluster.path("data/pg_hba.conf"), ways).unwrap();
+        let settings = format!(
+            "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{0}'\nfsync = off\n\
+             max_connections = 40\nshared_buffers = 16MB\nssl = on\nssl_cert_file = '{0}/server.pem'\n\
+             ssl_key_file = '{0}/server.key'\n",
+            cluster.folder.path().display()
+        );
+        std::fs::write(cluster.path("data/postgresql.conf"), settings).unwrap();
+        let mut server = cluster.command("postgres");
+        server.args(["-D", data]);
+        cluster.process = Some(Process::start(server));
+        assert!(soon(|| cluster.asked("select 1").ok()).is_some(), "the server does not answer");
+        Ok(cluster)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// One of PostgreSQL's own programs, not run as root.
+    fn command(&self, name: &str) -> Command {
+        let program = self.bin.join(name);
+        let mut command = match rustix::process::getuid().is_root() {
+            false => Command::new(program),
+            true => {
+                let mut command = Command::new("setpriv");
+                let nobody = NOBODY.to_string();
+                command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups"]).arg(program);
+                command
+            }
+        };
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    /// What `psql` says, or why it does not.
+    fn asked(&self, sql: &str) -> Result<String, String> {
+        let folder = self.folder.path().to_str().unwrap();
+        let mut psql = self.command("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", folder, "-p", &self.port.to_string()]);
+        let said = psql.args(["-U", "me", "-d", "postgres", "-c", sql]).output().unwrap();
+        match said.status.success() {
+            true => Ok(String::from_utf8(said.stdout).unwrap().trim_end().to_owned()),
+            false => Err(String::from_utf8_lossy(&said.stderr).into_owned()),
+        }
+    }
+
+    fn ask(&self, sql: &str) -> String {
+        self.asked(sql).unwrap_or_else(|why| panic!("{sql}: {why}"))
+    }
+
+    /// The URL of this user over TCP.
+    fn url(&self, user: &str) -> String {
+        format!("postgres://{user}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// A workload of half a second with these lines, whose first are those of `[target]`.
+    fn workload(&self, load: &str, target: &str) -> String {
+        let file = self.path("w.toml");
+        std::fs::write(&file, format!("seed = 3\nduration = \"500ms\"\n{load}\n[target]\n{target}\n")).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+
+    fn run(&self, load: &str, target: &str) -> Run {
+        run(&[&self.workload(load, target)])
+    }
+
+    /// How a run ends that cannot begin.
+    fn refused(&self, target: &str) -> String {
+        let target = format!("{target}\nconnections = 2\n[[request]]\nname = \"one\"\nsql = \"select 1\"");
+        let ended = ended(&["run", &self.workload(OPEN, &target)]);
+        assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+        ended.stderr
+    }
+}
+
+impl Drop for Cluster {
+    /// Immediately, yet so that it takes its shared memory with it.
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.signal(Signal::QUIT);
+            process.end();
+        }
+    }
+}
+
+const OPEN: &str = "arrivals.open.rate = \"100/s\"";
+
+fn what_is_asked_and_answered() -> Tested {
+    let cluster = Cluster::start()?;
+    cluster.ask("create table seen (session bigint, note text, price numeric, sold boolean, gone date)");
+    let requests = |connections: &str| {
+        format!(
+            "{connections}\non_connect = [\"select 1, pg_sleep(0)\", \"set application_name = 'under test'\"]\n\
+             [variables]\nnote = \"it's \\\"new\\\"\"\n\
+             [[request]]\nname = \"insert\"\nsql = \"insert into seen values ($1, $2, $3, $4, $5)\"\n\
+             parameters = [\"{{session}}\", \"{{note}}\", 2.5, true, {{ null = true }}]\ncheck = [{{ rows = 1 }}]\n\
+             [[request]]\nname = \"series\"\n\
+             sql = \"select n, n * 2 as double, current_setting('application_name') as us from generate_series(1, $1) n\"\n\
+             parameters = [3]\n\
+             check = [{{ rows = \">= 3\" }}, {{ column = \"double\", is = \"6\" }}, {{ json = \"$[2].us\", is = \"under test\" }}]\n\
+             [[request]]\nname = \"wrong\"\nsql = \"select 1 / ($1::int - 1)\"\nparameters = [1]\n"
+        )
+    };
+    let socket = format!("postgres://me@/postgres?host={}&port={}", cluster.folder.path().display(), cluster.port);
+    let mut inserted = 0;
+    for (load, url) in [
+        (OPEN, cluster.url("me")),
+        ("arrivals.closed = { users = 10, think = { constant = \"20ms\" } }", socket),
+        ("arrivals.partly_open = { rate = \"30/s\", stay = 0.7 }", cluster.url("me") + "?sslmode=disable"),
+    ] {
+        let run = cluster.run(load, &requests(&format!("url = \"{url}\"\nconnections = 4")));
+        for event in &run.events {
+            let expected = match run.labels[usize::from(event.label)].as_str() {
+                "insert" => (Outcome::Ok, 1, String::new()),
+                "series" => (Outcome::Ok, 3, String::new()),
+                _ => (Outcome::SqlError, 0, "SQLSTATE 22012: division by zero".to_owned()),
+            };
+            assert_eq!((event.outcome, event.rows, event.why().into_owned()), expected, "{event:?}");
+            assert!(event.bytes_in > 0 && event.bytes_out > 0 && event.waited.is_some(), "{event:?}");
+        }
+        assert!(run.connections() <= 4 && run.events.len() > 20, "{}", run.events.len());
+        assert_eq!(run.json["failures"][0]["why"], "SQLSTATE 22012 (data exception)");
+        inserted += run.events.iter().filter(|event| run.labels[usize::from(event.label)] == "insert").count();
+        let written = "note = 'it''s \"new\"' and price = 2.5 and sold and gone is null";
+        assert_eq!(cluster.ask(&format!("select count(*) from seen where {written}")), inserted.to_string());
+    }
+    for (request, words) in [
+        ("sql = \"select $1::int\"\nparameters = [1, 2]", "takes 1 parameters and is given 2"),
+        ("sql = \"select nobody from seen\"", "SQLSTATE 42703: column \"nobody\" does not exist"),
+        ("sql = \"select 1 as one\"\nextract = [{ name = \"x\", column = \"two\" }]", "has no column `two`; one"),
+        ("sql = \"select 1\"\nget = \"/\"", "does not go with a request in SQL"),
+    ] {
+        let url = cluster.url("me");
+        let target = format!("url = \"{url}\"\nconnections = 1\n[[request]]\nname = \"it\"\n{request}");
+        let ended = ended(&["run", &cluster.workload(OPEN, &target)]);
+        assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains(words), "{ended:?}");
+    }
+    let lacking = cluster.refused(&format!("url = \"{}\"\non_connect = [\"set nothing = 1\"]", cluster.url("me")));
+    assert!(lacking.contains("on_connect `set nothing = 1`: SQLSTATE 42704"), "{lacking}");
+    Ok(())
+}
+
+fn a_transaction_is_one_launch_and_leaves_nothing_behind() -> Tested {
+    let cluster = Cluster::start()?;
+    cluster.ask("create table account (id int primary key, balance int check (balance >= 0))");
+    cluster.ask("insert into account values (1, 1000000), (2, 0)");
+    let url = cluster.url("me");
+    let flow = "[[flow]]\nname = \"visit\"\n[[flow.step]]\nrequest = \"move\"\n[[flow.step]]\nrequest = \"too much\"\n\
+                [[flow.step]]\nrequest = \"open\"\n[[flow.step]]\nrequest = \"look\"";
+    let run = cluster.run(
+        "arrivals.partly_open.rate = \"40/s\"",
+        &format!(
+            "url = \"{url}\"\nconnections = 2\n\
+             [[request]]\nname = \"move\"\ntransaction = [\n\
+             {{ sql = \"update account set balance = balance - $1 where id = 1 returning balance as left_over\", parameters = [7] }},\n\
+             {{ sql = \"update account set balance = balance + $1 where id = 2\", parameters = [\"7\"] }},\n]\n\
+             extract = [{{ name = \"left\", column = \"left_over\" }}]\ncheck = [{{ rows = 2 }}]\n\
+             [[request]]\nname = \"too much\"\ntransaction = [\n\
+             \"update account set balance = balance + 5 where id = 2\",\n\
+             {{ sql = \"update account set balance = balance - $1 where id = 1\", parameters = [2000000] }},\n\
+             \"select pg_sleep(100)\",\n]\n\
+             [[request]]\nname = \"open\"\nsql = \"begin\"\n\
+             [[request]]\nname = \"look\"\nsql = \"select $1::int <= 1000000 as right\"\nparameters = [\"{{left}}\"]\n\
+             check = [{{ column = \"right\", is = \"t\" }}]\n{flow}"
+        ),
+    );
+    let mut moved = 0;
+    for event in &run.events {
+        let (outcome, words) = match run.labels[usize::from(event.label)].as_str() {
+            "move" => (Outcome::Ok, ""),
+            "too much" => (Outcome::SqlError, "SQLSTATE 23514: new row for relation"),
+            "open" => (Outcome::SqlError, "it left its transaction open"),
+            _ => (Outcome::Ok, ""),
+        };
+        assert!(event.outcome == outcome && event.why().contains(words), "{event:?}");
+        moved += usize::from(run.labels[usize::from(event.label)] == "move");
+    }
+    assert!(moved > 5, "{moved}");
+    let balance = format!("{}|{}", 1_000_000 - 7 * moved, 7 * moved);
+    assert_eq!(
+        cluster.ask("select (select balance from account where id = 1), (select balance from account where id = 2)"),
+        balance
+    );
+    Ok(())
+}
+
+fn whoever_may_log_in_does() -> Tested {
+    let cluster = Cluster::start()?;
+    cluster.ask("set password_encryption = 'md5'; create user hashed password 'p@ss/wörd'");
+    cluster.ask("set password_encryption = 'scram-sha-256'; create user salted password 'p@ss/wörd'; create user plain password 'p@ss/wörd'; create user secure");
+    let one = "connections = 2\n[[request]]\nname = \"one\"\nsql = \"select 1\"\n";
+    let encrypted = "connections = 2\n[[request]]\nname = \"one\"\n\
+                     sql = \"select ssl from pg_stat_ssl where pid = pg_backend_pid()\"\n";
+    let right = |user: &str| cluster.url(&format!("{user}:p%40ss%2Fw%C3%B6rd"));
+    for user in ["hashed", "salted", "plain"] {
+        for mode in ["", "?sslmode=disable"] {
+            cluster.run(OPEN, &format!("url = \"{}{mode}\"\n{one}", right(user))).all(Outcome::Ok, "");
+        }
+        let wrong = cluster.refused(&format!("url = \"{}\"", cluster.url(&format!("{user}:wrong"))));
+        assert!(wrong.contains("SQLSTATE 28P01: password authentication failed"), "{wrong}");
+        let lacking = cluster.refused(&format!("url = \"{}\"", cluster.url(user)));
+        assert!(lacking.contains("the server asks for a password"), "{lacking}");
+    }
+    let tls = |url: String, is: &str, more: &str| {
+        let check = format!("check = [{{ column = \"ssl\", is = \"{is}\" }}]\n");
+        cluster.run(OPEN, &format!("url = \"{url}\"\n{encrypted}{check}{more}")).all(Outcome::Ok, "");
+    };
+    tls(cluster.url("me"), "t", "");
+    tls(cluster.url("me") + "?sslmode=disable", "f", "");
+    tls(cluster.url("secure") + "?sslmode=require", "t", "");
+    tls(cluster.url("secure") + "?sslmode=verify-full", "t", "[target.tls]\nroots = \"root.pem\"");
+    let plain = cluster.refused(&format!("url = \"{}?sslmode=disable\"", cluster.url("secure")));
+    assert!(plain.contains("SQLSTATE 28000: pg_hba.conf rejects connection"), "{plain}");
+    let unknown = cluster.refused(&format!("url = \"{}?sslmode=verify-full\"", cluster.url("secure")));
+    assert!(unknown.contains("the server's certificate does not hold"), "{unknown}");
+    let nowhere = cluster.refused("url = \"postgres://me@127.0.0.1:9/postgres\"");
+    assert!(nowhere.contains("nobody answers at 127.0.0.1:9"), "{nowhere}");
+    let other = cluster.refused(&format!("url = \"postgres://me@127.0.0.1:{}/nothing\"", cluster.port));
+    assert!(other.contains("SQLSTATE 3D000: database \"nothing\" does not exist"), "{other}");
+    let many = format!("url = \"{}\"\nconnections = 60\n[[request]]\nsql = \"select 1\"", cluster.url("me"));
+    let many = ended(&["run", &cluster.workload(OPEN, &many)]);
+    assert!(many.code == Some(1) && many.stderr.contains("SQLSTATE 53300: "), "{many:?}");
+    Ok(())
+}
+
+fn what_is_not_answered_in_time_is_cancelled() -> Tested {
+    let cluster = Cluster::start()?;
+    let run = cluster.run(
+        "arrivals.open = { rate = \"20/s\", process = \"constant\" }",
+        &format!(
+            "url = \"{}\"\nconnections = 3\nresponse_timeout = \"150ms\"\n\
+             [[request]]\nname = \"quick\"\nsql = \"select 1\"\nweight = 3\n\
+             [[request]]\nname = \"slow\"\nsql = \"select pg_sleep(30)\"\n\
+             [[request]]\nname = \"slow too\"\ntransaction = [\"select 1\", \"select pg_sleep(30)\"]\n",
+            cluster.url("me")
+        ),
+    );
+    for event in &run.events {
+        match run.labels[usize::from(event.label)].as_str() {
+            "quick" => assert_eq!(event.outcome, Outcome::Ok, "{event:?}"),
+            _ => {
+                assert_eq!(
+                    (event.outcome, event.why().as_ref()),
+                    (Outcome::Timeout, "no complete answer within 150ms")
+                );
+            }
+        }
+    }
+    assert!(run.count(Outcome::Timeout) > 1 && run.count(Outcome::Ok) > 1, "{}", run.json["outcomes"]);
+    // The connections were used again, and nothing goes on sleeping.
+    assert!(run.connections() <= 3);
+    assert_eq!(
+        cluster.ask("select count(*) from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()"),
+        "0"
+    );
+    Ok(())
+}
+
+fn few_connections_are_a_queue_and_lost_ones_are_made_again() -> Tested {
+    let cluster = Cluster::start()?;
+    let url = cluster.url("me");
+    // Each takes 20 ms on the one connection, and ten come at a time: the last waits for nine others.
+    let run = cluster.run(
+        "arrivals.open = { rate = \"4/s\", process = \"constant\", batch = 10 }",
+        &format!("url = \"{url}\"\nconnections = 1\n[[request]]\nname = \"nap\"\nsql = \"select pg_sleep(0.02)\"\n"),
+    );
+    run.all(Outcome::Ok, "");
+    assert_eq!((run.events.len() % 10, run.connections()), (0, 1));
+    for batch in run.events.chunks(10) {
+        let waited: Vec<_> = batch.iter().map(|event| event.waited.unwrap_or_default()).collect();
+        assert!(waited.is_sorted() && waited[9].as_millis_f64() > 150.0, "first come, first served: {waited:?}");
+    }
+    assert!(run.json["waited_ms"]["mean"].as_f64() > Some(50.0), "{}", run.json["waited_ms"]);
+    assert_ne!(run.json["judgement"], "fails");
+    // Every launch ends the process that serves it; the next has another.
+    let killed = cluster.run(
+        "arrivals.open = { rate = \"20/s\", process = \"constant\" }",
+        &format!("url = \"{url}\"\nconnections = 2\n[[request]]\nname = \"die\"\nsql = \"select pg_terminate_backend(pg_backend_pid())\"\n"),
+    );
+    killed.all(Outcome::SqlError, "SQLSTATE 57P01: terminating connection due to administrator command");
+    assert_eq!(killed.connections(), killed.events.len());
+    Ok(())
+}
+
+fn every_connection_is_hooked_before_the_first_launch() -> Tested {
+    let cluster = Cluster::start()?;
+    let script = "#!/bin/sh\necho \"$1 $2\" >> \"$3\"\n";
+    std::fs::write(cluster.path("hook"), script).unwrap();
+    std::fs::set_permissions(cluster.path("hook"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let hook =
+        |last: &str| format!("hook = [\"{}\", \"{{class}}\", \"{{pid}}\", \"{last}\"]", cluster.path("hook").display());
+    let requests = "[[request]]\nname = \"a\"\nsql = \"select pg_backend_pid() as pid\"\nclass = \"short\"\n\
+                    check = [{ column = \"pid\", matches = \"[0-9]+\" }]\n\
+                    [[request]]\nname = \"b\"\nsql = \"select pg_sleep(0.001)\"\nclass = \"long\"\n";
+    let target = |last: &str| {
+        let url = cluster.url("me");
+        format!("url = \"{url}\"\npools = {{ short = 3, long = 2 }}\n{}\n{requests}", hook(last))
+    };
+    let told = cluster.path("told");
+    let run = cluster.run(OPEN, &target(told.to_str().unwrap()));
+    run.all(Outcome::Ok, "");
+    let told = std::fs::read_to_string(told).unwrap();
+    let classes: Vec<&str> = told.lines().filter_map(|line| line.split(' ').next()).collect();
+    let count = |class: &str| classes.iter().filter(|told| **told == class).count();
+    assert_eq!((count("short"), count("long"), classes.len()), (3, 2, 5), "{told}");
+    let pids: std::collections::BTreeSet<&str> = told.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert!(pids.len() == 5 && pids.iter().all(|pid| pid.parse::<u32>().is_ok_and(|pid| pid > 1)), "{told}");
+    for (label, most) in [("a", 3), ("b", 2)] {
+        let of = run.events.iter().filter(|event| run.labels[usize::from(event.label)] == label);
+        let used: std::collections::BTreeSet<u32> = of.map(|event| event.connection).collect();
+        assert!(!used.is_empty() && used.len() <= most, "{label}: {used:?}");
+    }
+    // One that fails keeps the run from beginning.
+    let ended = ended(&["run", &cluster.workload(OPEN, &target("/nowhere/told"))]);
+    assert!(ended.code == Some(1) && ended.stderr.contains("hook `"), "{ended:?}");
+    Ok(())
+}
