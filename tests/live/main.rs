@@ -22,6 +22,7 @@ mod report;
 mod run;
 mod saturation;
 mod scripts;
+mod seen;
 mod servers;
 mod signals;
 mod sweep;
@@ -44,6 +45,7 @@ fn main() {
         report::tests(),
         saturation::tests(),
         scripts::tests(),
+        seen::tests(),
         signals::tests(),
         sweep::tests(),
         theory::tests(),

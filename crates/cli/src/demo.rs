@@ -153,6 +153,7 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
         start_at: None,
         out: None,
         name: case.name.to_owned(),
+        see_failures: false,
     };
     let made = plan.prepare(Arc::default())?.run(Vec::new())?;
     server.stop().map_err(Failure::stopped)?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use offered_experiment::{Error, Made};
+use offered_run::Error as Run;
 
 use crate::conventions;
 use crate::say::say;
@@ -67,6 +68,13 @@ impl From<Error> for Failure {
             }
             Error::Stopped => {
                 "stopped; a search is not kept, begin it anew nearer to where it was (--vary FIELD=START)".to_owned()
+            }
+            Error::Run(Run::Certificate { place, why }) => format!(
+                "the certificate of {place} does not hold: {why}; give its root (target.tls.roots) or its name \
+                 (target.tls.server_name), or take any with --insecure (target.tls.insecure = true)"
+            ),
+            Error::Run(Run::NoHttp2 { place, why }) => {
+                format!("{place} does not speak HTTP/2: {why}; leave --protocol h2 (target.protocol) out")
             }
             other => other.to_string(),
         };

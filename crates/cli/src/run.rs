@@ -1,6 +1,8 @@
 //! `offered run`: launches a workload and says whether to believe what came of it.
 
 mod block;
+mod exchange;
+mod once;
 mod page;
 mod quick;
 mod result;
@@ -11,12 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_experiment::{Plan, View};
-use offered_model::{Law, Nanos, Share};
-use offered_run::{End, Halted, Load};
+use offered_model::{Law, Nanos, Share, Workload};
+use offered_run::{End, Halted, Load, preview};
 
 use crate::exit::{Exit, Failure};
 use crate::say::{json, say};
 use crate::signals;
+use exchange::Shown;
 pub(crate) use result::short;
 
 const EXAMPLES: &str = "\
@@ -26,11 +29,15 @@ Examples:
   offered run http://127.0.0.1:8080/ --closed 200 --think exponential:5s --ramp 10s
   offered run http://127.0.0.1:8080/ --partly-open 50/s --stay 0.8 --think exponential:2s
   offered run workload.toml --out runs/1 --json
+  offered run workload.toml --once                      one session, each exchange shown: what is sent and what comes back
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
   offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept,\n            or a failure stopped the run (on_failure).";
+
+/// So many requests are shown of those that would be sent.
+const PREVIEWED: usize = 3;
 
 /// Launch a workload and say whether to believe what came of it
 #[derive(clap::Args)]
@@ -53,6 +60,11 @@ pub(crate) struct Args {
     /// Begin at this instant (RFC 3339, UTC), the same for all parts of a run
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
+    #[command(flatten)]
+    walk: once::Walk,
+    /// Show the first few failures of each kind whole when the run is over; with --once, whole exchanges however long
+    #[arg(short, long, conflicts_with = "dry_run")]
+    verbose: bool,
     /// Send nothing: play the workload on a virtual clock against response times of this law
     #[arg(long, value_name = "LAW", num_args = 0..=1, default_missing_value = "constant:10ms")]
     dry_run: Option<Law>,
@@ -66,7 +78,11 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let (text, workload) = args.quick.workload(args.share.is_some())?;
+    let sessions = args.walk.sessions();
+    let (text, workload) = args.quick.workload(args.share.is_some(), sessions.is_some())?;
+    if let Some(sessions) = sessions {
+        return once::run(&workload, sessions, args.verbose);
+    }
     crate::replay::say(&workload);
     let start_at = args.start_at.as_deref().map(instant).transpose()?;
     if args.out.as_ref().is_some_and(|out| out.exists()) {
@@ -83,6 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         start_at,
         out: args.out.as_deref(),
         name: name(args),
+        see_failures: args.verbose,
     };
     let (share, stop) = (plan.share, Arc::new(AtomicBool::new(false)));
     let ready = plan.prepare(stop.clone())?;
@@ -91,11 +108,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
     let made = ready.run(views)?;
+    if args.verbose {
+        made.failures.iter().for_each(|exchange| eprintln!("{}", Shown { exchange, whole: false }));
+    }
     if args.json {
         json(&made.summary);
     } else {
         let (summary, verdict) = (&made.summary, &made.verdict);
         say!(no newline: "{}", result::Page { summary, verdict, workload: &workload, details: args.details });
+        if args.dry_run.is_some() && workload.target().is_some() {
+            show_requests(&workload);
+        }
     }
     if let Some(page) = page {
         page::end(page, &made, &workload);
@@ -103,6 +126,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     match &made.done.halted {
         Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),
         _ => Ok(Exit::of(&made)),
+    }
+}
+
+/// The first requests as they would be sent. What keeps them from being made keeps nobody from seeing when they would be sent.
+fn show_requests(workload: &Workload) {
+    match preview(workload, PREVIEWED) {
+        Ok(requests) => {
+            let requests = requests.iter().map(|exchange| Shown { exchange, whole: false }.to_string());
+            say!("\n{}", requests.collect::<Vec<_>>().join("\n").trim_end());
+        }
+        Err(why) => eprintln!("note: the requests cannot be shown: {why}"),
     }
 }
 

@@ -41,6 +41,17 @@ impl fmt::Display for Table {
 
 /// A label short enough for a table; what would move the cursor or break the line is shown as unreadable.
 pub(crate) fn clipped(label: &str) -> String {
-    let plain = label.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c });
+    let plain = label.chars().map(readable);
     if label.chars().count() <= 24 { plain.collect() } else { plain.take(21).chain("...".chars()).collect() }
+}
+
+/// A text from outside as a terminal may get it, in one line.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().map(readable).collect()
+}
+
+/// What would move the cursor, break the line or turn the direction of writing is unreadable.
+fn readable(c: char) -> char {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if c.is_control() || turns { char::REPLACEMENT_CHARACTER } else { c }
 }

@@ -25,6 +25,7 @@ fn main() -> Result<(), Error> {
         start_at: None,
         out: None, // with a path, a run directory is left there
         name: "the first".to_owned(),
+        see_failures: false,
     };
     let made = plan.prepare(std::sync::Arc::default())?.run(Vec::new())?;
     println!("{}: {}", made.verdict.judgement.name(), made.verdict.because);

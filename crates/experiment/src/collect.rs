@@ -1,5 +1,6 @@
 //! The collector: the thread behind the launching threads, where events are kept and the run is watched.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -7,9 +8,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use offered_clock::Clock;
-use offered_model::{Event, Nanos};
+use offered_model::{Event, Exchange, Nanos};
 use offered_run::{Counts, Sink};
-use offered_store::Recorder;
+use offered_store::{Error, Recorder, keep_failure};
 use offered_watch::{Feed, Pulse, Tally};
 
 /// From one pulse to the next.
@@ -37,13 +38,39 @@ pub(crate) struct Watch {
     /// Set once somebody stopped the run.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) views: Vec<Box<dyn View>>,
+    /// The failures that a witness has seen, and the directory where they are kept.
+    pub(crate) failures: Option<Receiver<Exchange>>,
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What was collected.
+#[derive(Default)]
+pub(crate) struct Collected {
+    /// What happened, unless it was recorded.
+    pub(crate) events: Vec<Event>,
+    /// The failures that were seen.
+    pub(crate) failures: Vec<Exchange>,
+    /// Why they could not all be kept, if so.
+    pub(crate) lost: Option<Error>,
+}
+
+impl Collected {
+    /// Keeps the failures that have been seen meanwhile.
+    fn look(&mut self, watch: &Watch) {
+        for exchange in watch.failures.iter().flat_map(Receiver::try_iter) {
+            if let (Some(out), None) = (&watch.out, &self.lost) {
+                self.lost = keep_failure(out, &exchange).err();
+            }
+            self.failures.push(exchange);
+        }
+    }
 }
 
 /// The collector at work.
 pub(crate) struct Collector {
     batches: Sender<Vec<Event>>,
     clock: Arc<OnceLock<Clock>>,
-    thread: JoinHandle<Vec<Event>>,
+    thread: JoinHandle<Collected>,
 }
 
 /// A launching thread's way to the collector: handing over never waits.
@@ -78,8 +105,8 @@ impl Collector {
         let _ = self.clock.set(clock);
     }
 
-    /// What was kept in memory. Every [`Batches`] must be dropped before.
-    pub(crate) fn finish(self) -> Vec<Event> {
+    /// What was collected. Every [`Batches`] must be dropped before.
+    pub(crate) fn finish(self) -> Collected {
         drop(self.batches);
         self.thread.join().expect("a collector that does not panic")
     }
@@ -90,10 +117,11 @@ fn collect(
     recorder: Option<Recorder>,
     mut watch: Watch,
     clock: &OnceLock<Clock>,
-) -> Vec<Event> {
-    let mut events = Vec::new();
+) -> Collected {
+    let mut collected = Collected::default();
     let mut next = PULSE;
     loop {
+        collected.look(&watch);
         match inbox.recv_timeout(NOTICE) {
             Ok(mut batch) => {
                 if !watch.views.is_empty() {
@@ -102,7 +130,7 @@ fn collect(
                 match &recorder {
                     // A recorder that has ended says so when it is finished.
                     Some(recorder) => drop(recorder.record(batch)),
-                    None => events.append(&mut batch),
+                    None => collected.events.append(&mut batch),
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -118,5 +146,6 @@ fn collect(
         let last = watch.tally.last(clock.now(), (watch.live)());
         watch.views.iter_mut().for_each(|view| view.show(&last));
     }
-    events
+    collected.look(&watch);
+    collected
 }

@@ -156,7 +156,10 @@ impl Error {
                 | Run::Resolve { .. }
                 | Run::Nobody { .. }
                 | Run::Handshake { .. }
-                | Run::Database { .. },
+                | Run::Database { .. }
+                | Run::Certificate { .. }
+                | Run::NoHttp2 { .. }
+                | Run::SpeaksTls { .. },
             ) => false,
             Self::Store(_)
             | Self::File { .. }

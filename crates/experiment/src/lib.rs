@@ -21,6 +21,7 @@
 //!     start_at: None,
 //!     out: None,
 //!     name: "the first".to_owned(),
+//!     see_failures: false,
 //! };
 //! let made = plan.prepare(Arc::default())?.run(Vec::new())?;
 //! assert!(made.summary.believable(), "{}", made.verdict.because);
@@ -38,6 +39,7 @@ pub mod document;
 mod error;
 mod input;
 mod observe;
+mod once;
 mod record;
 mod run;
 pub mod simulated;
@@ -50,6 +52,7 @@ pub use collect::View;
 pub use error::Error;
 pub use input::{Files, Input};
 pub use observe::{News, Observer};
+pub use once::once;
 pub use record::record;
 pub use run::{Made, Plan, Ready, machine};
 pub use summary::{Arrivals, Failure, Micros, Millis, Summary, failures};

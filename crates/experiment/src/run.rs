@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Receiver;
 
 use offered_model::recording::{Calibrated, End, Evidence};
-use offered_model::{Event, Nanos, Recording, Share, Workload};
-use offered_run::{Done, Generator, Load, Worker};
+use offered_model::{Event, Exchange, Nanos, Recording, Share, Workload};
+use offered_run::{Done, Generator, Load, Witness, Worker};
 use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Until, Writer};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 
-use crate::collect::{Collector, View, Watch};
+use crate::collect::{Collected, Collector, View, Watch};
 use crate::summary::Summary;
 use crate::{Error, Point, calibrate, cores};
 
@@ -31,12 +32,16 @@ pub struct Plan<'a> {
     pub out: Option<&'a Path>,
     /// What the verdict calls it.
     pub name: String,
+    /// Whether a few failures of each kind are seen whole, also where no script listens to the answers. Those of a script that is
+    /// recorded always are.
+    pub see_failures: bool,
 }
 
 /// A run that can begin.
 pub struct Ready<'a> {
     plan: Plan<'a>,
     generator: Generator,
+    failures: Option<Receiver<Exchange>>,
 }
 
 /// A run that was made.
@@ -53,6 +58,8 @@ pub struct Made {
     pub done: Done,
     /// The part of the whole run that was launched.
     pub share: Share,
+    /// A few of its failures, whole, where they were looked at.
+    pub failures: Vec<Exchange>,
 }
 
 impl Made {
@@ -75,6 +82,7 @@ impl<'a> Plan<'a> {
             start_at: None,
             out,
             name: point.name(),
+            see_failures: false,
         }
     }
 
@@ -86,10 +94,18 @@ impl<'a> Plan<'a> {
     pub fn prepare(self, stop: Arc<AtomicBool>) -> Result<Ready<'a>, Error> {
         let load = self.load.clone();
         let generator = Generator::new(self.workload.clone(), self.share, load)?.stopped_by(stop);
+        let at_target = self.load == Load::Target;
+        let (generator, failures) = match self.see_failures || self.out.is_some() && self.workload.is_scripted() {
+            true if at_target => {
+                let (witness, failures) = Witness::of_failures();
+                (generator.seen_by(witness)?, Some(failures))
+            }
+            _ => (generator, None),
+        };
         if self.start_at.is_none() {
             generator.knock()?;
         }
-        Ok(Ready { plan: self, generator })
+        Ok(Ready { plan: self, generator, failures })
     }
 }
 
@@ -99,15 +115,21 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan: Plan { text, workload, share, load, start_at, out, name }, generator } = self;
+        let Self { plan: Plan { text, workload, share, load, start_at, out, name, .. }, generator, failures } = self;
         let store = out.map(|out| Store::create(out, text, workload)).transpose()?;
         let watch = Watch {
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
             stop: generator.stop(),
             views,
+            failures,
+            out: out.map(Path::to_owned),
         };
-        let (done, events) = launch(&generator, start_at, store.as_ref(), watch)?;
+        let launched = launch(&generator, start_at, store.as_ref(), watch);
+        if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(store)) = (&launched, &store) {
+            store.forget();
+        }
+        let (done, Collected { events, failures, lost }) = launched?;
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
         let recording = recording(workload, events, store.as_ref(), evidence)?;
         let ask = Ask { path: name, ..Ask::of(workload, share.fraction()) };
@@ -126,24 +148,27 @@ impl Ready<'_> {
             };
             store.recorder.finish(&record.with(&summary, &verdict))?;
         }
-        Ok(Made { summary, verdict, ask, recording, done, share })
+        match lost {
+            Some(error) => Err(error.into()),
+            None => Ok(Made { summary, verdict, ask, recording, done, share, failures }),
+        }
     }
 }
 
-/// Launches everything; what happened, unless it was stored.
+/// Launches everything; what was collected of it.
 fn launch(
     generator: &Generator,
     start_at: Option<Nanos>,
     store: Option<&Store>,
     watch: Watch,
-) -> Result<(Done, Vec<Event>), Error> {
+) -> Result<(Done, Collected), Error> {
     let collector = Collector::start(store.map(|store| store.recorder.clone()), watch);
     let outcome = generator.run(start_at, || collector.sink(), |clock| collector.begin(clock));
     // The collector ends when the ways to it are gone.
     let done = outcome.map(|(done, _)| done);
     // Also a run that could not begin takes its block away before it says why.
-    let events = collector.finish();
-    Ok((done?, events))
+    let collected = collector.finish();
+    Ok((done?, collected))
 }
 
 /// What is seen of the generator beside its events.
@@ -198,5 +223,12 @@ impl Store {
     fn create(path: &Path, text: &str, workload: &Workload) -> Result<Self, Error> {
         let writer = Writer::create(path, text, workload.labels()).map_err(Error::Out)?;
         Ok(Self { path: path.to_owned(), recorder: Recorder::start(writer) })
+    }
+
+    /// Takes the directory away again: of a run that came to nothing at its very beginning nothing is kept.
+    fn forget(&self) {
+        // When nothing more is written to it; what cannot be taken away is left.
+        let _ = self.recorder.flush();
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }

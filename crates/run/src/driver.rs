@@ -153,6 +153,9 @@ impl<T: Transport> Driver<'_, T> {
                 self.transport.leave(event.session);
             }
             books.counts.in_flight -= 1;
+            if books.counts.ok + books.counts.failed == 0 && event.outcome != Outcome::Unsent {
+                self.live.first(&event);
+            }
             match event.outcome {
                 Outcome::Ok => books.counts.ok += 1,
                 Outcome::Unsent => books.counts.unsent += 1,

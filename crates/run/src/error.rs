@@ -43,6 +43,31 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// The target's certificate does not hold.
+    #[error(
+        "the certificate of {place} does not hold: {why}; give its root (target.tls.roots) or its name (target.tls.server_name), \
+         or take any (target.tls.insecure = true)"
+    )]
+    Certificate {
+        /// Where.
+        place: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// HTTP/2 is asked of a target that does not speak it.
+    #[error("{place} does not speak HTTP/2: {why}; write target.protocol = \"http1\"")]
+    NoHttp2 {
+        /// Where.
+        place: String,
+        /// What it did instead.
+        why: &'static str,
+    },
+    /// The target speaks TLS, and was asked without.
+    #[error("{place} speaks TLS; write https:// before the host")]
+    SpeaksTls {
+        /// Where.
+        place: String,
+    },
     /// The messages of gRPC are not known.
     #[error("the descriptors of gRPC: {0}")]
     Descriptors(String),

@@ -7,22 +7,25 @@ use std::{io, thread};
 
 use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
 use offered_model::workload::{Precision, Sessions, Target};
-use offered_model::{Agenda, Law, Nanos, Share, Workload};
+use offered_model::{Agenda, Event, Law, Nanos, Share, Workload};
 
 use crate::driver::Driver;
 use crate::halt::{Halt, Halted};
-use crate::live::{Counts, Live};
+use crate::live::{Counts, Live, is_unheard};
 use crate::script::{self, Script};
 use crate::transport::{
     Http1, Http2, Plain, Postgres, Requests, SPIN, Scripted, Spoken, Way, WebSocket, Wire, http1, http2, requests,
     websocket,
 };
-use crate::{Error, Mock, Sink, Transport};
+use crate::walk::walk;
+use crate::{Error, Mock, Sink, Transport, Witness};
 
 /// How many launches a second one thread is trusted with when the workload does not say how many threads it wants.
 const PER_THREAD: f64 = 20_000.0;
 /// How long after everything is in place the run begins: long enough for every thread to wait for it awake.
 const LEAD: Nanos = Nanos::from_millis(2);
+/// How soon the first answer is noticed.
+const NOTICE: Nanos = Nanos::from_millis(20);
 
 /// A run that is ready to begin.
 pub struct Generator {
@@ -35,6 +38,8 @@ pub struct Generator {
     stop: Arc<AtomicBool>,
     halt: Arc<Halt>,
     live: Arc<[Live]>,
+    /// Who sees exchanges whole, if somebody does.
+    witness: Option<Arc<Witness>>,
 }
 
 /// What carries the launches.
@@ -126,7 +131,7 @@ impl Generator {
         let live = (0..threads).map(|_| Live::default()).collect();
         let stop: Arc<AtomicBool> = Arc::default();
         let halt = Arc::new(Halt::new(stop.clone()));
-        Ok(Self { workload, share, threads, carrier, script, stop, halt, live })
+        Ok(Self { workload, share, threads, carrier, script, stop, halt, live, witness: None })
     }
 
     /// The same, stopped by `stop` instead of a flag of its own.
@@ -134,6 +139,22 @@ impl Generator {
     pub fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
         let halt = Arc::new(Halt::new(stop.clone()));
         Self { stop, halt, ..self }
+    }
+
+    /// The same, seen by `witness`. It sees what sessions say and hear, so also a workload without a script goes by one: answers are
+    /// then listened to, which costs what a script costs.
+    ///
+    /// # Errors
+    /// No target, or a request that cannot be made.
+    pub fn seen_by(self, witness: Witness) -> Result<Self, Error> {
+        let script = match (self.script, &self.carrier) {
+            (None, Carrier::Target(_)) => {
+                let target = self.workload.target().ok_or(Error::NoTarget)?;
+                Some(Arc::new(Script::new(&self.workload, target)?))
+            }
+            (script, _) => script,
+        };
+        Ok(Self { script, witness: Some(Arc::new(witness)), ..self })
     }
 
     /// Whether anybody answers at the target's door: connects once, sends nothing.
@@ -155,6 +176,39 @@ impl Generator {
     /// Set it to stop: no more launches, answers under way are waited for for two seconds.
     pub fn stop(&self) -> Arc<AtomicBool> {
         self.stop.clone()
+    }
+
+    /// Walks the first so many sessions through the workload, one after another and without pauses, each once: along its flow, or
+    /// where there are no flows once through all requests in the order of the file. What happened, in order.
+    ///
+    /// # Errors
+    /// Nobody is to be asked, or the system has no room for a poller.
+    pub fn walk(&self, sessions: u64) -> Result<Vec<Event>, Error> {
+        let (Carrier::Target(way), Some(script)) = (&self.carrier, &self.script) else { return Err(Error::NoTarget) };
+        let (clock, poller) = (Clock::start(), Poller::new()?);
+        let (steps, stop) = ((0..sessions).flat_map(|session| self.workload.walk(session)), &self.stop);
+        let events = match way.clone().protocol {
+            Spoken::Http1(setup) => {
+                let wire = Http1::new(setup, clock, poller, 0, None, Nanos::ZERO);
+                walk(self.sessions(wire, script, 0), steps, stop)
+            }
+            Spoken::Http2(setup) => {
+                let wire = Http2::new(setup, clock, poller, None, Nanos::ZERO);
+                walk(self.sessions(wire, script, 0), steps, stop)
+            }
+            Spoken::WebSocket(setup) => {
+                let wire = WebSocket::new(setup, clock, poller, None, Nanos::ZERO);
+                walk(self.sessions(wire, script, 0), steps, stop)
+            }
+            Spoken::Postgres(setup) => {
+                let mut wire =
+                    Postgres::connected(*setup, poller, |connections| connections.min(1), Nanos::ZERO, stop)?;
+                wire.begin_at(clock);
+                walk(self.sessions(wire, script, 0), steps, stop)
+            }
+        };
+        let unheard = events.first().filter(|event| is_unheard(event)).and_then(|_| way.unheard());
+        unheard.map_or(Ok(events), Err)
     }
 
     /// The counters, to be summed over the threads by whoever watches.
@@ -260,8 +314,13 @@ impl Generator {
                 let (way, ended) = (way.clone(), &ended);
                 scope.spawn(move || keep_resolving(&way, &clock, every, ended));
             }
+            let over = &ended;
+            let listening = scope.spawn(move || self.listen(way, &clock, over));
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
+            if let Some(unheard) = listening.join().expect("a thread that ends") {
+                return Err(unheard);
+            }
             // All were in place.
             let (workers, sinks) = joined.into_iter().flatten().unzip();
             let (stopped, halted) = (self.stop.load(Relaxed), self.halt.why());
@@ -281,6 +340,25 @@ impl Generator {
                 Placed::Postgres(Box::new(Postgres::connected(*setup, poller, share, spin, &self.stop)?))
             }
         })
+    }
+
+    /// Why nobody understands us, if the first answers were none and that is why; the run is stopped then.
+    fn listen(&self, way: &Way, clock: &Clock, ended: &AtomicBool) -> Option<Error> {
+        clock.wait_for_start(ended);
+        loop {
+            // In this order: what ends the run is heard too.
+            let is_over = ended.load(Relaxed);
+            let counts: Counts = self.live.iter().map(Live::counts).sum();
+            if self.live.iter().any(Live::is_unheard) && counts.ok == 0 {
+                let unheard = way.unheard()?;
+                self.stop.store(true, Relaxed);
+                return Some(unheard);
+            }
+            if is_over || counts.ok + counts.failed > 0 {
+                return None;
+            }
+            clock.sleep_until(clock.now() + NOTICE);
+        }
     }
 
     fn agenda(&self, thread: u16) -> Agenda {
@@ -303,11 +381,13 @@ impl Generator {
         let worker = self.worker(thread) as u16;
         match &self.script {
             None => self.drive_agenda(thread, agenda, Plain::new(wire, requests, worker), sink),
-            Some(script) => {
-                let sessions = Scripted::new(wire, script.clone(), self.halt.clone(), worker);
-                self.drive_agenda(thread, agenda, sessions, sink)
-            }
+            Some(script) => self.drive_agenda(thread, agenda, self.sessions(wire, script, worker), sink),
         }
+    }
+
+    /// The scripted sessions of `worker` over `wire`.
+    fn sessions<W: Wire>(&self, wire: W, script: &Arc<Script>, worker: u16) -> Scripted<W> {
+        Scripted::new(wire, script.clone(), self.halt.clone(), worker, self.witness.clone())
     }
 
     fn drive_agenda<T: Transport>(&self, thread: u16, agenda: Agenda, transport: T, sink: &mut dyn Sink) -> Worker {
@@ -357,6 +437,7 @@ fn suggested(workload: &Workload, share: Share) -> u16 {
 }
 
 fn keep_resolving(way: &Way, clock: &Clock, every: Nanos, ended: &AtomicBool) {
+    clock.wait_for_start(ended);
     let mut next = every;
     while !ended.load(Relaxed) {
         clock.sleep_until(next.min(clock.now() + Nanos::from_millis(50)));

@@ -29,14 +29,19 @@ mod error;
 mod generator;
 mod halt;
 mod live;
+mod preview;
 mod script;
 mod transport;
+mod walk;
+mod witness;
 
 pub use error::Error;
 pub use generator::{Done, Generator, Load, Worker};
 pub use halt::{End, Halted};
 pub use live::Counts;
+pub use preview::preview;
 pub use transport::{Mock, Transport};
+pub use witness::Witness;
 
 use offered_model::Event;
 

@@ -1,6 +1,8 @@
 //! Counters of a run under way, for those who watch.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use offered_model::{Event, Outcome};
 
 /// What one thread has done so far. Only that thread writes; anyone may read at any time.
 #[derive(Debug, Default)]
@@ -10,6 +12,8 @@ pub(crate) struct Live {
     ok: AtomicU64,
     failed: AtomicU64,
     in_flight: AtomicU64,
+    /// Whether the first that ended was not understood.
+    unheard: AtomicBool,
 }
 
 /// The counters at one moment.
@@ -39,12 +43,32 @@ impl Live {
         }
     }
 
+    /// Whether the first launch that ended was not understood by the other side, or that by us.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.unheard.load(Relaxed)
+    }
+
+    /// The first launch to end has ended with `event`.
+    pub(crate) fn first(&self, event: &Event) {
+        self.unheard.store(is_unheard(event), Relaxed);
+    }
+
     pub(crate) fn show(&self, counts: Counts) {
         self.launched.store(counts.launched, Relaxed);
         self.unsent.store(counts.unsent, Relaxed);
         self.ok.store(counts.ok, Relaxed);
         self.failed.store(counts.failed, Relaxed);
         self.in_flight.store(counts.in_flight, Relaxed);
+    }
+}
+
+/// Whether a launch ended as one does that speaks plainly to who speaks TLS: that one hangs up, waits for more, says something that is no
+/// HTTP, or a 400.
+pub(crate) fn is_unheard(event: &Event) -> bool {
+    match event.outcome {
+        Outcome::Reset | Outcome::Malformed | Outcome::Timeout => true,
+        Outcome::HttpError => event.status == 400,
+        _ => false,
     }
 }
 

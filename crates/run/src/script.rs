@@ -9,19 +9,22 @@ mod decode;
 mod find;
 mod hear;
 mod say;
+mod secrets;
 mod value;
 
 pub(crate) use cookies::Jar;
+pub(crate) use secrets::Secrets;
 pub(crate) use value::Lack;
 
-use offered_model::Template;
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
 use offered_model::workload::{Call, Request, Sessions, Target, Workload};
+use offered_model::{Nanos, Template};
 
 use self::body::Body;
 use self::hear::{Check, Extraction};
 use self::value::{Text, Values};
 use crate::Error;
+use crate::transport::Ask;
 
 /// A workload's requests, ready to be said and heard.
 #[derive(Debug)]
@@ -176,6 +179,20 @@ impl Script {
             authority: host.clone(),
             host: host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name).trim_matches(['[', ']']).to_owned(),
         })
+    }
+
+    /// Request `label` as far as it is known before anything was answered, for people to see: values that an answer is to bring are
+    /// their names in braces.
+    ///
+    /// # Errors
+    /// Another value that is not there.
+    pub(crate) fn unanswered(&self, label: u16, moment: Moment) -> Result<Ask, Lack> {
+        let mut ask = self.ask(label, moment, Some(&self.values.unanswered()), Nanos::ZERO)?;
+        for name in self.values.names() {
+            // As a URL has the braces.
+            ask.path = ask.path.replace(&format!("%7B{name}%7D"), &format!("{{{name}}}"));
+        }
+        Ok(ask)
     }
 
     /// The name of request `label`.

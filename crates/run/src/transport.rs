@@ -2,6 +2,7 @@
 
 mod addresses;
 mod deadlines;
+mod door;
 mod grpc;
 pub(crate) mod http1;
 pub(crate) mod http2;
@@ -24,10 +25,10 @@ pub(crate) use http2::Http2;
 pub use mock::Mock;
 pub(crate) use plain::{Plain, Requests, requests};
 pub(crate) use postgres::Postgres;
-pub(crate) use scripted::Scripted;
-pub(crate) use way::{Spoken, Way};
+pub(crate) use scripted::{Scripted, asked};
+pub(crate) use way::{Spoken, Way, wording};
 pub(crate) use websocket::WebSocket;
-pub(crate) use wire::{Ask, Reply, Wire};
+pub(crate) use wire::{Ask, MOST_KEPT, Reply, Wire};
 
 use offered_model::{Event, Launch, Nanos, Outcome, Reason};
 

@@ -25,6 +25,7 @@
 
 mod door;
 mod error;
+mod failures;
 mod foreign;
 mod labels;
 mod part;
@@ -35,6 +36,7 @@ mod table;
 
 pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;
+pub use failures::{keep_failure, read_failures};
 pub use foreign::{CSV_COLUMNS, Format};
 pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::Recorder;

@@ -68,6 +68,9 @@ pub(crate) struct Quick {
     /// Through whom connections go: http://host:port, or http://user:password@host:port
     #[arg(long, value_name = "URL", help_heading = "Target")]
     proxy: Option<String>,
+    /// Follow up to so many redirects in a row, none of them to another server
+    #[arg(long, value_name = "N", help_heading = "Target")]
+    follow: Option<u32>,
     /// Which HTTP is spoken; auto leaves it to the server (https only) [default: http1]
     #[arg(long, value_parser = ["http1", "h2", "auto"], help_heading = "Target")]
     protocol: Option<String>,
@@ -85,8 +88,9 @@ pub(crate) struct Quick {
 }
 
 impl Quick {
-    /// The text of the workload, and the workload. One part of a `shared` run must know its seed: another would draw another.
-    pub(crate) fn workload(&self, shared: bool) -> Result<(String, Workload), Failure> {
+    /// The text of the workload, and the workload. One part of a `shared` run must know its seed: another would draw another. Of a URL
+    /// that is asked only `once` nobody needs to say how load arrives.
+    pub(crate) fn workload(&self, shared: bool, once: bool) -> Result<(String, Workload), Failure> {
         let file = (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target));
         let given = file.map(file::workload).transpose().map_err(|failure| match failure {
             Failure::Input(why) if self.target.contains(':') => {
@@ -106,6 +110,9 @@ impl Quick {
                 }
             },
         };
+        if once && file.is_none() {
+            table(&mut document, "arrivals")?["closed"] = value(InlineTable::from_iter([("users", 1)]));
+        }
         self.edit(&mut document, file.is_some(), shared)?;
         let text = document.to_string();
         let workload = Workload::parse(&text, &self.target, &file::beside(file));
@@ -155,6 +162,7 @@ impl Quick {
             ("target", "response_timeout", time(self.timeout)),
             ("target", "proxy", text(&self.proxy)),
             ("target", "protocol", text(&self.protocol)),
+            ("target", "redirects", number(self.follow)),
             ("target", "headers", self.headers()?),
             ("generator", "threads", number(self.threads.map(u32::from))),
             ("generator", "precision", text(&self.precision)),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Sessions, Workload};
 use crate::flow::Flows;
-use crate::launch::Launch;
+use crate::launch::{Launch, Visit};
 use crate::random::{Purpose, Seed};
+use crate::time::Nanos;
 use crate::trace::Replay;
 
 /// Chooses which request a launch sends.
@@ -32,6 +33,24 @@ impl Workload {
             _ => None,
         };
         Mix { seed: self.0.seed, sums: sums.collect(), replay, flows: self.flows().cloned() }
+    }
+
+    /// The requests of `session` by themselves, without their times: along its flow once, or where there are no flows all requests once,
+    /// in the order of the file. Each with its number.
+    pub fn walk(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
+        let (seed, flows) = (self.0.seed, self.flows());
+        let place = flows.map_or(0, |flows| flows.enter(seed, session, 0));
+        let first = Launch { intended: Nanos::ZERO, session, step: 0, place, visit: Visit::FIRST };
+        let after = move |launch: &Launch| {
+            let Launch { step, place, visit, .. } = *launch;
+            let place = match flows {
+                Some(flows) => flows.next(seed, session, step, place)?,
+                None => ((step as usize + 1) < self.0.requests.len()).then_some(0)?,
+            };
+            Some(Launch { step: step + 1, place, visit: visit.on(), ..*launch })
+        };
+        let label = move |launch: &Launch| flows.map_or(launch.step as u16, |flows| flows.request(launch.place));
+        std::iter::successors(Some(first), after).map(move |launch| (launch, label(&launch)))
     }
 }
 

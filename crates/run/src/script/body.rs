@@ -130,7 +130,7 @@ impl Part {
 }
 
 /// A name or value as forms are encoded (the URL Standard's application/x-www-form-urlencoded).
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

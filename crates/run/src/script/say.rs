@@ -8,7 +8,7 @@ use offered_model::template::in_url;
 use super::cookies::OF_AN_ANSWER;
 use super::value::{Lack, Text};
 use super::{Memory, Moment, Script, Who};
-use crate::transport::{Ask, Reply};
+use crate::transport::{Ask, MOST_KEPT, Reply};
 
 impl Script {
     /// Request `label` for this moment of a session.
@@ -25,7 +25,7 @@ impl Script {
             headers: self.headers(label, moment, memory)?,
             body: body.or_else(|| expected.then(Vec::new)),
             lane: 0,
-            wants_body: request.wants_body,
+            wanted: if request.wants_body { MOST_KEPT } else { 0 },
             parameters: self.parameters(&request.parameters, moment, memory)?,
         };
         if let Some(kind) = request.body.media_type()

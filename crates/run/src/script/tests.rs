@@ -37,7 +37,7 @@ fn reply(headers: &[(&str, &str)], body: &[u8]) -> Reply {
         headers: headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect(),
         body: body.to_vec().into(),
         size: body.len() as u64,
-        wanted: true,
+        wanted: usize::MAX,
         rows: 0,
     }
 }

@@ -76,6 +76,21 @@ impl Values {
         Self { seed, users, variables: variables.to_vec(), slots }
     }
 
+    /// What a session remembers before anything was answered, for people to see: of each value that an answer is to bring its name.
+    pub(super) fn unanswered(&self) -> Memory {
+        let mut memory = Memory::default();
+        let unknown = |name: &str| !self.variables.iter().any(|variable| variable.name == name);
+        for (name, slot) in self.slots.iter().filter(|(name, _)| unknown(name)) {
+            memory.set(*slot, Some(format!("{{{name}}}")));
+        }
+        memory
+    }
+
+    /// The names of what is extracted.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.slots.keys().map(String::as_str)
+    }
+
     /// The slot of what is extracted as `name`, one of the names given.
     pub(super) fn slot(&self, name: &str) -> u16 {
         self.slots[name]
@@ -153,17 +168,7 @@ impl Values {
 
     fn value(&self, number: u16, column: usize, moment: Moment) -> Result<Cow<'_, str>, Lack> {
         let Variable { name, source, per, env: _ } = &self.variables[usize::from(number)];
-        let step = match per {
-            Per::Session => 0,
-            Per::Visit => moment.visit,
-            Per::Request => moment.step,
-        };
-        // What counts is disjoint over threads and machines: these numbers are the whole run's.
-        let count = match per {
-            Per::Session => moment.session,
-            Per::Visit => moment.session + u64::from(moment.visit) * self.users,
-            Per::Request => moment.sequence,
-        };
+        let (step, count) = (step(*per, moment), self.count(*per, moment));
         let stream = || data(self.seed, number, moment.session, step);
         Ok(match source {
             Source::Constant(Ok(value)) => Cow::Borrowed(value),
@@ -186,10 +191,40 @@ impl Values {
             }
         })
     }
+
+    /// What counts is disjoint over threads and machines: these numbers are the whole run's.
+    fn count(&self, per: Per, moment: Moment) -> u64 {
+        match per {
+            Per::Session => moment.session,
+            Per::Visit => moment.session + u64::from(moment.visit) * self.users,
+            Per::Request => moment.sequence,
+        }
+    }
+
+    /// What nobody should read who looks at this moment: values of the environment, and all cells of the rows of files.
+    pub(super) fn secret(&self, moment: Moment) -> Vec<Cow<'_, str>> {
+        let columns = |variable: &Variable| match &variable.source {
+            Source::Feeder(Feeder { rows: Ok(rows), .. }) => rows.columns().len(),
+            _ => usize::from(variable.env.is_some()),
+        };
+        let numbered = (0u16..).zip(&self.variables);
+        let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));
+        // Where there is no value there is nothing to hide.
+        cells.filter_map(|(number, column)| self.value(number, column, moment).ok()).collect()
+    }
+}
+
+/// Which of the draws of its session a value takes.
+fn step(per: Per, moment: Moment) -> u32 {
+    match per {
+        Per::Session => 0,
+        Per::Visit => moment.visit,
+        Per::Request => moment.step,
+    }
 }
 
 impl Memory {
-    fn value(&self, slot: u16) -> Option<&str> {
+    pub(super) fn value(&self, slot: u16) -> Option<&str> {
         self.values.get(usize::from(slot))?.as_deref()
     }
 

@@ -66,13 +66,6 @@ impl Addresses {
         *self.places.write().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
     }
 
-    /// The first of its places, for people.
-    pub(crate) fn first(&self) -> String {
-        let places = self.places.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let first = places.as_ref().ok().and_then(|places| places.first());
-        first.map_or_else(|| "the target".to_owned(), Place::to_string)
-    }
-
     /// The error of a way there that did not open.
     pub(crate) fn unreachable(&self, outcome: Outcome, why: String) -> Error {
         let place = self.first();
@@ -80,6 +73,13 @@ impl Addresses {
             Outcome::Tls => Error::Handshake { place, why },
             _ => Error::Nobody { place, why },
         }
+    }
+
+    /// Where connections go, for people: the first place of it.
+    pub(crate) fn first(&self) -> String {
+        let places = self.places.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let first = places.as_ref().ok().and_then(|places| places.first());
+        first.map_or_else(|| "the target".to_owned(), Place::to_string)
     }
 
     /// The place of the next connection and the address it comes from, or why the name could not be resolved.

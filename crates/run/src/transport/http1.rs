@@ -15,12 +15,13 @@ use slab::Slab;
 
 use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange};
-use self::request::{Compiled, Host};
+use self::request::Compiled;
+pub(super) use self::request::Host;
 use super::route::Route;
 use super::socket::{Read, broken, undialed};
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
-use super::wire::{Ask, Heard, Wire};
+use super::wire::{Ask, Heard, Wire, Wording};
 use super::{Failure, Transport, begun};
 use crate::Error;
 
@@ -529,7 +530,7 @@ impl Wire for Http1 {
                 return self.turns.clock.now();
             }
         };
-        let answer = Answer::kept(ask.method == "HEAD", ask.wants_body);
+        let answer = Answer::kept(ask.method == "HEAD", ask.wanted);
         self.begin_with(Event { worker: self.worker, ..event }, answer, ask.lane, &say, heard)
     }
 
@@ -548,4 +549,13 @@ impl Wire for Http1 {
     fn idle(&self) -> Nanos {
         self.turns.idle
     }
+
+    fn wording(&self, ask: &Ask, _event: &Event) -> Wording {
+        wording(ask, &self.setup.host, self.setup.reuse == Reuse::Fresh)
+    }
+}
+
+/// How `ask` is said to `host`, on a connection that is closed after it or kept.
+pub(super) fn wording(ask: &Ask, host: &Host, close: bool) -> Wording {
+    request::bytes(ask, host, close).map_or_else(Wording::none, |bytes| Wording::of_http1(&bytes))
 }

@@ -32,7 +32,7 @@ use super::route::Route;
 use super::socket::undialed;
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
-use super::wire::{Ask, Heard, Reply, Wire};
+use super::wire::{Ask, Heard, MOST_KEPT, Reply, Wire, Wording};
 use crate::Error;
 
 /// How much one read takes at most.
@@ -543,7 +543,10 @@ impl Wire for Http2 {
         let event = Event { sent: Some(sent), connection: on.number, reused: on.carried > 0, ..event };
         on.carried += 1;
         on.under_way += 1;
-        let key = self.exchanges.insert(Exchange::new(event, connection, self.serial, request, ask.clone()));
+        // A message that is cut could not be read.
+        let is_call = self.setup.methods.of(label).is_some();
+        let wanted = if is_call && ask.wanted > 0 { MOST_KEPT } else { ask.wanted };
+        let key = self.exchanges.insert(Exchange::new(event, connection, self.serial, request, ask.clone(), wanted));
         if key == self.wakers.len() {
             self.wakers.push(self.woken.waker(Task::Exchange(key)));
         }
@@ -584,4 +587,31 @@ impl Wire for Http2 {
     fn idle(&self) -> Nanos {
         self.turns.idle
     }
+
+    fn wording(&self, ask: &Ask, event: &Event) -> Wording {
+        wording(ask, &self.setup.origin, self.setup.methods.of(event.label).is_some())
+    }
+}
+
+/// How `ask` is said to the server whose scheme and authority are `origin`; a call if it `is_call`.
+pub(super) fn wording(ask: &Ask, origin: &str, is_call: bool) -> Wording {
+    let (mut head, body) = match exchange::request(ask, origin, None) {
+        Ok(request) => request,
+        Err(why) => return Wording::none(why),
+    };
+    if is_call {
+        head.headers_mut().remove(http::header::CONTENT_LENGTH);
+        super::grpc::announce(head.headers_mut());
+        *head.method_mut() = http::Method::POST;
+    }
+    let uri = head.uri();
+    let mut lines = vec![
+        format!(":method: {}", head.method()),
+        format!(":scheme: {}", uri.scheme_str().unwrap_or_default()),
+        format!(":authority: {}", uri.authority().map(http::uri::Authority::as_str).unwrap_or_default()),
+        format!(":path: {}", uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str)),
+    ];
+    let headers = head.headers().iter();
+    lines.extend(headers.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))));
+    Wording { head: lines, body: body.map(|body| body.to_vec()).unwrap_or_default() }
 }

@@ -35,7 +35,7 @@ use super::route::Route;
 use super::socket::{Read, broken, undialed};
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
-use super::wire::{Ask, Heard, Reply, Wire};
+use super::wire::{Ask, Heard, Reply, Wire, Wording};
 use crate::Error;
 
 /// How much one read takes at most, and how many reads of one connection a turn has.
@@ -482,7 +482,7 @@ impl Postgres {
         let mut frames = mem::take(&mut connection.frames);
         loop {
             let wants_rows = match self.connections[key].state {
-                State::Busy(exchange) => self.exchanges[exchange].reply.wanted,
+                State::Busy(exchange) => self.exchanges[exchange].reply.wanted > 0,
                 _ => false,
             };
             let Some(frame) = frames.next(&mut bytes, wants_rows)? else { break };
@@ -562,14 +562,14 @@ impl Postgres {
         carried.event.bytes_in += frame.bytes();
         let label = carried.event.label;
         match frame.tag {
-            b'D' if carried.reply.wanted && frame.body.len() == frame.size => {
+            b'D' if carried.reply.wanted > 0 && frame.body.len() == frame.size => {
                 let columns = self.setup.statements.columns(label, carried.step);
                 let mut row = vec![if carried.reply.size == 0 { b'[' } else { b',' }];
                 rows::append(frame.body, columns, &mut row).map_err(malformed)?;
                 carried.reply.add(&row);
             }
             // Too long to be kept: now the answer is not whole.
-            b'D' if carried.reply.wanted => carried.reply.size += frame.size as u64,
+            b'D' if carried.reply.wanted > 0 => carried.reply.size += frame.size as u64,
             b'C' => carried.event.rows += rows::of_command(frame.body),
             b'E' => {
                 let error = frame.error()?;
@@ -612,7 +612,7 @@ impl Postgres {
             return connection.write();
         }
         let Exchange { event, error, mut reply, .. } = self.exchanges.remove(exchange);
-        if reply.wanted {
+        if reply.wanted > 0 {
             reply.add(if reply.size == 0 { b"[]" } else { b"]" });
         }
         reply.rows = event.rows;
@@ -773,7 +773,7 @@ impl Wire for Postgres {
         let pool = self.setup.statements.pool(event.label);
         self.serial += 1;
         let (sent, serial) = (self.turns.clock.now(), self.serial);
-        let reply = Box::new(Reply { wanted: ask.wants_body, ..Reply::default() });
+        let reply = Box::new(Reply { wanted: ask.wanted, ..Reply::default() });
         let event = Event { sent: Some(sent), ..event };
         let exchange = Exchange { event, serial, ask: ask.clone(), on: None, step: 0, error: None, reply };
         let exchange = self.exchanges.insert(exchange);
@@ -815,6 +815,19 @@ impl Wire for Postgres {
     fn idle(&self) -> Nanos {
         self.turns.idle
     }
+
+    fn wording(&self, ask: &Ask, event: &Event) -> Wording {
+        wording(self.setup.statements.texts(event.label), ask)
+    }
+}
+
+/// What `ask` says: these statements, and their parameters.
+pub(super) fn wording<'t>(statements: impl Iterator<Item = &'t str>, ask: &Ask) -> Wording {
+    let parameter = |(number, value): (usize, &Option<String>)| {
+        format!("-- parameter {}: {}", number + 1, value.as_deref().unwrap_or("null"))
+    };
+    let lines = statements.map(str::to_owned).chain(ask.parameters.iter().enumerate().map(parameter));
+    Wording { head: Vec::new(), body: lines.collect::<Vec<_>>().join("\n").into_bytes() }
 }
 
 impl Drop for Postgres {

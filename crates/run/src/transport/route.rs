@@ -14,12 +14,14 @@ use crate::Error;
 #[derive(Debug)]
 pub(crate) struct Route {
     /// Of the target, or of its proxy.
-    pub(super) addresses: Addresses,
+    pub(super) addresses: Arc<Addresses>,
     /// What asks the proxy for a tunnel, where there must be one.
     pub(super) tunnel: Option<Arc<[u8]>>,
     pub(super) tls: Option<Client>,
     /// Whether a database is asked for TLS before it begins.
     pub(super) asks: bool,
+    /// How TLS would be spoken to a target where it is not.
+    other: Option<Client>,
 }
 
 impl Route {
@@ -33,10 +35,14 @@ impl Route {
             (Some(proxy), Address::Tcp { host, port }) if target.url().secure => Some(connect(proxy, host, *port)),
             _ => None,
         };
+        let addresses = Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url().address), target.sources())?;
+        let is_plain = !target.url().secure && target.proxy().is_none();
         Ok(Self {
-            addresses: Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url().address), target.sources())?,
+            addresses: Arc::new(addresses),
             tunnel,
             tls: target.url().secure.then(|| Client::new(target)).transpose()?,
+            // A name that no certificate can have is no reason not to speak plainly.
+            other: is_plain.then(|| Client::of_anybody(target).ok()).flatten(),
             asks: false,
         })
     }
@@ -47,11 +53,18 @@ impl Route {
     /// A name that cannot be resolved, or TLS that cannot be spoken as asked.
     pub(super) fn to_database(target: &Target, tls: bool) -> Result<Self, Error> {
         Ok(Self {
-            addresses: Addresses::resolve(&target.url().address, target.sources())?,
+            addresses: Arc::new(Addresses::resolve(&target.url().address, target.sources())?),
             tunnel: None,
             tls: tls.then(|| Client::new(target)).transpose()?,
             asks: tls,
+            other: None,
         })
+    }
+
+    /// The same way with TLS at its end, where it is one without; `None`: it cannot be had.
+    pub(super) fn with_tls(&self) -> Option<Self> {
+        let client = self.other.clone()?;
+        Some(Self { addresses: self.addresses.clone(), tunnel: None, tls: Some(client), asks: false, other: None })
     }
 }
 

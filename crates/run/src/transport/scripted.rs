@@ -1,16 +1,21 @@
 //! Sessions on top of a protocol: each remembers its cookies and what it extracted, follows redirects, fetches the objects of
 //! its pages over several connections, and is judged by its checks. One launch is one page; it is over with its last object.
 
+mod seen;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use offered_model::workload::script::{OnFailure, When};
 use offered_model::{Event, Launch, Nanos, Outcome};
 
+use self::seen::Seen;
+pub(crate) use self::seen::asked;
 use super::wire::{Ask, Heard, Reply, Wire};
 use super::{Transport, begun};
 use crate::halt::{End, Halt};
 use crate::script::{Lack, Memory, Moment, Script};
+use crate::witness::Witness;
 
 /// How long an answer is looked at: launches wait meanwhile.
 const PATIENCE: Nanos = Nanos::from_millis(250);
@@ -22,6 +27,8 @@ pub(crate) struct Scripted<W> {
     /// Stops the run, and says why.
     halt: Arc<Halt>,
     worker: u16,
+    /// Who sees exchanges, if somebody does.
+    witness: Option<Arc<Witness>>,
     /// How many visits each closed user has begun, where values depend on it. It outlives what is remembered.
     visits: HashMap<u64, u32>,
     /// What sessions remember, those that remember anything.
@@ -53,15 +60,35 @@ struct Page {
     next: u16,
     /// The connections that are free, a bit each.
     lanes: u64,
-    /// The objects under way: over which connection, and their paths, for the cookies they bring.
-    fetching: HashMap<u16, (u8, String)>,
+    /// What was asked for the objects under way.
+    fetching: HashMap<u16, Arc<Ask>>,
 }
 
 impl<W: Wire> Scripted<W> {
-    /// The sessions of `worker` over `wire`.
-    pub(crate) fn new(wire: W, script: Arc<Script>, halt: Arc<Halt>, worker: u16) -> Self {
+    /// The sessions of `worker` over `wire`, seen by `witness`.
+    pub(crate) fn new(
+        wire: W,
+        script: Arc<Script>,
+        halt: Arc<Halt>,
+        worker: u16,
+        witness: Option<Arc<Witness>>,
+    ) -> Self {
         let (visits, memories, pages) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { wire, script, halt, worker, visits, memories, pages, heard: Vec::new() }
+        Self { wire, script, halt, worker, witness, visits, memories, pages, heard: Vec::new() }
+    }
+
+    /// Of what is asked so much more is wanted as somebody wants to see.
+    fn seen(&self, ask: Ask) -> Arc<Ask> {
+        let wanted = self.witness.as_ref().map_or(0, |witness| witness.wanted());
+        Arc::new(Ask { wanted: ask.wanted.max(wanted), ..ask })
+    }
+
+    /// Shows an exchange of the page of `session` to who wants to see it.
+    fn show(&self, ask: Option<&Ask>, event: &Event, reply: Option<&Reply>) {
+        let (Some(witness), Some(page)) = (&self.witness, self.pages.get(&event.session)) else { return };
+        let memory = self.memories.get(&event.session);
+        let Page { moment, redirects, .. } = *page;
+        Seen { moment, redirects, ask, event, reply, memory }.show(witness, &self.script, &self.wire);
     }
 
     /// Which visit of its session a launch belongs to, from 0, where that is counted.
@@ -102,6 +129,8 @@ impl<W: Wire> Scripted<W> {
         let session = event.session;
         let Some(page) = self.pages.get_mut(&session) else { return };
         let now = self.wire.now();
+        // What a witness sees is this exchange by itself.
+        let own = self.witness.is_some().then(|| event.clone());
         page.request = joined(&page.request, event, page.redirects, now);
         if let Some(reply) = reply {
             let memory = remembered(&mut self.memories, session);
@@ -119,10 +148,13 @@ impl<W: Wire> Scripted<W> {
                     fail(&mut page.request, format!("more than {} redirects", script.redirects));
                 }
                 Ok(Some(ask)) => {
-                    page.redirects += 1;
-                    page.ask = Arc::new(ask);
-                    let event = begun(page.launch, page.label, self.worker);
-                    self.wire.begin(&page.ask, event, &mut self.heard);
+                    let asked = std::mem::replace(&mut page.ask, Arc::new(ask));
+                    let next = (page.ask.clone(), begun(page.launch, page.label, self.worker));
+                    if let Some(own) = own {
+                        self.show(Some(&asked), &own, Some(reply));
+                    }
+                    self.pages.entry(session).and_modify(|page| page.redirects += 1);
+                    self.wire.begin(&next.0, next.1, &mut self.heard);
                     return;
                 }
                 Ok(None) => match script.hear(page.label, page.moment, status, reply, memory, &is_over) {
@@ -141,20 +173,27 @@ impl<W: Wire> Scripted<W> {
             // A browser does not fetch what a page that did not come would have needed.
             page.next = u16::MAX;
         }
+        if let Some(own) = own {
+            let (ask, Event { outcome, error, .. }) = (page.ask.clone(), page.request.clone());
+            self.show(Some(&ask), &Event { outcome, error, ..own }, reply);
+        }
         self.fetch(session, events);
     }
 
     /// An object has come, or will not come.
     fn fetched(&mut self, event: Event, reply: Option<&Reply>, events: &mut Vec<Event>) {
         let session = event.session;
-        let Some(page) = self.pages.get_mut(&session) else { return };
-        let Some((lane, path)) = page.fetching.remove(&event.object) else { return };
+        let fetching = self.pages.get_mut(&session).and_then(|page| page.fetching.remove(&event.object));
+        let Some(ask) = fetching else { return };
+        self.show(Some(&ask), &event, reply);
         if let Some(reply) = reply.filter(|_| self.script.cookies) {
             let memory = remembered(&mut self.memories, session);
-            self.script.store_cookies(&path, reply, memory, self.wire.now());
+            self.script.store_cookies(&ask.path, reply, memory, self.wire.now());
         }
-        page.lanes |= 1 << lane;
-        page.objects.push(event);
+        if let Some(page) = self.pages.get_mut(&session) {
+            page.lanes |= 1 << ask.lane;
+            page.objects.push(event);
+        }
         self.fetch(session, events);
     }
 
@@ -174,9 +213,11 @@ impl<W: Wire> Scripted<W> {
             let memory = self.memories.get(&session);
             match self.script.object((page.label, object), lane, page.moment, memory, self.wire.now()) {
                 Ok(ask) => {
+                    let wanted = self.witness.as_ref().map_or(0, |witness| witness.wanted());
+                    let ask = Arc::new(Ask { wanted, ..ask });
                     page.lanes &= !(1 << lane);
-                    page.fetching.insert(object, (lane, ask.path.clone()));
-                    self.wire.begin(&Arc::new(ask), event, &mut self.heard);
+                    page.fetching.insert(object, ask.clone());
+                    self.wire.begin(&ask, event, &mut self.heard);
                 }
                 Err(lack) => page.objects.push(lacking(event, lack, &self.halt)),
             }
@@ -207,7 +248,13 @@ impl<W: Wire> Transport for Scripted<W> {
         let ask = match self.script.ask(label, moment, self.memories.get(&launch.session), now) {
             Ok(ask) => ask,
             Err(lack) => {
-                events.push(lacking(event, lack, &self.halt));
+                let event = lacking(event, lack, &self.halt);
+                if let Some(witness) = &self.witness {
+                    let memory = self.memories.get(&launch.session);
+                    let seen = Seen { moment, redirects: 0, ask: None, event: &event, reply: None, memory };
+                    seen.show(witness, &self.script, &self.wire);
+                }
+                events.push(event);
                 return now;
             }
         };
@@ -216,7 +263,7 @@ impl<W: Wire> Transport for Scripted<W> {
             launch,
             label,
             moment,
-            ask: Arc::new(ask),
+            ask: self.seen(ask),
             redirects: 0,
             request: event.clone(),
             answered: false,

@@ -195,6 +195,16 @@ impl Stream {
     pub(crate) fn agreed_on_http2(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.protocol() == Some(b"h2"))
     }
+
+    /// Why the server's certificate does not hold, if its handshake failed for that.
+    pub(crate) fn mistrusts(&mut self) -> Option<String> {
+        self.tls.as_mut()?.mistrusts()
+    }
+
+    /// Whether the other side has said anything in TLS.
+    pub(crate) fn was_answered_in_tls(&mut self) -> bool {
+        self.tls.as_mut().is_some_and(|tls| tls.was_answered())
+    }
 }
 
 /// Asks a database whether it speaks TLS, and hears its answer: one byte, and not one more, for what follows is encrypted.

@@ -8,6 +8,7 @@ mod config;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::{Outcome, Reason};
 use rustix::io::Errno;
@@ -27,6 +28,8 @@ const RECORD: usize = 16 * 1024;
 pub(crate) struct Client {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    /// Set once the server has asked for a certificate of ours.
+    asked: Arc<AtomicBool>,
 }
 
 /// One end of a TLS connection.
@@ -37,6 +40,11 @@ impl Client {
     pub(super) fn begin(&self) -> Result<Box<Tls>, Failure> {
         let connection = ClientConnection::new(self.config.clone(), self.name.clone()).map_err(failed)?;
         Ok(Box::new(Tls(connection)))
+    }
+
+    /// Whether the server has asked for a certificate of ours.
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.load(Relaxed)
     }
 }
 
@@ -63,6 +71,23 @@ impl Tls {
     /// The protocol both agreed on.
     pub(super) fn protocol(&self) -> Option<&[u8]> {
         self.0.alpn_protocol()
+    }
+
+    /// Why the server's certificate does not hold, if the handshake failed for that.
+    pub(super) fn mistrusts(&mut self) -> Option<String> {
+        // What went wrong once is said again.
+        match self.0.process_new_packets() {
+            Err(TlsError::InvalidCertificate(wrong)) => Some(untrusted(&wrong)),
+            _ => None,
+        }
+    }
+
+    /// Whether the other side has said anything in TLS: what cannot be read as that was something else.
+    pub(super) fn was_answered(&mut self) -> bool {
+        match self.0.process_new_packets() {
+            Ok(_) => !self.0.is_handshaking(),
+            Err(wrong) => !matches!(wrong, TlsError::InvalidMessage(_)),
+        }
     }
 
     /// Takes new bytes; on an error the other side is told what is wrong.
@@ -156,21 +181,26 @@ fn broken(error: io::Error) -> Failure {
     }
 }
 
+/// What is wrong with a certificate, in words.
+fn untrusted(wrong: &CertificateError) -> String {
+    match wrong {
+        CertificateError::UnknownIssuer => "it is signed by none of the roots trusted here".to_owned(),
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is that of an authority, used as a server's".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
 /// What is wrong, in words that say what to do.
 #[allow(clippy::needless_pass_by_value)] // shaped for map_err
 fn failed(error: TlsError) -> Failure {
     let why = match &error {
         TlsError::InvalidCertificate(wrong) => {
-            let wrong = match wrong {
-                CertificateError::UnknownIssuer => "it is signed by none of the roots trusted here".to_owned(),
-                CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-                    "it is that of an authority, used as a server's".to_owned()
-                }
-                other => other.to_string(),
-            };
             format!(
-                "the server's certificate does not hold: {wrong}; give its root (target.tls.roots) or its name \
-                 (target.tls.server_name), or take any (target.tls.insecure = true)"
+                "the server's certificate does not hold: {}; give its root (target.tls.roots) or its name \
+                 (target.tls.server_name), or take any (target.tls.insecure = true)",
+                untrusted(wrong)
             )
         }
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use offered_model::Nanos;
-use offered_model::workload::{Call, Protocol, Workload};
+use offered_model::workload::{Call, Protocol, Request, Reuse, Target, Workload};
 
 use super::route::Route;
-use super::stream::Stream;
-use super::{http1, http2, postgres, websocket};
+use super::wire::{Ask, Wording};
+use super::{door, http1, http2, postgres, websocket};
 use crate::Error;
 
 /// A protocol, prepared, and the way to the target.
@@ -63,17 +63,22 @@ impl Way {
         Ok(Self { protocol, route, connect_timeout: target.connect_timeout() })
     }
 
-    /// Connects once, as far as requests could be written, and hangs up.
+    /// Tries the target's door.
     ///
     /// # Errors
-    /// Nobody listens there, or TLS finds no agreement.
+    /// As [`door::knock`].
     pub(crate) fn knock(&self) -> Result<(), Error> {
         match &self.protocol {
             Spoken::Postgres(setup) => setup.knock(),
-            Spoken::Http1(_) | Spoken::Http2(_) | Spoken::WebSocket(_) => {
-                open(&self.route, self.connect_timeout).map(drop)
-            }
+            Spoken::Http1(_) | Spoken::WebSocket(_) => door::knock(&self.route, false, self.connect_timeout),
+            Spoken::Http2(_) => door::knock(&self.route, true, self.connect_timeout),
         }
+    }
+
+    /// The error of a target that speaks TLS where it was asked without, if it does.
+    pub(crate) fn unheard(&self) -> Option<Error> {
+        let speaks_tls = door::speaks_tls(&self.route, self.connect_timeout);
+        speaks_tls.then(|| Error::SpeaksTls { place: self.route.addresses.first() })
     }
 
     /// Resolves the target's name again.
@@ -82,16 +87,25 @@ impl Way {
     }
 }
 
-/// A stream to the target that is open.
-fn open(route: &Route, timeout: Nanos) -> Result<Stream, Error> {
-    Stream::open(route, timeout).map_err(|(outcome, why)| route.addresses.unreachable(outcome, why.to_string()))
-}
-
 /// Whether the server would speak HTTP/2, where `asked` leaves it to it.
 fn speaks_http2(route: &Route, asked: Protocol, timeout: Nanos) -> Result<bool, Error> {
     match asked {
         Protocol::Http1 => Ok(false),
         Protocol::Http2 => Ok(true),
-        Protocol::Auto => Ok(open(route, timeout)?.agreed_on_http2()),
+        Protocol::Auto => door::chooses_http2(route, timeout),
+    }
+}
+
+/// How `ask`, of `request`, would be said to `target`; where the server chooses, in HTTP/1.1.
+pub(crate) fn wording(target: &Target, request: &Request, ask: &Ask) -> Wording {
+    let origin = |plain: &str, secure: &str| {
+        format!("{}://{}", if target.url().secure { secure } else { plain }, target.url().host())
+    };
+    match (request.call(), target.protocol()) {
+        (Call::Sql(sql), _) => postgres::wording(sql.statements.iter().map(|statement| statement.text.as_str()), ask),
+        (Call::WebSocket { .. }, _) => websocket::wording(ask, &origin("ws", "wss"), true),
+        (Call::Grpc, _) => http2::wording(ask, &origin("http", "https"), true),
+        (_, Protocol::Http2) => http2::wording(ask, &origin("http", "https"), false),
+        _ => http1::wording(ask, &http1::Host::new(target), target.reuse() == Reuse::Fresh),
     }
 }

@@ -23,7 +23,7 @@ use super::route::Route;
 use super::socket::{Read, undialed};
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
-use super::wire::{Ask, Heard, MOST_KEPT, Reply, Wire};
+use super::wire::{Ask, Heard, MOST_KEPT, Reply, Wire, Wording};
 use crate::Error;
 
 /// How much is read at a time, and how often in a turn.
@@ -124,7 +124,7 @@ struct Exchange {
     unsaid: Option<Message>,
     /// Whether the open connection is all that was wanted.
     only_connects: bool,
-    wants_body: bool,
+    wanted: usize,
 }
 
 /// A stream as the standard library's traits want it.
@@ -304,11 +304,13 @@ impl WebSocket {
 
     /// Opens a connection for an exchange; its key.
     fn open(&mut self, ask: &Ask, exchange: Exchange) -> Result<usize, (Box<Exchange>, Failure)> {
-        let begun = self.greeting(ask).map_err(|why| (Outcome::Unsent, why.into())).and_then(|request| {
-            let stream = Stream::dial(&self.setup.route, &self.turns.clock)?;
-            self.turns.poller.add(&stream, self.connections.vacant_key()).map_err(undialed)?;
-            Ok((stream, request))
-        });
+        let begun = greeting(ask, &self.setup.origin, &generate_key())
+            .map_err(|why| (Outcome::Unsent, why.into()))
+            .and_then(|request| {
+                let stream = Stream::dial(&self.setup.route, &self.turns.clock)?;
+                self.turns.poller.add(&stream, self.connections.vacant_key()).map_err(undialed)?;
+                Ok((stream, request))
+            });
         let (stream, request) = match begun {
             Ok(begun) => begun,
             Err(failure) => return Err((Box::new(exchange), failure)),
@@ -319,31 +321,6 @@ impl WebSocket {
         let exchange = Some(Exchange { event, ..exchange });
         let state = State::Opening(stream, Box::new(request));
         Ok(self.connections.insert(Connection { state, number, carried: 0, exchange }))
-    }
-
-    /// The request that asks for a WebSocket.
-    fn greeting(&self, ask: &Ask) -> Result<Request<()>, String> {
-        let mut request = Request::new(());
-        let named =
-            ask.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.as_str());
-        let uri = format!("{}{}", self.setup.origin, ask.path);
-        *request.uri_mut() = Uri::try_from(uri).map_err(|why| format!("`{}` is no path: {why}", ask.path))?;
-        let host = named.or_else(|| self.setup.origin.split_once("://").map(|(_, host)| host)).unwrap_or_default();
-        let key = generate_key();
-        let own = [
-            ("Host", host),
-            ("Connection", "Upgrade"),
-            ("Upgrade", "websocket"),
-            ("Sec-WebSocket-Version", "13"),
-            ("Sec-WebSocket-Key", key.as_str()),
-        ];
-        let given = ask.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in own.into_iter().chain(given.filter(|(name, _)| !name.eq_ignore_ascii_case("host"))) {
-            let known = HeaderName::from_bytes(name.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
-            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
-            request.headers_mut().append(known, value);
-        }
-        Ok(request)
     }
 
     /// Does what can be done on a connection whose turn has come: opens it, speaks, listens.
@@ -411,7 +388,7 @@ impl WebSocket {
     fn complete(&mut self, key: usize, message: Option<&Message>, heard: &mut Vec<Heard>) {
         let connection = &mut self.connections[key];
         let Some(exchange) = connection.exchange.take() else { return };
-        let mut reply = Box::new(Reply { wanted: exchange.wants_body, ..Reply::default() });
+        let mut reply = Box::new(Reply { wanted: exchange.wanted, ..Reply::default() });
         match message {
             Some(Message::Text(text)) => reply.add(text.as_bytes()),
             Some(Message::Binary(bytes)) => reply.add(bytes),
@@ -505,7 +482,7 @@ impl Wire for WebSocket {
         self.serial += 1;
         let sent = self.turns.clock.now();
         let event = Event { sent: Some(sent), ..event };
-        let mut exchange = Exchange { event, serial: self.serial, unsaid, only_connects, wants_body: ask.wants_body };
+        let mut exchange = Exchange { event, serial: self.serial, unsaid, only_connects, wanted: ask.wanted };
         let (key, fresh) = match own {
             Some(key) => {
                 let connection = &mut self.connections[key];
@@ -570,6 +547,51 @@ impl Wire for WebSocket {
 
     fn idle(&self) -> Nanos {
         self.turns.idle
+    }
+
+    fn wording(&self, ask: &Ask, event: &Event) -> Wording {
+        wording(ask, &self.setup.origin, !event.reused)
+    }
+}
+
+/// The request that asks the server at `origin` for a WebSocket, by this key.
+fn greeting(ask: &Ask, origin: &str, key: &str) -> Result<Request<()>, String> {
+    let mut request = Request::new(());
+    let named = ask.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.as_str());
+    let uri = format!("{origin}{}", ask.path);
+    *request.uri_mut() = Uri::try_from(uri).map_err(|why| format!("`{}` is no path: {why}", ask.path))?;
+    let host = named.or_else(|| origin.split_once("://").map(|(_, host)| host)).unwrap_or_default();
+    let own = [
+        ("Host", host),
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", key),
+    ];
+    let given = ask.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in own.into_iter().chain(given.filter(|(name, _)| !name.eq_ignore_ascii_case("host"))) {
+        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
+        request.headers_mut().append(known, value);
+    }
+    Ok(request)
+}
+
+/// How `ask` is said: on a connection that `is_new` behind the request for one, whose key is another each time.
+pub(super) fn wording(ask: &Ask, origin: &str, is_new: bool) -> Wording {
+    let body = ask.body.clone().unwrap_or_default();
+    if !is_new {
+        return Wording { head: Vec::new(), body };
+    }
+    match greeting(ask, origin, "(random)") {
+        Err(why) => Wording::none(why),
+        Ok(request) => {
+            let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+            let headers = request.headers().iter();
+            let headers = headers.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
+            let head = [format!("GET {path} HTTP/1.1")].into_iter().chain(headers).collect();
+            Wording { head, body }
+        }
     }
 }
 

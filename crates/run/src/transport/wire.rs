@@ -37,6 +37,9 @@ pub(crate) trait Wire {
 
     /// How long it has waited so far with nothing to do.
     fn idle(&self) -> Nanos;
+
+    /// How `ask` was said, in the exchange that ended with `event`.
+    fn wording(&self, ask: &Ask, event: &Event) -> Wording;
 }
 
 /// A request, as every protocol of the web can say it. What belongs to the protocol itself (`Host` or `:authority`, lengths,
@@ -53,10 +56,33 @@ pub(crate) struct Ask {
     pub(crate) body: Option<Vec<u8>>,
     /// Which of its session's connections it takes, from 0, where sessions have their own.
     pub(crate) lane: u8,
-    /// Whether the answer's body is wanted; its head always is.
-    pub(crate) wants_body: bool,
+    /// So many bytes of the answer's body are wanted; its head always is.
+    pub(crate) wanted: usize,
     /// Of a request in SQL, the parameters of all its statements; `None` is null. Its label says the statements.
     pub(crate) parameters: Vec<Option<String>>,
+}
+
+/// What was written for a request, for people.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Wording {
+    /// The lines of its head, of a session's later messages none.
+    pub(crate) head: Vec<String>,
+    /// Its body; that of a call is the JSON it was made of.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Wording {
+    /// Of the bytes of an HTTP/1 request.
+    pub(crate) fn of_http1(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+        let head = String::from_utf8_lossy(&bytes[..end]).split("\r\n").map(str::to_owned).collect();
+        Self { head, body: bytes.get(end + 4..).unwrap_or_default().to_vec() }
+    }
+
+    /// Of a request that cannot be written.
+    pub(crate) fn none(why: String) -> Self {
+        Self { head: vec![why], body: Vec::new() }
+    }
 }
 
 /// Something that happened to an exchange.
@@ -82,8 +108,8 @@ pub(crate) struct Reply {
     pub(crate) body: Body,
     /// How many bytes the body had, kept or not.
     pub(crate) size: u64,
-    /// Whether the body is wanted.
-    pub(crate) wanted: bool,
+    /// How many bytes of the body are wanted.
+    pub(crate) wanted: usize,
     /// How many rows a database says it returned or changed.
     pub(crate) rows: u64,
 }
@@ -93,9 +119,9 @@ pub(crate) struct Reply {
 pub(crate) struct Body(Vec<u8>);
 
 impl Body {
-    /// Keeps as many of these bytes as there is room for.
-    fn keep(&mut self, bytes: &[u8]) {
-        let bytes = &bytes[..bytes.len().min(MOST_KEPT - self.0.len())];
+    /// Keeps as many of these bytes as there is room for, up to `wanted` in all.
+    fn keep(&mut self, bytes: &[u8], wanted: usize) {
+        let bytes = &bytes[..bytes.len().min(wanted.min(MOST_KEPT).saturating_sub(self.0.len()))];
         if has_room(&KEPT, bytes.len()) {
             self.0.extend_from_slice(bytes);
         }
@@ -136,9 +162,7 @@ impl Reply {
     /// Takes the next bytes of the body.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.size += bytes.len() as u64;
-        if self.wanted {
-            self.body.keep(bytes);
-        }
+        self.body.keep(bytes, self.wanted);
     }
 
     /// Whether all of the body that came was kept.
@@ -153,7 +177,7 @@ mod tests {
 
     #[test]
     fn bodies_are_kept_within_bounds_each_and_together() {
-        let mut reply = Reply { wanted: true, ..Reply::default() };
+        let mut reply = Reply { wanted: usize::MAX, ..Reply::default() };
         let piece = vec![0; 1 << 20];
         for _ in 0..17 {
             reply.add(&piece);

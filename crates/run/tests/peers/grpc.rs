@@ -14,7 +14,7 @@ use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, Peer, STATUS_200};
 use crate::{first, listen, run};
 
 /// A service `Desk` of package `shop` with one method: `Order` takes an `Item` and gives one back, which has a `name`.
-fn descriptors() -> Vec<u8> {
+pub(crate) fn descriptors() -> Vec<u8> {
     let text = |text: &str| Some(text.to_owned());
     let name = FieldDescriptorProto {
         name: text("name"),
@@ -47,12 +47,12 @@ fn header(name: &str, value: &str) -> Vec<u8> {
 }
 
 /// What is said to each call: the bytes of the body, and the trailers.
-type Said = (&'static [u8], &'static [(&'static str, &'static str)]);
+pub(crate) type Said = (&'static [u8], &'static [(&'static str, &'static str)]);
 
 /// An `Item` whose name is `tea`, as a message.
-const TEA: &[u8] = &[0, 0, 0, 0, 5, 0x0a, 3, b't', b'e', b'a'];
+pub(crate) const TEA: &[u8] = &[0, 0, 0, 0, 5, 0x0a, 3, b't', b'e', b'a'];
 
-fn serve(stream: TcpStream, (body, trailers): Said) -> io::Result<()> {
+pub(crate) fn serve(stream: TcpStream, (body, trailers): Said) -> io::Result<()> {
     let mut peer = Peer::greet(stream, &[])?;
     loop {
         let frame = peer.next()?;

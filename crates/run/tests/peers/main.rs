@@ -3,10 +3,12 @@
 //! Each test is a table: what the peer does, what becomes of the exchange it is done to, and that all others go well. A run that
 //! does not end fails its test.
 
+mod door;
 mod grpc;
 mod http1;
 mod http2;
 mod postgres;
+mod seen;
 mod tls;
 mod websocket;
 

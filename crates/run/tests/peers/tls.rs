@@ -5,18 +5,23 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use offered_model::Outcome;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::{first, listen, run};
 
-/// A server's settings, with a certificate that nobody has signed.
-fn config() -> Arc<ServerConfig> {
+/// A certificate that nobody has signed, and its key.
+pub(crate) fn own() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+    (own.cert.der().clone(), PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap())
+}
+
+/// A server's settings, with a certificate that nobody has signed.
+pub(crate) fn config() -> Arc<ServerConfig> {
+    let (certificate, key) = own();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    Arc::new(builder.with_no_client_auth().with_single_cert(vec![own.cert.der().clone()], key).unwrap())
+    Arc::new(builder.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap())
 }
 
 /// What is done with the first connection.

@@ -12,10 +12,10 @@ use tungstenite::{Message, WebSocket, accept};
 use crate::{first, listen, run_until};
 
 /// What is done with the first connection.
-type Act = fn(WebSocket<TcpStream>);
+pub(crate) type Act = fn(WebSocket<TcpStream>);
 
 /// Says back what it hears.
-fn echo(mut socket: WebSocket<TcpStream>) {
+pub(crate) fn echo(mut socket: WebSocket<TcpStream>) {
     while let Ok(message) = socket.read() {
         if message.is_text() && socket.send(message).is_err() {
             break;
@@ -29,7 +29,7 @@ fn flood(socket: &mut WebSocket<TcpStream>, frame: &[u8]) {
     while socket.get_mut().write_all(&many).is_ok() {}
 }
 
-fn server(act: Act) -> SocketAddr {
+pub(crate) fn server(act: Act) -> SocketAddr {
     listen(move |nth, stream| {
         let Ok(socket) = accept(stream) else { return };
         if nth == 0 { act(socket) } else { echo(socket) }

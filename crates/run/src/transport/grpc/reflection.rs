@@ -7,7 +7,7 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
 
 use super::{framed, messages, status};
-use crate::transport::wire::{Ask, Reply};
+use crate::transport::wire::{Ask, MOST_KEPT, Reply};
 
 /// The two names of the one service.
 const SERVICES: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
@@ -88,7 +88,7 @@ fn answer(ask: impl Fn(&Ask) -> Result<Box<Reply>, String>, question: &Question)
             path: format!("/{service}/ServerReflectionInfo"),
             headers: vec![header("content-type", "application/grpc"), header("te", "trailers")],
             body: Some(framed(question).to_vec()),
-            wants_body: true,
+            wanted: MOST_KEPT,
             ..Ask::default()
         });
         let reply = reply.map_err(|why| format!("reflection: {why}"))?;

@@ -79,8 +79,8 @@ impl Answer {
         }
     }
 
-    /// The same, with what it says kept, and the body too if that is wanted. It must be read with `KEEP`.
-    pub(crate) fn kept(head_only: bool, wanted: bool) -> Self {
+    /// The same, with what it says kept, of the body as many bytes as are wanted. It must be read with `KEEP`.
+    pub(crate) fn kept(head_only: bool, wanted: usize) -> Self {
         Self { reply: Some(Box::new(Reply { wanted, ..Reply::default() })), ..Self::new(head_only) }
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct Compiled {
 
 /// How a request names the one it is for.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(in crate::transport) struct Host {
     /// What the `Host` header says.
     name: String,
     /// What stands before the path: a proxy is told the whole URL. (Through its tunnel the target is spoken to as ever.)
@@ -32,7 +32,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(target: &Target) -> Self {
+    pub(in crate::transport) fn new(target: &Target) -> Self {
         let name = target.url().host();
         let proxy = target.proxy().filter(|_| !target.url().secure);
         let origin = proxy.map(|_| format!("http://{name}")).unwrap_or_default();

@@ -91,14 +91,22 @@ impl Answering for Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(event: Event, connection: usize, serial: u64, request: Outgoing, ask: Arc<Ask>) -> Self {
+    /// Of the answer's body so many bytes are `wanted`.
+    pub(super) fn new(
+        event: Event,
+        connection: usize,
+        serial: u64,
+        request: Outgoing,
+        ask: Arc<Ask>,
+        wanted: usize,
+    ) -> Self {
         Self {
             event,
             connection,
             serial,
             request: Some(request),
             state: State::Waiting,
-            reply: Box::new(Reply { wanted: ask.wants_body, ..Reply::default() }),
+            reply: Box::new(Reply { wanted, ..Reply::default() }),
             ask,
             resent: 0,
             sending: None,

@@ -47,6 +47,11 @@ struct Request {
 }
 
 impl Statements {
+    /// The statements of request `label`, in order.
+    pub(super) fn texts(&self, label: u16) -> impl Iterator<Item = &str> {
+        self.requests[usize::from(label)].steps.iter().map(|(number, _)| self.all[*number].text.as_str())
+    }
+
     /// Those of `workload`, whose requests are all in SQL.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 use offered_model::{Visit, Workload};
 
 use super::*;
+use crate::transport::wire::Wording;
 
 /// Status, headers, body.
 type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
@@ -55,7 +56,7 @@ impl Wire for Fake {
             headers,
             body: body.as_bytes().to_vec().into(),
             size: body.len() as u64,
-            wanted: ask.wants_body,
+            wanted: ask.wanted,
             rows: 0,
         };
         let event = Event { done: Some(self.now), first_byte: Some(self.now), status, outcome, bytes_in: 10, ..event };
@@ -74,6 +75,12 @@ impl Wire for Fake {
 
     fn idle(&self) -> Nanos {
         Nanos::ZERO
+    }
+
+    fn wording(&self, ask: &Ask, _: &Event) -> Wording {
+        let headers = ask.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+        let head = [format!("{} {}", ask.method, ask.path)].into_iter().chain(headers).collect();
+        Wording { head, body: ask.body.clone().unwrap_or_default() }
     }
 }
 
@@ -97,7 +104,7 @@ fn sessions(requests: &str) -> Scripted<Fake> {
     let workload = Workload::parse(&text, "w", &|_| Ok("n\n1\n".into())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
     let fake = Fake { now: Nanos::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
-    Scripted::new(fake, script, Arc::default(), 3)
+    Scripted::new(fake, script, Arc::default(), 3, None)
 }
 
 /// Everything that comes of one launch.

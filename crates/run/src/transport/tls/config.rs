@@ -2,13 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::workload::{Address, Encryption, Protocol, Target, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme};
 
 use super::Client;
@@ -23,7 +25,18 @@ impl Client {
     /// # Errors
     /// A file that cannot be used, or a name that no certificate can have.
     pub(crate) fn new(target: &Target) -> Result<Self, Error> {
-        let tls = target.tls();
+        Self::as_told(target, target.tls())
+    }
+
+    /// For `target`, whose URL is not secure: takes whoever speaks TLS there.
+    ///
+    /// # Errors
+    /// A name that no certificate can have.
+    pub(crate) fn of_anybody(target: &Target) -> Result<Self, Error> {
+        Self::as_told(target, &Tls { insecure: true, ..Tls::default() })
+    }
+
+    fn as_told(target: &Target, tls: &Tls) -> Result<Self, Error> {
         let host = match (&tls.server_name, &target.url().address) {
             (Some(name), _) => name.clone(),
             (None, Address::Tcp { host, .. }) => host.clone(),
@@ -67,7 +80,28 @@ impl Client {
             Protocol::Auto => &[b"h2", b"http/1.1"],
         };
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        Ok(Self { config: Arc::new(config), name })
+        let asked = Arc::new(AtomicBool::new(false));
+        let shown = config.client_auth_cert_resolver;
+        config.client_auth_cert_resolver = Arc::new(Showing { shown, asked: asked.clone() });
+        Ok(Self { config: Arc::new(config), name, asked })
+    }
+}
+
+/// Shows the certificate that we have, and remembers that somebody asked for one.
+#[derive(Debug)]
+struct Showing {
+    shown: Arc<dyn ResolvesClientCert>,
+    asked: Arc<AtomicBool>,
+}
+
+impl ResolvesClientCert for Showing {
+    fn resolve(&self, hints: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.asked.store(true, Relaxed);
+        self.shown.resolve(hints, schemes)
+    }
+
+    fn has_certs(&self) -> bool {
+        self.shown.has_certs()
     }
 }
 

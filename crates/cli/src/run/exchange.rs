@@ -1,0 +1,171 @@
+//! An exchange as a person reads it: what was sent behind `>`, what came back behind `<`, as curl shows it.
+
+use std::fmt;
+
+use offered_model::{Exchange, Said};
+
+use super::result::short;
+use crate::table::shown;
+
+/// So many lines of a head and of a body are shown where an exchange is to fit on a screen, and so many characters of a line.
+const HEAD: usize = 16;
+const BODY: usize = 12;
+const WIDTH: usize = 160;
+
+/// An exchange as text.
+pub(crate) struct Shown<'a> {
+    pub(crate) exchange: &'a Exchange,
+    /// Whether all of it is shown, however long it is.
+    pub(crate) whole: bool,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let e = self.exchange;
+        write!(f, "-- {}", shown(&e.request))?;
+        if e.object > 0 {
+            write!(f, ", object {}", e.object)?;
+        }
+        if e.redirects > 0 {
+            write!(f, ", redirect {}", e.redirects)?;
+        }
+        write!(f, " (session {}, step {})", e.session, e.step)?;
+        // One that is only to come has none.
+        if !e.outcome.is_empty() {
+            write!(f, ": {}", e.outcome)?;
+        }
+        if e.status > 0 {
+            write!(f, ", status {}", e.status)?;
+        }
+        if let Some(service) = e.service_ms {
+            write!(f, ", {} ms{}", short(service), if e.reused { "" } else { " with a new connection" })?;
+        }
+        writeln!(f)?;
+        if let Some(why) = &e.why {
+            writeln!(f, "   why: {}", shown(why))?;
+        }
+        if let Some(asked) = &e.asked {
+            self.said(f, '>', asked)?;
+        }
+        if let Some(answered) = &e.answered {
+            self.said(f, '<', answered)?;
+        }
+        for (name, value) in &e.extracted {
+            match value {
+                Some(value) => writeln!(f, "   extracted {name} = {}", self.line(value))?,
+                None => writeln!(f, "   extracted {name}: nothing")?,
+            }
+        }
+        if let Some(failed) = &e.failed {
+            let found =
+                failed.found.as_deref().map_or_else(|| "nothing".to_owned(), |found| format!("`{}`", self.line(found)));
+            writeln!(
+                f,
+                "   check failed: {}\n      wanted: {}\n      found:  {found}",
+                shown(&failed.check),
+                shown(&failed.wanted)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Shown<'_> {
+    fn said(&self, f: &mut fmt::Formatter<'_>, side: char, said: &Said) -> fmt::Result {
+        let lines = |most: usize| if self.whole { usize::MAX } else { most };
+        for line in said.head.iter().take(lines(HEAD)) {
+            writeln!(f, "{side} {}", self.line(line))?;
+        }
+        if said.head.len() > lines(HEAD) {
+            writeln!(f, "{side} ... {} more lines", said.head.len() - HEAD)?;
+        }
+        match &said.body {
+            _ if said.bytes == 0 => {}
+            None => writeln!(f, "{side}\n{side} ({} bytes that are no text)", said.bytes)?,
+            Some(body) => {
+                writeln!(f, "{side}")?;
+                // A line that is too long for the screen is broken, so that a document without line breaks is seen too.
+                let wrapped = body.lines().flat_map(wrapped);
+                let mut left_out = said.cut;
+                for (number, line) in wrapped.enumerate() {
+                    if number >= lines(BODY) {
+                        left_out = true;
+                        break;
+                    }
+                    writeln!(f, "{}", format!("{side} {}", shown(&line)).trim_end())?;
+                }
+                if left_out {
+                    writeln!(f, "{side} ... of {} bytes", said.bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A text in one line: where it breaks, it says so.
+    fn line(&self, text: &str) -> String {
+        let text = text.replace("\r\n", "\n").replace('\n', "\\n");
+        match text.char_indices().nth(WIDTH) {
+            Some((end, _)) if !self.whole => format!("{}...", shown(&text[..end])),
+            _ => shown(&text),
+        }
+    }
+}
+
+/// A line in pieces that fit on the screen; an empty one is one.
+fn wrapped(line: &str) -> Vec<String> {
+    let all: Vec<char> = line.chars().collect();
+    match all.is_empty() {
+        true => vec![String::new()],
+        false => all.chunks(WIDTH).map(|piece| piece.iter().collect()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::Failed;
+
+    fn exchange() -> Exchange {
+        Exchange {
+            request: "log\u{1b}[2Jin".to_owned(),
+            step: 1,
+            outcome: "check_failed".to_owned(),
+            status: 200,
+            why: Some("signed in".to_owned()),
+            service_ms: Some(1.5),
+            asked: Some(Said { head: vec!["GET / HTTP/1.1".to_owned()], ..Said::default() }),
+            answered: Some(Said {
+                head: (0..20).map(|n| format!("X-{n}: a")).collect(),
+                body: Some(format!("{}\n{}\u{1b}[31m", "x".repeat(200), "line\n".repeat(30))),
+                bytes: 9000,
+                cut: true,
+            }),
+            extracted: vec![("token".to_owned(), Some("t\u{7}".to_owned())), ("id".to_owned(), None)],
+            failed: Some(Failed {
+                check: "signed in".to_owned(),
+                wanted: "the body contains `hi`".to_owned(),
+                found: None,
+            }),
+            ..Exchange::default()
+        }
+    }
+
+    #[test]
+    fn it_fits_on_a_screen_and_nothing_of_it_moves_the_cursor() {
+        let text = Shown { exchange: &exchange(), whole: false }.to_string();
+        assert!(text.lines().count() < 45 && text.lines().all(|line| line.chars().count() < 170), "{text}");
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
+        for part in [
+            "-- log\u{fffd}[2Jin (session 0, step 1): check_failed, status 200, 1.5 ms with a new connection\n",
+            "   why: signed in\n> GET / HTTP/1.1\n< X-0: a\n",
+            "< ... 4 more lines\n<\n< xxxxx",
+            "< ... of 9000 bytes\n   extracted token = t\u{fffd}\n   extracted id: nothing\n   check failed: signed in\n",
+            "      wanted: the body contains `hi`\n      found:  nothing\n",
+        ] {
+            assert!(text.contains(part), "{part}\nis not in\n{text}");
+        }
+        let whole = Shown { exchange: &exchange(), whole: true }.to_string();
+        assert!(whole.contains("X-19: a") && whole.matches("< line\n").count() == 30, "{whole}");
+    }
+}

@@ -1,0 +1,44 @@
+//! `--once`: sessions walked by themselves, every exchange shown.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use offered_experiment::once;
+use offered_model::{Outcome, Workload};
+
+use super::exchange::Shown;
+use crate::exit::{Exit, Failure};
+use crate::say::say;
+use crate::signals;
+
+/// The flags that walk sessions instead of running the workload.
+#[derive(clap::Args)]
+pub(super) struct Walk {
+    /// Walk one session without its pauses and show each exchange, secrets blanked; nothing is judged or kept
+    #[arg(long, conflicts_with_all = OTHERS)]
+    once: bool,
+    /// The same with so many sessions, one after another
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = OTHERS)]
+    sessions: Option<u64>,
+}
+
+/// What a walk has nothing of.
+const OTHERS: [&str; 6] = ["out", "json", "share", "start_at", "dry_run", "ui"];
+
+impl Walk {
+    /// How many sessions are walked, if any.
+    pub(super) fn sessions(&self) -> Option<u64> {
+        self.sessions.or(self.once.then_some(1))
+    }
+}
+
+/// Walks so many sessions; exchanges are shown `whole`, or as much of each as fits on a screen.
+pub(super) fn run(workload: &Workload, sessions: u64, whole: bool) -> Result<Exit, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    signals::stop(&stop)?;
+    let events = once(workload, sessions, stop, |exchange| say!("{}", Shown { exchange: &exchange, whole }))?;
+    let failed = events.iter().filter(|event| event.outcome != Outcome::Ok).count();
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    say!("{} of {}: {failed} failed", plural(events.len(), "request"), plural(sessions as usize, "session"));
+    Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
+}

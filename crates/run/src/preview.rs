@@ -1,0 +1,84 @@
+//! What would be sent, before anything is.
+
+use offered_model::{Exchange, Workload};
+
+use crate::Error;
+use crate::halt::Halt;
+use crate::script::{Moment, Script};
+use crate::transport::{asked, wording};
+
+/// So many bytes of a body are shown.
+const BODY: usize = 1 << 20;
+
+/// The first `most` requests of the first session that [`Workload::walk`] goes through, as they would be sent, without secrets. Values
+/// that an answer must bring are their names in braces. Nobody is asked anything, so it takes no network.
+///
+/// # Errors
+/// No target, or a request that cannot be made.
+pub fn preview(workload: &Workload, most: usize) -> Result<Vec<Exchange>, Error> {
+    let target = workload.target().ok_or(Error::NoTarget)?;
+    let script = Script::new(workload, target)?;
+    let requests = workload.walk(0).take(most).zip(0..).map(|((launch, label), sequence)| {
+        let moment = Moment { session: launch.session, step: launch.step, visit: 0, sequence };
+        let request = &workload.requests()[usize::from(label)];
+        let told = |lack| Error::Request { name: request.name().to_owned(), why: Halt::default().told(lack) };
+        let wording = wording(target, request, &script.unanswered(label, moment).map_err(told)?);
+        let secrets = script.secrets(moment);
+        Ok(Exchange {
+            request: request.name().to_owned(),
+            session: launch.session,
+            step: launch.step,
+            asked: Some(asked(&wording, &secrets, BODY)),
+            ..Exchange::default()
+        })
+    });
+    requests.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn previewed(text: &str) -> Vec<(String, Option<String>)> {
+        let text = format!("duration = \"1s\"\nseed = 1\n{text}");
+        let users = b"name,pin\nann smith,12345\n";
+        let workload = Workload::parse(&text, "w", &|_| Ok(users.to_vec())).unwrap_or_else(|why| panic!("{why}"));
+        let asked = preview(&workload, 2).unwrap().into_iter().map(|exchange| exchange.asked.unwrap());
+        asked.map(|said| (said.head.join("|"), said.body)).collect()
+    }
+
+    const AGENT: &str = concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "|Accept: */*");
+
+    #[test]
+    fn values_are_filled_as_far_as_they_are_known_and_secrets_are_not_told() {
+        let text = "arrivals.partly_open.rate = \"1/s\"\ntarget = { url = \"http://h/\", auth = { bearer = \"{token}\" } }\n\
+            variables = { user = { file = \"u.csv\" }, n = { sequence = 70 } }\n\
+            request = [{ name = \"in\", post = \"/in?n={n}\", body = \"{user.name} {user.pin}\", auth = false, \
+                        extract = [{ name = \"token\", regex = \"t\" }] }, { name = \"get\", get = \"/a/{token}?t={token}\" }]\n\
+            flow = [{ name = \"f\", step = [{ request = \"in\" }, { request = \"get\" }] }]";
+        let [(login, body), (get, _)] = previewed(text).try_into().unwrap();
+        assert_eq!(login, format!("POST /in?n=70 HTTP/1.1|Host: h|{AGENT}|Content-Length: 15"));
+        assert_eq!(body.as_deref(), Some("*** ***"));
+        assert_eq!(get, format!("GET /a/{{token}}?t={{token}} HTTP/1.1|Host: h|Authorization: Bearer ***|{AGENT}"));
+    }
+
+    #[test]
+    fn each_protocol_says_it_in_its_own_way_and_no_descriptors_are_needed() {
+        let load = "arrivals.open.rate = \"1/s\"\n";
+        let call = previewed(&format!(
+            "{load}target = {{ url = \"http://h:1\", protocol = \"h2\", descriptors = \"none.binpb\" }}\n\
+             request = [{{ grpc = \"shop.Desk/Order\", body = '{{\"name\": \"tea\"}}' }}]"
+        ));
+        assert!(
+            call[0].0.starts_with(":method: POST|:scheme: http|:authority: h:1|:path: /shop.Desk/Order|"),
+            "{call:?}"
+        );
+        assert!(call[0].0.contains("content-type: application/grpc|te: trailers"), "{call:?}");
+        assert_eq!(call[0].1.as_deref(), Some("{\"name\": \"tea\"}"));
+        let chat = previewed(&format!(
+            "{load}target.url = \"http://h:1\"\nrequest = [{{ name = \"c\", websocket = {{ send = \"hi {{session}}\" }} }}]"
+        ));
+        assert!(chat[0].0.starts_with("GET / HTTP/1.1|host: h:1|connection: Upgrade|upgrade: websocket|"), "{chat:?}");
+        assert_eq!(chat[0].1.as_deref(), Some("hi 0"));
+    }
+}

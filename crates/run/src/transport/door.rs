@@ -1,0 +1,175 @@
+//! The target's door, tried before a run and without asking for anything: whether a connection opens, whether both sides speak what
+//! the workload says, and whether the server takes who we are.
+//!
+//! What a server of HTTP/1 thinks of a client shows only when that asks something, and a request more would be one that no event tells
+//! of. So whether such a port speaks TLS is tried only when the first answers of a run were none ([`speaks_tls`]).
+
+use std::io;
+
+use offered_clock::{Clock, Poller};
+use offered_model::{Nanos, Outcome, Reason};
+
+use super::Failure;
+use super::route::Route;
+use super::socket::{Read, broken};
+use super::stream::Stream;
+use crate::Error;
+
+/// So long a server that has asked for a certificate of ours may take to say what it thinks of it: under TLS 1.3 the client is through
+/// before it does.
+const THINKS: Nanos = Nanos::from_secs(1);
+/// How a client begins to speak HTTP/2 (RFC 9113, section 3.4), with no settings of its own, and how it says goodbye.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const GOODBYE: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+/// The head of a frame, and where its type and its flags are: the first one of a server is SETTINGS (type 4), and no acknowledgement.
+const FRAME: usize = 9;
+const SETTINGS: (u8, u8) = (4, 0);
+
+/// A connection that was opened, or the last that is known of one that was not.
+struct Tried {
+    clock: Clock,
+    poller: Poller,
+    stream: Stream,
+}
+
+/// Connects as far as requests could be written, where `http2` is asked for as far as the server speaks it, and hangs up.
+///
+/// # Errors
+/// Nobody listens there, TLS finds no agreement, the server wants another certificate or none, or it speaks no HTTP/2.
+pub(super) fn knock(route: &Route, http2: bool, timeout: Nanos) -> Result<(), Error> {
+    let mut tried = open(route, timeout)?;
+    let wrong = |(outcome, why): Failure| route.addresses.unreachable(outcome, why.to_string());
+    if let Some(client) = &route.tls {
+        if client.was_asked() {
+            tried.awaits_verdict().map_err(wrong)?;
+        }
+        return match http2 && !tried.stream.agreed_on_http2() {
+            true => {
+                Err(Error::NoHttp2 { place: route.addresses.first(), why: "it did not agree to it in the handshake" })
+            }
+            false => Ok(()),
+        };
+    }
+    if http2 {
+        tried.speak_http2(timeout).map_err(|why| match speaks_tls(route, timeout) {
+            true => Error::SpeaksTls { place: route.addresses.first() },
+            false => Error::NoHttp2 { place: route.addresses.first(), why },
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether the server would rather speak HTTP/2 than HTTP/1, where TLS leaves the choice to it.
+///
+/// # Errors
+/// As [`knock`].
+pub(super) fn chooses_http2(route: &Route, timeout: Nanos) -> Result<bool, Error> {
+    Ok(open(route, timeout)?.stream.agreed_on_http2())
+}
+
+/// Whether TLS is spoken where `route` goes without it. A client's first words are said for that; who speaks TLS answers them, if only to
+/// refuse.
+pub(super) fn speaks_tls(route: &Route, timeout: Nanos) -> bool {
+    let Some(route) = route.with_tls() else { return false };
+    let Ok(mut tried) = Tried::new(&route) else { return false };
+    tried.open(&route, timeout).is_ok() || tried.stream.was_answered_in_tls()
+}
+
+/// An open connection.
+fn open(route: &Route, timeout: Nanos) -> Result<Tried, Error> {
+    let wrong = |(outcome, why): Failure| route.addresses.unreachable(outcome, why.to_string());
+    let mut tried = Tried::new(route).map_err(wrong)?;
+    match tried.open(route, timeout) {
+        Ok(()) => Ok(tried),
+        Err(failure) => Err(match tried.stream.mistrusts() {
+            Some(why) => Error::Certificate { place: route.addresses.first(), why },
+            None => wrong(failure),
+        }),
+    }
+}
+
+impl Tried {
+    /// Begins to connect.
+    fn new(route: &Route) -> Result<Self, Failure> {
+        let clock = Clock::start();
+        let stream = Stream::dial(route, &clock)?;
+        let poller = Poller::new().map_err(system)?;
+        poller.add(&stream, 0).map_err(system)?;
+        Ok(Self { clock, poller, stream })
+    }
+
+    /// Waits until the stream is open, at most for `timeout`.
+    fn open(&mut self, route: &Route, timeout: Nanos) -> Result<(), Failure> {
+        let mut ready = Vec::new();
+        while !self.stream.is_open() {
+            let left = timeout.since(self.clock.now());
+            if left == Nanos::ZERO {
+                return Err((Outcome::Timeout, Reason::NotConnected(timeout)));
+            }
+            self.poller.wait(Some(left), &mut ready).map_err(system)?;
+            for ready in &ready {
+                self.stream.go_on(route, ready.writable || ready.closed, &self.clock)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what comes next, at most until `until`; `None`: nothing did.
+    fn read(&mut self, buffer: &mut [u8], until: Nanos) -> Result<Option<Read>, Failure> {
+        let mut ready = Vec::new();
+        loop {
+            match self.stream.read(buffer)? {
+                Read::Nothing { drained: true } => {}
+                read => return Ok(Some(read)),
+            }
+            let left = until.since(self.clock.now());
+            if left == Nanos::ZERO {
+                return Ok(None);
+            }
+            self.poller.wait(Some(left), &mut ready).map_err(system)?;
+        }
+    }
+
+    /// Hears what the server thinks of our certificate, or of our having none. One that agrees says so by what comes behind the
+    /// handshake, or says nothing.
+    fn awaits_verdict(&mut self) -> Result<(), Failure> {
+        self.stream.flush().map_err(broken)?;
+        match self.read(&mut [0; 16 * 1024], self.clock.now() + THINKS)? {
+            Some(Read::End) => Err((
+                Outcome::Tls,
+                Reason::words("the server hung up when it saw our certificate, or that we have none"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins to speak HTTP/2 and hears whether the other side does.
+    fn speak_http2(&mut self, timeout: Nanos) -> Result<(), &'static str> {
+        // So little fits into the buffer of any new socket.
+        self.stream.write(PREFACE).map_err(|_| "it hung up")?;
+        let (mut buffer, mut heard) = ([0; 1024], Vec::new());
+        let until = self.clock.now() + timeout;
+        while heard.len() < FRAME {
+            match self.read(&mut buffer, until) {
+                Ok(Some(Read::Some { bytes, .. })) => heard.extend_from_slice(&buffer[..bytes]),
+                Ok(Some(Read::Nothing { .. })) => {}
+                Ok(None) => return Err("it does not answer"),
+                Ok(Some(Read::End)) | Err(_) => return Err("it hangs up"),
+            }
+        }
+        if (heard[3], heard[4]) != SETTINGS {
+            return Err(if heard.starts_with(b"HTTP/1.") {
+                "it answers in HTTP/1"
+            } else {
+                "it answers in something else"
+            });
+        }
+        // Who is gone by now needs no goodbye.
+        let _ = self.stream.write(GOODBYE);
+        Ok(())
+    }
+}
+
+fn system(error: io::Error) -> Failure {
+    (Outcome::Unsent, error.into())
+}

@@ -1,0 +1,105 @@
+//! Sessions by themselves: one request after another, each as soon as the one before it is over.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use offered_model::{Event, Launch, Nanos};
+
+use crate::Transport;
+
+/// How soon a request to stop is noticed.
+const NOTICE: Nanos = Nanos::from_millis(100);
+
+/// Launches `steps` (each with the number of its request), whose sessions follow one another; a session that ends before its time is
+/// left, and so are all when `stop` is set. Every event, in order.
+pub(crate) fn walk(
+    mut transport: impl Transport,
+    steps: impl Iterator<Item = (Launch, u16)>,
+    stop: &AtomicBool,
+) -> Vec<Event> {
+    let mut all: Vec<Event> = Vec::new();
+    // The session that is left: nothing more of it is launched.
+    let mut left = None;
+    let mut before: Option<u64> = None;
+    for ((launch, label), sequence) in steps.zip(0..) {
+        if let Some(gone) = before.filter(|before| *before != launch.session) {
+            transport.leave(gone);
+        }
+        before = Some(launch.session);
+        if left == before {
+            continue;
+        }
+        let mut events = Vec::new();
+        transport.send(Launch { intended: transport.now(), ..launch }, label, sequence, &mut events);
+        while events.last().is_none_or(|event| event.object > 0) {
+            let now = transport.now();
+            transport.wait(now + NOTICE, &mut events);
+            if stop.load(Relaxed) {
+                transport.abandon(&mut events);
+            }
+        }
+        left = events.last().filter(|event| transport.ends(event)).map(|event| event.session);
+        all.append(&mut events);
+        if stop.load(Relaxed) {
+            break;
+        }
+    }
+    if let Some(last) = before {
+        transport.leave(last);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mock;
+    use offered_model::{Law, Outcome, Workload};
+
+    fn workload(text: &str) -> Workload {
+        let text = format!("duration = \"10s\"\nseed = 3\ntarget.url = \"http://h/\"\n{text}");
+        Workload::parse(&text, "w", &|_| Err(String::new())).unwrap()
+    }
+
+    fn labels(workload: &Workload, sessions: u64) -> Vec<(u64, u32, u16)> {
+        let steps = (0..sessions).flat_map(|session| workload.walk(session));
+        let mock = Mock::new(workload.seed(), Law::constant(0.01).unwrap(), 0);
+        let events = walk(mock, steps, &AtomicBool::new(false));
+        assert!(events.iter().all(|event| event.outcome == Outcome::Ok));
+        assert!(events.is_sorted_by(|a, b| a.done <= b.sent), "one after another");
+        events.iter().map(|event| (event.session, event.step, event.label)).collect()
+    }
+
+    #[test]
+    fn without_flows_a_session_asks_everything_once_in_order() {
+        let requests = "request = [{ get = \"/a\", weight = 9 }, { get = \"/b\" }, { get = \"/c\" }]";
+        for model in ["closed.users = 2", "open.rate = \"1/s\"", "partly_open = { rate = \"1/s\", stay = 0.9 }"] {
+            let workload = workload(&format!("arrivals.{model}\n{requests}"));
+            assert_eq!(
+                labels(&workload, 2),
+                [(0, 0, 0), (0, 1, 1), (0, 2, 2), (1, 0, 0), (1, 1, 1), (1, 2, 2)],
+                "{model}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_session_walks_its_flow_once_and_without_its_pauses() {
+        let flow = "request = [{ get = \"/a\" }, { get = \"/b\" }]\n\
+            flow = [{ name = \"f\", step = [{ request = \"/b\", repeat = 2 }, { request = \"/a\" }] }]";
+        for model in [
+            "closed = { users = 2, think.constant = \"1h\" }",
+            "partly_open = { rate = \"1/s\", think.constant = \"1h\" }",
+        ] {
+            let workload = workload(&format!("arrivals.{model}\n{flow}"));
+            assert_eq!(labels(&workload, 1), [(0, 0, 1), (0, 1, 1), (0, 2, 0)], "{model}");
+        }
+    }
+
+    #[test]
+    fn who_is_stopped_ends_with_what_is_under_way() {
+        let workload = workload("arrivals.closed.users = 1\nrequest = [{ get = \"/a\" }, { get = \"/b\" }]");
+        let mock = Mock::new(workload.seed(), Law::constant(1000.0).unwrap(), 0);
+        let events = walk(mock, workload.walk(0), &AtomicBool::new(true));
+        assert_eq!(events.iter().map(|event| event.outcome).collect::<Vec<_>>(), [Outcome::Cut]);
+    }
+}

@@ -1,0 +1,129 @@
+//! The target's door: what does not fit is one error before anything is launched, and what fits is asked for nothing.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use offered_model::{Event, Share, Workload};
+use offered_run::{Error, Generator, Load};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+
+use crate::http2::{DATA, HEADERS, Peer};
+use crate::listen;
+use crate::tls::{config, own};
+
+fn generator(target: &str) -> Generator {
+    let text = format!(
+        "duration = \"300ms\"\narrivals.open = {{ rate = \"100/s\", process = \"constant\" }}\n\
+         generator = {{ threads = 1, precision = \"sleep\" }}\n[target]\nconnect_timeout = \"20s\"\n{target}\n"
+    );
+    let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap_or_else(|why| panic!("{why}"));
+    Generator::new(workload, Share::ALL, Load::Target).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn run(target: &str) -> Result<Vec<Event>, Error> {
+    let (_, sinks) = generator(target).run(None, Vec::new, |_| ())?;
+    Ok(sinks.into_iter().flatten().collect())
+}
+
+/// Makes the handshake, then waits for the other side to go.
+fn secure(stream: TcpStream, config: Arc<ServerConfig>) {
+    let mut stream = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
+    while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
+}
+
+/// Reads, says this, and hangs up.
+fn says(stream: &mut TcpStream, words: &[u8]) {
+    let _ = stream.read(&mut [0; 4096]);
+    let _ = stream.write_all(words);
+}
+
+const NO_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+#[test]
+fn http2_is_heard_before_it_is_relied_on() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let peer = listen(move |_, stream| {
+        let Ok(mut peer) = Peer::greet(stream, &[]) else { return };
+        while let Ok(frame) = peer.next() {
+            count.fetch_add(usize::from(frame.kind == HEADERS || frame.kind == DATA), Relaxed);
+        }
+    });
+    generator(&format!("url = \"http://{peer}\"\nprotocol = \"h2\"")).knock().unwrap();
+    assert_eq!(asked.load(Relaxed), 0, "nothing was asked");
+    let http1 = listen(|_, mut stream| says(&mut stream, NO_HTTP));
+    let ssh = listen(|_, mut stream| says(&mut stream, b"SSH-2.0-OpenSSH_9.2\r\n"));
+    let mute = listen(|_, mut stream| says(&mut stream, b""));
+    for (address, why) in
+        [(http1, "it answers in HTTP/1"), (ssh, "it answers in something else"), (mute, "it hangs up")]
+    {
+        let error = generator(&format!("url = \"http://{address}\"\nprotocol = \"h2\"")).knock().unwrap_err();
+        assert!(matches!(&error, Error::NoHttp2 { why: told, .. } if *told == why), "{why}: {error}");
+    }
+    let secured = listen(|_, stream| secure(stream, config()));
+    let plainly = generator(&format!("url = \"http://{secured}\"\nprotocol = \"h2\"")).knock().unwrap_err();
+    assert!(matches!(plainly, Error::SpeaksTls { .. }), "{plainly}");
+    // A server that knows nothing of protocols agrees to none.
+    let error =
+        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).knock().unwrap_err();
+    assert!(matches!(error, Error::NoHttp2 { .. }), "{error}");
+}
+
+#[test]
+fn a_certificate_is_told_about_by_whoever_does_not_take_it() {
+    let server = listen(|_, stream| secure(stream, config()));
+    let error = generator(&format!("url = \"https://{server}\"")).knock().unwrap_err();
+    assert!(matches!(&error, Error::Certificate { why, .. } if why.contains("signed by none")), "{error}");
+    assert!(error.to_string().contains("target.tls.insecure"), "{error}");
+    generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).knock().unwrap();
+
+    // Under TLS 1.3 the client is through with the handshake before the server has seen that it shows none.
+    let (certificate, key) = own();
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+    let strict = |verifier| {
+        let builder =
+            ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions().unwrap();
+        let chain = vec![certificate.clone()];
+        Arc::new(builder.with_client_cert_verifier(verifier).with_single_cert(chain, key.clone_key()).unwrap())
+    };
+    let needed = strict(verifier.clone().build().unwrap());
+    let server = listen(move |_, stream| secure(stream, needed.clone()));
+    let error = generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).knock().unwrap_err();
+    assert!(error.to_string().contains("wants a certificate of ours"), "{error}");
+    let liked = strict(verifier.allow_unauthenticated().build().unwrap());
+    let server = listen(move |_, stream| secure(stream, liked.clone()));
+    generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).knock().unwrap();
+}
+
+/// A server that meets plain words as servers of TLS do, and TLS as they do too.
+fn secured(plain: &'static [u8]) -> SocketAddr {
+    listen(move |_, mut stream| {
+        let mut first = [0];
+        match stream.peek(&mut first) {
+            Ok(1) if first == *b"\x16" => secure(stream, config()),
+            _ => says(&mut stream, plain),
+        }
+    })
+}
+
+#[test]
+fn plain_words_to_who_speaks_tls_end_the_run_at_its_first_answer() {
+    const ALERT: &[u8] = &[21, 3, 3, 0, 2, 2, 40];
+    for plain in [&b""[..], ALERT, NO_HTTP] {
+        let address = secured(plain);
+        let error = run(&format!("url = \"http://{address}\"")).unwrap_err();
+        assert!(matches!(&error, Error::SpeaksTls { place } if *place == address.to_string()), "{plain:?}: {error}");
+    }
+    // Whoever breaks off, or says 400, and speaks no TLS either is a server with failures.
+    for plain in [&b""[..], NO_HTTP] {
+        let events =
+            run(&format!("url = \"http://{}\"", listen(move |_, mut stream| says(&mut stream, plain)))).unwrap();
+        assert_eq!(events.len(), 30);
+    }
+}

@@ -1,0 +1,78 @@
+//! A few of the exchanges of a run that failed, whole: `failed.jsonl` in its directory, one JSON object a line.
+//!
+//! They hold what was sent and answered, so only the owner of the file may read it.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use offered_model::Exchange;
+
+use crate::error::Error;
+
+const FILE: &str = "failed.jsonl";
+
+/// Adds an exchange to those of the run in `path`.
+///
+/// # Errors
+/// The disk refused.
+pub fn keep_failure(path: &Path, exchange: &Exchange) -> Result<(), Error> {
+    let file = path.join(FILE);
+    let line = serde_json::to_string(exchange).expect("numbers and texts are JSON") + "\n";
+    let mut open = OpenOptions::new();
+    let kept =
+        open.create(true).append(true).mode(0o600).open(&file).and_then(|mut file| file.write_all(line.as_bytes()));
+    kept.map_err(Error::io("write", &file))
+}
+
+/// Those that the run in `path` has kept; none of a run without them. A last line that was being written when the run was killed is
+/// left out.
+///
+/// # Errors
+/// The file cannot be read, or is not what it should be.
+pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
+    let file = path.join(FILE);
+    let text = match fs::read_to_string(&file) {
+        Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        read => read.map_err(Error::io("read", &file))?,
+    };
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let exchanges = whole.lines().zip(1..).map(|(line, number)| {
+        let wrong = |why: serde_json::Error| Error::content(format!("{}:{number}", file.display()), why.to_string());
+        serde_json::from_str(line).map_err(wrong)
+    });
+    exchanges.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::Said;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_is_kept_is_read_again_and_nobody_else_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read_failures(folder.path()).unwrap(), []);
+        let said =
+            Said { head: vec!["GET / HTTP/1.1".to_owned()], body: Some("a\nb".to_owned()), bytes: 3, cut: false };
+        let exchanges = ["one", "two"].map(|name| Exchange {
+            request: name.to_owned(),
+            asked: Some(said.clone()),
+            extracted: vec![("token".to_owned(), None)],
+            ..Exchange::default()
+        });
+        exchanges.iter().for_each(|exchange| keep_failure(folder.path(), exchange).unwrap());
+        assert_eq!(read_failures(folder.path()).unwrap(), exchanges);
+        let file = folder.path().join(FILE);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{text}{{\"request\": \"cu")).unwrap();
+        assert_eq!(read_failures(folder.path()).unwrap(), exchanges);
+        fs::write(&file, "{}\n").unwrap();
+        assert!(read_failures(folder.path()).unwrap_err().to_string().contains("failed.jsonl:1"));
+    }
+}

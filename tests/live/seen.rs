@@ -1,0 +1,153 @@
+//! Exchanges as people see them: a session walked once, the failures of a real run, what a dry run would send.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use offered_store::read_failures;
+
+use crate::process::{Ended, Serve, ended};
+use crate::run::seen;
+
+tests![
+    a_session_is_walked_once_and_every_exchange_is_shown,
+    a_url_needs_no_load_to_be_asked_once,
+    failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind,
+    redirects_are_followed_as_far_as_the_flag_says
+];
+
+/// A sign-in whose answer is used, and a page that is not what it should be.
+fn visit(folder: &Path, server: &Serve) -> String {
+    std::fs::write(folder.join("users.csv"), "name,password\nann,secret-1\nbob,secret-2\n").unwrap();
+    let text = format!(
+        "duration = \"1s\"\narrivals.partly_open = {{ rate = \"30/s\", think.constant = \"1h\" }}\ntarget.url = \"{}\"\n\
+         [variables]\nuser = {{ file = \"users.csv\" }}\n\
+         [[request]]\nname = \"login\"\npost = \"/echo\"\nform = {{ name = \"{{user.name}}\", password = \"{{user.password}}\" }}\n\
+         extract = [{{ name = \"who\", regex = 'name=(\\w+)' }}]\n\
+         [[request]]\nname = \"page\"\nget = \"/echo?of={{who}}\"\nauth = {{ bearer = \"{{user.password}}\" }}\n\
+         check = [{{ name = \"greeting\", body = true, contains = \"Hello {{who}}\" }}]\n\
+         [[flow]]\nname = \"visit\"\nstep = [{{ request = \"login\" }}, {{ request = \"page\" }}]\n",
+        server.url
+    );
+    let file = folder.join("visit.toml");
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+fn has(ended: &Ended, text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in {ended:?}");
+    }
+    assert!(!text.contains("secret-"), "{ended:?}");
+}
+
+fn a_session_is_walked_once_and_every_exchange_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("seen.csv");
+    let server = Serve::start("127.0.0.1:0", &record);
+    let file = visit(folder.path(), &server);
+    let once = ended(&["run", &file, "--once"]);
+    assert_eq!(once.code, Some(99), "{once:?}");
+    has(
+        &once,
+        &once.stdout,
+        &[
+            "-- login (session 0, step 0): ok, status 200, ",
+            " with a new connection\n> POST /echo HTTP/1.1\n> Host: 127.0.0.1",
+            ">\n> name=ann&password=***\n< ",
+            "   extracted who = ann\n",
+            "-- page (session 0, step 1): check_failed, status 200, ",
+            "   why: greeting\n> GET /echo?of=ann HTTP/1.1\n",
+            "> Authorization: Bearer ***\n",
+            "   check failed: greeting\n      wanted: the body contains `Hello ann`\n      found:  `GET /echo?of=ann",
+            "2 requests of 1 session: 1 failed\n",
+        ],
+    );
+    let two = ended(&["run", &file, "--sessions", "2", "--verbose"]);
+    has(&two, &two.stdout, &["-- login (session 1, step 0): ok", "name=bob", "4 requests of 2 sessions: 2 failed\n"]);
+    server.stop();
+    assert_eq!(seen(&record).len(), 6, "nothing was asked but what was shown");
+}
+
+fn a_url_needs_no_load_to_be_asked_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let once = ended(&["run", &format!("{}/echo", server.url), "--once", "-H", "X-Api-Key: secret-key"]);
+    assert_eq!(once.code, Some(0), "{once:?}");
+    has(&once, &once.stdout, &["> GET /echo HTTP/1.1\n", "> X-Api-Key: ***\n", "1 request of 1 session: 0 failed\n"]);
+    server.stop();
+    for args in [&["--once", "--json"][..], &["--once", "--out", "x"], &["--sessions", "0"]] {
+        let wrong = ended(&[&["run", "http://127.0.0.1:9/"], args].concat());
+        assert_eq!((wrong.code, wrong.stderr.lines().count()), (Some(2), 1), "{wrong:?}");
+    }
+}
+
+fn failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let file = visit(folder.path(), &server).replace("1h", "1ms");
+    let text = std::fs::read_to_string(&file).unwrap().replace("1h", "1ms");
+    std::fs::write(&file, text).unwrap();
+    let out = folder.path().join("run");
+    let run = ended(&["run", &file, "--quiet", "--verbose", "--out", out.to_str().unwrap()]);
+    let kept = read_failures(&out).unwrap();
+    assert_eq!(kept.len(), offered_run::Witness::EACH, "{run:?}");
+    assert_eq!(run.stderr.matches("-- page (session ").count(), kept.len(), "{run:?}");
+    has(&run, &run.stderr, &["> Authorization: Bearer ***\n", "check failed: greeting\n"]);
+    for exchange in &kept {
+        let (failed, answered) = (exchange.failed.as_ref().unwrap(), exchange.answered.as_ref().unwrap());
+        assert_eq!((failed.check.as_str(), exchange.why.as_deref()), ("greeting", Some("greeting")));
+        assert!(answered.body.as_ref().unwrap().len() <= 4096);
+    }
+    let file = out.join("failed.jsonl");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("secret-"));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    // What is not scripted is listened to only where somebody wants to see it.
+    let missing = [&format!("{}/status/404", server.url), "--open", "50/s", "-d", "500ms", "--quiet"];
+    let run = ended(&[&["run"], &missing[..], &["--verbose"]].concat());
+    assert_eq!(run.stderr.matches(": http_error, status 404").count(), offered_run::Witness::EACH, "{run:?}");
+    server.stop();
+}
+
+fn redirects_are_followed_as_far_as_the_flag_says() {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(stream);
+                let mut line = String::new();
+                while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
+                    // Only the first line of a request is answered.
+                    let asked = std::mem::take(&mut line);
+                    let answer = match asked.split(' ').nth(1).filter(|_| asked.starts_with("GET ")) {
+                        Some("/0") => "200 OK",
+                        Some("/1") => "302 Found\r\nLocation: /0",
+                        Some("/2") => "302 Found\r\nLocation: /1",
+                        Some("/3") => "302 Found\r\nLocation: /2",
+                        Some("/away") => "302 Found\r\nLocation: http://example.org/",
+                        _ => continue,
+                    };
+                    let answer = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n");
+                    // Who asks may be gone.
+                    let _ = reader.get_mut().write_all(answer.as_bytes());
+                }
+            });
+        }
+    });
+    let statuses = |path: &str, follow: &[&str]| {
+        let url = format!("http://{address}{path}");
+        let args = ["run", &url, "--open", "20/s", "--duration", "500ms", "--quiet", "--json"];
+        let ended = ended(&[&args[..], follow].concat());
+        let json: serde_json::Value =
+            serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
+        (json["statuses"].clone(), json["outcomes"].clone(), json["failures"][0]["why"].clone())
+    };
+    let all_are = |value: &serde_json::Value, key: &str| value.as_object().unwrap().keys().all(|found| found == key);
+    assert!(all_are(&statuses("/3", &[]).0, "302"));
+    assert!(all_are(&statuses("/3", &["--follow", "3"]).0, "200"));
+    let (_, outcomes, why) = statuses("/3", &["--follow", "2"]);
+    assert!(all_are(&outcomes, "check_failed") && why == "more than 2 redirects", "{outcomes} {why}");
+    let (_, outcomes, why) = statuses("/away", &["--follow", "2"]);
+    assert!(all_are(&outcomes, "check_failed") && why.as_str().unwrap().contains("example.org"), "{outcomes} {why}");
+}
