@@ -1,15 +1,17 @@
-//! Ctrl-C once, twice, and kill -9: what was launched is accounted for.
+//! Ctrl-C once, twice, three times, a terminal that goes away, and kill -9: what was launched is accounted for.
 
 use offered_model::Outcome;
 use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
 
-use crate::process::{Process, Serve, soon, until_exists};
+use crate::process::{Process, Serve, offered, soon, until_exists};
 use crate::run::{Run, seen, start};
 
 tests![
     the_first_ctrl_c_stops_and_reports_every_launch,
-    the_second_ctrl_c_leaves_at_once,
+    the_second_ctrl_c_waits_for_nothing_and_loses_nothing,
+    the_third_leaves_at_once,
+    a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it,
     a_killed_run_can_be_read_and_says_that_it_was_cut,
     ctrl_c_ends_the_wait_for_a_start_that_is_far,
     a_run_whose_directory_vanishes_fails_with_one_line
@@ -46,22 +48,57 @@ fn the_first_ctrl_c_stops_and_reports_every_launch() {
     assert_eq!(seen.iter().filter(|row| row.path == "/stall" && !row.is_answered).count(), run.count(Outcome::Cut));
 }
 
-fn the_second_ctrl_c_leaves_at_once() {
+fn the_second_ctrl_c_waits_for_nothing_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("seen.csv");
+    let server = Serve::start("127.0.0.1:0", &record);
+    let process = endless(folder.path(), &server);
+    process.signal(Signal::INT);
+    // Another signal, lest two that come together count as one.
+    process.signal(Signal::TERM);
+    let run = Run::of(process.end(), &folder.path().join("run"));
+    server.stop();
+    assert!(run.count(Outcome::Cut) > 0, "{}", run.json["outcomes"]);
+    assert_eq!(run.count(Outcome::Ok) + run.count(Outcome::Cut), run.events.len());
+    assert_eq!(seen(&record).len(), run.events.len());
+}
+
+fn the_third_leaves_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let mut process = endless(folder.path(), &server);
-    process.signal(Signal::INT);
-    // Two signals together count as one; so the second is sent until it is heard.
-    soon(|| {
-        if process.is_running() {
-            process.signal(Signal::INT);
-        }
-        (!process.is_running()).then_some(())
-    });
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        process.signal(signal);
+    }
+    soon(|| (!process.is_running()).then_some(()));
+    // It may have been done before the third was heard.
     let ended = process.end();
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(128 + 2), ""));
-    let recording = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
-    assert!(recording.notes.iter().any(|note| note.starts_with("cut: ")), "{:?}", recording.notes);
+    assert!(ended.code.is_some_and(|code| code > 128 || !ended.stdout.is_empty()), "{ended:?}");
+}
+
+fn a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let process = endless(folder.path(), &server);
+    process.signal(Signal::HUP);
+    let run = Run::of(process.end(), &folder.path().join("run"));
+    assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
+    let mut command = std::process::Command::new("nohup");
+    let args = ["run", &server.url, "--open", "50/s", "--duration", "2s", "--json", "--quiet"];
+    command.arg(offered(&[]).get_program()).args(args);
+    let process = Process::start(command);
+    // Long enough to be under way; a signal before that would end any program.
+    soon(|| {
+        std::fs::read_to_string(folder.path().join("seen.csv"))
+            .is_ok_and(|seen| seen.lines().count() > 60)
+            .then_some(())
+    });
+    process.signal(Signal::HUP);
+    let ended = process.end();
+    assert!(
+        ended.code.is_some_and(|code| code < 128) && !ended.stdout.contains("stopped before its time"),
+        "{ended:?}"
+    );
 }
 
 fn a_killed_run_can_be_read_and_says_that_it_was_cut() {

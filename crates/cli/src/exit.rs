@@ -1,5 +1,6 @@
 //! How a verb ends: the exit codes, and the one line that says why.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use offered_experiment::{Error, Made};
@@ -7,6 +8,7 @@ use offered_run::Error as Run;
 
 use crate::conventions;
 use crate::say::say;
+use crate::table::shown;
 
 /// A verb that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +104,8 @@ pub(crate) fn code(done: Result<Exit, Failure>) -> ExitCode {
         Err(Failure::Input(why)) => (2, why),
         Err(Failure::Stopped(why)) => (1, why),
     };
-    eprintln!("error: {}", why.replace('\n', " "));
+    // The terminal may be gone; the code still tells.
+    let _ = writeln!(io::stderr(), "error: {}", shown(&why.replace('\n', " ")));
     ExitCode::from(code)
 }
 

@@ -102,8 +102,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         see_failures: args.verbose,
     };
     let (share, stop) = (plan.share, Arc::new(AtomicBool::new(false)));
-    let ready = plan.prepare(stop.clone())?;
-    signals::stop(&stop)?;
+    let hurry = Arc::new(AtomicBool::new(false));
+    let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
+    signals::stop_then_hurry(&stop, &hurry)?;
     let page = args.ui.map(|address| page::serve(address, &workload, share, stop)).transpose()?;
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use rustix::io::Errno;
 use serde::Serialize;
 
 /// Prints a line, or just the text with `say!(no newline: ...)`.
@@ -15,13 +16,15 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Prints; a stdout that cannot take it (a full disk) ends the process with 1, a closed one is let be.
+/// Prints; a stdout that cannot take it (a full disk) ends the process with 1, a closed one, or a terminal that is gone, is let be.
 pub(crate) fn print(text: fmt::Arguments<'_>) {
     let written = io::stdout().write_fmt(text).and_then(|()| io::stdout().flush());
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
+        && error.raw_os_error() != Some(Errno::IO.raw_os_error())
     {
-        eprintln!("error: cannot write to stdout: {error}");
+        // Nobody may read that either.
+        let _ = writeln!(io::stderr(), "error: cannot write to stdout: {error}");
         std::process::exit(1);
     }
 }

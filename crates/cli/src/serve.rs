@@ -119,7 +119,7 @@ fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
 /// Stops the server when what has arrived is answered.
 fn stop_on_signals(stopper: Stopper) -> Result<(), Failure> {
     signals::stop(&Arc::default())?;
-    let mut arriving = Signals::new(signals::STOPPING).map_err(Failure::stopped)?;
+    let mut arriving = Signals::new(signals::stopping()).map_err(Failure::stopped)?;
     std::thread::spawn(move || arriving.forever().for_each(|_| stopper.stop()));
     Ok(())
 }

@@ -1,22 +1,51 @@
-//! Ctrl-C and SIGTERM: the first stops cleanly and still reports, the second leaves at once.
+//! Ctrl-C, SIGTERM, and SIGHUP, which says that the terminal has gone: the first stops cleanly and still reports, the last leaves at
+//! once.
 
+use std::process;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
 use crate::exit::Failure;
 
-/// The signals that stop a verb.
-pub(crate) const STOPPING: [i32; 2] = [SIGINT, SIGTERM];
+/// The signals that stop a verb. Who was started with `nohup` outlives the terminal.
+pub(crate) fn stopping() -> Vec<i32> {
+    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    [SIGINT, SIGTERM].into_iter().chain(hangup).collect()
+}
 
 /// Sets `stop` at the first signal, ends the process at the second.
 pub(crate) fn stop(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    for signal in STOPPING {
+    for signal in stopping() {
         // In this order: the second signal finds the flag that the first has set.
         flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(Failure::stopped)?;
         flag::register(signal, stop.clone()).map_err(Failure::stopped)?;
     }
     Ok(())
+}
+
+/// Sets `stop` at the first signal, `hurry` at the second, ends the process at the third. What somebody else has stopped is hurried by
+/// the first.
+pub(crate) fn stop_then_hurry(stop: &Arc<AtomicBool>, hurry: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let mut arriving = Signals::new(stopping()).map_err(Failure::stopped)?;
+    let (stop, hurry) = (stop.clone(), hurry.clone());
+    let obey = move || {
+        for signal in arriving.forever() {
+            if stop.swap(true, Relaxed) && hurry.swap(true, Relaxed) {
+                process::exit(128 + signal);
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(obey).map(drop).map_err(Failure::stopped)
+}
+
+/// Whether the process was started with this signal ignored. Where that cannot be read it is not.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -110,6 +110,12 @@ impl<'a> Plan<'a> {
 }
 
 impl Ready<'_> {
+    /// The same, and once `hurry` is set too, a run that is stopped waits no longer for what is under way.
+    #[must_use]
+    pub fn hurried_by(self, hurry: Arc<AtomicBool>) -> Self {
+        Self { generator: self.generator.hurried_by(hurry), ..self }
+    }
+
     /// Launches everything, keeps what happened, and judges what was kept; shown on `views` meanwhile.
     ///
     /// # Errors

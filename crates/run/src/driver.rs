@@ -34,6 +34,8 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) numbering: (u64, u64),
     pub(crate) transport: T,
     pub(crate) stop: &'a AtomicBool,
+    /// Set once nothing is waited for any more either.
+    pub(crate) hurry: &'a AtomicBool,
     pub(crate) live: &'a Live,
     pub(crate) sink: &'a mut dyn Sink,
     /// Where in its flow each session with a launch under way stands; `None` in a workload without flows.
@@ -69,7 +71,7 @@ impl<T: Transport> Driver<'_, T> {
             self.book(now, &mut books);
             if self.stop.load(Relaxed) {
                 let since = *stopped.get_or_insert(now);
-                if now > since + GRACE {
+                if now > since + GRACE || self.hurry.load(Relaxed) {
                     self.transport.abandon(&mut books.fresh);
                     self.book(now, &mut books);
                 }

@@ -36,6 +36,8 @@ pub struct Generator {
     /// What sessions do beyond asking and thinking, if they do.
     script: Option<Arc<Script>>,
     stop: Arc<AtomicBool>,
+    /// Once it is stopped: whether nothing is waited for any more.
+    hurry: Arc<AtomicBool>,
     halt: Arc<Halt>,
     live: Arc<[Live]>,
     /// Who sees exchanges whole, if somebody does.
@@ -131,7 +133,7 @@ impl Generator {
         let live = (0..threads).map(|_| Live::default()).collect();
         let stop: Arc<AtomicBool> = Arc::default();
         let halt = Arc::new(Halt::new(stop.clone()));
-        Ok(Self { workload, share, threads, carrier, script, stop, halt, live, witness: None })
+        Ok(Self { workload, share, threads, carrier, script, stop, hurry: Arc::default(), halt, live, witness: None })
     }
 
     /// The same, stopped by `stop` instead of a flag of its own.
@@ -139,6 +141,12 @@ impl Generator {
     pub fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
         let halt = Arc::new(Halt::new(stop.clone()));
         Self { stop, halt, ..self }
+    }
+
+    /// The same, and once `hurry` is set too, a run that is stopped waits no longer for what is under way.
+    #[must_use]
+    pub fn hurried_by(self, hurry: Arc<AtomicBool>) -> Self {
+        Self { hurry, ..self }
     }
 
     /// The same, seen by `witness`. It sees what sessions say and hear, so also a workload without a script goes by one: answers are
@@ -402,6 +410,7 @@ impl Generator {
             numbering: (self.worker(thread), self.share.parts() * u64::from(self.threads)),
             transport,
             stop: &self.stop,
+            hurry: &self.hurry,
             live: &self.live[usize::from(thread)],
             sink,
             places: self.workload.flows().map(|_| HashMap::new()),

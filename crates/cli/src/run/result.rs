@@ -7,7 +7,7 @@ use offered_model::Workload;
 use offered_model::workload::Sessions;
 use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
-use crate::table::{Table, clipped};
+use crate::table::{Table, clipped, shown};
 use crate::verify::page::Details;
 
 /// So many requests are shown; all are in the JSON.
@@ -185,9 +185,9 @@ impl Page<'_> {
             writeln!(f, "  statuses   {}", statuses.join(", "))?;
         }
         for failure in s.failures.iter().take(FAILURES) {
-            let label = failure.label.as_deref().map_or(String::new(), |label| format!("{label}: "));
+            let label = failure.label.as_deref().map_or(String::new(), |label| format!("{}: ", shown(label)));
             let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
-            let why = failure.why.as_deref().map_or(String::new(), |why| format!(", {why}"));
+            let why = failure.why.as_deref().map_or(String::new(), |why| format!(", {}", shown(why)));
             writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
         }
         Ok(())

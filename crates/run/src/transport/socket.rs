@@ -2,7 +2,8 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use offered_model::{Outcome, Reason};
 use rustix::io::Errno;
@@ -10,6 +11,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send, socket,
     sockopt,
 };
+
+use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
 use super::addresses::Place;
@@ -66,6 +69,10 @@ pub(super) fn dial(place: &Place, source: Option<IpAddr>) -> io::Result<(OwnedFd
         Place::Unix(_) => (AddressFamily::UNIX, None),
     };
     let socket = socket(family, SocketType::STREAM, protocol)?;
+    // Descriptors are given out from the lowest on: who has one of the last has nearly all.
+    if socket.as_raw_fd() >= first_reserved() {
+        return Err(Errno::MFILE.into());
+    }
     rustix::io::ioctl_fionbio(&socket, true)?;
     rustix::io::ioctl_fioclex(&socket)?;
     let connected = match place {
@@ -84,6 +91,18 @@ pub(super) fn dial(place: &Place, source: Option<IpAddr>) -> io::Result<(OwnedFd
         Err(Errno::INPROGRESS) => Ok((socket, false)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// So many descriptors are left to what is no connection: the next part of a recording, its folder, the live page.
+const RESERVED: u64 = 16;
+
+/// The first descriptor that no connection may have.
+fn first_reserved() -> i32 {
+    static FIRST: OnceLock<i32> = OnceLock::new();
+    *FIRST.get_or_init(|| {
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        i32::try_from(most.saturating_sub(RESERVED)).unwrap_or(i32::MAX)
+    })
 }
 
 /// Lets the system choose the local port when it knows both ends. In `bind` it would look for one that no other connection of

@@ -125,3 +125,47 @@ fn a_page_opened_late_sees_the_last_quarter_of_an_hour() {
     until(&mut events, "event: pulse");
     assert!(until(&mut events, "data:").contains("\"launched\":106"));
 }
+
+/// The status of the answer to a request with these lines in its head.
+fn status(page: &Page, method: &str, path: &str, lines: &str) -> String {
+    let rest = page.url().strip_prefix("http://").unwrap();
+    let (host, own) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(stream, "{method} /{own}{path} HTTP/1.1\r\n{lines}Content-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn who_asks_in_the_name_of_another_site_gets_nothing() {
+    let (page, stop) = page();
+    let host = page.url().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+    for (lines, expected) in [
+        (format!("Host: {host}\r\n"), "204"),
+        (format!("Host: {host}\r\nOrigin: http://{host}\r\n"), "204"),
+        ("Host: localhost:8090\r\n".to_owned(), "204"),
+        ("Host: [::1]:8090\r\n".to_owned(), "204"),
+        ("Host: evil.example\r\n".to_owned(), "403"),
+        ("Host: evil.example:80\r\n".to_owned(), "403"),
+        (String::new(), "403"),
+        (format!("Host: {host}\r\nOrigin: http://evil.example\r\n"), "403"),
+        (format!("Host: {host}\r\nOrigin: null\r\n"), "403"),
+    ] {
+        stop.store(false, Relaxed);
+        assert_eq!(status(&page, "POST", "stop", &lines), expected, "{lines}");
+        assert_eq!(stop.load(Relaxed), expected == "204", "{lines}");
+    }
+    assert_eq!(status(&page, "GET", "", "Host: evil.example\r\n"), "403");
+}
+
+#[test]
+fn connections_that_say_nothing_keep_nobody_out_for_long() {
+    let (page, _) = page();
+    let address = page.url().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    // It waits until those before it have been silent for too long, and is then answered.
+    assert!(answer(page.url(), "GET", "").starts_with("HTTP/1.1 200"));
+    drop(idle);
+}
