@@ -1,8 +1,9 @@
 //! Templates: texts with places for values, compiled once.
 //!
-//! `{name}` and `{name.column}` are places, `{session}` and `{sequence}` two that are always there. `{{name}}` is the text
+//! `{name}` and `{name.column}` are places (`{name|raw}`: for a value as it is, wherever it stands), `{session}` and `{sequence}` two that are always there. `{{name}}` is the text
 //! `{name}`. Every other brace is a brace, so that a JSON body needs no escaping.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A text with places for values.
@@ -60,13 +61,16 @@ pub struct Name {
     pub variable: Box<str>,
     /// Of a variable with columns, which.
     pub column: Option<Box<str>>,
+    /// Whether its value stands as it is, whatever it is put into.
+    pub raw: bool,
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let raw = if self.raw { "|raw" } else { "" };
         match &self.column {
-            None => write!(f, "{{{}}}", self.variable),
-            Some(column) => write!(f, "{{{}.{column}}}", self.variable),
+            None => write!(f, "{{{}{raw}}}", self.variable),
+            Some(column) => write!(f, "{{{}.{column}{raw}}}", self.variable),
         }
     }
 }
@@ -100,9 +104,9 @@ impl Template {
                 rest = after;
             } else if let Some((name, after)) = place(rest) {
                 push_text(&mut pieces, &mut plain);
-                pieces.push(match (&*name.variable, &name.column) {
-                    ("session", None) => Piece::Session,
-                    ("sequence", None) => Piece::Sequence,
+                pieces.push(match (&*name.variable, &name.column, name.raw) {
+                    ("session", None, false) => Piece::Session,
+                    ("sequence", None, false) => Piece::Sequence,
                     _ => Piece::Value(name),
                 });
                 rest = after;
@@ -161,18 +165,40 @@ impl Template {
         }
     }
 
-    /// The same with the values that `known` has for all sessions put in, written as `write` says with the text before them.
+    /// How a value is written at each of its pieces, where it is a text of this format.
+    pub fn ways(&self, format: Format) -> Vec<Way> {
+        let mut in_string = false;
+        let way = |piece: &Piece| match (piece, format) {
+            (Piece::Text(text), Format::Json) => {
+                let mut escaped = false;
+                for byte in text.bytes() {
+                    in_string ^= byte == b'"' && !escaped;
+                    escaped = byte == b'\\' && !escaped;
+                }
+                Way::Plain
+            }
+            (Piece::Value(Name { raw: false, .. }), Format::Json) if in_string => Way::Json,
+            (Piece::Value(Name { raw: false, .. }), Format::Xml) => Way::Xml,
+            (Piece::Value(Name { raw: false, .. }), Format::Form) => Way::Form,
+            _ => Way::Plain,
+        };
+        self.pieces.iter().map(way).collect()
+    }
+
+    /// The same with the values that `known` has for all sessions put in, written as `write` says with the number of the piece and the
+    /// text before them; those that are to stand as they are do.
     pub(crate) fn filled(
         &self,
         known: impl Fn(&Name) -> Option<String>,
-        write: impl Fn(&str, String) -> String,
+        write: impl Fn(usize, &str, String) -> String,
     ) -> Self {
         let mut pieces = Vec::new();
         let mut plain = String::new();
-        for piece in &self.pieces {
+        for (number, piece) in self.pieces.iter().enumerate() {
             let text = match piece {
                 Piece::Text(text) => Some(text.to_string()),
-                Piece::Value(name) => known(name).map(|value| write(&plain, value)),
+                Piece::Value(name) if name.raw => known(name),
+                Piece::Value(name) => known(name).map(|value| write(number, &plain, value)),
                 Piece::Session | Piece::Sequence => None,
             };
             match text {
@@ -187,6 +213,93 @@ impl Template {
         let source: String = pieces.iter().map(Piece::written).collect();
         Self { source: source.into(), written: self.written.clone(), pieces: pieces.into() }
     }
+}
+
+/// What kind of text values are put into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Any other.
+    Plain,
+    /// JSON (RFC 8259): a value between quotes is a part of that string; outside of them it is a value of its own, and stands as it is.
+    Json,
+    /// XML, or HTML.
+    Xml,
+    /// Names and values, URL-encoded.
+    Form,
+}
+
+impl Format {
+    /// By the media type that is said of `text`, else by how it begins.
+    pub fn of(media_type: Option<&str>, text: &Template) -> Self {
+        let begins = || match text.pieces.first() {
+            Some(Piece::Text(first)) => first.trim_start_matches('\u{feff}').trim_start().chars().next(),
+            _ => None,
+        };
+        match media_type.map(str::to_ascii_lowercase) {
+            Some(kind) if kind.contains("json") => Self::Json,
+            Some(kind) if kind.contains("xml") || kind.contains("html") => Self::Xml,
+            Some(kind) if kind.contains("x-www-form-urlencoded") => Self::Form,
+            Some(_) => Self::Plain,
+            None => match begins() {
+                Some('{' | '[') => Self::Json,
+                Some('<') => Self::Xml,
+                _ => Self::Plain,
+            },
+        }
+    }
+}
+
+/// How a value is written where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As it is.
+    Plain,
+    /// As a part of a JSON string.
+    Json,
+    /// As a part of a text or of an attribute in XML.
+    Xml,
+    /// URL-encoded, as forms are.
+    Form,
+}
+
+impl Way {
+    /// `value`, so written.
+    pub fn written(self, value: &str) -> Cow<'_, str> {
+        match self {
+            Self::Plain => Cow::Borrowed(value),
+            Self::Json if !value.contains(|c: char| c.is_control() || c == '"' || c == '\\') => Cow::Borrowed(value),
+            Self::Json => {
+                let quoted = serde_json::Value::from(value).to_string();
+                Cow::Owned(quoted[1..quoted.len() - 1].to_owned())
+            }
+            Self::Xml if !value.contains(['&', '<', '>', '"', '\'']) => Cow::Borrowed(value),
+            Self::Xml => {
+                let escape = |c: char| match c {
+                    '&' => "&amp;".to_owned(),
+                    '<' => "&lt;".to_owned(),
+                    '>' => "&gt;".to_owned(),
+                    '"' => "&quot;".to_owned(),
+                    '\'' => "&#39;".to_owned(),
+                    other => other.to_string(),
+                };
+                Cow::Owned(value.chars().map(escape).collect())
+            }
+            Self::Form => Cow::Owned(in_form(value)),
+        }
+    }
+}
+
+/// A name or value as forms are encoded (the URL Standard's application/x-www-form-urlencoded).
+pub fn in_form(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => encoded.push(char::from(byte)),
+            b' ' => encoded.push('+'),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 /// A value as it stands in a URL behind `before`. Behind `=` it is a value of the query, of which nothing but letters, digits and
@@ -218,6 +331,7 @@ fn push_text(pieces: &mut Vec<Piece>, plain: &mut String) {
 /// The place at the start of `text`, and what follows it.
 fn place(text: &str) -> Option<(Name, &str)> {
     let (inside, after) = text.strip_prefix('{')?.split_once('}')?;
+    let (inside, raw) = inside.strip_suffix("|raw").map_or((inside, false), |inside| (inside, true));
     let (variable, column) = match inside.split_once('.') {
         Some((variable, column)) => (variable, Some(column)),
         None => (inside, None),
@@ -226,7 +340,7 @@ fn place(text: &str) -> Option<(Name, &str)> {
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || more.contains(&b))
     };
     let is_place = is_name(variable) && column.is_none_or(|column| word(column, b"-"));
-    is_place.then(|| (Name { variable: variable.into(), column: column.map(Into::into) }, after))
+    is_place.then(|| (Name { variable: variable.into(), column: column.map(Into::into), raw }, after))
 }
 
 /// Whether `text` can name a variable: letters, digits and `_`, no digit first.

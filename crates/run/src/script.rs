@@ -151,7 +151,7 @@ impl Script {
                 path: values.text(request.path()),
                 headers,
                 auth,
-                body: Body::new(request.body(), &values).map_err(wrong)?,
+                body: Body::new(request.body(), request.format(Some(target)), &values).map_err(wrong)?,
                 parameters: match request.call() {
                     Call::Sql(sql) => {
                         let given = sql.statements.iter().flat_map(|statement| &statement.parameters);

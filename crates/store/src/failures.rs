@@ -65,7 +65,9 @@ mod tests {
             extracted: vec![("token".to_owned(), None)],
             ..Exchange::default()
         });
-        exchanges.iter().for_each(|exchange| keep_failure(folder.path(), exchange).unwrap());
+        for exchange in &exchanges {
+            keep_failure(folder.path(), exchange).unwrap();
+        }
         assert_eq!(read_failures(folder.path()).unwrap(), exchanges);
         let file = folder.path().join(FILE);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);

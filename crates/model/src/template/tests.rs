@@ -6,7 +6,7 @@ fn text(text: &str) -> Piece {
 }
 
 fn value(variable: &str, column: Option<&str>) -> Piece {
-    Piece::Value(Name { variable: variable.into(), column: column.map(Into::into) })
+    Piece::Value(Name { variable: variable.into(), column: column.map(Into::into), raw: false })
 }
 
 #[test]
@@ -33,10 +33,10 @@ fn places_are_words_in_braces_and_other_braces_stay() {
 #[test]
 fn values_for_all_sessions_are_put_in_once() {
     let template = Template::new("/{shop}/{user.name}/{shop}");
-    let filled = template.filled(|name| (&*name.variable == "shop").then(|| "north".to_owned()), |_, value| value);
+    let filled = template.filled(|name| (&*name.variable == "shop").then(|| "north".to_owned()), |_, _, value| value);
     assert_eq!(filled.pieces(), [text("/north/"), value("user", Some("name")), text("/north")]);
     assert_eq!(filled.as_str(), "/north/{user.name}/north");
-    let text = Template::new("{shop}{{shop}}{session}").filled(|_| Some("{".to_owned()), |_, value| value);
+    let text = Template::new("{shop}{{shop}}{session}").filled(|_| Some("{".to_owned()), |_, _, value| value);
     assert_eq!(text.as_str(), "{{{shop}}{session}");
     assert_eq!(Template::new(text.as_str()).pieces(), text.pieces());
     assert_eq!(text.written(), "{shop}{{shop}}{session}");
@@ -71,4 +71,47 @@ proptest! {
         let doubled = Template::new(&format!("<{{{{{name}}}}}>"));
         prop_assert_eq!(doubled.pieces(), [text(&format!("<{{{name}}}>"))]);
     }
+}
+
+#[test]
+fn a_value_is_written_as_it_must_be_where_it_stands() {
+    let put = |text: &str, media_type: Option<&str>| {
+        let template = Template::new(text);
+        let ways = template.ways(Format::of(media_type, &template));
+        template
+            .filled(
+                |_| Some("say \"hi\" & <go>\\".to_owned()),
+                |piece, _, value| ways[piece].written(&value).into_owned(),
+            )
+            .as_str()
+            .to_owned()
+    };
+    let (bare, json) = ("say \"hi\" & <go>\\", "say \\\"hi\\\" & <go>\\\\");
+    let (xml, form) = ("say &quot;hi&quot; &amp; &lt;go&gt;\\", "say+%22hi%22+%26+%3Cgo%3E%5C");
+    for (text, media_type, expected) in [
+        ("{\"a\": \"x {v}\"}", None, format!("{{\"a\": \"x {json}\"}}")),
+        ("[\"\\\"{v}\"]", Some("application/problem+json"), format!("[\"\\\"{json}\"]")),
+        ("{\"a\": {v}}", None, format!("{{\"a\": {bare}}}")),
+        ("{\"a\": \"{v|raw}\"}", None, format!("{{\"a\": \"{bare}\"}}")),
+        ("{\"a\": \"{v}\"}", Some("text/plain"), format!("{{\"a\": \"{bare}\"}}")),
+        ("\n<a b='{v}'/>", None, format!("\n<a b='{xml}'/>")),
+        ("a={v}&b={v|raw}", Some("application/x-www-form-urlencoded"), format!("a={form}&b={bare}")),
+        ("a={v}", None, format!("a={bare}")),
+        ("{v}", Some("application/JSON; charset=utf-8"), bare.to_owned()),
+    ] {
+        assert_eq!(put(text, media_type), expected, "{text}");
+    }
+    let document = put("{\"a\": \"x {v}\", \"b\": \"{v}\"}", None);
+    let read: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!((read["a"].as_str(), read["b"].as_str()), (Some(&*format!("x {bare}")), Some(bare)));
+}
+
+#[test]
+fn a_raw_place_is_written_as_it_was_read() {
+    for text in ["{a|raw}", "{a.b|raw} {session}", "{{a|raw}}"] {
+        let template = Template::new(text);
+        assert_eq!(Template::new(&template.to_string()), template, "{text}");
+    }
+    assert_eq!(Template::new("{{a|raw}}").text(), Some("{a|raw}"));
+    assert_eq!(Template::new("{a|row}").text(), Some("{a|row}"));
 }

@@ -221,17 +221,19 @@ fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Vari
         Source::Constant(Ok(value)) if !extracted.contains(&*name.variable) => Some(value.clone()),
         _ => None,
     };
-    let put = |text: &mut Template| *text = text.filled(constant, |_, value| value);
+    let put = |text: &mut Template| *text = text.filled(constant, |_, _, value| value);
     let identify = |auth: Option<&mut Auth>| match auth {
         Some(Auth::Basic(text) | Auth::Bearer(text)) => put(text),
         Some(Auth::Nobody) | None => {}
     };
     for request in requests {
-        request.path = request.path.filled(constant, |before, value| in_url(before, &value));
+        request.path = request.path.filled(constant, |_, before, value| in_url(before, &value));
         request.headers.iter_mut().for_each(|(_, value)| put(value));
         identify(request.auth.as_mut());
+        let format = request.format(target.as_deref());
         if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = &mut request.body {
-            put(text);
+            let ways = text.ways(format);
+            *text = text.filled(constant, |piece, _, value| ways[piece].written(&value).into_owned());
         }
         if let Call::Sql(sql) = &mut request.call {
             sql.statements.iter_mut().flat_map(|statement| statement.parameters.iter_mut().flatten()).for_each(put);

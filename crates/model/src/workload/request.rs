@@ -5,7 +5,7 @@ use super::sql::Sql;
 use super::target::Target;
 use crate::Wrong;
 use crate::law::Law;
-use crate::template::{Piece, Template};
+use crate::template::{Format, Piece, Template};
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,17 @@ impl Request {
     /// `GET path`, named after it.
     pub fn get(path: &str) -> Self {
         Self::of("GET".to_owned(), Template::literal(path))
+    }
+
+    /// What kind of text its body is, sent to `target`: by its `Content-Type`, else by how it begins. A call is said in JSON.
+    pub fn format(&self, target: Option<&Target>) -> Format {
+        let mut headers = self.headers.iter().chain(target.into_iter().flat_map(|target| &target.headers));
+        let said = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        match (&self.call, self.body.text()) {
+            (Call::Grpc, _) => Format::Json,
+            (_, Some(text)) => Format::of(said.map(|(_, value)| value.as_str()), text),
+            (_, None) => Format::Plain,
+        }
     }
 
     /// A request of this method and path, named after the path, without anything else.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use offered_model::template::{Format, in_form};
 use offered_model::workload::script::{self, Content};
 
 use super::value::{Lack, Text, Values};
@@ -28,22 +29,22 @@ pub(super) struct Part {
 }
 
 impl Body {
-    /// That of the workload.
+    /// That of the workload, a text of this format.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub(super) fn new(body: &script::Body, values: &Values) -> Result<Self, String> {
+    pub(super) fn new(body: &script::Body, format: Format, values: &Values) -> Result<Self, String> {
         Ok(match body {
             script::Body::None => Self::None,
-            script::Body::Text(text) => Self::Text(values.text(text)),
+            script::Body::Text(text) => Self::Text(values.text_of(text, format)),
             script::Body::File { file, content, .. } => {
                 match content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
-                    Content::Text(text) => Self::Text(values.text(text)),
+                    Content::Text(text) => Self::Text(values.text_of(text, format)),
                     Content::Raw(bytes) => Self::Raw(bytes.clone()),
                 }
             }
             script::Body::Form(fields) => {
-                Self::Form(fields.iter().map(|(name, value)| (name.clone(), values.text(value))).collect())
+                Self::Form(fields.iter().map(|(name, value)| (in_form(name), values.form(value))).collect())
             }
             script::Body::Multipart(parts) => {
                 Self::Multipart(parts.iter().map(|part| Part::new(part, values)).collect::<Result<_, _>>()?)
@@ -80,9 +81,9 @@ impl Body {
                     if !form.is_empty() {
                         form.push('&');
                     }
-                    form.push_str(&encoded(name));
+                    form.push_str(name);
                     form.push('=');
-                    form.push_str(&encoded(&values.plain(value, moment, memory)?));
+                    form.push_str(&values.plain(value, moment, memory)?);
                 }
                 form.into_bytes()
             }
@@ -119,7 +120,10 @@ impl Part {
         head += "\r\n";
         let file = part.file_name().unwrap_or_default();
         let content = match part.content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
-            Content::Text(text) => Content::Text(values.text(text)),
+            Content::Text(text) => {
+                let media_type = part.media_type.as_deref().unwrap_or("text/plain");
+                Content::Text(values.text_of(text, Format::of(Some(media_type), text)))
+            }
             Content::Raw(bytes) if bytes.windows(BOUNDARY.len()).any(|piece| piece == BOUNDARY.as_bytes()) => {
                 return Err(format!("{file} holds `{BOUNDARY}`, which stands between parts; send another file"));
             }
@@ -127,17 +131,4 @@ impl Part {
         };
         Ok(Self { head, content })
     }
-}
-
-/// A name or value as forms are encoded (the URL Standard's application/x-www-form-urlencoded).
-pub(super) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => encoded.push(char::from(byte)),
-            b' ' => encoded.push('+'),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }

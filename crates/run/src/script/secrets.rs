@@ -1,9 +1,6 @@
 //! What must not be read by those who look at an exchange.
 
-use serde_json::Value;
-
-use super::body::encoded;
-use offered_model::template::in_url;
+use offered_model::template::{Way, in_form, in_url};
 
 /// Stands for what is not shown.
 pub(crate) const BLANK: &str = "***";
@@ -33,13 +30,13 @@ impl Secrets {
         if value.chars().count() < SHORTEST {
             return;
         }
-        let json = Value::from(value).to_string();
         let ways = [
             value.to_owned(),
             in_url("", value),
             in_url("?=", value),
-            encoded(value),
-            json[1..json.len() - 1].to_owned(),
+            in_form(value),
+            Way::Json.written(value).into_owned(),
+            Way::Xml.written(value).into_owned(),
         ];
         self.0.extend(ways.into_iter().filter(|way| way.chars().count() >= SHORTEST));
         // Of two that begin alike the longer one goes first: else its end would stay.

@@ -362,3 +362,21 @@ proptest! {
         prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
     }
 }
+
+#[test]
+fn values_are_written_as_they_must_be_where_they_stand() {
+    let said = |request: &str| {
+        let text =
+            format!("[variables]\nw = \"say \\\"hi\\\" & go\"\nn.sequence = 5\n[[request]]\npost = \"/\"\n{request}");
+        String::from_utf8(ask(&text).body.unwrap()).unwrap()
+    };
+    let json = r#"{"w": "say \"hi\" & go", "n": 14}"#;
+    assert_eq!(said("body = '{\"w\": \"{w}\", \"n\": {n}}'"), json);
+    assert_eq!(said("body = '<w n=\"{n}\">{w}</w>'"), "<w n=\"14\">say &quot;hi&quot; &amp; go</w>");
+    assert_eq!(said("form = { w = \"{w}\", r = \"a&b={w|raw}\" }"), "w=say+%22hi%22+%26+go&r=a%26b%3Dsay \"hi\" & go");
+    let form = "headers = { Content-Type = \"application/x-www-form-urlencoded\" }\nbody = \"w={w}&n={n}\"";
+    assert_eq!(said(form), "w=say+%22hi%22+%26+go&n=14");
+    assert_eq!(said("body = '{\"w\": \"{w|raw}\"}'"), "{\"w\": \"say \"hi\" & go\"}");
+    let path = ask("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={w}&r={w|raw}&n={n}\"").path;
+    assert_eq!(path, "/x?w=a%2Fb%3Fc&r=a/b?c&n=10");
+}

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use offered_model::template::{self, Template};
+use offered_model::template::{self, Format, Template, Way, in_form};
 use offered_model::workload::script::{AtEnd, Feeder, Order, Per, Source, Variable, data};
 use offered_model::{Seed, Stream};
 
@@ -36,6 +36,8 @@ enum Piece {
         slot: Option<u16>,
         /// The variable, and which of its columns.
         variable: Option<(u16, usize)>,
+        /// How it is written; `None`: as whoever puts it does.
+        way: Option<Way>,
     },
 }
 
@@ -98,7 +100,23 @@ impl Values {
 
     /// `template` with its names looked up; they were checked when the workload was read.
     pub(super) fn text(&self, template: &Template) -> Text {
-        let piece = |piece: &template::Piece| match piece {
+        self.text_of(template, Format::Plain)
+    }
+
+    /// The same of a value of a form, encoded.
+    pub(super) fn form(&self, template: &Template) -> Text {
+        let mut text = self.text_of(template, Format::Form);
+        for piece in &mut text.0 {
+            if let Piece::Text(text) = piece {
+                *text = in_form(text).into();
+            }
+        }
+        text
+    }
+
+    /// The same of a text of this format.
+    pub(super) fn text_of(&self, template: &Template, format: Format) -> Text {
+        let piece = |(piece, way): (&template::Piece, Way)| match piece {
             template::Piece::Text(text) => Piece::Text(text.clone()),
             template::Piece::Session => Piece::Session,
             template::Piece::Sequence => Piece::Sequence,
@@ -114,9 +132,10 @@ impl Values {
                     });
                     (at as u16, column.unwrap_or(0))
                 }),
+                way: (name.raw || way != Way::Plain).then_some(way),
             },
         };
-        Text(template.pieces().iter().map(piece).collect())
+        Text(template.pieces().iter().zip(template.ways(format)).map(piece).collect())
     }
 
     /// The text for this moment of a session; `put` writes a value behind what stands before it.
@@ -136,7 +155,7 @@ impl Values {
                 Piece::Text(text) => rendered.push_str(text),
                 Piece::Session => rendered.push_str(&moment.session.to_string()),
                 Piece::Sequence => rendered.push_str(&moment.sequence.to_string()),
-                Piece::Value { name, slot, variable } => {
+                Piece::Value { name, slot, variable, way } => {
                     let told = slot.zip(memory).and_then(|(slot, memory)| memory.value(slot));
                     let value = match (told, variable) {
                         (Some(told), _) => Cow::Borrowed(told),
@@ -145,7 +164,10 @@ impl Values {
                             return Err(Lack::Value(format!("{name} has no value (nothing was extracted)")));
                         }
                     };
-                    put(&mut rendered, &value);
+                    match way {
+                        None => put(&mut rendered, &value),
+                        Some(way) => rendered.push_str(&way.written(&value)),
+                    }
                 }
             }
         }

@@ -15,7 +15,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, ORIGIN, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::sse::{Event, Sse};
 use axum::response::{Html, IntoResponse, Response};
@@ -131,19 +131,23 @@ async fn is_closed(mut closing: watch::Receiver<bool>) {
     let _ = closing.wait_for(|closed| *closed).await;
 }
 
-/// Lets pass what was asked of this server by its own page. A foreign page whose name was made to point here (DNS rebinding) asks in that
-/// name, and one that sends its readers here says where they come from.
+/// Lets pass what was asked of this server by its own page.
 async fn guard(request: Request, next: Next) -> Response {
-    let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    match is_ours(request.headers()) {
+        true => next.run(request).await,
+        false => (StatusCode::FORBIDDEN, "asked in the name of another site\n").into_response(),
+    }
+}
+
+/// Whether this is asked in no other name than ours. A foreign page whose name was made to point here (DNS rebinding) asks in that name,
+/// and one that sends its readers here says where they come from.
+fn is_ours(headers: &HeaderMap) -> bool {
+    let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let host = header(HOST).unwrap_or_default();
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
     let name = name.map_or(host, |(name, _)| name).trim_matches(['[', ']']);
-    let is_ours = name == "localhost" || name.parse::<IpAddr>().is_ok();
-    let is_foreign = header(ORIGIN).is_some_and(|origin| origin.strip_prefix("http://") != Some(host));
-    if !is_ours || is_foreign {
-        return (StatusCode::FORBIDDEN, "asked in the name of another site\n").into_response();
-    }
-    next.run(request).await
+    let is_address = name == "localhost" || name.parse::<IpAddr>().is_ok();
+    is_address && header(ORIGIN).is_none_or(|origin| origin.strip_prefix("http://") == Some(host))
 }
 
 /// The live page, or the report once there is one.
