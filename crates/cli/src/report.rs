@@ -14,7 +14,7 @@ use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
 use offered_report::{Portrait, Report, Run, Site, Tested, Tried, document, summary};
-use offered_store::{Machine, MadeBy, RunRecord, Until};
+use offered_store::{Machine, MadeBy, RunRecord, Until, read_failures};
 use offered_verify::{Checked, Judgement, Measured, verify};
 
 use crate::exit::{Exit, Failure};
@@ -187,6 +187,7 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
     run.tested.began = first_launch(&recording);
     let own = path.join("workload.toml");
     if own.is_file() {
+        run.seen = read_failures(path).map_err(Failure::input)?;
         let record = RunRecord::read(path).map_err(Failure::input)?;
         let simulated = record.as_ref().is_some_and(|record| record.made_by == MadeBy::Simulation);
         let text = file::text(&own)?;
@@ -255,7 +256,7 @@ fn instant(unix_ns: u64) -> Option<String> {
 
 /// What is known of a run of `workload` that has just been made and judged.
 pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
-    let Made { summary, verdict, ask, recording, done, share } = made;
+    let Made { summary, verdict, ask, recording, done, share, failures } = made;
     let portrait = Portrait::of(recording, ask, &verdict.window);
     let started = (done.started > Nanos::ZERO).then_some(done.started.0);
     let made_by = if started.is_some() { MadeBy::Run } else { MadeBy::DryRun };
@@ -269,6 +270,7 @@ pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
         tested: tested(workload, Some(&record)),
         thresholds: summary.thresholds.clone(),
         checks: Tried::all(workload, recording),
+        seen: failures.clone(),
         ..Run::new(ask.path.clone(), verdict.clone(), portrait)
     };
     foresee(&mut run, workload, false)?;

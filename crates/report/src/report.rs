@@ -2,6 +2,7 @@
 
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::theory::{Prediction, Server, WebUsers};
+use offered_model::Exchange;
 use offered_verify::{Checked, Verdict};
 use serde::Serialize;
 
@@ -55,6 +56,8 @@ pub struct Run {
     pub predictions: Vec<Prediction>,
     /// How many people the launches stand for.
     pub web_users: Vec<WebUsers>,
+    /// A few of its failures, whole, where the run kept them.
+    pub seen: Vec<Exchange>,
 }
 
 impl Run {
@@ -70,6 +73,7 @@ impl Run {
             server: None,
             predictions: Vec::new(),
             web_users: Vec::new(),
+            seen: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod arrivals;
 mod failures;
 mod queue;
 mod responses;
+mod seen;
 mod several;
 mod site;
 mod swept;
@@ -39,7 +40,8 @@ pub fn document(report: &Report) -> Document {
                 blocks: Vec::new(),
             });
         }
-        let came_back = [Some(responses::section(run)), failures::section(run), Some(times::section(run))];
+        let came_back =
+            [Some(responses::section(run)), failures::section(run), seen::section(run), Some(times::section(run))];
         let parts = [tested::section(run), answer::section(run)].into_iter().chain(came_back.into_iter().flatten());
         let parts = parts.chain([queue::section(run), arrivals::section(run)]);
         sections.extend(parts.map(|part| Section { id: id(&part.id), level, ..part }));
