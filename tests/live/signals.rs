@@ -84,15 +84,11 @@ fn a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it() {
     let run = Run::of(process.end(), &folder.path().join("run"));
     assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
     let mut command = std::process::Command::new("nohup");
-    let args = ["run", &server.url, "--open", "50/s", "--duration", "2s", "--json", "--quiet"];
-    command.arg(offered(&[]).get_program()).args(args);
+    let out = folder.path().join("kept");
+    let args = ["run", &server.url, "--open", "50/s", "--duration", "5s", "--json", "--quiet", "--out"];
+    command.arg(offered(&[]).get_program()).args(args).arg(&out);
     let process = Process::start(command);
-    // Long enough to be under way; a signal before that would end any program.
-    soon(|| {
-        std::fs::read_to_string(folder.path().join("seen.csv"))
-            .is_ok_and(|seen| seen.lines().count() > 60)
-            .then_some(())
-    });
+    until_exists(&out.join("events/part-0000.parquet"));
     process.signal(Signal::HUP);
     let ended = process.end();
     assert!(
