@@ -61,10 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
     #[command(flatten)]
-    walk: once::Walk,
-    /// Show the first few failures of each kind whole when the run is over; with --once, whole exchanges however long
-    #[arg(short, long, conflicts_with = "dry_run")]
-    verbose: bool,
+    look: once::Look,
     /// Send nothing: play the workload on a virtual clock against response times of this law
     #[arg(long, value_name = "LAW", num_args = 0..=1, default_missing_value = "constant:10ms")]
     dry_run: Option<Law>,
@@ -78,10 +75,10 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let sessions = args.walk.sessions();
+    let sessions = args.look.sessions();
     let (text, workload) = args.quick.workload(args.share.is_some(), sessions.is_some())?;
     if let Some(sessions) = sessions {
-        return once::run(&workload, sessions, args.verbose);
+        return once::run(&workload, sessions, args.look.verbose);
     }
     crate::replay::say(&workload);
     let start_at = args.start_at.as_deref().map(instant).transpose()?;
@@ -99,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         start_at,
         out: args.out.as_deref(),
         name: name(args),
-        see_failures: args.verbose,
+        see_failures: args.look.verbose,
     };
     let (share, stop) = (plan.share, Arc::new(AtomicBool::new(false)));
     let hurry = Arc::new(AtomicBool::new(false));
@@ -109,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
     let made = ready.run(views)?;
-    if args.verbose {
+    if args.look.verbose {
         made.failures.iter().for_each(|exchange| eprintln!("{}", Shown { exchange, whole: false }));
     }
     if args.json {

@@ -11,21 +11,24 @@ use crate::exit::{Exit, Failure};
 use crate::say::say;
 use crate::signals;
 
-/// The flags that walk sessions instead of running the workload.
+/// The flags that show exchanges: of sessions that are walked instead of a run, or of what failed in it.
 #[derive(clap::Args)]
-pub(super) struct Walk {
+pub(super) struct Look {
     /// Walk one session without its pauses and show each exchange, secrets blanked; nothing is judged or kept
     #[arg(long, conflicts_with_all = OTHERS)]
     once: bool,
     /// The same with so many sessions, one after another
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = OTHERS)]
     sessions: Option<u64>,
+    /// Show the first few failures of each kind whole when the run is over; with --once, whole exchanges however long
+    #[arg(short, long, conflicts_with = "dry_run")]
+    pub(super) verbose: bool,
 }
 
 /// What a walk has nothing of.
 const OTHERS: [&str; 6] = ["out", "json", "share", "start_at", "dry_run", "ui"];
 
-impl Walk {
+impl Look {
     /// How many sessions are walked, if any.
     pub(super) fn sessions(&self) -> Option<u64> {
         self.sessions.or(self.once.then_some(1))

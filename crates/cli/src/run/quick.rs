@@ -111,7 +111,7 @@ impl Quick {
             },
         };
         if once && file.is_none() {
-            table(&mut document, "arrivals")?["closed"] = value(InlineTable::from_iter([("users", 1)]));
+            file::table(&mut document, "arrivals")?["closed"] = value(InlineTable::from_iter([("users", 1)]));
         }
         self.edit(&mut document, file.is_some(), shared)?;
         let text = document.to_string();
