@@ -51,8 +51,9 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
     let pages = found.pages_only.unwrap();
     assert_eq!((pages.lines, pages.sessions), (9801, 2854));
     for model in Model::ALL {
-        let text = found.workload(model);
-        let workload = Workload::parse(&text, "nasa.toml", &|_| unreachable!()).unwrap();
+        let workload = found.workload(model).unwrap();
+        let text = found.workload_text(model).unwrap();
+        assert_eq!(Workload::parse(&text, "nasa.toml", &|_| unreachable!()).unwrap(), workload);
         assert!(workload.requests().len() > 100);
         if let Some(rate) = workload.asked_rate() {
             let launches = rate * workload.duration().as_secs_f64();

@@ -361,6 +361,10 @@ fn hostile_lines_are_harmless_wherever_they_are_shown() {
         log.push_str(&line(7300 + i, "10.0.0.9", &format!("{evil} /"), 200, evil));
         let _ = writeln!(log, "{evil}");
     }
+    // Places of templates, and names that differ in what cannot be printed.
+    for target in ["/{shop}", "/{session}", "/\"", "/%22"] {
+        log.push_str(&line(7310, "10.0.0.7", &format!("GET {target}"), 200, "-"));
+    }
     log.push_str(&line(7310, "10.0.0.8", &format!("GET /{}", "y".repeat(1_000_000)), 200, "-"));
     log.push_str(&"z".repeat(3_000_000));
     log.push('\n');

@@ -7,7 +7,8 @@ use offered_experiment::document::demo::{Demo, Model};
 use offered_experiment::document::finite;
 use offered_experiment::{Made, Plan};
 use offered_model::document::Schema;
-use offered_model::{Event, Law, Nanos, Seed, Share, Workload};
+use offered_model::workload::{Closed, Draft, Length, Server as Modelled, Sessions, Target, Url};
+use offered_model::{Event, Law, Nanos, Rate, Schedule, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
@@ -61,8 +62,7 @@ pub(crate) struct Args {
 /// One model of the demo.
 struct Case {
     name: &'static str,
-    /// Its `[arrivals]`, as they stand in a workload file.
-    arrivals: String,
+    sessions: Sessions,
     /// The mean response that theory predicts, milliseconds, and where from.
     theory_ms: f64,
     source: &'static str,
@@ -78,7 +78,7 @@ struct Row {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
-    for case in cases().map_err(Failure::stopped)? {
+    for case in cases()? {
         eprintln!("{} for {} s ...", case.name, args.seconds + 2);
         rows.push(measure(case, args)?);
     }
@@ -98,32 +98,34 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// The three models at the same load, each with its theory.
-fn cases() -> Result<[Case; 3], offered_plan::Error> {
+fn cases() -> Result<[Case; 3], Failure> {
     let rate = load::open_rate(LOAD, 1, SERVICE)?;
-    let service = Law::exponential(SERVICE).expect("a mean above zero");
+    let service = Law::exponential(SERVICE)?;
     let closed = |think: f64| MachineRepair::new(1, SERVICE, USERS, think).map(|model| model.solve());
     let think = load::closed_think(LOAD, 1, SERVICE, USERS, |think| Ok(closed(think)?.throughput))?;
     let sessions = load::session_rate(LOAD, 1, SERVICE, STAY)?;
-    let think_law = |mean| Law::exponential(mean).expect("a mean above zero");
+    // As people write it.
+    let poisson = |per_sec: f64| Rate::from_per_sec((per_sec * 1e3).round() / 1e3).map(Schedule::poisson);
     Ok([
         Case {
             name: "open",
-            arrivals: format!("open = {{ rate = \"{rate:.3}/s\" }}"),
+            sessions: Sessions::Open(poisson(rate)?),
             theory_ms: Mg1::new(&service, rate)?.ps() * 1e3,
             source: "M/M/1 processor sharing, R = S / (1 - rho)",
         },
         Case {
             name: "closed",
-            arrivals: format!("closed = {{ users = {USERS}, think = {} }}", think_law(think)),
+            sessions: Sessions::Closed(Closed::new(USERS, Law::exponential(think)?)?),
             theory_ms: closed(think)?.response * 1e3,
             source: "M/M/1/N/N (machine repair), exact",
         },
         Case {
             name: "partly-open",
-            arrivals: format!(
-                "partly_open = {{ rate = \"{sessions:.3}/s\", stay = {STAY}, think = {} }}",
-                think_law(THINK)
-            ),
+            sessions: Sessions::PartlyOpen {
+                schedule: poisson(sessions)?,
+                length: Length::geometric(STAY)?,
+                think: Law::exponential(THINK)?,
+            },
             theory_ms: partly_open::Sessions::new(sessions, STAY)?.product_form(1, SERVICE)? * 1e3,
             source: "product form: that of the open system at the same load",
         },
@@ -131,28 +133,28 @@ fn cases() -> Result<[Case; 3], offered_plan::Error> {
 }
 
 fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
-    let seed = Seed(args.seed);
+    let Case { name, sessions, theory_ms, source } = case;
+    let arrivals = sessions.to_string();
+    let (seed, service) = (Seed(args.seed), Law::exponential(SERVICE)?);
     let setting = Setting { servers: 1, class_means: vec![Nanos::from_secs_f64(SERVICE)], seed };
-    let options = Options::new(Policy::Ps(None).boxed(&setting)?, Law::exponential(SERVICE)?, seed);
+    let options = Options::new(Policy::Ps(None).boxed(&setting)?, service.clone(), seed);
     let server = Server::start(options).map_err(Failure::stopped)?;
-    let text = format!(
-        "seed = {}\nduration = \"{}s\"\nskip_first = \"2s\"\ntarget.url = \"{}/\"\n[arrivals]\n{}\n\
-         [server]\ndiscipline = \"ps\"\nservice = {}\n",
-        args.seed,
-        args.seconds + 2,
-        server.address(),
-        case.arrivals,
-        Law::exponential(SERVICE)?
-    );
-    let workload = Workload::parse(&text, "demo", &|_| Err(String::new())).map_err(Failure::stopped)?;
+    let url: Url = format!("{}/", server.address()).parse()?;
+    let workload = Workload::new(Draft {
+        seed,
+        skip_first: Nanos::from_secs(2),
+        target: Some(Target::new(url)),
+        server: Some(Modelled::new(1, Policy::Ps(None), service)?),
+        ..Draft::new(sessions, Nanos::from_secs(args.seconds + 2))
+    })?;
     let plan = Plan {
-        text: &text,
+        text: &workload.to_string(),
         workload: &workload,
         share: Share::ALL,
         load: Load::Target,
         start_at: None,
         out: None,
-        name: case.name.to_owned(),
+        name: name.to_owned(),
         see_failures: false,
     };
     let made = plan.prepare(Arc::default())?.run(Vec::new())?;
@@ -160,7 +162,6 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
     let seen = report::of_run(&made, &workload)?;
     let Made { summary: run, recording, .. } = made;
     let mean = mean_response(&workload, &recording.events);
-    let Case { name, arrivals, theory_ms, source } = case;
     let (model, source, low_ms, high_ms) = (name.to_owned(), source.to_owned(), finite(mean.low), finite(mean.high));
     Ok(Row { seen, model: Model { model, arrivals, theory_ms, source, low_ms, high_ms, run } })
 }

@@ -213,7 +213,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(path) = &args.workload {
         let model = args.model.as_deref().and_then(Model::from_name).unwrap_or(found.recommendation.model);
         let failed = |why| Failure::stopped(format!("cannot write {}: {why}", path.display()));
-        std::fs::write(path, found.workload(model)).map_err(failed)?;
+        std::fs::write(path, found.workload_text(model)?).map_err(failed)?;
     }
     let written = args.trace.as_ref().map(|path| {
         let file =

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use offered_clock::unix_now;
 use offered_model::document::{Document, Schema};
 use offered_model::recording::Calibrated;
-use offered_model::workload::Sessions;
-use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
+use offered_model::workload::{self, Closed, Draft, Precision, Sessions, Target};
+use offered_model::{Event, Law, Nanos, Outcome, Rate, Schedule, Seed, Share, Workload};
 use offered_run::{Done, Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::{Make, Policy, Setting};
@@ -118,13 +118,15 @@ fn machine() -> String {
 /// The system has no room for a server or a launching thread.
 pub fn measure(long: Nanos) -> Result<Calibration, Error> {
     let mut launches = Vec::new();
-    for precision in ["spin", "sleep"] {
+    for (name, precision) in [("spin", Precision::Spin), ("sleep", Precision::Sleep)] {
         for rate in RATES {
-            let (events, done) = against_ourselves(long, precision, &format!("open.rate = \"{rate}/s\""))?;
-            launches.push(Launches::of(precision, rate, &events, &done, long));
+            let open = Sessions::Open(Schedule::poisson(Rate::from_per_sec(rate as f64)?));
+            let (events, done) = against_ourselves(long, precision, open)?;
+            launches.push(Launches::of(name, rate, &events, &done, long));
         }
     }
-    let (events, done) = against_ourselves(long, "sleep", &format!("closed.users = {CONNECTIONS}"))?;
+    let busy = Sessions::Closed(Closed::new(CONNECTIONS, Law::constant(0.0)?)?);
+    let (events, done) = against_ourselves(long, Precision::Sleep, busy)?;
     let answered = events.iter().filter(|event| event.outcome == Outcome::Ok).count() as f64;
     Ok(Calibration {
         schema: Schema::new(),
@@ -158,17 +160,16 @@ impl Launches {
     }
 }
 
-/// Runs `arrivals` from one thread against a server in this process that answers at once.
-fn against_ourselves(long: Nanos, precision: &str, arrivals: &str) -> Result<(Vec<Event>, Done), Error> {
+/// Runs `sessions` from one thread against a server in this process that answers at once.
+fn against_ourselves(long: Nanos, precision: Precision, sessions: Sessions) -> Result<(Vec<Event>, Done), Error> {
     let (service, seed) = (Law::constant(0.0)?, Seed(1));
     let discipline = Policy::Infinite.boxed(&Setting { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
     let server = Server::start(Options::new(discipline, service, seed))?;
-    let text = format!(
-        "seed = 1\nduration = \"{long}\"\ntarget.url = \"{}/\"\ngenerator = {{ threads = 1, precision = \"{precision}\" }}\n\
-         [arrivals]\n{arrivals}\n",
-        server.address()
-    );
-    let workload = Workload::parse(&text, "calibration", &|_| Err(String::new()))?;
+    let workload = Workload::new(Draft {
+        target: Some(Target::new(format!("{}/", server.address()).parse()?)),
+        generator: workload::Generator::default().with_threads(1)?.with_precision(precision),
+        ..Draft::new(sessions, long)
+    })?;
     let generator = Generator::new(workload, Share::ALL, Load::Target)?;
     let (done, mut sinks) = generator.run(None, Vec::<Event>::new, |_| ())?;
     server.stop()?;

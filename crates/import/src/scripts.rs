@@ -11,8 +11,8 @@ mod wrk2;
 
 use std::fmt;
 
-use offered_model::workload::{Address, Request, Url};
-use offered_model::{Law, Nanos, Template};
+use offered_model::workload::{Address, Closed, Draft, Request, Sessions, Url, Workload};
+use offered_model::{Law, Nanos, Template, Wrong};
 
 /// A tool that people already have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,35 +104,27 @@ impl Emulation {
         })
     }
 
-    /// Our own workload, which parses to what it says; `law` is that of the think times.
-    pub fn workload(&self, law: &Law) -> String {
-        use std::fmt::Write as _;
-        let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a TOML basic string");
-        let mut text = format!(
-            "# {}.\nduration = \"{}\"\nskip_first = \"{}\"    # the ramp, and as long again\n\n[arrivals]\n\
-             closed = {{ users = {}, think = {}, ramp = \"{}\" }}\n\n[target]\nurl = {}\n",
-            self.summary(),
-            self.duration,
-            self.ramp * 2,
-            self.users,
-            law,
-            self.ramp,
-            quoted(&self.url.to_string()),
-        );
-        for request in &self.requests {
-            let (name, method, path) =
-                (quoted(request.name()), request.method().to_lowercase(), quoted(request.path().as_str()));
-            let _ = write!(text, "\n[[request]]\nname = {name}\n{method} = {path}\nweight = {}\n", request.weight());
-            if let Some(body) = request.body().text() {
-                let _ = writeln!(text, "body = {}", quoted(body.as_str()));
-            }
-            if !request.headers().is_empty() {
-                let headers: Vec<String> =
-                    request.headers().iter().map(|(k, v)| format!("{} = {}", quoted(k), quoted(v.as_str()))).collect();
-                let _ = writeln!(text, "headers = {{ {} }}", headers.join(", "));
-            }
-        }
-        text
+    /// `asked` with these users in the place of its own, who think by `law`.
+    ///
+    /// # Errors
+    /// A ramp that leaves nothing of the duration, and what else no workload says.
+    pub fn workload(&self, asked: &Workload, law: Law) -> Result<Workload, Wrong> {
+        Workload::new(Draft {
+            sessions: Sessions::Closed(Closed::new(self.users, law)?.with_ramp(self.ramp)),
+            duration: self.duration,
+            skip_first: self.ramp * 2,
+            skip_last: Nanos::ZERO,
+            ..asked.clone().into_draft()
+        })
+    }
+
+    /// The text of [`workload`](Self::workload), with what a reader must know above it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn workload_text(&self, asked: &Workload, law: Law) -> Result<String, Wrong> {
+        let workload = self.workload(asked, law)?;
+        Ok(format!("# {}.\n# Left out of the statistics is the ramp, and as long again.\n{workload}", self.summary()))
     }
 
     /// What the script does, in one line.

@@ -1,12 +1,14 @@
-//! The workload that behaves like a log: a TOML text that `offered` runs, simulates and plans.
+//! The workload that behaves like a log: one that `offered` runs, simulates and plans.
 
-use std::fmt::Write as _;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use offered_model::{Law, Nanos};
+use offered_model::arrivals::{Batch, Process, Profile};
+use offered_model::workload::{Closed, Draft, Length, Request, Sessions, Target};
+use offered_model::{Law, Nanos, Schedule, Template, Workload, Wrong};
 
 use crate::choose::Model;
 use crate::findings::Findings;
-use crate::labels::Label;
 use crate::lengths::sorted;
 use crate::shares::{equal_shares, whole};
 use crate::think::{FITS, Think};
@@ -17,46 +19,57 @@ const VALUES: usize = 200;
 const LABELS: usize = 1000;
 
 impl Findings {
-    /// A workload of this system model with this log's rates, lengths, think times and requests.
-    pub fn workload(&self, model: Model) -> String {
-        let starts = &self.session_starts;
-        let block = Nanos::from_secs(starts.block_s);
-        let duration = block * starts.profile.len() as u64;
-        let profile = |factor: f64| {
-            let counts: Vec<String> =
-                starts.profile.iter().map(|count| format!("{}", f64::from(*count) * factor)).collect();
-            format!("{{ counts = [{}], interval = \"{block}\" }}", counts.join(", "))
-        };
-        let mut text = format!(
-            "# Written by `offered logs`: {} requests in {} sessions, {} to {}.\nseed = 1\nduration = \"{duration}\"\n\n[arrivals]\n",
-            self.lines, self.sessions, self.first, self.last
-        );
-        let think = self.think();
-        let arrivals = match model {
-            Model::Open => format!("open = {{ rate = {} }}", profile(self.requests_per_session.mean)),
-            Model::Closed => {
-                let users = self.concurrency.mean.round().max(1.0);
-                format!("closed = {{ users = {users}, think = {think} }}")
-            }
-            Model::PartlyOpen => {
-                format!("partly_open = {{ rate = {}, {}, think = {think} }}", profile(1.0), self.length())
-            }
-        };
-        let _ = writeln!(text, "{arrivals}\n\n[target]\nurl = \"http://127.0.0.1:8080\"   # where to send it");
-        text.push_str(&self.requests());
-        text
+    /// The text of [`workload`](Self::workload), with what a reader must know above it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn workload_text(&self, model: Model) -> Result<String, Wrong> {
+        Ok(format!(
+            "# Written by `offered logs`: {} requests in {} sessions, {} to {}.\n\
+             # Where to send it is not in the log: change target.url.\n{}",
+            self.lines,
+            self.sessions,
+            self.first,
+            self.last,
+            self.workload(model)?
+        ))
     }
 
-    /// How long sessions are, as a workload writes it: geometric where that fits, else as recorded.
-    pub fn length(&self) -> String {
+    /// A workload of this system model with this log's rates, lengths, think times and requests, to a server on this machine.
+    ///
+    /// # Errors
+    /// A log without anything that can be asked again.
+    pub fn workload(&self, model: Model) -> Result<Workload, Wrong> {
+        let starts = &self.session_starts;
+        let block = Nanos::from_secs(starts.block_s);
+        let poisson = |factor: f64| {
+            let counts: Vec<f64> = starts.profile.iter().map(|count| f64::from(*count) * factor).collect();
+            Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
+        };
+        let sessions = match model {
+            Model::Open => Sessions::Open(poisson(self.requests_per_session.mean)?),
+            Model::Closed => Sessions::Closed(Closed::new(self.concurrency.mean.round().max(1.0) as u64, self.think())?),
+            Model::PartlyOpen => Sessions::PartlyOpen { schedule: poisson(1.0)?, length: self.length()?, think: self.think() },
+        };
+        Workload::new(Draft {
+            target: Some(Target::new("http://127.0.0.1:8080".parse()?)),
+            requests: self.requests()?,
+            ..Draft::new(sessions, block * starts.profile.len() as u64)
+        })
+    }
+
+    /// How long sessions are: geometric where that fits, else as recorded.
+    ///
+    /// # Errors
+    /// None that a log with sessions can bring about.
+    pub fn length(&self) -> Result<Length, Wrong> {
         if self.stay_fit.distance <= FITS {
-            return format!("stay = {}", self.stay);
+            return Length::geometric(self.stay);
         }
         let lengths = sorted(&self.all);
         let sample = lengths.iter().map(|length| (*length as f64, 1));
         let values = whole(&equal_shares(sample, lengths.len().min(VALUES)));
-        let values: Vec<String> = values.iter().map(u64::to_string).collect();
-        format!("length = {{ empirical = [{}] }}", values.join(", "))
+        Length::empirical(values.iter().map(|length| u32::try_from(*length).unwrap_or(u32::MAX)).collect())
     }
 
     /// The law of think times for a workload: the fitted one where it fits, else the recorded ones.
@@ -71,19 +84,30 @@ impl Findings {
         fitted.or_else(recorded).unwrap_or_else(|| Law::constant(0.0).expect("zero is a constant"))
     }
 
-    fn requests(&self) -> String {
-        let sendable = |name: &str| ["GET ", "HEAD "].iter().any(|method| name.starts_with(method));
-        let ranked: Vec<(String, &Label)> =
-            self.labels.ranked().into_iter().filter(|(name, _)| sendable(name)).take(LABELS).collect();
-        let mut text = String::new();
-        for (name, label) in ranked {
-            let method = if name.starts_with("GET") { "get" } else { "head" };
-            let _ = write!(
-                text,
-                "\n[[request]]\nname = \"{name}\"\n{method} = \"{}\"\nweight = {}\n",
-                label.example, label.count
-            );
+    /// What can be asked again without changing anything, by how often it was; where nothing can, `/`.
+    fn requests(&self) -> Result<Vec<Request>, Wrong> {
+        // Names that differ in what cannot be printed are one.
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut sendable: Vec<(&'static str, String, &str, u64)> = Vec::new();
+        for (name, label) in self.labels.ranked() {
+            let Some(method) = ["GET", "HEAD"].into_iter().find(|method| name.split(' ').next() == Some(method)) else {
+                continue;
+            };
+            match known.entry(name.clone()) {
+                Entry::Occupied(at) => sendable[*at.get()].3 += label.count,
+                Entry::Vacant(at) if sendable.len() < LABELS => {
+                    at.insert(sendable.len());
+                    sendable.push((method, name, &label.example, label.count));
+                }
+                Entry::Vacant(_) => {}
+            }
         }
-        text
+        if sendable.is_empty() {
+            return Ok(vec![Request::get("/")]);
+        }
+        let request = |(method, name, example, count): (&str, String, &str, u64)| {
+            Ok(Request::new(method, Template::literal(example))?.named(name).with_weight(count as f64))
+        };
+        sendable.into_iter().map(request).collect()
     }
 }

@@ -194,7 +194,7 @@ pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
 fn rate(scope: Scope, ask: &Ask, stream: &Stream) -> Option<Finding> {
     let (offered, cov, n) = match ask.rate_over {
         None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps.len()),
-        Some(_) if scope.recording.format != "run" => return None,
+        Some(_) if !scope.recording.on_run_clock => return None,
         Some((from, to)) => {
             let counts = |event: &&Event| !ask.meant.is_of_sessions() || event.step == 0;
             let last = scope.recording.events.iter().map(|event| event.intended).max()?;

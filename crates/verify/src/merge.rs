@@ -2,9 +2,6 @@
 
 use offered_model::Recording;
 
-/// The format of merged recordings.
-pub(crate) const FORMAT: &str = "merged";
-
 /// All launches of `parts`, each given with its name, in the order of their sending, as if one generator had made them.
 ///
 /// Percentiles and patterns then come from merged rows, never from averages. Sessions and workers of different parts stay
@@ -12,7 +9,7 @@ pub(crate) const FORMAT: &str = "merged";
 /// merged recording says so in its notes.
 pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
     let mut merged =
-        Recording { format: FORMAT.into(), intent_known: true, sessions_known: true, ..Recording::default() };
+        Recording { format: "merged".into(), intent_known: true, sessions_known: true, ..Recording::default() };
     merged.on_run_clock = parts.iter().all(|(_, part)| part.on_run_clock);
     let spans: Vec<(u64, u64)> = parts.iter().filter_map(|(_, part)| span(part)).collect();
     merged.notes.push(alignment(&spans));

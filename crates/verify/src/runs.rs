@@ -11,7 +11,6 @@ use std::ops::Range;
 use offered_model::{Event, Recording};
 use offered_stats::summary::{gaps, quantile};
 
-use crate::merge;
 use crate::pattern::span;
 use crate::verdict::Warning;
 
@@ -107,7 +106,7 @@ fn first(all: &[String]) -> String {
 fn by_jumps(recording: &Recording) -> Vec<Range<usize>> {
     let whole = std::iter::once(0..recording.events.len()).collect();
     // Our own parts are written worker by worker; their clock cannot jump.
-    if recording.format == "run" || recording.format == merge::FORMAT {
+    if recording.on_run_clock {
         return whole;
     }
     let (mut parts, mut start) = (Vec::new(), 0);

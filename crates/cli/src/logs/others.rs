@@ -1,7 +1,8 @@
 //! What the simpler system models would get wrong: the responses of all three, simulated at the log's load and C2.
 
 use offered_logs::{Findings, Likeness, Model, Recommendation};
-use offered_model::{Law, Workload, Wrong};
+use offered_model::workload::{Closed, Draft, Server, Sessions};
+use offered_model::{Law, Nanos, Policy, Rate, Schedule, Workload, Wrong};
 use offered_simulate::{Stop, load::at_load, simulate};
 use offered_stats::steady_state::Estimate;
 use serde::Serialize;
@@ -72,6 +73,13 @@ impl Discipline {
             Self::Ps => "ps",
         }
     }
+
+    fn policy(self) -> Policy {
+        match self {
+            Self::Fcfs => Policy::Fcfs,
+            Self::Ps => Policy::Ps(None),
+        }
+    }
 }
 
 impl Others {
@@ -90,21 +98,19 @@ impl Others {
         let service = law(load / rate, scv)?;
         let users = (rate * think.mean() + load).round().clamp(2.0, MOST_USERS);
         // `at_load` puts the rates in.
-        let arrivals = |model| match model {
-            Model::Open => "open = { rate = \"1/s\" }".to_owned(),
-            Model::PartlyOpen => {
-                format!("partly_open = {{ rate = \"1/s\", {}, think = {think} }}", found.length())
-            }
-            Model::Closed => format!("closed = {{ users = {users}, think = {think} }}"),
+        let some = || Rate::from_per_sec(1.0).map(Schedule::poisson);
+        let sessions = |model| {
+            Ok::<_, Wrong>(match model {
+                Model::Open => Sessions::Open(some()?),
+                Model::PartlyOpen => {
+                    Sessions::PartlyOpen { schedule: some()?, length: found.length()?, think: think.clone() }
+                }
+                Model::Closed => Sessions::Closed(Closed::new(users as u64, think.clone())?),
+            })
         };
         let one = |model, discipline: Discipline| {
-            let text = format!(
-                "seed = 1\nduration = \"1h\"\n[arrivals]\n{}\n[server]\ndiscipline = \"{}\"\nservice = {service}\n",
-                arrivals(model),
-                discipline.name()
-            );
-            let workload = Workload::parse(&text, "the log's workload", &|_| Err("no file is named".to_owned()))
-                .map_err(|mistake| Wrong::new(mistake.to_string()))?;
+            let server = Some(Server::new(1, discipline.policy(), service.clone())?);
+            let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
             let workload = at_load(&workload, load, TRIAL)?;
             let response = simulate(&workload, Stop::Jobs(JOBS), &mut ())?.summary.response;
             Ok::<_, Wrong>((response.mean, response.p95))

@@ -6,7 +6,7 @@ use clap::{Args as Arguments, ValueEnum};
 use offered_experiment::document::plan::{self, Doubled, Fewer, Queueing};
 use offered_import::scripts;
 use offered_model::document::Schema;
-use offered_model::workload::{Request, Url, Workload};
+use offered_model::workload::{Closed, Draft, Request, Sessions, Target, Url, Workload};
 use offered_model::{Law, Nanos, Rate};
 use offered_plan::emulate::{Emulation, Wanted};
 
@@ -295,7 +295,8 @@ impl Answer<'_> {
 
     /// Writes the script or the workload, to `--out` or to stdout.
     fn write(&self) -> Result<Exit, Failure> {
-        let (url, requests) = self.what_to_ask()?;
+        let asked = self.what_to_ask()?;
+        let target = asked.target().expect("what is asked has a target");
         let ramp = self.args.ramp.unwrap_or(Nanos::from_secs(self.emulation.think.ceil() as u64));
         if ramp * 2 >= self.args.duration {
             return Err(Failure::input(format!(
@@ -304,8 +305,8 @@ impl Answer<'_> {
             )));
         }
         let emulation = scripts::Emulation {
-            url,
-            requests,
+            url: target.url().clone(),
+            requests: asked.requests().to_vec(),
             users: self.emulation.users,
             think: self.emulation.think,
             rate: self.emulation.rate,
@@ -321,7 +322,7 @@ impl Answer<'_> {
                     }
                 })?
             }
-            None => emulation.workload(&self.args.think_law.law(self.emulation.think)?),
+            None => emulation.workload_text(&asked, self.args.think_law.law(self.emulation.think)?)?,
         };
         match &self.args.out {
             None => say!(no newline: "{text}"),
@@ -334,35 +335,37 @@ impl Answer<'_> {
         Ok(Exit::Done)
     }
 
-    fn what_to_ask(&self) -> Result<(Url, Vec<Request>), Failure> {
-        if let Some(path) = &self.args.workload {
-            let workload = read_workload(path)?;
-            if workload.flows().is_some() {
-                return Err(Failure::input(format!(
-                    "{} has flows, which other tools' scripts are not made of here; take [[flow]] out, or run it with `offered run`",
-                    path.display()
-                )));
-            }
-            let scripted = workload.is_scripted();
-            let target = workload.target().ok_or_else(|| {
-                Failure::input(format!(
-                    "{} has no [target]; add [target] url = \"http://127.0.0.1:8080/\"",
-                    path.display()
-                ))
+    /// A workload with the target and the requests.
+    fn what_to_ask(&self) -> Result<Workload, Failure> {
+        let Some(path) = &self.args.workload else {
+            let url = self.args.url.clone().ok_or_else(|| {
+                Failure::input("what should be asked? give --url http://127.0.0.1:8080/ or a workload with a [target]")
             })?;
-            if scripted {
-                return Err(Failure::input(format!(
-                    "{} has cookies, variables, checks or the like, which a script for another tool would lose; take them out",
-                    path.display()
-                )));
-            }
-            return Ok((target.url().clone(), workload.requests().to_vec()));
+            let users = Sessions::Closed(Closed::new(self.emulation.users, Law::constant(self.emulation.think)?)?);
+            return Ok(Workload::new(Draft {
+                requests: vec![Request::get(&url.path)],
+                target: Some(Target::new(url)),
+                ..Draft::new(users, self.args.duration)
+            })?);
+        };
+        let workload = read_workload(path)?;
+        let path = path.display();
+        if workload.flows().is_some() {
+            return Err(Failure::input(format!(
+                "{path} has flows, which other tools' scripts are not made of here; take [[flow]] out, or run it with `offered run`"
+            )));
         }
-        let url = self.args.url.clone().ok_or_else(|| {
-            Failure::input("what should be asked? give --url http://127.0.0.1:8080/ or a workload with a [target]")
-        })?;
-        let requests = vec![Request::get(&url.path)];
-        Ok((url, requests))
+        if workload.target().is_none() {
+            return Err(Failure::input(format!(
+                "{path} has no [target]; add [target] url = \"http://127.0.0.1:8080/\""
+            )));
+        }
+        if workload.is_scripted() {
+            return Err(Failure::input(format!(
+                "{path} has cookies, variables, checks or the like, which a script for another tool would lose; take them out"
+            )));
+        }
+        Ok(workload)
     }
 }
 

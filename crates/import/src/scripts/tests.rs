@@ -1,18 +1,20 @@
-use offered_model::Workload;
-use offered_model::workload::Sessions;
-
 use super::*;
 use crate::{Arrivals, Given, read};
 
 const TOOLS: [Tool; 5] = [Tool::Jmeter, Tool::K6, Tool::Locust, Tool::Gatling, Tool::Wrk2];
 
-fn shop(url: &str) -> Emulation {
+fn asked(url: &str) -> Workload {
     let text = format!(
-        "duration = \"10s\"\narrivals.open = {{ rate = \"1/s\" }}\ntarget.url = \"{url}\"\n\
+        "duration = \"10s\"\narrivals.open = {{ rate = \"1/s\" }}\ntarget = {{ url = \"{url}\", response_timeout = \"5s\" }}\n\
+         variables.shop = \"north\"\n\
          [[request]]\nname = \"home\"\nget = \"/\"\nweight = 3\n\
-         [[request]]\nname = \"say \\\"<hi>\\\"\"\npost = \"/s?u={{session}}\"\nbody = '{{\"n\": {{sequence}}, \"t\": \"\\\\\"}}'\nheaders = {{ X-A = \"a&b\" }}\n"
+         [[request]]\nname = \"say \\\"<hi>\\\"\"\npost = \"/{{shop}}/s?u={{session}}\"\nbody = '{{\"n\": {{sequence}}, \"t\": \"\\\"}}'\nheaders = {{ X-A = \"a&b\" }}\n"
     );
-    let workload = Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap();
+    Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap()
+}
+
+fn shop(url: &str) -> Emulation {
+    let workload = asked(url);
     Emulation {
         url: workload.target().unwrap().url().clone(),
         requests: workload.requests().to_vec(),
@@ -49,11 +51,14 @@ fn a_jmeter_script_is_read_back_as_what_was_meant() {
 #[test]
 fn a_workload_parses_to_what_it_says() {
     let law = Law::exponential(6.3).unwrap();
-    let emulation = shop("http://h:81/");
-    let workload = Workload::parse(&emulation.workload(&law), "w.toml", &|_| Err("no file".to_owned())).unwrap();
+    let (emulation, asked) = (shop("http://h:81/"), asked("http://h:81/"));
+    let text = emulation.workload_text(&asked, law.clone()).unwrap();
+    let workload = Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap();
+    assert_eq!(workload, emulation.workload(&asked, law.clone()).unwrap());
     let Sessions::Closed(closed) = &workload.sessions() else { panic!("closed") };
     assert_eq!((closed.users(), closed.think(), closed.ramp()), (200, &law, Nanos::from_secs(7)));
-    assert_eq!(workload.requests(), emulation.requests);
+    // Who is asked, and what, is as it was.
+    assert_eq!((workload.requests(), workload.target()), (asked.requests(), asked.target()));
 }
 
 #[test]

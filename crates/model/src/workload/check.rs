@@ -43,6 +43,11 @@ impl Workload {
         Self::checked(draft).map_err(|misfit| Wrong::new(misfit.why))
     }
 
+    /// What it is made of, to be changed and checked again.
+    pub fn into_draft(self) -> Draft {
+        self.0
+    }
+
     pub(super) fn checked(mut draft: Draft) -> Result<Self, Misfit> {
         let whole = |Wrong(why)| Misfit { place: Place::Whole, why };
         counted(draft.duration, draft.skip_first, draft.skip_last).map_err(whole)?;

@@ -34,7 +34,7 @@ impl fmt::Display for Workload {
         let mut text = String::new();
         pairs(&mut text, &general(&self.0));
         text.push_str("\n[arrivals]\n");
-        pairs(&mut text, &[arrivals(&self.0.sessions)]);
+        let _ = writeln!(text, "{}", self.0.sessions);
         if let Some(target) = &self.0.target {
             section(&mut text, "[target]", &of_target(target));
         }
@@ -159,35 +159,38 @@ fn general(draft: &Draft) -> Vec<Pair> {
     }
 }
 
-fn arrivals(sessions: &Sessions) -> Pair {
-    let (model, said) = match sessions {
-        Sessions::Open(at) => ("open", schedule(at)),
-        Sessions::PartlyOpen { schedule: at, length, think } => {
-            let said = schedule(at).when(length.flows().is_none(), |said| {
-                let (key, value) = length.written();
-                said.raw(key, value)
-            });
-            ("partly_open", said.when(!think.is_zero(), |said| said.raw("think", think)))
-        }
-        Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
-        Sessions::Replay(replay) => {
-            let said = Pairs::default().text("trace", replay.trace().file());
-            let said = said.when(replay.speed() != 1.0, |said| said.raw("speed", written_number(replay.speed())));
-            // Whole seconds are spread over unless it is written that they are not.
-            let said = said.when(replay.trace().has_whole_seconds(), |said| said.text("stamps", "as-recorded"));
-            (
-                "replay",
-                match replay.way() {
-                    Way::Open => said,
-                    Way::Sessions { think } => {
-                        said.text("as", "sessions").maybe(think.as_ref(), |said, law| said.raw("think", law))
-                    }
-                    Way::Closed(closed) => users(said.text("as", "closed"), closed),
-                },
-            )
-        }
-    };
-    (model.to_owned(), said.table())
+/// As it stands under `[arrivals]`: `open = { rate = "100/s" }`.
+impl fmt::Display for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (model, said) = match self {
+            Sessions::Open(at) => ("open", schedule(at)),
+            Sessions::PartlyOpen { schedule: at, length, think } => {
+                let said = schedule(at).when(length.flows().is_none(), |said| {
+                    let (key, value) = length.written();
+                    said.raw(key, value)
+                });
+                ("partly_open", said.when(!think.is_zero(), |said| said.raw("think", think)))
+            }
+            Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
+            Sessions::Replay(replay) => {
+                let said = Pairs::default().text("trace", replay.trace().file());
+                let said = said.when(replay.speed() != 1.0, |said| said.raw("speed", written_number(replay.speed())));
+                // Whole seconds are spread over unless it is written that they are not.
+                let said = said.when(replay.trace().has_whole_seconds(), |said| said.text("stamps", "as-recorded"));
+                (
+                    "replay",
+                    match replay.way() {
+                        Way::Open => said,
+                        Way::Sessions { think } => {
+                            said.text("as", "sessions").maybe(think.as_ref(), |said, law| said.raw("think", law))
+                        }
+                        Way::Closed(closed) => users(said.text("as", "closed"), closed),
+                    },
+                )
+            }
+        };
+        write!(f, "{model} = {}", said.table())
+    }
 }
 
 fn schedule(schedule: &Schedule) -> Pairs {
