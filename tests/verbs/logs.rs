@@ -212,7 +212,7 @@ fn the_three_models_stand_side_by_side_at_the_same_load() {
     let others = &found["other_models"];
     assert_eq!((&others["load"], others["models"].as_array().unwrap().len()), (&0.5.into(), 3));
     // 1080 requests in 7211 s at load 0.5, all of one size.
-    assert_eq!(others["service"], "{ constant = \"3s338ms425us926ns\" }", "{others}");
+    assert_eq!(others["service"], "{ constant = \"3.338425925925926s\" }", "{others}");
     let model = |name: &str| others["models"].as_array().unwrap().iter().find(|model| model["model"] == name).unwrap();
     for name in ["open", "partly-open", "closed"] {
         for policy in ["fcfs", "ps"] {

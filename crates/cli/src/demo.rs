@@ -104,8 +104,9 @@ fn cases() -> Result<[Case; 3], Failure> {
     let closed = |think: f64| MachineRepair::new(1, SERVICE, USERS, think).map(|model| model.solve());
     let think = load::closed_think(LOAD, 1, SERVICE, USERS, |think| Ok(closed(think)?.throughput))?;
     let sessions = load::session_rate(LOAD, 1, SERVICE, STAY)?;
-    // As people write it.
+    // As people write them.
     let poisson = |per_sec: f64| Rate::from_per_sec((per_sec * 1e3).round() / 1e3).map(Schedule::poisson);
+    let exponential = |mean: f64| Law::exponential((mean * 1e6).round() / 1e6);
     Ok([
         Case {
             name: "open",
@@ -115,7 +116,7 @@ fn cases() -> Result<[Case; 3], Failure> {
         },
         Case {
             name: "closed",
-            sessions: Sessions::Closed(Closed::new(USERS, Law::exponential(think)?)?),
+            sessions: Sessions::Closed(Closed::new(USERS, exponential(think)?)?),
             theory_ms: closed(think)?.response * 1e3,
             source: "M/M/1/N/N (machine repair), exact",
         },
@@ -124,7 +125,7 @@ fn cases() -> Result<[Case; 3], Failure> {
             sessions: Sessions::PartlyOpen {
                 schedule: poisson(sessions)?,
                 length: Length::geometric(STAY)?,
-                think: Law::exponential(THINK)?,
+                think: exponential(THINK)?,
             },
             theory_ms: partly_open::Sessions::new(sessions, STAY)?.product_form(1, SERVICE)? * 1e3,
             source: "product form: that of the open system at the same load",
