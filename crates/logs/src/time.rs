@@ -1,6 +1,9 @@
 //! Stamps of logs: texts to nanoseconds since the Unix epoch (UTC), signed, from 1823 to 2116: any two have a difference.
 
-const DAY: i64 = 86_400;
+use jiff::Timestamp;
+use jiff::civil::{self, Date};
+
+const EPOCH: Date = civil::date(1970, 1, 1);
 /// Nanoseconds in a second.
 pub(crate) const SECOND: i64 = 1_000_000_000;
 
@@ -10,13 +13,10 @@ pub(crate) fn instant(count: i64, unit: i64) -> Option<i64> {
     count.checked_mul(unit).filter(|nanos| nanos.unsigned_abs() <= i64::MAX as u64 / 2)
 }
 
-/// Days from 1 January 1970 to a day of the proleptic Gregorian calendar (Howard Hinnant's `days_from_civil`).
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year - era * 400;
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+/// Seconds from 1 January 1970 to the beginning of a day; `None` for a day that no calendar has.
+fn day(year: i64, month: i64, day: i64) -> Option<i64> {
+    let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    Some(date.duration_since(EPOCH).as_secs())
 }
 
 /// The number that the digits of `text` write; `None` when there are none, other bytes, or too many.
@@ -84,14 +84,14 @@ impl Stamps {
     #[cold]
     fn other(&mut self, text: &[u8]) -> Option<i64> {
         if text.len() == 11 && text[2] == b':' {
-            return Some(((field(text, 0, 2, 1..=31)? - 1) * DAY + clock(text, 3)?) * SECOND);
+            return instant(day(1970, 1, field(text, 0, 2, 1..=31)?)? + clock(text, 3)?, SECOND);
         }
         if text.len() < 20 || text[2] != b'/' || text[6] != b'/' || text[11] != b':' {
             return None;
         }
-        let date = days(field(text, 7, 11, 0..=9999)?, month(&text[3..6])?, field(text, 0, 2, 1..=31)?);
+        let date = day(field(text, 7, 11, 0..=9999)?, month(&text[3..6])?, field(text, 0, 2, 1..=31)?)?;
         let second = field(text, 18, 20, 0..=60)?;
-        let seconds = date * DAY + clock(text, 12)? - zone(text[20..].trim_ascii())?;
+        let seconds = date + clock(text, 12)? - zone(text[20..].trim_ascii())?;
         if text.len() == 26 {
             self.minute.copy_from_slice(&text[..17]);
             self.zone.copy_from_slice(&text[20..26]);
@@ -116,8 +116,8 @@ pub(crate) fn iso(text: &[u8]) -> Option<i64> {
     if text.len() < 19 || text[4] != b'-' || text[7] != b'-' || !matches!(text[10], b'T' | b' ' | b't') {
         return None;
     }
-    let date = days(field(text, 0, 4, 0..=9999)?, field(text, 5, 7, 1..=12)?, field(text, 8, 10, 1..=31)?);
-    let mut nanos = instant(date * DAY + clock(text, 11)?, SECOND)?;
+    let date = day(field(text, 0, 4, 0..=9999)?, field(text, 5, 7, 1..=12)?, field(text, 8, 10, 1..=31)?)?;
+    let mut nanos = instant(date + clock(text, 11)?, SECOND)?;
     let mut rest = &text[19..];
     if let [b'.' | b',', decimals @ ..] = rest {
         let length = decimals.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -160,21 +160,7 @@ pub(crate) fn any(text: &[u8], stamps: &mut Stamps) -> Option<i64> {
 
 /// An instant as `1995-08-01T06:00:00Z`, with the decimals it has.
 pub(crate) fn text(nanos: i64) -> String {
-    let (seconds, part) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
-    let (date, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
-    // Hinnant's `civil_from_days`.
-    let z = date + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z - era * 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
-    let decimals = if part == 0 { String::new() } else { format!(".{part:09}").trim_end_matches('0').to_owned() };
-    format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}{decimals}Z")
+    Timestamp::from_nanosecond(nanos.into()).expect("every i64 of nanoseconds lies in its years").to_string()
 }
 
 #[cfg(test)]
@@ -190,7 +176,7 @@ mod tests {
             assert_eq!(stamps.common(b"01/Aug/1995:02:00:59 -0400"), Some(aug + 59 * SECOND));
         }
         assert_eq!(stamps.common(b"01/Aug/1995:08:00:00 +0200"), Some(aug));
-        assert_eq!(stamps.common(b"29:23:53:25"), Some((28 * DAY + 86_005) * SECOND));
+        assert_eq!(stamps.common(b"29:23:53:25"), Some((28 * 86_400 + 86_005) * SECOND));
         assert_eq!(iso(b"1995-08-01T06:00:00Z"), Some(aug));
         assert_eq!(iso(b"1995-08-01 08:00:00.25+02:00"), Some(aug + SECOND / 4));
         assert_eq!(seconds(b"807256800.250"), Some(aug + SECOND / 4));
@@ -205,11 +191,17 @@ mod tests {
     #[test]
     fn what_is_no_instant_is_none() {
         let mut stamps = Stamps::default();
-        for text in ["", "-", "32/Aug/1995:02:00:00 -0400", "01/Agu/1995:02:00:00 -0400", "01/Aug/1995:02:61:00 -0400"]
+        for text in ["", "-", "31/Feb/1995:02:00:00 -0400", "01/Agu/1995:02:00:00 -0400", "01/Aug/1995:02:61:00 -0400"]
         {
             assert_eq!(stamps.common(text.as_bytes()), None, "{text}");
         }
-        for text in ["1995-13-01T06:00:00Z", "1995-08-01", "1995-08-01T06:00:00x", "1995-08-01T06:00:00."] {
+        for text in [
+            "1995-13-01T06:00:00Z",
+            "1995-02-29T06:00:00Z",
+            "1995-08-01",
+            "1995-08-01T06:00:00x",
+            "1995-08-01T06:00:00.",
+        ] {
             assert_eq!(iso(text.as_bytes()), None, "{text}");
         }
         assert_eq!(seconds(b"99999999999999999999.1"), None);

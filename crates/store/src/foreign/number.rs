@@ -1,6 +1,9 @@
 //! Numbers and times as text, read from bytes without allocation.
 
+use jiff::civil::{self, Date};
 use offered_model::Nanos;
+
+const EPOCH: Date = civil::date(1970, 1, 1);
 
 /// Digits only, spaces around them allowed.
 #[inline]
@@ -71,11 +74,11 @@ pub(super) fn date_time(text: &[u8]) -> Option<(Nanos, Nanos)> {
         (if third < 100 { 2000 + third } else { third }, first, second)
     };
     scan.one_of(b"T ")?;
-    clock(scan, day_number(year, month, day)?)
+    clock(scan, day_of(year, month, day)?)
 }
 
 /// The rest of a date and time after its date: `14:47:29.635Z`.
-fn clock(mut scan: Scan, days: u64) -> Option<(Nanos, Nanos)> {
+fn clock(mut scan: Scan, day: u64) -> Option<(Nanos, Nanos)> {
     let hour = scan.number(2)?.0;
     scan.one_of(b":")?;
     let minute = scan.number(2)?.0;
@@ -90,7 +93,7 @@ fn clock(mut scan: Scan, days: u64) -> Option<(Nanos, Nanos)> {
     if hour > 24 || minute > 59 || second > 60 {
         return None;
     }
-    let local = (days * 86_400 + hour * 3600 + minute * 60 + second) * 1_000_000_000 + fraction;
+    let local = (day + hour * 3600 + minute * 60 + second) * 1_000_000_000 + fraction;
     let at = i128::from(local) - i128::from(scan.zone()?) * 1_000_000_000;
     Some((Nanos(u64::try_from(at).ok()?), Nanos(tick)))
 }
@@ -106,18 +109,14 @@ pub(super) fn log_time(text: &[u8]) -> Option<Nanos> {
     scan.one_of(b"/")?;
     let year = scan.number(4)?.0;
     scan.one_of(b":")?;
-    clock(scan, day_number(year, month, day)?).map(|(at, _)| at)
+    clock(scan, day_of(year, month, day)?).map(|(at, _)| at)
 }
 
-/// Days from 1 January 1970 to this date of the Gregorian calendar (Fliegel and Van Flandern 1968).
-fn day_number(year: u64, month: u64, day: u64) -> Option<u64> {
-    if !(1970..2500).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let (y, m, d) = (year as i64, month as i64, day as i64);
-    let a = (m - 14) / 12;
-    let julian = 1461 * (y + 4800 + a) / 4 + 367 * (m - 2 - 12 * a) / 12 - 3 * ((y + 4900 + a) / 100) / 4 + d - 32_075;
-    u64::try_from(julian - 2_440_588).ok()
+/// Seconds from 1 January 1970 to the beginning of this day; `None` for one before, after the year 2499, or in no calendar.
+fn day_of(year: u64, month: u64, day: u64) -> Option<u64> {
+    let year = i16::try_from(year).ok().filter(|year| *year < 2500)?;
+    let date = Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    u64::try_from(date.duration_since(EPOCH).as_secs()).ok()
 }
 
 struct Scan<'a>(&'a [u8]);
@@ -186,10 +185,18 @@ mod tests {
         ] {
             assert_eq!(date_time(text.as_bytes()), Some(expected), "{text}");
         }
-        for text in ["", "2026", "2026-13-01T00:00:00Z", "2026-11-20T14:47", "2026-11-20T14:47:29Q", "20-11"] {
+        for text in [
+            "",
+            "2026",
+            "2026-13-01T00:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-11-20T14:47",
+            "2026-11-20T14:47:29Q",
+            "20-11",
+        ] {
             assert_eq!(date_time(text.as_bytes()), None, "{text}");
         }
         assert_eq!(log_time(b"01/Aug/1995:02:00:00 -0400"), Some(Nanos::from_secs(807_256_800)));
-        assert_eq!(day_number(2000, 2, 29), Some(11_016));
+        assert_eq!(day_of(2000, 2, 29), Some(11_016 * 86_400));
     }
 }
