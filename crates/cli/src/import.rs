@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use offered_import::document::{Group, Imported};
 use offered_import::{Arrivals, Error, Given, Kind, MOST_BYTES, Plan, When};
+use offered_model::Nanos;
 use offered_model::document::Schema;
-use offered_model::{Nanos, Workload};
 
 use crate::exit::{Exit, Failure};
 use crate::say::{json, say};
@@ -240,11 +240,9 @@ fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
 
 /// The plan's workload, which must be one that `offered run` takes.
 fn checked(plan: Plan, file: &str) -> Result<(Plan, String), Failure> {
-    let text = plan.workload(file);
-    let none = |name: &str| Err(format!("{name} is no file of the plan"));
-    match Workload::parse(&text, "the workload", &none) {
-        Ok(_) => Ok((plan, text)),
-        Err(mistake) => Err(Failure::input(format!("{file}: `{}` makes no workload: {mistake}", plan.name))),
+    match plan.text(file) {
+        Ok(text) => Ok((plan, text)),
+        Err(wrong) => Err(Failure::input(format!("{file}: `{}` makes no workload: {wrong}", plan.name))),
     }
 }
 

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use offered_model::workload::Url;
+use offered_model::workload::{Address, Protocol, Target, Tls, Url};
 
-use crate::plan::Note;
+use crate::note::Note;
 use crate::text::Text;
 use crate::{Error, Kind};
 
@@ -107,7 +107,7 @@ pub(crate) struct Goal<'g> {
 /// Where requests go.
 pub(crate) struct Chosen {
     /// The one target.
-    pub(crate) url: String,
+    pub(crate) url: Url,
     /// Which requests go to it.
     pub(crate) kept: Vec<bool>,
     /// What is to be said of the others.
@@ -118,7 +118,7 @@ pub(crate) struct Chosen {
 /// its own URL says or nowhere; only where no URL names a server at all, this machine stands for it.
 ///
 /// # Errors
-/// The first that goes to a server whose name is not known, the content of `file`.
+/// The first that goes to a server whose name is not known, the content of `file`; one that no workload can ask.
 pub(crate) fn choose<'g>(
     goals: impl Iterator<Item = Goal<'g>> + Clone,
     own: Option<&Server>,
@@ -164,8 +164,34 @@ pub(crate) fn choose<'g>(
         kept
     });
     let kept = kept.collect();
-    let url = if let Server::At(url) = chosen { url } else { NOWHERE.to_owned() };
+    let url = if let Server::At(url) = &chosen { url } else { NOWHERE };
+    let url = url.parse().map_err(|wrong| Error::File { file: file.to_owned(), what: format!("{url}: {wrong}") })?;
     Ok(Chosen { url, kept, notes })
+}
+
+/// A target of which nothing is known yet: on this machine.
+pub(crate) fn nowhere() -> Target {
+    Target::new(NOWHERE.parse().expect("is a URL"))
+}
+
+/// Without what does not go with its address.
+pub(crate) fn consistent(mut target: Target) -> Target {
+    let plain = !target.url().secure;
+    if plain {
+        let protocol = match target.protocol() {
+            Protocol::Http2 if target.proxy().is_none() => Protocol::Http2,
+            _ => Protocol::Http1,
+        };
+        target = target.with_tls(Tls::default()).with_protocol(protocol);
+    }
+    if matches!(target.url().address, Address::Unix(_)) {
+        target = target.with_proxy(None);
+    }
+    if target.tls().insecure {
+        let tls = Tls { roots: None, ..target.tls().clone() };
+        target = target.with_tls(tls);
+    }
+    target
 }
 
 /// A path as it can be sent: from `/` on, without blanks and what is not ASCII. One that begins with a variable begins with what

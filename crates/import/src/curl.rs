@@ -4,10 +4,13 @@ mod options;
 mod words;
 
 use offered_model::Nanos;
-use offered_model::workload::script::Per;
+use offered_model::workload::script::{Auth, Body, Part, Per};
+use offered_model::workload::{Identity, Protocol, Proxy, Tls};
 
-use crate::address::{Lack, Server, fit, form, sendable};
-use crate::plan::{Auth, Body, Note, Part, Plan, Request, Target, Value, Variable};
+use crate::address::{Lack, Server, fit, form, nowhere, sendable};
+use crate::body;
+use crate::note::Note;
+use crate::plan::{Plan, Request, Value, Variable};
 use crate::text::{self, Text};
 use crate::visits::{Asked, Known, Visit, Who, name};
 use crate::{Error, Given};
@@ -104,7 +107,12 @@ impl Said {
 
 #[derive(Default)]
 struct Reader {
-    target: Target,
+    connect_timeout: Option<Nanos>,
+    response_timeout: Option<Nanos>,
+    cookies: bool,
+    tls: Tls,
+    protocol: Protocol,
+    proxy: Option<Proxy>,
     most_redirects: Option<u32>,
     follows: bool,
     /// Names that are given values from outside, whatever the script sets.
@@ -232,9 +240,9 @@ impl Reader {
                 }
                 let mut both = value;
                 both.say(if whole { "" } else { ":" });
-                said.auth = Some(Auth::Basic(both));
+                said.auth = Some(Auth::Basic(both.template()));
             }
-            "--oauth2-bearer" => said.auth = Some(Auth::Bearer(value)),
+            "--oauth2-bearer" => said.auth = Some(Auth::Bearer(value.template())),
             "--user-agent" => said.headers.push(("User-Agent".to_owned(), value)),
             "--referer" => {
                 let plain = shown.strip_suffix(";auto").map_or(value.clone(), Text::from);
@@ -242,7 +250,7 @@ impl Reader {
             }
             "--range" => said.headers.push(("Range".to_owned(), Text::from(format!("bytes={shown}")))),
             "--cookie" if shown.contains('=') => said.headers.push(("Cookie".to_owned(), value)),
-            "--cookie" | "--cookie-jar" => self.target.cookies = true,
+            "--cookie" | "--cookie-jar" => self.cookies = true,
             "--compressed" => {
                 said.headers.push(("Accept-Encoding".to_owned(), Text::from("deflate, gzip, br, zstd")));
             }
@@ -254,14 +262,14 @@ impl Reader {
             "--max-redirs" => self.most_redirects = shown.parse().ok(),
             "--request-target" => said.target = Some(value),
             "--unix-socket" => said.socket = Some(shown),
-            "--max-time" => self.target.response_timeout = time(&shown).max(self.target.response_timeout),
-            "--connect-timeout" => self.target.connect_timeout = time(&shown).max(self.target.connect_timeout),
-            "--insecure" => self.target.tls.insecure = true,
-            "--cacert" => self.target.tls.roots = Some(shown),
+            "--max-time" => self.response_timeout = time(&shown).max(self.response_timeout),
+            "--connect-timeout" => self.connect_timeout = time(&shown).max(self.connect_timeout),
+            "--insecure" => self.tls.insecure = true,
+            "--cacert" => self.tls.roots = Some(shown.into()),
             "--cert" => said.own.0 = Some(shown),
             "--key" => said.own.1 = Some(shown),
-            "--http2" => self.target.protocol = Some("auto"),
-            "--http2-prior-knowledge" => self.target.protocol = Some("h2"),
+            "--http2" => self.protocol = Protocol::Auto,
+            "--http2-prior-knowledge" => self.protocol = Protocol::Http2,
             "--proxy" => self.proxy(line, &shown),
             "--http1.1" | "--basic" => {}
             _ if options::is_about_output(option) => {}
@@ -319,10 +327,10 @@ impl Reader {
             self.note(line, "", format!("-F {}: is no `name=value`; left out", value.shown()));
             return;
         };
-        let mut part = Part { name: name.shown(), value: content.clone(), file: false, kind: None };
+        let name = name.shown();
         let begins = content.begins();
         if special && begins.starts_with('<') {
-            let (name, file) = (name.shown(), content.shown());
+            let file = content.shown();
             let what = format!(
                 "-F {name}={file}: a field whose value stands in a file, which is no upload; left out: write it as a value"
             );
@@ -332,26 +340,26 @@ impl Reader {
         if special && begins.starts_with('@') {
             let shown = content.shown();
             let mut said_of = shown[1..].split(';');
-            part.file = true;
-            part.value = Text::from(said_of.next().unwrap_or_default().trim_matches('"'));
+            let file = said_of.next().unwrap_or_default().trim_matches('"');
+            let mut media_type = None;
             for more in said_of {
                 match more.trim().strip_prefix("type=") {
-                    Some(kind) => part.kind = Some(kind.to_owned()),
+                    Some(kind) => media_type = Some(kind),
                     None => self.note(line, "", format!("-F {shown}: `{}` is not translated", more.trim())),
                 }
             }
+            said.parts.push(body::upload(&name, file, media_type));
         } else if special && let Some((value, kind)) = content.said().and_then(|said| said.split_once(";type=")) {
-            part.value = Text::from(value);
-            part.kind = Some(kind.to_owned());
+            said.parts.push(body::field(&name, &Text::from(value), Some(kind)));
+        } else {
+            said.parts.push(body::field(&name, &content, None));
         }
-        said.parts.push(part);
     }
 
     fn proxy(&mut self, line: usize, said: &str) {
         let url = if said.contains("://") { said.to_owned() } else { format!("http://{said}") };
-        let url = url.trim_end_matches('/').to_owned();
-        match url.parse::<offered_model::workload::Proxy>() {
-            Ok(_) => self.target.proxy = Some(url),
+        match url.trim_end_matches('/').parse() {
+            Ok(proxy) => self.proxy = Some(proxy),
             Err(_) => self.note(line, "", format!("-x {said}: a proxy of a kind that is not offered")),
         }
     }
@@ -361,7 +369,7 @@ impl Reader {
         if let (Some(certificate), key) = &said.own {
             // One file may hold both.
             let key = key.as_ref().unwrap_or(certificate);
-            self.target.tls.own = Some((certificate.clone(), key.clone()));
+            self.tls.identity = Some(Identity { certificate: certificate.into(), key: key.into() });
         }
         let urls = said.urls.clone();
         if urls.is_empty() {
@@ -405,34 +413,36 @@ impl Reader {
             }
         }
         let mut query = said.query.clone();
-        let mut body = self.data(said, line);
-        if said.has("--get")
-            && let Some(Body::Text(data)) = &body
-        {
-            query.push(data.clone());
-            body = None;
-        }
+        let mut body = match self.data(said, line) {
+            Some(Data::Text(data)) if said.has("--get") => {
+                query.push(data);
+                Body::None
+            }
+            Some(Data::Text(data)) => body::text(&data),
+            Some(Data::File(file)) => body::file(file),
+            None => Body::None,
+        };
         for part in query {
             request.path.say(if request.path.says_any(|c| c == '?') { "&" } else { "?" });
             request.path.push(&part.map(fit));
         }
         let mut kind = None;
         if !said.parts.is_empty() {
-            body = Some(Body::Parts(said.parts.clone()));
+            body = Body::Multipart(said.parts.clone());
         } else if said.has("--json") {
             kind = Some("application/json");
-        } else if body.is_some() {
+        } else if body != Body::None {
             kind = Some("application/x-www-form-urlencoded");
         }
         request.method = match &said.method {
             Some(method) => method.to_lowercase(),
             None if said.has("--head") => "head".to_owned(),
             None if said.upload.is_some() => "put".to_owned(),
-            None if body.is_some() => "post".to_owned(),
+            None if body != Body::None => "post".to_owned(),
             None => "get".to_owned(),
         };
         if let Some(file) = &said.upload {
-            body = Some(Body::File(file.clone()));
+            body = body::file(file);
         }
         let mut otherwise = |name: &str, value: &str| {
             if request.header(name).is_none() {
@@ -452,12 +462,12 @@ impl Reader {
     }
 
     /// What `-d` and its like add up to.
-    fn data(&mut self, said: &Said, line: usize) -> Option<Body> {
+    fn data(&mut self, said: &Said, line: usize) -> Option<Data> {
         let mut text = Text::default();
         let mut several = false;
         for data in &said.data {
             match data {
-                Data::File(file) if said.data.len() == 1 => return Some(Body::File(file.clone())),
+                Data::File(file) if said.data.len() == 1 => return Some(Data::File(file.clone())),
                 Data::File(file) => {
                     self.note(line, "", format!("a body of a file and more, which is none here: `{file}` is left out"));
                 }
@@ -469,7 +479,7 @@ impl Reader {
                 }
             }
         }
-        several.then_some(Body::Text(text))
+        several.then_some(Data::Text(text))
     }
 
     /// With what the script has set put in; what it has not is the environment's.
@@ -500,9 +510,19 @@ impl Reader {
         known
     }
 
-    fn plan(mut self) -> Known {
-        if self.follows {
-            self.target.redirects = self.most_redirects.unwrap_or(REDIRECTS).min(MOST_REDIRECTS);
+    fn plan(self) -> Known {
+        let followed = self.most_redirects.unwrap_or(REDIRECTS).min(MOST_REDIRECTS);
+        let mut target = nowhere()
+            .with_cookies(self.cookies)
+            .with_redirects(if self.follows { followed } else { 0 })
+            .with_tls(self.tls)
+            .with_protocol(self.protocol)
+            .with_proxy(self.proxy);
+        if let Some(time) = self.connect_timeout {
+            target = target.with_connect_timeout(time);
+        }
+        if let Some(time) = self.response_timeout {
+            target = target.with_response_timeout(time);
         }
         let steps = (0..self.asked.len()).map(|at| (at, None)).collect();
         Known {
@@ -512,7 +532,7 @@ impl Reader {
             asked: self.asked,
             own: None,
             flows: false,
-            target: self.target,
+            target,
             variables: self.variables,
             who: Who::OneASecond,
             notes: self.notes,

@@ -7,11 +7,15 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use offered_model::workload::script::Body;
+use offered_model::workload::{Protocol, Reuse};
 use offered_model::{Law, Nanos};
 
-use crate::address::{Server, header, sendable};
+use crate::address::{Server, header, nowhere, sendable};
+use crate::body;
 use crate::data::Data;
-use crate::plan::{Body, Note, Part, Plan, Request, Target};
+use crate::note::Note;
+use crate::plan::{Plan, Request};
 use crate::text::Text;
 use crate::visits::{Asked, Known, Visit, Who, name};
 use crate::{Error, Given};
@@ -227,7 +231,7 @@ impl<'d> Reader<'d> {
         request
     }
 
-    fn body(&mut self, entry: &Entry, post: &Data, headers: &mut Vec<(String, Text)>) -> Option<Body> {
+    fn body(&mut self, entry: &Entry, post: &Data, headers: &mut Vec<(String, Text)>) -> Body {
         let kind = post.get("mimeType").text();
         let text = post.get("text").text();
         let parts = kind.starts_with("multipart/");
@@ -240,11 +244,11 @@ impl<'d> Reader<'d> {
             if !known && !kind.is_empty() && header("Content-Type", &text_kind) {
                 headers.push(("Content-Type".to_owned(), text_kind));
             }
-            return Some(Body::Text(Text::from(text)));
+            return body::text(&Text::from(text));
         }
         let params = post.get("params").list();
         if params.is_empty() {
-            return None;
+            return Body::None;
         }
         let pair = |param: &Data| (param.get("name").text().to_owned(), Text::from(param.get("value").text()));
         headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
@@ -253,12 +257,12 @@ impl<'d> Reader<'d> {
                 self.note(&entry.element, "sends files, which a recording does not keep; put them beside the workload");
             }
             let part = |param: &Data| match param.get("fileName").text() {
-                "" => Part { name: pair(param).0, value: pair(param).1, file: false, kind: None },
-                file => Part { name: pair(param).0, value: Text::from(file), file: true, kind: None },
+                "" => body::field(&pair(param).0, &pair(param).1, None),
+                file => body::upload(&pair(param).0, file, None),
             };
-            return Some(Body::Parts(params.iter().map(part).collect()));
+            return Body::Multipart(params.iter().map(part).collect());
         }
-        Some(Body::form(params.iter().map(pair).collect(), headers))
+        body::form(&params.iter().map(pair).collect::<Vec<_>>(), headers)
     }
 
     fn plan(mut self) -> Known {
@@ -279,13 +283,11 @@ impl<'d> Reader<'d> {
             asked: self.asked,
             own: self.own,
             flows: false,
-            target: Target {
-                reuse: Some("per-session"),
-                cookies: true,
-                redirects: if self.redirects { REDIRECTS } else { 0 },
-                protocol: modern.then_some("auto"),
-                ..Target::default()
-            },
+            target: nowhere()
+                .with_reuse(Reuse::PerSession)
+                .with_cookies(true)
+                .with_redirects(if self.redirects { REDIRECTS } else { 0 })
+                .with_protocol(if modern { Protocol::Auto } else { Protocol::Http1 }),
             variables: Vec::new(),
             who: Who::OneUser(think),
             notes: self.notes,

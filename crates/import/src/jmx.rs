@@ -19,6 +19,8 @@ mod variables;
 
 use std::collections::BTreeMap;
 
+use offered_model::workload::{Reuse, Target, Url};
+
 use controller::Scope;
 use group::{Kind, Throttle};
 use node::Node;
@@ -28,7 +30,8 @@ use variables::Variables;
 use crate::address::{Chosen, Goal, choose};
 use crate::chain::{Chain, MOST_STEPS, Walk};
 use crate::names;
-use crate::plan::{Arrivals, Note, Plan, Request, Target, When, unlike};
+use crate::note::Note;
+use crate::plan::{Arrivals, Plan, Request, When, unlike};
 use crate::text::Text;
 use crate::{Error, Given};
 
@@ -276,7 +279,7 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// The server that is asked most, and which requests go to it; the others are noted.
-    fn server(&mut self, walk: &Walk) -> Result<(String, Vec<bool>), Error> {
+    fn server(&mut self, walk: &Walk) -> Result<(Url, Vec<bool>), Error> {
         let mut times = vec![0; self.asked.len()];
         walk.asked().into_iter().for_each(|at| times[at] += 1);
         let goals = self.asked.iter().zip(&times).map(|(asked, times)| Goal {
@@ -294,7 +297,7 @@ impl<'e> Reader<'e, '_> {
         mut self,
         group: &Node,
         name: String,
-        url: String,
+        url: Url,
         chain: &Chain,
         arrivals: Arrivals,
         duration: offered_model::Nanos,
@@ -344,29 +347,31 @@ impl<'e> Reader<'e, '_> {
         let first = used.iter().map(|at| &self.asked[*at]);
         let longest = |time: fn(&Asked) -> Option<offered_model::Nanos>| first.clone().filter_map(time).max();
         let follow = first.clone().filter(|asked| asked.follows).count();
-        let mut target = Target {
-            url,
-            reuse: Some(if first.clone().any(|asked| asked.keepalive) { "per-session" } else { "fresh" }),
-            connect_timeout: longest(|asked| asked.connect_timeout),
-            response_timeout: longest(|asked| asked.response_timeout),
-            cookies: first.clone().any(|asked| asked.cookies),
-            redirects: if follow > 0 { REDIRECTS } else { 0 },
-            ..Target::default()
-        };
+        let keepalive = first.clone().any(|asked| asked.keepalive);
+        let mut target = Target::new(url)
+            .with_reuse(if keepalive { Reuse::PerSession } else { Reuse::Fresh })
+            .with_cookies(first.clone().any(|asked| asked.cookies))
+            .with_redirects(if follow > 0 { REDIRECTS } else { 0 });
+        if let Some(time) = longest(|asked| asked.connect_timeout) {
+            target = target.with_connect_timeout(time);
+        }
+        if let Some(time) = longest(|asked| asked.response_timeout) {
+            target = target.with_response_timeout(time);
+        }
         if let Some(auth) = requests[0].auth.clone()
             && requests.iter().all(|request| request.auth.as_ref() == Some(&auth))
         {
             for request in &mut requests {
                 request.auth = None;
             }
-            target.auth = Some(auth);
+            target = target.with_auth(Some(auth));
         }
         let variables = self.variables.written.clone();
         let origin = format!("JMeter thread group `{}`", group.name());
         if 0 < follow && follow < used.len() {
             self.note(group, "some of its requests follow redirects and some do not; here all do");
         }
-        if target.url.starts_with("https:") {
+        if target.url().secure {
             self.note(group, "takes any certificate, as JMeter does; here the server's must be good, or write tls = { insecure = true }");
         }
         let mut notes = std::mem::take(&mut self.notes);

@@ -6,6 +6,7 @@
 //! groups becomes several plans.
 
 mod address;
+mod body;
 mod chain;
 mod curl;
 mod data;
@@ -14,6 +15,7 @@ pub mod document;
 mod har;
 mod jmx;
 mod names;
+mod note;
 mod openapi;
 mod plan;
 mod postman;
@@ -26,10 +28,8 @@ mod text;
 mod visits;
 mod write;
 
-pub use plan::{
-    Arrivals, Auth, Body, Check, Extract, Flow, Must, Note, Part, Plan, Profile, Request, Source, Step, Target, Tls,
-    Value, Variable, When,
-};
+pub use note::Note;
+pub use plan::{Arrivals, Flow, Plan, Profile, Request, Step, Value, Variable, When};
 pub use properties::properties;
 pub use text::Text;
 

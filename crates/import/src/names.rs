@@ -2,10 +2,11 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use offered_model::workload::script::Otherwise;
+use offered_model::Template;
+use offered_model::workload::script::{Auth, Body, Content, Otherwise};
 
-use crate::plan::{Auth, Body, Note, Plan, Request, Variable};
-use crate::text::Text;
+use crate::note::Note;
+use crate::plan::{Plan, Request, Variable};
 
 /// Leaves out variables that nothing asks for. A name that some way reaches before the request that takes it from an answer is
 /// given a value to begin with, `otherwise`, and noted at `line`.
@@ -13,11 +14,9 @@ pub(crate) fn settle(plan: &mut Plan, line: usize, otherwise: impl Fn(&str) -> S
     let asked: HashSet<String> = plan
         .requests
         .iter()
-        .flat_map(|request| texts(request))
-        .chain(plan.target.headers.iter().map(|(_, value)| value))
-        .chain(plan.target.auth.iter().map(inside))
-        .flat_map(Text::names)
-        .map(|name| name.split('.').next().unwrap_or(name).to_owned())
+        .flat_map(asks)
+        .chain(plan.target.headers().iter().flat_map(|(_, value)| names(value)))
+        .chain(plan.target.auth().into_iter().flat_map(inside))
         .collect();
     plan.variables.retain(|variable| asked.contains(&variable.name));
     let taken: HashSet<&str> =
@@ -54,31 +53,40 @@ pub(crate) fn settle(plan: &mut Plan, line: usize, otherwise: impl Fn(&str) -> S
     }
 }
 
-/// All that is sent of a request.
-fn texts(request: &Request) -> Vec<&Text> {
-    let mut texts = vec![&request.path];
-    texts.extend(request.headers.iter().map(|(_, value)| value));
-    texts.extend(request.auth.as_ref().map(inside));
-    texts.extend(&request.objects);
+/// The variables that stand in what is sent of a request.
+fn asks(request: &Request) -> Vec<String> {
+    let texts = std::iter::once(&request.path).chain(request.headers.iter().map(|(_, value)| value));
+    let texts = texts.chain(&request.objects);
+    let mut asked: Vec<String> =
+        texts.flat_map(|text| text.names()).map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect();
+    asked.extend(request.auth.iter().flat_map(inside));
     match &request.body {
-        Some(Body::Text(text)) => texts.push(text),
-        Some(Body::Form(fields)) => texts.extend(fields.iter().map(|(_, value)| value)),
-        Some(Body::Parts(parts)) => texts.extend(parts.iter().filter(|part| !part.file).map(|part| &part.value)),
-        Some(Body::File(_)) | None => {}
+        Body::Text(text) => asked.extend(names(text)),
+        Body::Form(fields) => asked.extend(fields.iter().flat_map(|(_, value)| names(value))),
+        Body::Multipart(parts) => asked.extend(parts.iter().flat_map(|part| match &part.content {
+            Ok(Content::Text(text)) => names(text),
+            _ => Vec::new(),
+        })),
+        Body::File { .. } | Body::None => {}
     }
-    texts
+    asked
 }
 
-fn inside(auth: &Auth) -> &Text {
+fn names(text: &Template) -> Vec<String> {
+    text.names().map(|name| name.variable.to_string()).collect()
+}
+
+fn inside(auth: &Auth) -> Vec<String> {
     match auth {
-        Auth::Basic(text) | Auth::Bearer(text) => text,
+        Auth::Basic(text) | Auth::Bearer(text) => names(text),
+        Auth::Nobody => Vec::new(),
     }
 }
 
 /// Whether some way comes to a request that asks for `name` before one that takes it from an answer.
 fn comes_early(plan: &Plan, name: &str) -> bool {
     let request = |called: &str| plan.requests.iter().find(|request| request.name == called);
-    let asks = |request: &Request| texts(request).into_iter().flat_map(Text::names).any(|asked| asked == name);
+    let asks = |request: &Request| asks(request).iter().any(|asked| asked == name);
     let takes = |request: &Request| request.extract.iter().any(|extract| extract.name == name);
     if plan.flows.is_empty() {
         return plan.requests.iter().any(asks);

@@ -5,9 +5,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::address::{Lack, Server, form, header, sendable};
+use offered_model::workload::script::{Auth, Body, Check, Test};
+
+use crate::address::{Lack, Server, form, header, nowhere, sendable};
+use crate::body;
 use crate::data::{Data, NOTHING};
-use crate::plan::{Auth, Body, Check, Must, Note, Part, Plan, Request, Target, Value, Variable};
+use crate::note::Note;
+use crate::plan::{Plan, Request, Value, Variable};
 use crate::text::{self, Text};
 use crate::visits::{Asked, Known, Visit, Who};
 use crate::{Error, Given};
@@ -160,7 +164,7 @@ impl<'d> Reader<'d> {
         let body = self.follow(operation.get("requestBody"));
         let mut bodies = self.bodies(body, &element);
         if bodies.is_empty() {
-            bodies.push((String::new(), None, None));
+            bodies.push((String::new(), None, Body::None));
         }
         let begins = self.asked.len();
         for (example, kind, body) in bodies {
@@ -310,7 +314,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The examples of a body: their name, its media type where a header must say it, and the body.
-    fn bodies(&mut self, body: &'d Data, element: &str) -> Vec<(String, Option<String>, Option<Body>)> {
+    fn bodies(&mut self, body: &'d Data, element: &str) -> Vec<(String, Option<String>, Body)> {
         let content = body.get("content").entries();
         let json = |kind: &str| kind.contains("json");
         let found = content.iter().find(|(kind, _)| json(kind)).or_else(|| content.first());
@@ -357,18 +361,19 @@ impl<'d> Reader<'d> {
                 };
                 if kind.starts_with("application/x-www-form-urlencoded") && !example.entries().is_empty() {
                     let mut headers = Vec::new();
-                    let body = Body::form(pairs(&example), &mut headers);
-                    return (name, (!headers.is_empty()).then(|| kind.clone()), Some(body));
+                    let body = body::form(&pairs(&example), &mut headers);
+                    return (name, (!headers.is_empty()).then(|| kind.clone()), body);
                 }
                 if kind.starts_with("multipart/") && !example.entries().is_empty() {
-                    let part = |(name, value)| Part { name, value, file: false, kind: None };
-                    return (name, None, Some(Body::Parts(pairs(&example).into_iter().map(part).collect())));
+                    let pairs = pairs(&example);
+                    let part = |(name, value): &(String, Text)| body::field(name, value, None);
+                    return (name, None, Body::Multipart(pairs.iter().map(part).collect()));
                 }
                 let text = match &example {
                     Data::Text(text) if !json(kind) => text.clone(),
                     example => example.json(),
                 };
-                (name, said.clone(), Some(Body::Text(Text::from(text))))
+                (name, said.clone(), body::text(&Text::from(text)))
             })
             .collect()
     }
@@ -476,12 +481,12 @@ impl<'d> Reader<'d> {
             .collect();
         let statuses: Vec<u16> =
             good.iter().filter_map(|status| status.parse().ok()).filter(|s| (200..400).contains(s)).collect();
-        let must = match statuses.as_slice() {
-            _ if good.iter().any(|status| status.ends_with(['X', 'x'])) => Must::Class(2),
+        let statuses = match statuses.as_slice() {
+            _ if good.iter().any(|status| status.ends_with(['X', 'x'])) => vec![(200, 299)],
             [] => return Vec::new(),
-            _ => Must::Status(statuses),
+            some => some.iter().map(|status| (*status, *status)).collect(),
         };
-        vec![Check { name: None, must }]
+        vec![Check::of(Test::Status(statuses))]
     }
 
     /// Who asks, with variables for what only the reader knows.
@@ -504,10 +509,10 @@ impl<'d> Reader<'d> {
                     let mut both = secret(self, "user");
                     both.say(":");
                     both.push(&secret(self, "password"));
-                    request.auth = Some(Auth::Basic(both));
+                    request.auth = Some(Auth::Basic(both.template()));
                 }
                 ("http", "bearer") | ("oauth2" | "openIdConnect", _) => {
-                    request.auth = Some(Auth::Bearer(secret(self, "token")));
+                    request.auth = Some(Auth::Bearer(secret(self, "token").template()));
                 }
                 ("apiKey", _) => {
                     let (key, place) = (scheme.get("name").text(), scheme.get("in").text());
@@ -541,7 +546,7 @@ impl<'d> Reader<'d> {
             own: None,
             visits: self.visits,
             flows: true,
-            target: Target::default(),
+            target: nowhere(),
             variables: self.variables,
             who: Who::OneASecond,
             notes: self.notes,

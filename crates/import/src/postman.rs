@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use offered_model::workload::script::Per;
+use offered_model::workload::script::{Auth, Body, Per};
 
-use crate::address::{Lack, Server, form, header, sendable};
+use crate::address::{Lack, Server, form, header, nowhere, sendable};
+use crate::body;
 use crate::data::Data;
-use crate::plan::{Auth, Body, Note, Part, Plan, Request, Target, Value, Variable};
+use crate::note::Note;
+use crate::plan::{Plan, Request, Value, Variable};
 use crate::text::{self, Text};
 use crate::visits::{Asked, Known, Visit, Who, name};
 use crate::{Error, Given};
@@ -133,7 +135,7 @@ impl<'d> Reader<'d> {
             called => called.to_owned(),
         };
         self.headers(said.get("header"), &element, &mut request);
-        request.body = self.body(said.get("body"), &element, &mut request.headers);
+        request.body = self.body(said.get("body"), &element, &mut request.headers).unwrap_or_default();
         match login {
             Some(Login::Auth(auth)) => request.auth = Some(auth),
             Some(Login::Header(key, value)) => {
@@ -235,37 +237,34 @@ impl<'d> Reader<'d> {
                     "javascript" => kind(headers, "application/javascript"),
                     _ => {}
                 }
-                Some(self.resolve(said.get("raw").text(), element)).filter(|text| !text.is_empty()).map(Body::Text)
+                Some(self.resolve(said.get("raw").text(), element))
+                    .filter(|text| !text.is_empty())
+                    .map(|text| body::text(&text))
             }
             "urlencoded" => {
                 let pairs = self.pairs(said.get("urlencoded").list(), element);
                 headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-                Some(Body::form(pairs, headers))
+                Some(body::form(&pairs, headers))
             }
             "formdata" => {
                 headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
                 let mut parts = Vec::new();
                 for field in said.get("formdata").list().iter().filter(|field| !field.get("disabled").yes()) {
                     let name = self.resolve(&field.get("key").plain(), element).shown();
-                    let kind = Some(field.get("contentType").text().to_owned()).filter(|kind| !kind.is_empty());
+                    let kind = Some(field.get("contentType").text()).filter(|kind| !kind.is_empty());
                     let src = field.get("src");
                     let files: Vec<&Data> =
                         if let Data::List(files) = src { files.iter().collect() } else { vec![src] };
                     if field.get("type").text() == "file" {
                         for file in files.into_iter().filter(|file| file.is()) {
-                            parts.push(Part {
-                                name: name.clone(),
-                                value: Text::from(file.plain()),
-                                file: true,
-                                kind: kind.clone(),
-                            });
+                            parts.push(body::upload(&name, &file.plain(), kind));
                         }
                     } else {
                         let value = self.resolve(&field.get("value").plain(), element);
-                        parts.push(Part { name, value, file: false, kind });
+                        parts.push(body::field(&name, &value, kind));
                     }
                 }
-                (!parts.is_empty()).then_some(Body::Parts(parts))
+                (!parts.is_empty()).then_some(Body::Multipart(parts))
             }
             "file" => {
                 let file =
@@ -273,7 +272,7 @@ impl<'d> Reader<'d> {
                 if file.is_none() {
                     self.note(element, "would send a file, which it does not name; without a body here");
                 }
-                file.map(|file| Body::File(file.text().to_owned()))
+                file.map(|file| body::file(file.text()))
             }
             "graphql" => {
                 kind(headers, "application/json");
@@ -290,7 +289,7 @@ impl<'d> Reader<'d> {
                     text.push(&self.resolve(&variables, element));
                 }
                 text.say("}");
-                Some(Body::Text(text))
+                Some(body::text(&text))
             }
             other => {
                 self.note(element, format!("a body of kind `{other}`; without one here"));
@@ -325,9 +324,9 @@ impl<'d> Reader<'d> {
             "noauth" => Some(None),
             "basic" => {
                 let both = format!("{}:{}", value("username"), value("password"));
-                Some(Some(Login::Auth(Auth::Basic(self.resolve(&both, element)))))
+                Some(Some(Login::Auth(Auth::Basic(self.resolve(&both, element).template()))))
             }
-            "bearer" => Some(Some(Login::Auth(Auth::Bearer(self.resolve(&value("token"), element))))),
+            "bearer" => Some(Some(Login::Auth(Auth::Bearer(self.resolve(&value("token"), element).template())))),
             "apikey" => {
                 let (key, text) =
                     (self.resolve(&value("key"), element).shown(), self.resolve(&value("value"), element));
@@ -436,7 +435,7 @@ impl<'d> Reader<'d> {
             visits: self.visits,
             asked: self.asked,
             own: None,
-            target: Target { cookies: true, redirects: REDIRECTS, ..Target::default() },
+            target: nowhere().with_cookies(true).with_redirects(REDIRECTS),
             variables: self.variables,
             who: Who::OneASecond,
             notes: self.notes,

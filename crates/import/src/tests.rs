@@ -1,7 +1,9 @@
 use std::fmt::Write as _;
 
+use offered_model::arrivals::Process;
+use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, Find, Test, Wanted};
 use offered_model::workload::{Sessions, Workload};
-use offered_model::{Law, Nanos};
+use offered_model::{Law, Nanos, Template};
 use proptest::prelude::*;
 
 use super::*;
@@ -57,10 +59,25 @@ fn one(text: &str) -> (Plan, Workload) {
     let mut plans = read(text, "plan.jmx", None).unwrap();
     assert_eq!(plans.len(), 1);
     let plan = plans.remove(0);
-    let written = plan.workload("plan.jmx");
+    let written = plan.text("plan.jmx").unwrap();
     let workload =
         Workload::parse(&written, "w", &|name| Err(name.to_owned())).unwrap_or_else(|e| panic!("{e}\n{written}"));
     (plan, workload)
+}
+
+/// A body of this text.
+fn body(text: &str) -> Body {
+    body::text(&Text::from(text))
+}
+
+/// A text in which nothing is a place for a value.
+fn stands(text: &str) -> Template {
+    Text::from(text).template()
+}
+
+/// What is a form of these.
+fn form(pairs: &[(&str, Text)]) -> Body {
+    Body::Form(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.template())).collect())
 }
 
 fn refusal(text: &str) -> String {
@@ -88,7 +105,7 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
     };
     assert_eq!(
         (name.as_str(), file.as_str(), *per, *at_end),
-        ("u", "data/u.csv", offered_model::workload::script::Per::Visit, "repeat")
+        ("u", "data/u.csv", offered_model::workload::script::Per::Visit, AtEnd::Repeat)
     );
     assert_eq!(columns, &["user", "basket"]);
     assert!(plan.requests.iter().all(|request| request.path.written().ends_with("?user={u.user}")));
@@ -169,7 +186,7 @@ fn variables_within_variables_end() {
         "<Arguments><collectionProp name=\"Arguments.arguments\">{bomb}</collectionProp></Arguments><hashTree/>"
     );
     let plans = read(&threads(1, 0, &[own, get("${v39}", "")].concat()), "plan.jmx", None).unwrap();
-    assert!(plans[0].workload("plan.jmx").len() < 64 << 20);
+    assert!(plans[0].text("plan.jmx").unwrap().len() < 64 << 20);
 }
 
 #[test]
@@ -177,7 +194,7 @@ fn arrivals_and_open_model_groups_are_partly_open() {
     let open = "<OpenModelThreadGroup testname=\"o\"><stringProp name=\"OpenModelThreadGroup.schedule\">rate(0/s) random_arrivals(1 min) rate(600/min) random_arrivals(4 min) rate(10/s)</stringProp></OpenModelThreadGroup>";
     let (plan, workload) = one(&jmx(&format!("{open}<hashTree>{}{}</hashTree>", get("a", ""), get("b", &wait(1000)))));
     let Arrivals::Open { rate, process, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert_eq!((rate, *process), (&Profile::Ramp(0.0, 10.0, Nanos::from_secs(60)), "poisson"));
+    assert_eq!((rate, process), (&Profile::Ramp(0.0, 10.0, Nanos::from_secs(60)), &Process::Poisson));
     assert_eq!(workload.duration(), Nanos::from_secs(300));
     assert!(matches!(workload.sessions(), Sessions::PartlyOpen { .. }));
     let arrivals = "<com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup testname=\"p\"><stringProp name=\"TargetLevel\">120</stringProp><stringProp name=\"Hold\">10</stringProp><stringProp name=\"Unit\">M</stringProp></com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup>";
@@ -272,7 +289,7 @@ proptest! {
         });
         if let Ok(plans) = read(&threads(3, 1, &content), "plan.jmx", None) {
             for plan in plans {
-                let text = plan.workload("plan.jmx");
+                let text = plan.text("plan.jmx").unwrap();
                 let read = Workload::parse(&text, "w", &|name| Err(name.to_owned()));
                 prop_assert!(read.is_ok(), "{}\n{text}", read.unwrap_err());
             }

@@ -1,5 +1,7 @@
 //! Texts with variables in them, as requests have them.
 
+use offered_model::Template;
+
 /// A text with variables in it: what is sent as it stands, and what a workload puts in.
 ///
 /// What is said is said: a name in braces in it is no variable, and is written so that it stays none.
@@ -126,6 +128,11 @@ impl Text {
             }
         }
         None
+    }
+
+    /// As a workload has it.
+    pub fn template(&self) -> Template {
+        Template::new(&self.written())
     }
 
     /// As a workload writes it.

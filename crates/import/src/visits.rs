@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 
+use offered_model::arrivals::Process;
+use offered_model::workload::Target;
 use offered_model::{Law, Nanos};
 
 use crate::Error;
-use crate::address::{Chosen, Goal, Server, choose};
-use crate::plan::{Arrivals, Flow, Note, Plan, Profile, Request, Step, Target, Variable, When, unlike};
+use crate::address::{Chosen, Goal, Server, choose, consistent};
+use crate::note::Note;
+use crate::plan::{Arrivals, Flow, Plan, Profile, Request, Step, Variable, When, unlike};
+use crate::text::Text;
 
 /// Requests at most.
 const MAX_REQUESTS: usize = 2_000;
@@ -85,8 +89,9 @@ impl Known {
         if requests.is_empty() {
             return Err(refused("no request of a web server in it; there is nothing to ask".to_owned()));
         }
-        self.target.url = url;
-        shared_headers(&mut requests, &mut self.target);
+        let shared = shared_headers(&mut requests);
+        let shared = shared.iter().map(|(name, value)| (name.clone(), value.template())).collect();
+        let target = consistent(self.target.with_headers(shared).with_url(url));
         let visits: Vec<Visit> = self.visits.iter().filter_map(|visit| visit.without(&names)).collect();
         let single = visits.iter().all(|visit| visit.steps.len() == 1) && !self.flows;
         let mut flows: Vec<Flow> = Vec::new();
@@ -109,7 +114,7 @@ impl Known {
             Who::OneUser(think) => Arrivals::Closed { users: 1, visits: None, ramp: Nanos(0), think },
             Who::OneASecond => Arrivals::Open {
                 rate: Profile::Constant(1.0),
-                process: "poisson",
+                process: Process::Poisson,
                 think: Law::constant(0.0).expect("zero is a constant"),
             },
         };
@@ -120,7 +125,7 @@ impl Known {
             when: When::Load,
             duration: DURATION,
             arrivals,
-            target: self.target.consistent(),
+            target,
             variables: self.variables,
             requests,
             flows,
@@ -172,11 +177,11 @@ fn same_or_new(requests: &mut Vec<Request>, wanted: &Request) -> String {
     name
 }
 
-/// Headers that all requests have are the target's.
-fn shared_headers(requests: &mut [Request], target: &mut Target) {
-    let [first, others @ ..] = &requests[..] else { return };
+/// Headers that all requests have, taken from them: they are the target's.
+fn shared_headers(requests: &mut [Request]) -> Vec<(String, Text)> {
+    let [first, others @ ..] = &requests[..] else { return Vec::new() };
     if others.is_empty() {
-        return;
+        return Vec::new();
     }
     let shared: Vec<_> = first
         .headers
@@ -187,7 +192,7 @@ fn shared_headers(requests: &mut [Request], target: &mut Target) {
     for request in requests {
         request.headers.retain(|header| !shared.contains(header));
     }
-    target.headers.extend(shared);
+    shared
 }
 
 /// What a request is called that has no name: its method, unless it is the usual one, and its path.

@@ -1,23 +1,55 @@
-//! The workload text of a plan: what was translated as TOML, what was not as comments above it.
+//! The workload of a plan: what was translated; and its text, with what was not as comments above it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use offered_model::workload::script::{Otherwise, Per, Which};
-use offered_model::{Law, Rate};
+use offered_model::arrivals::{Batch, Profile as Rates};
+use offered_model::flow::{self, Branches, Flows};
+use offered_model::workload::script::{self, Draw, Feeder, Objects, Order, Per, When};
+use offered_model::workload::{self, Closed, Draft, Length, Sessions, Start};
+use offered_model::{Law, Nanos, Rate, Schedule, Workload, Wrong};
 
-use crate::plan::{
-    Arrivals, Auth, Body, Check, Extract, Flow, Must, Note, Part, Plan, Profile, Request, Source, Step, Target, Tls,
-    Value, Variable,
-};
+use crate::note::Note;
+use crate::plan::{Arrivals, Plan, Profile, Request, Value, Variable};
 use crate::text::Text;
 
 /// Places named for one kind of note; of more, their number.
 const PLACES: usize = 8;
 
+/// Why a variable has no value yet: who runs the workload has it.
+const LATER: &str = "a plan is imported without files and environment";
+
 impl Plan {
-    /// The workload, as a text that [`offered_model::Workload::parse`] takes. `file` is where the plan stood.
-    pub fn workload(&self, file: &str) -> String {
+    /// The workload.
+    ///
+    /// # Errors
+    /// What no workload can say.
+    pub fn workload(&self) -> Result<Workload, Wrong> {
+        let requests: Vec<workload::Request> = self
+            .requests
+            .iter()
+            .map(|request| self::request(request, self.flows.is_empty()))
+            .collect::<Result<_, _>>()?;
+        let skip_first = match self.arrivals {
+            Arrivals::Closed { ramp, .. } if ramp < self.duration => ramp,
+            _ => Nanos::ZERO,
+        };
+        Workload::new(Draft {
+            skip_first,
+            target: Some(self.target.clone()),
+            variables: self.variables.iter().map(variable).collect::<Result<_, _>>()?,
+            requests,
+            ..Draft::new(self.sessions()?, self.duration)
+        })
+    }
+
+    /// The text of the workload, which [`Workload::parse`] takes, with what was not translated above it. `file` is where the plan
+    /// stood.
+    ///
+    /// # Errors
+    /// What no workload can say.
+    pub fn text(&self, file: &str) -> Result<String, Wrong> {
         let mut text = format!("# Written by `offered import` from {}: {}.\n", plain(file), plain(&self.origin));
         if let Some(remark) = self.remark {
             let _ = writeln!(text, "# {remark}");
@@ -28,22 +60,8 @@ impl Plan {
                 let _ = writeln!(text, "#   {note}");
             }
         }
-        let _ = writeln!(text, "\nduration = \"{}\"", self.duration);
-        if let Arrivals::Closed { ramp, .. } = self.arrivals
-            && ramp.0 > 0
-            && ramp < self.duration
-        {
-            let _ = writeln!(text, "skip_first = \"{ramp}\"");
-        }
-        let _ = write!(text, "\n[arrivals]\n{}\n", self.arrivals());
-        text.push_str(&target(&self.target));
-        if !self.variables.is_empty() {
-            text.push_str("\n[variables]\n");
-            text.extend(self.variables.iter().map(variable));
-        }
-        text.extend(self.requests.iter().map(|request| self::request(request, self.flows.is_empty())));
-        text.extend(self.flows.iter().map(flow));
-        text
+        let _ = write!(text, "\n{}", self.workload()?);
+        Ok(text)
     }
 
     /// What was not translated, one line for each kind of thing with all its places.
@@ -84,291 +102,104 @@ impl Plan {
         kinds.into_iter().map(told).collect()
     }
 
-    fn arrivals(&self) -> String {
-        let think = |think: &Law| if think.is_zero() { String::new() } else { format!(", think = {think}") };
+    fn sessions(&self) -> Result<Sessions, Wrong> {
+        let flows = if self.flows.is_empty() { None } else { Some(Arc::new(self.chain()?)) };
         match &self.arrivals {
-            Arrivals::Closed { users, visits, ramp, think: law } => {
-                let ramp = if ramp.0 == 0 { String::new() } else { format!(", ramp = \"{ramp}\"") };
-                let start = if law.is_zero() { "" } else { ", start = \"thinking\"" };
-                let visits = visits.map_or_else(String::new, |visits| format!(", visits = {visits}"));
-                format!("closed = {{ users = {users}{visits}{}{ramp}{start} }}", think(law))
+            Arrivals::Closed { users, visits, ramp, think } => {
+                let start = if think.is_zero() { Start::MidThought } else { Start::Thinking };
+                let closed = Closed::new(*users, think.clone())?.with_ramp(*ramp).with_start(start);
+                let closed = visits.map_or(Ok(closed.clone()), |visits| closed.with_visits(visits))?;
+                Ok(Sessions::Closed(flows.into_iter().fold(closed, Closed::with_flows)))
             }
-            Arrivals::Open { rate, process, think: law } => {
-                let (model, think) =
-                    if self.flows.is_empty() { ("open", String::new()) } else { ("partly_open", think(law)) };
-                format!("{model} = {{ rate = {}, process = \"{process}\"{think} }}", profile(rate))
+            Arrivals::Open { rate, process, think } => {
+                let schedule = Schedule::new(profile(rate)?, process.clone(), Batch::Single)?;
+                Ok(match flows {
+                    None => Sessions::Open(schedule),
+                    Some(flows) => {
+                        Sessions::PartlyOpen { schedule, length: Length::of_flows(flows), think: think.clone() }
+                    }
+                })
             }
         }
     }
+
+    fn chain(&self) -> Result<Flows, Wrong> {
+        let numbers: HashMap<&str, u16> = self.requests.iter().map(|request| &*request.name).zip(0u16..).collect();
+        let (mut flows, mut steps) = (Vec::new(), Vec::new());
+        for (number, flow) in (0u16..).zip(&self.flows) {
+            let base = steps.len();
+            let at = |step: usize| u16::try_from(base + step).map_err(|_| Wrong::new("the flows have too many steps"));
+            flows.push(flow::Flow { name: flow.name.clone(), weight: short(flow.weight), start: at(0)? });
+            for step in &flow.steps {
+                let to = |(to, weight): &(Option<usize>, f64)| Ok((to.map(at).transpose()?, short(*weight)));
+                let request = numbers.get(&*step.request).copied();
+                steps.push(flow::Step {
+                    flow: number,
+                    name: step.name.clone(),
+                    request: request.ok_or_else(|| Wrong::new(format!("no request is named `{}`", step.request)))?,
+                    repeat: u16::try_from(step.repeat)
+                        .map_err(|_| Wrong::new(format!("{} times in a row are too many", step.repeat)))?,
+                    think: step.think.clone(),
+                    next: Branches::new(step.next.iter().map(to).collect::<Result<Vec<_>, Wrong>>()?),
+                });
+            }
+        }
+        Flows::new(flows, steps)
+    }
 }
 
-fn profile(profile: &Profile) -> String {
+fn profile(profile: &Profile) -> Result<Rates, Wrong> {
     match profile {
-        Profile::Constant(rate) => self::rate(*rate),
-        Profile::Ramp(from, to, over) => {
-            format!("{{ ramp = [{}, {}], over = \"{over}\" }}", self::rate(*from), self::rate(*to))
-        }
-        Profile::Steps(steps) => {
-            let steps: Vec<String> =
-                steps.iter().map(|(rate, time)| format!("[{}, \"{time}\"]", self::rate(*rate))).collect();
-            format!("{{ steps = [{}] }}", steps.join(", "))
-        }
+        Profile::Constant(rate) => Ok(Rates::constant(Rate::from_per_sec(*rate)?)),
+        Profile::Ramp(from, to, over) => Rates::ramp(*from, *to, *over),
+        Profile::Steps(steps) => Rates::steps(steps),
     }
 }
 
-fn rate(per_sec: f64) -> String {
-    Rate::from_per_sec(per_sec).map_or_else(|_| "\"0/s\"".to_owned(), |rate| format!("\"{rate}\""))
-}
-
-fn target(target: &Target) -> String {
-    let mut text = format!("\n[target]\nurl = {}\n", quoted(&target.url));
-    if let Some(reuse) = target.reuse {
-        let _ = writeln!(text, "reuse = \"{reuse}\"");
-    }
-    let timeouts = [("connect", target.connect_timeout), ("response", target.response_timeout)];
-    for (what, time) in timeouts.into_iter().filter_map(|(what, time)| Some((what, time?))) {
-        let _ = writeln!(text, "{what}_timeout = \"{time}\"");
-    }
-    if target.cookies {
-        text.push_str("cookies = true\n");
-    }
-    if target.redirects > 0 {
-        let _ = writeln!(text, "redirects = {}", target.redirects);
-    }
-    if let Some(protocol) = target.protocol {
-        let _ = writeln!(text, "protocol = \"{protocol}\"");
-    }
-    if let Some(proxy) = &target.proxy {
-        let _ = writeln!(text, "proxy = {}", quoted(proxy));
-    }
-    text.extend(target.auth.as_ref().map(auth));
-    text.push_str(&headers(&target.headers));
-    let Tls { insecure, roots, own } = &target.tls;
-    let mut tls: Vec<String> = insecure.then(|| "insecure = true".to_owned()).into_iter().collect();
-    tls.extend(roots.as_ref().map(|file| format!("roots = {}", quoted(file))));
-    tls.extend(own.as_ref().map(|(own, key)| format!("certificate = {}, key = {}", quoted(own), quoted(key))));
-    if !tls.is_empty() {
-        let _ = writeln!(text, "tls = {{ {} }}", tls.join(", "));
-    }
-    text
-}
-
-fn headers(headers: &[(String, Text)]) -> String {
-    if headers.is_empty() { String::new() } else { format!("headers = {{ {} }}\n", pairs(headers)) }
-}
-
-/// The inside of a table of texts.
-fn pairs(pairs: &[(String, Text)]) -> String {
-    let pair = |(name, value): &(String, Text)| format!("{} = {}", key(name), quoted(&value.written()));
-    pairs.iter().map(pair).collect::<Vec<_>>().join(", ")
-}
-
-fn auth(auth: &Auth) -> String {
-    let (kind, text) = match auth {
-        Auth::Basic(text) => ("basic", text),
-        Auth::Bearer(text) => ("bearer", text),
-    };
-    format!("auth = {{ {kind} = {} }}\n", quoted(&text.written()))
-}
-
-fn variable(variable: &Variable) -> String {
-    let per = match variable.per {
-        Per::Session => "session",
-        Per::Visit => "visit",
-        Per::Request => "request",
-    };
-    let value = match &variable.value {
-        Value::Constant(text) => quoted(text),
-        Value::Env(name) => format!("{{ env = {} }}", quoted(name)),
+fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable, Wrong> {
+    let later = || script::Source::Constant(Err(LATER.to_owned()));
+    let (source, per, env) = match value {
+        Value::Constant(text) => (script::Source::Constant(Ok(text.clone())), Per::Session, None),
+        Value::Env(name) => (later(), Per::Session, Some(name.clone())),
         Value::File { file, columns, at_end } => {
-            let columns = match columns.as_slice() {
-                [] => String::new(),
-                columns => {
-                    format!(", columns = [{}]", columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
-                }
-            };
-            format!("{{ file = {}{columns}, per = \"{per}\", at_end = \"{at_end}\" }}", quoted(file))
+            let columns = (!columns.is_empty()).then(|| columns.clone());
+            let (rows, order) = (Err(LATER.to_owned()), Order::Sequential);
+            (script::Source::Feeder(Feeder { file: file.clone(), order, at_end: *at_end, columns, rows }), *per, None)
         }
-        Value::Uuid => format!("{{ uuid = true, per = \"{per}\" }}"),
-        Value::Sequence(from) => format!("{{ sequence = {from}, per = \"{per}\" }}"),
-        Value::Between(low, high) => format!("{{ random = \"uniform:{low}..{high}\", per = \"{per}\" }}"),
-    };
-    format!("{} = {value}\n", variable.name)
-}
-
-/// The methods that have a key of their own.
-const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
-
-fn request(request: &Request, weighted: bool) -> String {
-    let path = quoted(&request.path.written());
-    let mut text = format!("\n[[request]]\nname = {}\n", quoted(&request.name));
-    if METHODS.contains(&request.method.as_str()) {
-        let _ = writeln!(text, "{} = {path}", request.method);
-    } else {
-        let _ = write!(text, "method = {}\npath = {path}\n", quoted(&request.method.to_uppercase()));
-    }
-    if weighted && request.weight != 1.0 {
-        let _ = writeln!(text, "weight = {}", short(request.weight));
-    }
-    text.push_str(&headers(&request.headers));
-    match &request.body {
-        None => {}
-        Some(Body::Text(body)) => {
-            let _ = writeln!(text, "body = {}", quoted(&body.written()));
-        }
-        Some(Body::File(file)) => {
-            let _ = writeln!(text, "body_file = {}\nraw = true", quoted(file));
-        }
-        Some(Body::Form(fields)) => {
-            let _ = writeln!(text, "form = {{ {} }}", pairs(fields));
-        }
-        Some(Body::Parts(parts)) => {
-            let _ = writeln!(text, "multipart = [{}]", list(parts, part));
-        }
-    }
-    text.extend(request.auth.as_ref().map(auth));
-    if !request.extract.is_empty() {
-        let _ = writeln!(text, "extract = [{}]", list(&request.extract, extract));
-    }
-    if !request.check.is_empty() {
-        let _ = writeln!(text, "check = [{}]", list(&request.check, check));
-    }
-    if !request.objects.is_empty() {
-        let _ = writeln!(text, "objects = [{}]", list(&request.objects, |path: &Text| quoted(&path.written())));
-        if let Some(connections) = request.connections {
-            let _ = writeln!(text, "connections = {connections}");
-        }
-    }
-    text
-}
-
-/// The inside of a list; more than one thing stands on lines of its own.
-fn list<T>(items: &[T], written: impl Fn(&T) -> String) -> String {
-    match items {
-        [one] => format!(" {} ", written(one)),
-        many => many.iter().map(|item| format!("\n  {},", written(item))).collect::<String>() + "\n",
-    }
-}
-
-fn part(part: &Part) -> String {
-    // They stand between quotes in the head of a part.
-    let fit = |text: &str| quoted(&text.replace(|c: char| c.is_control() || c == '"', "_"));
-    let kind = part.kind.as_ref().map_or(String::new(), |kind| format!(", type = {}", fit(kind)));
-    let value = if part.file { "file" } else { "value" };
-    // The name of a file is no template.
-    let text = if part.file { fit(&part.value.shown()) } else { quoted(&part.value.written()) };
-    format!("{{ name = {}, {value} = {text}{kind} }}", fit(&part.name))
-}
-
-fn extract(extract: &Extract) -> String {
-    let from = match &extract.from {
-        Source::Json(path) => format!("json = {}", quoted(path)),
-        Source::Regex(regex, 1) => format!("regex = {}", quoted(regex)),
-        Source::Regex(regex, group) => format!("regex = {}, group = {group}", quoted(regex)),
-        Source::Header(name) => format!("header = {}", quoted(name)),
-        Source::Css(selector, None) => format!("css = {}", quoted(selector)),
-        Source::Css(selector, Some(attribute)) => {
-            format!("css = {}, attribute = {}", quoted(selector), quoted(attribute))
+        Value::Uuid => (script::Source::Uuid, *per, None),
+        Value::Sequence(from) => (script::Source::Sequence(*from), *per, None),
+        Value::Between(low, high) => {
+            let (low, high) = (*low as f64, *high as f64);
+            // Laws are of numbers from zero.
+            let shift = low.min(0.0);
+            let law = Law::uniform(low - shift, high - shift)?;
+            (script::Source::Random(Draw { law, shift, decimals: 0 }), *per, None)
         }
     };
-    let which = match extract.which {
-        Which::Nth(1) => String::new(),
-        Which::Nth(nth) => format!(", nth = {nth}"),
-        Which::Random => ", nth = \"random\"".to_owned(),
-    };
-    let otherwise = match &extract.otherwise {
-        Otherwise::Fails => String::new(),
-        Otherwise::Is(text) => format!(", default = {}", quoted(text)),
-        Otherwise::Keeps => ", keep = true".to_owned(),
-    };
-    format!("{{ name = {}, {from}{which}{otherwise} }}", quoted(&extract.name))
+    Ok(script::Variable { name: name.clone(), source, per, env })
 }
 
-fn check(check: &Check) -> String {
-    let said = |text: &str| quoted(&Text::from(text).written());
-    let must = match &check.must {
-        Must::Status(statuses) => match statuses.as_slice() {
-            [one] => format!("status = {one}"),
-            many => format!("status = [{}]", many.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")),
-        },
-        Must::AnyStatus => "status = \"100..999\"".to_owned(),
-        Must::Class(hundreds) => format!("status = \"{hundreds}xx\""),
-        Must::Header(name, text) => format!("header = {}, contains = {}", quoted(name), said(text)),
-        Must::Contains(text) => format!("body = true, contains = {}", said(text)),
-        Must::Matches(regex) => format!("body = true, matches = {}", quoted(regex)),
-        Must::Json(path, None) => format!("json = {}", quoted(path)),
-        Must::Json(path, Some(text)) => format!("json = {}, is = {}", quoted(path), said(text)),
-        Must::Size(size) => format!("size = {}", quoted(size)),
-    };
-    match &check.name {
-        Some(name) => format!("{{ name = {}, {must} }}", quoted(name)),
-        None => format!("{{ {must} }}"),
-    }
-}
-
-fn flow(flow: &Flow) -> String {
-    let mut text = format!("\n[[flow]]\nname = {}\n", quoted(&flow.name));
-    if flow.weight != 1.0 {
-        let _ = writeln!(text, "weight = {}", short(flow.weight));
-    }
-    for (here, step) in flow.steps.iter().enumerate() {
-        let _ = write!(text, "[[flow.step]]\nrequest = {}\n", quoted(&step.request));
-        if step.name != step.request {
-            let _ = writeln!(text, "name = {}", quoted(&step.name));
-        }
-        if step.repeat != 1 {
-            let _ = writeln!(text, "repeat = {}", step.repeat);
-        }
-        if let Some(think) = &step.think {
-            let _ = writeln!(text, "think = {think}");
-        }
-        text.push_str(&next(step, here, &flow.steps));
-    }
-    text
-}
-
-/// The ways on, where they are not just the step below.
-fn next(step: &Step, here: usize, steps: &[Step]) -> String {
-    let below = (here + 1 < steps.len()).then_some(here + 1);
-    if step.next.iter().all(|(to, _)| *to == below) {
-        return String::new();
-    }
-    let way = |(to, weight): &(Option<usize>, f64)| {
-        let to = to.map_or_else(|| "leave".to_owned(), |to| key(&steps[to].name));
-        format!("{to} = {}", short(*weight))
-    };
-    format!("next = {{ {} }}\n", step.next.iter().map(way).collect::<Vec<_>>().join(", "))
+fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong> {
+    let texts = |texts: &[(String, Text)]| texts.iter().map(|(name, text)| (name.clone(), text.template())).collect();
+    let objects = (!request.objects.is_empty()).then(|| Objects {
+        paths: request.objects.iter().map(Text::template).collect(),
+        connections: Objects::CONNECTIONS,
+        when: When::After,
+    });
+    Ok(workload::Request::new(&request.method.to_uppercase(), request.path.template())?
+        .named(&request.name)
+        .with_weight(if weighted { short(request.weight) } else { 1.0 })
+        .with_headers(texts(&request.headers))
+        .with_body(request.body.clone())
+        .with_auth(request.auth.clone())
+        .with_extract(request.extract.clone())
+        .with_checks(request.check.clone())
+        .with_objects(objects))
 }
 
 /// A weight with nine digits, as short as they can be written.
 fn short(weight: f64) -> f64 {
     format!("{weight:.8e}").parse().expect("what was printed is a number")
-}
-
-/// A TOML key.
-fn key(name: &str) -> String {
-    let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    if !name.is_empty() && name.bytes().all(bare) { name.to_owned() } else { quoted(name) }
-}
-
-/// A TOML basic string.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 /// In one line of a comment or a terminal, and not endless.

@@ -48,8 +48,12 @@ impl Findings {
         };
         let sessions = match model {
             Model::Open => Sessions::Open(poisson(self.requests_per_session.mean)?),
-            Model::Closed => Sessions::Closed(Closed::new(self.concurrency.mean.round().max(1.0) as u64, self.think())?),
-            Model::PartlyOpen => Sessions::PartlyOpen { schedule: poisson(1.0)?, length: self.length()?, think: self.think() },
+            Model::Closed => {
+                Sessions::Closed(Closed::new(self.concurrency.mean.round().max(1.0) as u64, self.think())?)
+            }
+            Model::PartlyOpen => {
+                Sessions::PartlyOpen { schedule: poisson(1.0)?, length: self.length()?, think: self.think() }
+            }
         };
         Workload::new(Draft {
             target: Some(Target::new("http://127.0.0.1:8080".parse()?)),

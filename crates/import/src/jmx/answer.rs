@@ -1,11 +1,12 @@
 //! What a plan does with answers: extractors take something from them, assertions fail those that are not as expected.
 
-use offered_model::workload::script::{Otherwise, Which};
+use offered_model::Template;
+use offered_model::workload::script::{Check, Extraction, Find, Otherwise, Test, Wanted, Which};
 use regex::RegexBuilder;
 
 use super::Reader;
 use super::node::Node;
-use crate::plan::{Check, Extract, Must, Source};
+use crate::text::Text;
 
 /// Bytes a compiled regular expression may take.
 const MOST_REGEX: usize = 1 << 20;
@@ -14,7 +15,7 @@ const MOST_PATH: usize = 500;
 
 impl<'e> Reader<'e, '_> {
     /// What `node` takes from answers, where it is an extractor that can be said.
-    pub(super) fn extractor(&mut self, node: &Node<'e>) -> Option<Vec<Extract>> {
+    pub(super) fn extractor(&mut self, node: &Node<'e>) -> Option<Vec<Extraction>> {
         let said = |name: &str| node.element.text_of(name);
         if elsewhere(node) {
             return None;
@@ -27,15 +28,15 @@ impl<'e> Reader<'e, '_> {
                     "" => return None,
                     one => one.strip_prefix('$')?.strip_suffix('$')?.parse().ok()?,
                 };
-                let from = match said("RegexExtractor.useHeaders") {
-                    "" | "false" => Source::Regex(fit(&regex)?, group),
+                let find = match said("RegexExtractor.useHeaders") {
+                    "" | "false" => Find::Regex { pattern: fit(&regex)?, group },
                     "true" => header_of(&regex)?,
                     _ => return None,
                 };
                 self.taken(
                     node,
                     said("RegexExtractor.refname"),
-                    from,
+                    find,
                     [
                         said("RegexExtractor.match_number"),
                         said("RegexExtractor.default"),
@@ -55,11 +56,11 @@ impl<'e> Reader<'e, '_> {
                 // Without a right boundary it goes on to the end.
                 let inside =
                     if right.is_empty() { "(.*)".to_owned() } else { format!("(.*?){}", regex::escape(&right)) };
-                let from = Source::Regex(format!("(?s){}{inside}", regex::escape(&left)), 1);
+                let find = Find::Regex { pattern: format!("(?s){}{inside}", regex::escape(&left)), group: 1 };
                 self.taken(
                     node,
                     said("BoundaryExtractor.refname"),
-                    from,
+                    find,
                     [
                         said("BoundaryExtractor.match_number"),
                         said("BoundaryExtractor.default"),
@@ -74,7 +75,7 @@ impl<'e> Reader<'e, '_> {
                 self.taken(
                     node,
                     said("HtmlExtractor.refname"),
-                    Source::Css(selector, attribute),
+                    Find::Css { selector, attribute },
                     [
                         said("HtmlExtractor.match_number"),
                         said("HtmlExtractor.default"),
@@ -103,7 +104,7 @@ impl<'e> Reader<'e, '_> {
                     let path = json_path(&self.said(node, path)?)?;
                     // Unlike the others it always sets the default, an empty one, too.
                     let default = defaults.get(here).cloned().unwrap_or_default();
-                    all.push(self.taken(node, name, Source::Json(path), [&number(here)?, &default, "true"])?);
+                    all.push(self.taken(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
                 }
                 Some(all)
             }
@@ -121,9 +122,9 @@ impl<'e> Reader<'e, '_> {
         &mut self,
         node: &Node<'e>,
         name: &str,
-        from: Source,
+        find: Find,
         [nth, default, empty]: [&str; 3],
-    ) -> Option<Extract> {
+    ) -> Option<Extraction> {
         // Numbers that are none are 0, which is one at random; below 0 they are all, by names of their own.
         let which = match self.said(node, nth.trim())?.trim() {
             "" => Which::Random,
@@ -135,7 +136,7 @@ impl<'e> Reader<'e, '_> {
         let default = self.said(node, default)?;
         let otherwise = if !default.is_empty() || empty == "true" { Otherwise::Is(default) } else { Otherwise::Keeps };
         let name = name.trim();
-        (!name.is_empty()).then(|| Extract { name: self.variables.extracted(name), from, which, otherwise })
+        (!name.is_empty()).then(|| Extraction { name: self.variables.extracted(name), find, which, otherwise })
     }
 
     /// What `node` wants of answers, where it is an assertion that can be said.
@@ -144,7 +145,7 @@ impl<'e> Reader<'e, '_> {
         if elsewhere(node) {
             return None;
         }
-        let musts = match node.class() {
+        let tests = match node.class() {
             "ResponseAssertion" => self.response(node)?,
             "JSONPathAssertion" => {
                 let path = json_path(&self.said(node, said("JSON_PATH"))?)?;
@@ -155,8 +156,9 @@ impl<'e> Reader<'e, '_> {
                 if valued && said("ISREGEX") == "true" {
                     return None;
                 }
-                let wanted = if valued { Some(self.said(node, said("EXPECTED_VALUE"))?) } else { None };
-                vec![Must::Json(path, wanted)]
+                let wanted =
+                    if valued { Wanted::Is(stands(&self.said(node, said("EXPECTED_VALUE"))?)) } else { Wanted::There };
+                vec![Test::Text(Find::Json(path), wanted)]
             }
             "SizeAssertion" => {
                 let sign = match said("SizeAssertion.operator") {
@@ -174,21 +176,22 @@ impl<'e> Reader<'e, '_> {
                 if !body || (sign == "<" && size == 0) || (sign == ">" && size == u64::MAX) {
                     return None;
                 }
-                vec![Must::Size(format!("{sign} {size}"))]
+                vec![Test::Size(format!("{sign} {size}").parse().ok()?)]
             }
             _ => return None,
         };
         let generic = ["", "Response Assertion", "JSON Assertion", "Size Assertion"].contains(&node.name().trim());
-        let name = (!generic).then(|| node.name().trim().to_owned());
-        let many = musts.len() > 1;
-        let named = |(at, must)| {
-            let name = name.as_ref().map(|name| if many { format!("{name} ({})", at + 1) } else { name.clone() });
-            Check { name, must }
+        let name = node.name().trim();
+        let many = tests.len() > 1;
+        let named = |(at, test)| match generic {
+            true => Check::of(test),
+            false if many => Check { name: format!("{name} ({})", at + 1), test },
+            false => Check { name: name.to_owned(), test },
         };
-        Some(musts.into_iter().enumerate().map(named).collect())
+        Some(tests.into_iter().enumerate().map(named).collect())
     }
 
-    fn response(&mut self, node: &Node<'e>) -> Option<Vec<Must>> {
+    fn response(&mut self, node: &Node<'e>) -> Option<Vec<Test>> {
         const CONTAINS: u32 = 2;
         const NOT: u32 = 4;
         const OR: u32 = 32;
@@ -204,36 +207,28 @@ impl<'e> Reader<'e, '_> {
         }
         let or = kind & OR != 0 && wanted.len() > 1;
         let ignores = node.element.text_of("Assertion.assume_success") == "true";
-        let mut musts = Self::looked_at(node, wanted, kind & !OR, or)?;
-        let of_status = |must: &Must| matches!(must, Must::Status(_) | Must::Class(_));
-        if ignores && !musts.iter().any(of_status) {
-            musts.push(Must::AnyStatus);
+        let mut tests = Self::looked_at(node, wanted, kind & !OR, or)?;
+        if ignores && !tests.iter().any(|test| matches!(test, Test::Status(_))) {
+            // From 400 on, too, is no failure.
+            tests.push(Test::Status(vec![(100, 999)]));
         }
-        let failing = |must: &Must| match must {
-            Must::Status(codes) => codes.iter().any(|code| *code >= 400),
-            Must::Class(hundreds) => *hundreds >= 4,
-            _ => false,
-        };
-        if !ignores && musts.iter().any(failing) {
+        let failing =
+            |test: &Test| matches!(test, Test::Status(ranges) if ranges.iter().any(|(lowest, _)| *lowest >= 400));
+        if !ignores && tests.iter().any(failing) {
             self.note(node, "wants a status from 400 on without ignoring the status, so that JMeter fails such an answer all the same; here it is good");
         }
-        Some(musts)
+        Some(tests)
     }
 
     /// What an assertion of this `kind` wants of the part of the answer that it looks at; `or`: one of them is enough.
-    fn looked_at(node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Must>> {
+    fn looked_at(node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Test>> {
         const MATCH: u32 = 1;
         const EQUALS: u32 = 8;
         const SUBSTRING: u32 = 16;
         match node.element.text_of("Assertion.test_field").trim() {
             "Assertion.response_code" => {
-                let codes: Vec<Must> = wanted.iter().map(|code| status(code)).collect::<Option<_>>()?;
-                if !or && codes.len() == 1 {
-                    return Some(codes);
-                }
-                let each = codes.iter().map(|code| if let Must::Status(codes) = code { Some(codes[0]) } else { None });
-                or.then_some(())?;
-                Some(vec![Must::Status(each.collect::<Option<_>>()?)])
+                let ranges: Vec<(u16, u16)> = wanted.iter().map(|code| status(code)).collect::<Option<_>>()?;
+                (or || ranges.len() == 1).then(|| vec![Test::Status(ranges)])
             }
             "" | "Assertion.response_data" => {
                 let regex = |wanted: &String| match kind {
@@ -244,16 +239,16 @@ impl<'e> Reader<'e, '_> {
                 };
                 if or {
                     let all: Vec<String> = wanted.iter().map(regex).collect::<Option<_>>()?;
-                    return Some(vec![Must::Matches(
-                        all.iter().map(|one| format!("(?:{one})")).collect::<Vec<_>>().join("|"),
-                    )]);
+                    let any = all.iter().map(|one| format!("(?:{one})")).collect::<Vec<_>>().join("|");
+                    return Some(vec![Test::Text(Find::Body, Wanted::Matches(any))]);
                 }
                 wanted
                     .iter()
                     .map(|wanted| match kind {
-                        SUBSTRING => Some(Must::Contains(wanted.clone())),
-                        _ => regex(wanted).map(Must::Matches),
+                        SUBSTRING => Some(Wanted::Contains(stands(wanted))),
+                        _ => regex(wanted).map(Wanted::Matches),
                     })
+                    .map(|wanted| Some(Test::Text(Find::Body, wanted?)))
                     .collect()
             }
             "Assertion.response_headers" if !or && kind == SUBSTRING => wanted
@@ -261,7 +256,7 @@ impl<'e> Reader<'e, '_> {
                 .map(|wanted| {
                     let (name, value) = wanted.split_once(':')?;
                     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-                    token.then(|| Must::Header(name.to_owned(), value.trim().to_owned()))
+                    token.then(|| Test::Text(Find::Header(name.to_owned()), Wanted::Contains(stands(value.trim()))))
                 })
                 .collect(),
             _ => None,
@@ -276,15 +271,21 @@ fn elsewhere(node: &Node) -> bool {
         .any(|scope| !["", "parent"].contains(&node.element.text_of(scope).trim()))
 }
 
-/// A status, or a class of them.
-fn status(said: &str) -> Option<Must> {
+/// A text in which nothing is a place for a value.
+fn stands(text: &str) -> Template {
+    Text::from(text).template()
+}
+
+/// A status, or a class of them: the lowest and the highest.
+fn status(said: &str) -> Option<(u16, u16)> {
     let said = said.trim().trim_start_matches('^').trim_end_matches('$');
     if said.len() == 3 && said.bytes().all(|b| b.is_ascii_digit()) {
-        return said.parse().ok().filter(|code| (100..1000).contains(code)).map(|code| Must::Status(vec![code]));
+        return said.parse().ok().filter(|code| (100..1000).contains(code)).map(|code| (code, code));
     }
     let (first, rest) = said.split_at_checked(1)?;
     let any = ["..", "\\d\\d", "\\d{2}", "[0-9][0-9]", "[0-9]{2}", "xx", ".*", "\\d+"].contains(&rest);
-    first.parse().ok().filter(|class| any && (1..=5).contains(class)).map(Must::Class)
+    let class: u16 = first.parse().ok().filter(|class| any && (1..=5).contains(class))?;
+    Some((class * 100, class * 100 + 99))
 }
 
 /// The expression, where offered's kind of regular expressions has it.
@@ -293,12 +294,12 @@ fn fit(regex: &str) -> Option<String> {
 }
 
 /// `Location: (.+)` over all headers: the header.
-fn header_of(regex: &str) -> Option<Source> {
+fn header_of(regex: &str) -> Option<Find> {
     let (name, rest) = regex.trim_start_matches("(?i)").split_once(':')?;
     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let rest = rest.trim_start_matches("\\s*").trim_start();
     let all = ["(.+)", "(.*)", "(.+?)\\n", "(.+)\\n", "(.*)\\n", "([^\\n]+)", "([^\\r\\n]+)"].contains(&rest);
-    (token && all).then(|| Source::Header(name.to_owned()))
+    (token && all).then(|| Find::Header(name.to_owned()))
 }
 
 /// A `JSONPath` as RFC 9535 has it; of older ones, those that are read there as well.

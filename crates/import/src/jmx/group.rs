@@ -1,5 +1,6 @@
 //! Thread groups: how many users, for how long, or how many arrivals.
 
+use offered_model::arrivals::Process;
 use offered_model::{Nanos, Visit};
 
 use super::Reader;
@@ -49,12 +50,12 @@ pub(super) fn when(node: &Node) -> When {
 }
 
 /// What holds a group back to a rate, with nothing else to wait for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Throttle {
     /// Samples per second, of each thread or of all.
     pub(super) rate: f64,
     pub(super) each: bool,
-    pub(super) process: &'static str,
+    pub(super) process: Process,
 }
 
 impl Reader<'_, '_> {
@@ -215,7 +216,7 @@ impl Reader<'_, '_> {
     }
 
     /// Arrivals per second over time, their process, and the duration.
-    fn rates(&mut self, node: &Node) -> (Profile, &'static str, Nanos) {
+    fn rates(&mut self, node: &Node) -> (Profile, Process, Nanos) {
         match node.class() {
             "ArrivalsThreadGroup" => {
                 let unit = unit(node);
@@ -236,7 +237,7 @@ impl Reader<'_, '_> {
                         )
                     }
                 };
-                (rate, "constant", time(ramp + hold))
+                (rate, Process::Constant, time(ramp + hold))
             }
             "FreeFormArrivalsThreadGroup" => {
                 let unit = unit(node);
@@ -250,7 +251,7 @@ impl Reader<'_, '_> {
                     })
                     .collect();
                 let pieces = rows.iter().map(|[from, to, over]| (from / unit, to / unit, over * unit));
-                self.pieces(node, pieces.collect(), "constant")
+                self.pieces(node, pieces.collect(), Process::Constant)
             }
             _ => self.open_model(node),
         }
@@ -258,7 +259,7 @@ impl Reader<'_, '_> {
 
     /// `rate(10/s) random_arrivals(2 min) rate(50/s) pause(5 s) ...`: the rate goes in a straight line from one `rate` to the
     /// next over the arrivals between them.
-    fn open_model(&mut self, node: &Node) -> (Profile, &'static str, Nanos) {
+    fn open_model(&mut self, node: &Node) -> (Profile, Process, Nanos) {
         let schedule = self.resolve(node, node.element.text_of("OpenModelThreadGroup.schedule")).shown();
         let (mut rate, mut pieces, mut even): (f64, Vec<(f64, f64, f64)>, bool) = (0.0, Vec::new(), false);
         // Pieces whose end is not known yet take the next rate.
@@ -293,16 +294,11 @@ impl Reader<'_, '_> {
                 _ => self.note(node, format!("its schedule says `{call})`, which is not translated")),
             }
         }
-        self.pieces(node, pieces, if even { "constant" } else { "poisson" })
+        self.pieces(node, pieces, if even { Process::Constant } else { Process::Poisson })
     }
 
     /// Pieces from one rate to another over some seconds, as a profile.
-    fn pieces(
-        &mut self,
-        node: &Node,
-        pieces: Vec<(f64, f64, f64)>,
-        process: &'static str,
-    ) -> (Profile, &'static str, Nanos) {
+    fn pieces(&mut self, node: &Node, pieces: Vec<(f64, f64, f64)>, process: Process) -> (Profile, Process, Nanos) {
         let pieces: Vec<_> = pieces.into_iter().filter(|(.., over)| *over > 0.0).take(1000).collect();
         let length = time(pieces.iter().map(|(.., over)| over).sum());
         let profile = match pieces.as_slice() {
@@ -342,11 +338,11 @@ impl Reader<'_, '_> {
                 if ["1", "3", "calcmode.2", "calcmode.4"].contains(&mode.as_str()) && self.groups > 1 {
                     self.note(node, "is shared by the threads of all groups; here this group has all of it");
                 }
-                Throttle { rate: throughput / 60.0, each, process: "constant" }
+                Throttle { rate: throughput / 60.0, each, process: Process::Constant }
             }
             "PreciseThroughputTimer" => {
                 let period = self.number(node, "throughputPeriod", 3600.0);
-                Throttle { rate: throughput / period, each: false, process: "poisson-fixed-count" }
+                Throttle { rate: throughput / period, each: false, process: Process::FixedCount }
             }
             _ => return None,
         };

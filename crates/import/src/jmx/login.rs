@@ -1,8 +1,9 @@
 //! Cookie and authorization managers: what a session shows to say who it is.
 
+use offered_model::workload::script::Auth;
+
 use super::Reader;
 use super::node::Node;
-use crate::plan::Auth;
 use crate::text::Text;
 
 impl<'e> Reader<'e, '_> {
@@ -16,7 +17,7 @@ impl<'e> Reader<'e, '_> {
             let mut both = self.resolve(manager, entry.text_of("Authorization.username"));
             both.push(&Text::from(":"));
             both.push(&self.resolve(manager, entry.text_of("Authorization.password")));
-            logins.push((under, Auth::Basic(both)));
+            logins.push((under, Auth::Basic(both.template())));
         }
     }
 

@@ -1,12 +1,13 @@
 //! HTTP samplers, with the defaults and headers of their scope.
 
 use offered_model::Nanos;
+use offered_model::workload::script::{Auth, Body, Check, Extraction, Part};
 
 use super::Reader;
 use super::node::Node;
 use crate::address::{self, Lack, Server, fit, form, sendable};
+use crate::body;
 use crate::jmx::tree::Element;
-use crate::plan::{Auth, Body, Check, Extract, Part};
 use crate::text::Text;
 
 /// Headers of a request at most.
@@ -26,7 +27,7 @@ pub(super) struct Defaults<'e> {
     /// Whether there is a cookie manager.
     pub(super) cookies: bool,
     /// What is taken from answers.
-    pub(super) extract: Vec<Extract>,
+    pub(super) extract: Vec<Extraction>,
     /// What answers must be.
     pub(super) check: Vec<Check>,
 }
@@ -41,9 +42,9 @@ pub(super) struct Asked {
     pub(super) method: String,
     pub(super) path: Text,
     pub(super) headers: Vec<(String, Text)>,
-    pub(super) body: Option<Body>,
+    pub(super) body: Body,
     pub(super) auth: Option<Auth>,
-    pub(super) extract: Vec<Extract>,
+    pub(super) extract: Vec<Extraction>,
     pub(super) check: Vec<Check>,
     pub(super) cookies: bool,
     pub(super) follows: bool,
@@ -144,7 +145,7 @@ impl<'e> Reader<'e, '_> {
         method: &str,
         path: &mut Text,
         headers: &mut Vec<(String, Text)>,
-    ) -> Option<Body> {
+    ) -> Body {
         let raw = node.element.text_of("HTTPSampler.postBodyRaw") == "true";
         let all = defaults.requests.iter().copied().chain([node.element]);
         let mut arguments: Vec<&Element> = all
@@ -169,14 +170,14 @@ impl<'e> Reader<'e, '_> {
             if !kind.is_empty() && !typed(headers) {
                 headers.push(("Content-Type".to_owned(), Text::from(kind)));
             }
-            return Some(Body::File(self.resolve(node, file.text_of("File.path")).shown()));
+            return body::file(self.resolve(node, file.text_of("File.path")).shown());
         }
         if raw {
             let mut body = Text::default();
             for argument in arguments {
                 body.push(&self.resolve(node, argument.text_of("Argument.value")));
             }
-            return (!body.is_empty()).then_some(Body::Text(body));
+            return if body.is_empty() { Body::None } else { body::text(&body) };
         }
         let mut pairs = Vec::new();
         for argument in arguments {
@@ -193,35 +194,33 @@ impl<'e> Reader<'e, '_> {
         }
         let in_parts = node.element.text_of("HTTPSampler.DO_MULTIPART_POST") == "true";
         if has_body && (in_parts || !files.is_empty()) {
-            let mut parts: Vec<Part> = pairs
-                .iter()
-                .map(|pair| Part { name: pair.name.shown(), value: pair.value.clone(), file: false, kind: None })
-                .collect();
+            let mut parts: Vec<Part> =
+                pairs.iter().map(|pair| body::field(&pair.name.shown(), &pair.value, None)).collect();
             for file in files {
-                let kind = Some(file.text_of("File.mimetype").to_owned()).filter(|kind| !kind.is_empty());
+                let kind = Some(file.text_of("File.mimetype")).filter(|kind| !kind.is_empty());
                 let (path, name) = (file.text_of("File.path"), file.text_of("File.paramname"));
                 let (path, name) = (self.resolve(node, path).shown(), self.resolve(node, name).shown());
-                parts.push(Part { name, value: Text::from(path), file: true, kind });
+                parts.push(body::upload(&name, &path, kind));
             }
-            return (!parts.is_empty()).then_some(Body::Parts(parts));
+            return if parts.is_empty() { Body::None } else { Body::Multipart(parts) };
         }
         if pairs.is_empty() {
-            return None;
+            return Body::None;
         }
         if has_body {
             headers.retain(|(name, value)| !is_form_header(name, value));
             // A table of a workload cannot say everything: names with variables in them, or names alone.
             if pairs.iter().all(Pair::is_plain) && !typed(headers) {
-                return Some(Body::form(pairs.iter().map(Pair::decoded).collect(), headers));
+                return body::form(&pairs.iter().map(Pair::decoded).collect::<Vec<_>>(), headers);
             }
             if !typed(headers) {
                 headers.push(("Content-Type".to_owned(), Text::from("application/x-www-form-urlencoded")));
             }
-            return Some(Body::Text(joined(&pairs)));
+            return body::text(&joined(&pairs));
         }
         path.say(if path.says_any(|c| c == '?') { "&" } else { "?" });
         path.push(&joined(&pairs));
-        None
+        Body::None
     }
 
     /// What a sampler does besides asking.

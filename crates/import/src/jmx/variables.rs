@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use offered_model::Seed;
-use offered_model::workload::script::{Per, data};
+use offered_model::workload::script::{AtEnd, Per, data};
 
 use super::functions::{self, call};
 use super::node::Node;
 use crate::Given;
 use crate::address::Lack;
-use crate::plan::{Note, Value, Variable};
+use crate::note::Note;
+use crate::plan::{Value, Variable};
 use crate::text::{self, Text};
 
 /// Values of values of values, at most so often.
@@ -202,7 +203,7 @@ impl<'g> Variables<'g> {
         let value = Value::File {
             file: path,
             columns: if head { Vec::new() } else { columns },
-            at_end: if last { "stop" } else { "repeat" },
+            at_end: if last { AtEnd::Stop } else { AtEnd::Repeat },
         };
         self.written.push(Variable { name: feeder, value, per });
         true

@@ -43,7 +43,7 @@ fn a_jmeter_script_is_read_back_as_what_was_meant() {
         assert_eq!(*drawn, think);
         let weights: Vec<(&str, f64)> = plan.requests.iter().map(|r| (r.name.as_str(), r.weight)).collect();
         assert_eq!(weights, [("home", 3.0), ("say \"<hi>\"", 1.0)]);
-        assert_eq!(plan.target.url, "http://h:81/");
+        assert_eq!(plan.target.url().to_string(), "http://h:81/");
         assert_eq!(plan.requests[1].headers[0].1.shown(), "a&b");
     }
 }

@@ -1,5 +1,7 @@
 //! Recordings, descriptions, collections and command lines.
 
+use offered_model::workload::{Identity, Protocol, Tls};
+
 use super::*;
 
 fn parsed(text: &str) -> (Plan, Workload) {
@@ -45,8 +47,8 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
     assert_eq!(names, ["/", "/api/cart", "POST /login", "/bye"]);
     assert_eq!(plan.requests[0].path.written(), "/?q={{x}}", "braces of a recording are no variables");
     assert_eq!(plan.requests[0].objects, [Text::from("/a.css")]);
-    assert_eq!(plan.target.headers, [("User-Agent".to_owned(), Text::from("B"))]);
-    assert!(plan.target.cookies && plan.target.redirects == 20);
+    assert_eq!(plan.target.headers(), [("User-Agent".to_owned(), stands("B"))]);
+    assert!(plan.target.cookies() && plan.target.redirects() == 20);
     let Arrivals::Closed { users: 1, think, .. } = &plan.arrivals else { panic!("{plan:?}") };
     // From 0.95 s to 5.95 s, and from 8.5 s to 18.5 s.
     assert_eq!(*think, Law::empirical(vec![5.0, 10.0]).unwrap());
@@ -64,7 +66,7 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
 fn a_recording_without_a_pause_says_so_and_forms_are_forms() {
     let form = entry("", 0.0, 1.0, ("POST", "http://shop/a"), (200, "text/html", "")).replace("}, \"response\"", ", \"postData\": {\"mimeType\": \"application/x-www-form-urlencoded\", \"params\": [{\"name\": \"a\", \"value\": \"1 2\"}]}}, \"response\"");
     let (plan, workload) = parsed(&har(&[form]));
-    assert_eq!(plan.requests[0].body, Some(Body::Form(vec![("a".to_owned(), Text::from("1 2"))])));
+    assert_eq!(plan.requests[0].body, super::form(&[("a", Text::from("1 2"))]));
     assert!(workload.flows().is_none() && noted(&plan).contains("no pause of a second"));
 }
 
@@ -84,20 +86,20 @@ wget http://other/
     let request = |at: usize| &plan.requests[at];
     assert_eq!(plan.requests.len(), 5);
     assert_eq!((request(0).method.as_str(), request(0).path.written().as_str()), ("put", "/a%20b?x=1"));
-    assert_eq!(request(0).body, Some(Body::Text(Text::from("{\"it's\": \"ä\n\"}"))));
+    assert_eq!(request(0).body, body("{\"it's\": \"ä\n\"}"));
     let headers: Vec<(&str, String)> =
         request(0).headers.iter().map(|(name, value)| (name.as_str(), value.written())).collect();
     assert_eq!(headers[0], ("X-One", "{{a}} {KEY}".to_owned()));
     assert_eq!(headers[1], ("Empty", String::new()));
     assert_eq!(request(1).path.written(), "/search?q=%C3%A4+b&page=2");
-    assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(Text::from("me:secret")))));
+    assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(stands("me:secret")))));
     assert!(
-        matches!(&request(2).body, Some(Body::Parts(parts)) if parts.len() == 2 && parts[0].file && parts[0].kind.as_deref() == Some("image/png"))
+        matches!(&request(2).body, Body::Multipart(parts) if parts.len() == 2 && parts[0].file.is_some() && parts[0].media_type.as_deref() == Some("image/png"))
     );
     assert_eq!(request(3).method, "head");
     assert_eq!(request(4).header("accept"), Some(&Text::from("application/json")));
-    assert_eq!(plan.target.redirects, 3);
-    assert_eq!(plan.target.response_timeout, Some(Nanos::from_millis(2500)));
+    assert_eq!(plan.target.redirects(), 3);
+    assert_eq!(plan.target.response_timeout(), Nanos::from_millis(2500));
     assert_eq!(
         plan.variables,
         [Variable {
@@ -119,7 +121,7 @@ fn one_command_as_browsers_on_windows_copy_it() {
     let text = "curl ^\"http://shop/a?b=c^\" ^\r\n  -H ^\"accept: */*^\" ^\r\n  --data-raw ^\"^{^\\^\"a^\\^\": 1^}^\"";
     let (plan, _) = parsed(text);
     assert_eq!((plan.requests[0].method.as_str(), plan.requests[0].path.written().as_str()), ("post", "/a?b=c"));
-    assert_eq!(plan.requests[0].body, Some(Body::Text(Text::from("{\"a\": 1}"))));
+    assert_eq!(plan.requests[0].body, body("{\"a\": 1}"));
     assert!(plan.flows.is_empty());
 }
 
@@ -127,13 +129,15 @@ fn one_command_as_browsers_on_windows_copy_it() {
 fn commands_say_how_a_server_is_reached() {
     let text = "curl -k --http2 https://shop/a --cert me.pem -x proxy:3128 --cacert ca.pem";
     let (plan, workload) = parsed(text);
-    assert_eq!(plan.target.url, "https://shop/");
-    assert_eq!((plan.target.protocol, plan.target.proxy.as_deref()), (Some("auto"), Some("http://proxy:3128")));
-    let own = Some(("me.pem".to_owned(), "me.pem".to_owned()));
-    assert_eq!(plan.target.tls, Tls { insecure: true, roots: None, own });
+    assert_eq!(plan.target.url().to_string(), "https://shop/");
+    assert_eq!(plan.target.protocol(), Protocol::Auto);
+    assert_eq!(plan.target.proxy().map(ToString::to_string).as_deref(), Some("http://proxy:3128"));
+    let identity = Some(Identity { certificate: "me.pem".into(), key: "me.pem".into() });
+    assert_eq!(*plan.target.tls(), Tls { insecure: true, roots: None, identity, ..Tls::default() });
     assert!(workload.target().unwrap().tls().insecure);
     let (plan, _) = parsed("curl -k --http2 http://shop/a");
-    assert_eq!((plan.target.protocol, &plan.target.tls), (None, &Tls::default()), "nothing of it goes with plain http");
+    let reached = (plan.target.protocol(), plan.target.tls());
+    assert_eq!(reached, (Protocol::Http1, &Tls::default()), "nothing of it goes with plain http");
 }
 
 #[test]
@@ -196,23 +200,20 @@ fn a_description_is_a_flow_for_each_operation() {
     assert_eq!(flows, [("getPet", 1), ("PUT /pets", 1), ("POST /pets", 2)]);
     let request = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap();
     assert_eq!(request("getPet").path.written(), "/v1/pets/{petId}?verbose=true&tags=a&tags=b+c");
-    assert_eq!(request("getPet").check, [Check { name: None, must: Must::Status(vec![200]) }]);
-    assert_eq!(
-        request("PUT /pets").body,
-        Some(Body::Text(Text::from("{\"name\": \"Ann\", \"born\": \"2026-01-01\", \"tags\": [\"a\"]}")))
-    );
+    assert_eq!(request("getPet").check, [Check::of(Test::Status(vec![(200, 200)]))]);
+    assert_eq!(request("PUT /pets").body, body("{\"name\": \"Ann\", \"born\": \"2026-01-01\", \"tags\": [\"a\"]}"));
     assert_eq!(
         request("PUT /pets").auth.as_ref().map(|auth| if let Auth::Basic(text) = auth {
-            text.written()
+            text.to_string()
         } else {
             String::new()
         }),
         Some("{user}:{password}".to_owned())
     );
-    assert_eq!(request("POST /pets, dog").body, Some(Body::Text(Text::from("{\"name\": \"Rex\"}"))));
+    assert_eq!(request("POST /pets, dog").body, body("{\"name\": \"Rex\"}"));
     assert_eq!(request("POST /pets, dog").auth, None);
     assert!(plan.variables.contains(&Variable::constant("petId", "7")));
-    assert!(plan.workload("api").contains("# A sketch: "));
+    assert!(plan.text("api").unwrap().contains("# A sketch: "));
     assert_eq!(workload.target().unwrap().url().to_string(), "http://pets.local/");
     let noted = noted(&plan);
     for what in ["`{petId}` has no example", "its body has no example", "wants a login (`login`)"] {
@@ -242,23 +243,18 @@ fn a_collection_is_a_flow_for_each_folder() {
     let (plan, _) = parsed(text);
     let flows: Vec<&str> = plan.flows.iter().map(|flow| flow.name.as_str()).collect();
     assert_eq!(flows, ["Login", "Login / deep", "Graph"]);
-    assert_eq!(plan.target.url, "http://shop:8080/");
+    assert_eq!(plan.target.url().to_string(), "http://shop:8080/");
     let request = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap();
     assert!(
-        matches!(&request("sign in").body, Some(Body::Text(body)) if body.written() == "{\"u\": \"{user}\", \"{{id}}\": 1}")
+        matches!(&request("sign in").body, Body::Text(body) if body.to_string() == "{\"u\": \"{user}\", \"{{id}}\": 1}")
     );
     assert_eq!(request("sign in").auth, None);
     assert_eq!(request("form").path.written(), "/form/7?x={guid}");
-    assert_eq!(request("form").body, Some(Body::Form(vec![("a".to_owned(), Text::from("1"))])));
-    assert_eq!(request("form").auth, Some(Auth::Bearer(Text::value("token"))));
-    assert_eq!(
-        request("q").body,
-        Some(Body::Text(Text::from("{\"query\": \"query { me { id } }\", \"variables\": {\"a\": 1}}")))
-    );
+    assert_eq!(request("form").body, form(&[("a", Text::from("1"))]));
+    assert_eq!(request("form").auth, Some(Auth::Bearer(Template::new("{token}"))));
+    assert_eq!(request("q").body, body("{\"query\": \"query { me { id } }\", \"variables\": {\"a\": 1}}"));
     assert_eq!(request("file").path.written(), "/up?k=v");
-    assert!(
-        matches!(&request("file").body, Some(Body::Parts(parts)) if parts[0].file && parts[0].value == Text::from("/a.png"))
-    );
+    assert!(matches!(&request("file").body, Body::Multipart(parts) if parts[0].file.as_deref() == Some("/a.png")));
     let noted = noted(&plan);
     for what in [
         "pm.environment.set('token', pm.response.json().token)",

@@ -100,7 +100,7 @@ fn an_arrivals_group_is_a_rate() {
     let Arrivals::Open { rate, process, .. } = &plan.arrivals else { panic!("{plan:?}") };
     let steps =
         Profile::Steps(vec![(1.0, Nanos::from_secs(30)), (2.0, Nanos::from_secs(30)), (2.0, Nanos::from_secs(180))]);
-    assert_eq!((rate, *process), (&steps, "constant"));
+    assert_eq!((rate, process), (&steps, &Process::Constant));
     assert_eq!(workload.duration(), Nanos::from_secs(240));
     assert!(plan.notes.iter().any(|note| note.what.contains("its limit of threads")), "{:?}", plan.notes);
     let (plan, _) = group(class, &texts(&[("TargetLevel", "10"), ("RampUp", "20"), ("Hold", "40"), ("Unit", "S")]));
@@ -135,11 +135,12 @@ fn an_open_model_group_says_its_schedule_in_words() {
     );
     let Arrivals::Open { rate: Profile::Steps(steps), process, .. } = &plan.arrivals else { panic!("{plan:?}") };
     let rates: Vec<f64> = steps.iter().map(|(rate, _)| (rate * 60.0).round()).collect();
-    assert_eq!((rates, *process, workload.duration()), (vec![5.0, 0.0, 60.0], "constant", Nanos::from_secs(180)));
+    assert_eq!((rates, process), (vec![5.0, 0.0, 60.0], &Process::Constant));
+    assert_eq!(workload.duration(), Nanos::from_secs(180));
     let default = "${__P(schedule,rate(6/min) random_arrivals(10 s) rate(6/min))}";
     let (plan, workload) = group("OpenModelThreadGroup", &texts(&[("OpenModelThreadGroup.schedule", default)]));
     assert!(
-        matches!(plan.arrivals, Arrivals::Open { rate: Profile::Constant(rate), process: "poisson", .. } if (rate - 0.1).abs() < 1e-12)
+        matches!(plan.arrivals, Arrivals::Open { rate: Profile::Constant(rate), process: Process::Poisson, .. } if (rate - 0.1).abs() < 1e-12)
     );
     assert_eq!(workload.duration(), Nanos::from_secs(10));
 }

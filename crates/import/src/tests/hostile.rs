@@ -94,7 +94,7 @@ fn numbers_that_are_none_are_refused_or_bounded() {
     assert!(closed.users() <= 100_000_000 && workload.duration() <= Nanos::from_secs(1_000_000));
     // A string so long is made of a schema that wants one.
     let api = "{\"openapi\": \"3.0.0\", \"paths\": {\"/\": {\"post\": {\"requestBody\": {\"content\": {\"application/json\": {\"schema\": {\"type\": \"string\", \"minLength\": 1e18}}}}}}}}";
-    assert!(read(api, "f", None).unwrap()[0].workload("f").len() < 100_000);
+    assert!(read(api, "f", None).unwrap()[0].text("f").unwrap().len() < 100_000);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn references_in_a_circle_and_variables_within_variables_end() {
         "{{\"openapi\": \"3.0.0\", \"paths\": {{\"/\": {{\"post\": {{\"requestBody\": {{\"content\": {{\"application/json\": {{\"schema\": {{\"$ref\": \"#/components/schemas/s0\"}}}}}}}}}}}}}}, \"components\": {{\"schemas\": {{{}}}}}}}",
         schemas.join(",")
     );
-    assert!(read(&api, "f", None).unwrap()[0].workload("f").len() < 16 << 20);
+    assert!(read(&api, "f", None).unwrap()[0].text("f").unwrap().len() < 16 << 20);
     let values: Vec<String> = (0..40)
         .map(|n| format!("{{\"key\": \"v{n}\", \"value\": \"{}\"}}", format!("{{{{v{}}}}}", n + 1).repeat(10)))
         .collect();
@@ -123,7 +123,7 @@ fn references_in_a_circle_and_variables_within_variables_end() {
         "{{\"info\": {{\"schema\": \"/collection/v2\"}}, \"variable\": [{}], \"item\": [{{\"name\": \"a\", \"request\": \"http://a/{{{{v0}}}}\"}}]}}",
         values.join(",")
     );
-    assert!(read(&collection, "f", None).unwrap()[0].workload("f").len() < 256 << 20);
+    assert!(read(&collection, "f", None).unwrap()[0].text("f").unwrap().len() < 256 << 20);
 }
 
 /// Beginnings of real files, cut anywhere, with a byte changed: a plan that parses, or one line.
@@ -167,7 +167,7 @@ fn whole_files_with_pieces_missing_are_a_plan_or_one_line() {
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
             Ok(plans) => {
                 for plan in plans {
-                    let written = plan.workload("f");
+                    let written = plan.text("f").unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
                     let parsed = Workload::parse(&written, "w", &|name| Err(name.to_owned()));
                     assert!(parsed.is_ok(), "{}\n{written}\n{text}", parsed.unwrap_err());
                 }

@@ -52,38 +52,32 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
         get("account?of=${id}", &element("HeaderManager", "h", &[]).replace("</HeaderManager>", "<collectionProp name=\"HeaderManager.headers\"><elementProp name=\"\"><stringProp name=\"Header.name\">Authorization</stringProp><stringProp name=\"Header.value\">Bearer ${token}</stringProp></elementProp></collectionProp></HeaderManager>")),
     ];
     let (plan, workload) = one(&threads(10, 0, &content.concat()));
-    assert!(plan.target.cookies);
+    assert!(plan.target.cookies());
     assert!(
-        matches!(&plan.variables[..], [Variable { name, value: Value::File { at_end: "stop", .. }, per: Per::Visit }] if name == "people"),
+        matches!(&plan.variables[..], [Variable { name, value: Value::File { at_end: AtEnd::Stop, .. }, per: Per::Visit }] if name == "people"),
         "{:?}",
         plan.variables
     );
     let login = request(&plan, "login");
-    assert_eq!(
-        login.body,
-        Some(Body::Form(vec![
-            ("u".to_owned(), Text::value("people.user")),
-            ("p".to_owned(), Text::value("people.password"))
-        ]))
-    );
+    assert_eq!(login.body, form(&[("u", Text::value("people.user")), ("p", Text::value("people.password"))]));
     assert_eq!(
         login.extract,
         [
-            Extract {
+            Extraction {
                 name: "token".to_owned(),
-                from: Source::Json("$.token".to_owned()),
+                find: Find::Json("$.token".to_owned()),
                 which: Which::Nth(1),
                 otherwise: Otherwise::Is(String::new())
             },
-            Extract {
+            Extraction {
                 name: "id".to_owned(),
-                from: Source::Json("$..id".to_owned()),
+                find: Find::Json("$..id".to_owned()),
                 which: Which::Nth(2),
                 otherwise: Otherwise::Is("none".to_owned())
             },
         ]
     );
-    assert_eq!(login.check, [Check { name: Some("signed in".to_owned()), must: Must::Status(vec![200]) }]);
+    assert_eq!(login.check, [Check { name: "signed in".to_owned(), test: Test::Status(vec![(200, 200)]) }]);
     let account = request(&plan, "account?of=${id}");
     assert_eq!(account.path.written(), "/account?of={id}");
     assert_eq!(account.headers[0].1.written(), "Bearer {token}");
@@ -181,14 +175,14 @@ fn extractors_of_each_kind() {
         element("XPathExtractor2", "path", &[("XPathExtractor2.refname", "x")]),
     ];
     let (plan, _) = one(&threads(1, 0, &get("a", &under.concat())));
-    let from: Vec<&Source> = plan.requests[0].extract.iter().map(|extract| &extract.from).collect();
+    let found: Vec<&Find> = plan.requests[0].extract.iter().map(|extract| &extract.find).collect();
     assert_eq!(
-        from,
+        found,
         [
-            &Source::Header("Location".to_owned()),
-            &Source::Regex("(a)(b)".to_owned(), 2),
-            &Source::Regex("(?s)value=\"\\((.*?)\"".to_owned(), 1),
-            &Source::Css("a.next".to_owned(), Some("href".to_owned())),
+            &Find::Header("Location".to_owned()),
+            &Find::Regex { pattern: "(a)(b)".to_owned(), group: 2 },
+            &Find::Regex { pattern: "(?s)value=\"\\((.*?)\"".to_owned(), group: 1 },
+            &Find::Css { selector: "a.next".to_owned(), attribute: Some("href".to_owned()) },
         ]
     );
     let noted: Vec<&str> = plan.notes.iter().map(|note| note.element.as_str()).collect();
@@ -234,22 +228,23 @@ fn assertions_of_each_kind() {
         element("DurationAssertion", "fast", &[("DurationAssertion.duration", "100")]),
     ];
     let (plan, workload) = one(&threads(1, 0, &get("a", &under.concat())));
-    let musts: Vec<&Must> = plan.requests[0].check.iter().map(|check| &check.must).collect();
+    let tests: Vec<&Test> = plan.requests[0].check.iter().map(|check| &check.test).collect();
+    let body = |wanted| Test::Text(Find::Body, wanted);
     assert_eq!(
-        musts,
+        tests,
         [
-            &Must::Status(vec![200, 302]),
-            &Must::Class(2),
-            &Must::Contains("Welcome {name}".to_owned()),
-            &Must::Contains("a.b".to_owned()),
-            &Must::Matches("ord-\\d+".to_owned()),
-            &Must::Matches("^(?s:a\\.b)$".to_owned()),
-            &Must::Header("Content-Type".to_owned(), "text/html".to_owned()),
-            &Must::Json("$.ok".to_owned(), Some("true".to_owned())),
-            &Must::Size("< 1000".to_owned()),
+            &Test::Status(vec![(200, 200), (302, 302)]),
+            &Test::Status(vec![(200, 299)]),
+            &body(Wanted::Contains(stands("Welcome {name}"))),
+            &body(Wanted::Contains(stands("a.b"))),
+            &body(Wanted::Matches("ord-\\d+".to_owned())),
+            &body(Wanted::Matches("^(?s:a\\.b)$".to_owned())),
+            &Test::Text(Find::Header("Content-Type".to_owned()), Wanted::Contains(stands("text/html"))),
+            &Test::Text(Find::Json("$.ok".to_owned()), Wanted::Is(stands("true"))),
+            &Test::Size("< 1000".parse().unwrap()),
         ]
     );
-    assert_eq!(plan.requests[0].check[3].name.as_deref(), Some("says (2)"));
+    assert_eq!(plan.requests[0].check[3].name, "says (2)");
     assert_eq!(workload.requests()[0].checks().len(), 9);
     let noted: Vec<&str> = plan.notes.iter().map(|note| note.element.as_str()).collect();
     assert_eq!(noted, ["DurationAssertion `fast`", "ResponseAssertion `not`"]);
@@ -281,26 +276,18 @@ fn files_parts_logins_and_redirects() {
         post("twice", &(arguments(&[("a", "1 2"), ("a", "&")]) + &files(&[])), ""),
     ];
     let (plan, workload) = one(&threads(1, 0, &content.concat()));
-    assert_eq!(request(&plan, "whole").body, Some(Body::File("order.xml".to_owned())));
+    assert_eq!(request(&plan, "whole").body, body::file("order.xml"));
     assert_eq!(
         request(&plan, "parts").body,
-        Some(Body::Parts(vec![
-            Part { name: "title".to_owned(), value: Text::from("x & y"), file: false, kind: None },
-            Part {
-                name: "picture".to_owned(),
-                value: Text::from("a.png"),
-                file: true,
-                kind: Some("image/png".to_owned())
-            },
-        ]))
+        Body::Multipart(vec![
+            body::field("title", &Text::from("x & y"), None),
+            body::upload("picture", "a.png", Some("image/png")),
+        ])
     );
-    assert_eq!(
-        request(&plan, "form").body,
-        Some(Body::Form(vec![("a".to_owned(), Text::from("1 2")), ("b".to_owned(), Text::from("ä"))]))
-    );
-    assert_eq!(request(&plan, "twice").body, Some(Body::Text(Text::from("a=1+2&a=%26"))));
-    assert_eq!(plan.target.auth, Some(Auth::Basic(Text::from("me:s{x}"))));
-    assert_eq!(plan.target.redirects, 20);
+    assert_eq!(request(&plan, "form").body, form(&[("a", Text::from("1 2")), ("b", Text::from("ä"))]));
+    assert_eq!(request(&plan, "twice").body, super::body("a=1+2&a=%26"));
+    assert_eq!(plan.target.auth(), Some(&Auth::Basic(stands("me:s{x}"))));
+    assert_eq!(plan.target.redirects(), 20);
     let target = workload.target().unwrap();
     assert_eq!(target.redirects(), 20);
     assert_eq!(format!("{:?}", target.auth().unwrap()), "Basic([Text(\"me:s{x}\")])");

@@ -58,7 +58,10 @@ fn no_request_goes_to_a_host_that_its_own_url_does_not_name() {
     let postman = "{\"info\": {\"schema\": \"/collection/v2\"}, \"item\": [{\"name\": \"login\", \"request\": \"{{host}}/login?t=secret\"}, {\"name\": \"third\", \"request\": \"https://tracker.example/hit\"}]}";
     unnamed(postman, Kind::Variable, "host");
     let plan = with(postman, &[("host", "http://mine:81")]).unwrap().remove(0);
-    assert_eq!((plan.target.url.as_str(), paths(&plan)), ("http://mine:81/", vec!["/login?t=secret".to_owned()]));
+    assert_eq!(
+        (plan.target.url().to_string().as_str(), paths(&plan)),
+        ("http://mine:81/", vec!["/login?t=secret".to_owned()])
+    );
     for (host, kind, name) in [
         ("${__P(host)}", Kind::Property, "host"),
         ("${__P(host,)}", Kind::Property, "host"),
@@ -70,7 +73,7 @@ fn no_request_goes_to_a_host_that_its_own_url_does_not_name() {
         assert!(with(&plan, &[(name, "mine")]).is_ok(), "{host}");
     }
     unnamed("curl $HOST/a\ncurl http://b/\n", Kind::Variable, "HOST");
-    assert_eq!(with("curl $HOST/a\n", &[("HOST", "http://c:8")]).unwrap()[0].target.url, "http://c:8/");
+    assert_eq!(with("curl $HOST/a\n", &[("HOST", "http://c:8")]).unwrap()[0].target.url().to_string(), "http://c:8/");
     unnamed(
         "openapi: 3.0.0\nservers: [{url: 'https://{zone}.test/v1'}]\npaths: {/a: {get: {}}}\n",
         Kind::Variable,
@@ -79,7 +82,7 @@ fn no_request_goes_to_a_host_that_its_own_url_does_not_name() {
     // A host that rows or answers bring is no host to be known beforehand.
     let data = element("CSVDataSet", &[("filename", "h.csv"), ("variableNames", "host")]);
     let plan = with(&threads(1, 0, &[data, at("a", "${host}"), at("b", "b.test")].concat()), &[]).unwrap().remove(0);
-    assert_eq!((plan.target.url.as_str(), paths(&plan)), ("http://b.test/", vec!["/b".to_owned()]));
+    assert_eq!((plan.target.url().to_string().as_str(), paths(&plan)), ("http://b.test/", vec!["/b".to_owned()]));
     assert!(has(&plan, "only known while it runs"));
 }
 
@@ -187,7 +190,10 @@ fn sizes_and_statuses_are_those_that_are_looked_at() {
     };
     for name in ["Assertion.test_field", "Asserion.test_field"] {
         let plan = size(&[(name, "SizeAssertion.response_data")]);
-        assert_eq!((plan.requests[0].check[0].must.clone(), plan.notes.len()), (Must::Size("> 10".to_owned()), 0));
+        assert_eq!(
+            (plan.requests[0].check[0].test.clone(), plan.notes.len()),
+            (Test::Size("> 10".parse().unwrap()), 0)
+        );
         for other in ["response_headers", "response_code", "response_message", "response_network_size"] {
             let plan = size(&[(name, &format!("SizeAssertion.{other}"))]);
             assert!(plan.requests[0].check.is_empty() && has(&plan, "only the body's length"), "{other}");
@@ -200,15 +206,16 @@ fn sizes_and_statuses_are_those_that_are_looked_at() {
         let strings =
             format!("<collectionProp name=\"Asserion.test_strings\">{strings}</collectionProp></ResponseAssertion>");
         let plan = checks(&element("ResponseAssertion", &all).replace("</ResponseAssertion>", &strings));
-        (plan.requests[0].check.iter().map(|check| check.must.clone()).collect::<Vec<Must>>(), plan.notes())
+        (plan.requests[0].check.iter().map(|check| check.test.clone()).collect::<Vec<Test>>(), plan.notes())
     };
     let (code, body) = ("Assertion.response_code", "Assertion.response_data");
     let ignores = [("Assertion.assume_success", "true")];
     let (_, notes) = response(code, "404", &[]);
     assert!(notes[0].contains("JMeter fails such an answer"), "{notes:?}");
-    assert_eq!(response(code, "404", &ignores), (vec![Must::Status(vec![404])], vec![]));
-    assert_eq!(response(body, "x", &ignores), (vec![Must::Contains("x".to_owned()), Must::AnyStatus], vec![]));
-    assert_eq!(response(body, "x", &[]), (vec![Must::Contains("x".to_owned())], vec![]));
+    assert_eq!(response(code, "404", &ignores), (vec![Test::Status(vec![(404, 404)])], vec![]));
+    let contains = || Test::Text(Find::Body, Wanted::Contains(stands("x")));
+    assert_eq!(response(body, "x", &ignores), (vec![contains(), Test::Status(vec![(100, 999)])], vec![]));
+    assert_eq!(response(body, "x", &[]), (vec![contains()], vec![]));
 }
 
 #[test]
@@ -263,9 +270,9 @@ fn a_throughput_timer_of_one_thread_is_as_many_times_as_fast() {
 #[test]
 fn a_description_that_quotes_commands_is_a_description() {
     let yaml = "openapi: 3.0.0\ninfo:\n  description: |\n    Try\n    curl http://third.party/a\nservers: [{url: 'http://own.test'}]\npaths: {/a: {get: {}}}\n";
-    assert_eq!(read(yaml, "f", None).unwrap()[0].target.url, "http://own.test/");
+    assert_eq!(read(yaml, "f", None).unwrap()[0].target.url().to_string(), "http://own.test/");
     let script = "curl http://a/ -d @- <<END\nopenapi: 3\nEND\n";
-    assert_eq!(read(script, "f", None).unwrap()[0].target.url, "http://a/");
+    assert_eq!(read(script, "f", None).unwrap()[0].target.url().to_string(), "http://a/");
 }
 
 /// A recording of these entries: seconds, URL, status, kind.
@@ -291,7 +298,10 @@ fn a_recording_is_of_its_pages_host_and_of_answers_that_came() {
         (3606, "http://own/late", 200, "xhr"),
     ]);
     let plan = read(&har, "f", None).unwrap().remove(0);
-    assert_eq!((plan.target.url.as_str(), paths(&plan)), ("http://own/", vec!["/".to_owned(), "/late".to_owned()]));
+    assert_eq!(
+        (plan.target.url().to_string().as_str(), paths(&plan)),
+        ("http://own/", vec!["/".to_owned(), "/late".to_owned()])
+    );
     assert!(has(&plan, "longest pause is 1h"), "{:?}", plan.notes());
     let capped = Given { longest_think: Some(Nanos::from_secs(30)), ..Given::default() };
     let plan = super::super::read(&har, "f", &capped).unwrap().remove(0);
@@ -302,7 +312,7 @@ fn a_recording_is_of_its_pages_host_and_of_answers_that_came() {
 #[test]
 fn a_field_from_a_file_is_no_upload() {
     let plan = read("curl http://a/ -F 'note=<f.txt' -F 'pic=@p.png'\n", "f", None).unwrap().remove(0);
-    let Some(Body::Parts(parts)) = &plan.requests[0].body else { panic!("{plan:?}") };
+    let Body::Multipart(parts) = &plan.requests[0].body else { panic!("{plan:?}") };
     assert_eq!(parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), ["pic"]);
     assert!(has(&plan, "-F note=<f.txt"), "{:?}", plan.notes());
 }

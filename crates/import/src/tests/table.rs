@@ -84,7 +84,7 @@ fn every_row_of_the_table_is_so() {
             Err(error) => (String::new(), Vec::new(), error.to_string()),
             Ok(plans) => {
                 let notes = plans[0].notes.clone();
-                (plans[0].workload("plan.jmx"), notes, String::new())
+                (plans[0].text("plan.jmx").unwrap(), notes, String::new())
             }
         };
         let (workload, notes, refusal) = told;

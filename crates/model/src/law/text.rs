@@ -68,18 +68,20 @@ impl fmt::Display for Law {
 }
 
 impl Law {
-    /// The short form of a law of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`.
-    pub(crate) fn of_numbers(&self) -> String {
-        match (self.1, self.shape()) {
+    /// The short form of a law of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`; `None`:
+    /// it takes no such law.
+    pub(crate) fn of_numbers(&self) -> Option<String> {
+        Some(match (self.1, self.shape()) {
             (Given::Gamma { mean, scv }, _) => format!("gamma:{mean},{scv}"),
-            (Given::Hyperexponential { mean, scv, .. }, _) => format!("hyperexponential:{mean},{scv}"),
+            (Given::Hyperexponential { mean, scv, p: None }, _) => format!("hyperexponential:{mean},{scv}"),
             (Given::Lognormal { mean, scv }, _) => format!("lognormal:{mean},{scv}"),
             (Given::Weibull { mean, shape }, _) => format!("weibull:{mean},{shape}"),
             (_, Shape::Constant(value)) => format!("constant:{value}"),
             (_, Shape::Uniform(low, high)) => format!("uniform:{low}..{high}"),
             (_, Shape::Pareto { min, shape }) => format!("pareto:{min},{shape}"),
-            _ => format!("exponential:{}", self.mean()),
-        }
+            (_, Shape::Exponential(mean)) => format!("exponential:{mean}"),
+            _ => return None,
+        })
     }
 }
 

@@ -1,10 +1,12 @@
 //! Whether the parts of a workload fit together.
 
 use std::collections::HashSet;
+use std::path::Path;
 
-use super::script::{Auth, Body, Content, Find, Source, Test, Variable};
-use super::{Call, Draft, Request, Sessions, Target, Workload, names};
-use crate::template::{Name, Piece, Template, in_url};
+use super::request::{check_header, check_path};
+use super::script::{Auth, Body, Content, Draw, Extraction, Find, Objects, Source, Test, Variable, Wanted};
+use super::{Address, Call, Draft, Encryption, Protocol, Request, Sessions, Target, Tls, Workload, names};
+use crate::template::{Name, Piece, Template, in_url, is_name};
 use crate::time::Nanos;
 use crate::{Wrong, nearest};
 
@@ -18,6 +20,10 @@ pub(super) struct Misfit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Whole,
+    /// A key of the target.
+    Target(&'static str),
+    /// A variable, by name.
+    Variables,
     Requests,
     Request(usize),
     Flows,
@@ -51,6 +57,8 @@ impl Workload {
     pub(super) fn checked(mut draft: Draft) -> Result<Self, Misfit> {
         let whole = |Wrong(why)| Misfit { place: Place::Whole, why };
         counted(draft.duration, draft.skip_first, draft.skip_last).map_err(whole)?;
+        target(&draft)?;
+        variables(&draft)?;
         requests(&draft)?;
         database(&draft)?;
         stations(&draft)?;
@@ -106,6 +114,135 @@ pub(super) fn asked(sessions: &Sessions, requests: usize) -> Result<(), Wrong> {
     }
 }
 
+fn target(draft: &Draft) -> Result<(), Misfit> {
+    let Some(Target { url, tls, proxy, protocol, headers, auth, .. }) = &draft.target else { return Ok(()) };
+    for (name, content) in headers {
+        check_header(name, content.as_str()).or_else(|wrong| Place::Target("headers").wrong(wrong))?;
+    }
+    auth.as_ref().map_or(Ok(()), check_auth).or_else(|wrong| Place::Target("auth").wrong(wrong))?;
+    if *tls != Tls::default() && !url.secure {
+        let need =
+            if url.login.is_some() { "an sslmode other than disable" } else { "a url that begins with https://" };
+        return Place::Target("tls").wrong(format!("TLS needs {need}"));
+    }
+    match url.login.as_ref().map(|login| login.encryption) {
+        Some(Encryption::Verified) if tls.insecure => {
+            return Place::Target("tls").wrong("sslmode=verify-full and insecure = true contradict each other");
+        }
+        Some(Encryption::Preferred | Encryption::Required) if tls.roots.is_some() || tls.server_name.is_some() => {
+            return Place::Target("tls").wrong("only sslmode=verify-full looks at the server's certificate");
+        }
+        _ => {}
+    }
+    if tls.insecure && tls.roots.is_some() {
+        return Place::Target("tls").wrong("insecure = true takes any certificate; give roots or insecure, not both");
+    }
+    if proxy.is_some() && matches!(url.address, Address::Unix(_)) {
+        return Place::Target("proxy").wrong("a Unix socket is reached without a proxy");
+    }
+    match protocol {
+        Protocol::Http2 if proxy.is_some() && !url.secure => {
+            Place::Target("protocol").wrong("a proxy carries h2 only inside TLS; use an https:// url")
+        }
+        Protocol::Auto if !url.secure => {
+            Place::Target("protocol").wrong("\"auto\" asks by TLS; of a plain url say \"http1\" or \"h2\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn variables(Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
+    let mut names = HashSet::new();
+    for Variable { name, source, .. } in variables {
+        check_name(name).or_else(|wrong| Place::Variables.wrong(wrong))?;
+        if !names.insert(name) {
+            return Place::Variables.wrong(format!("a second variable named `{name}`; give each a name of its own"));
+        }
+        if let Source::Feeder(feeder) = source {
+            check_data_file(&feeder.file).or_else(|wrong| Place::Variables.wrong(format!("`{name}`: {wrong}")))?;
+        }
+        if let Source::Random(Draw { law, decimals, .. }) = source
+            && (law.of_numbers().is_none() || *decimals > 9)
+        {
+            return Place::Variables.wrong(format!("`{name}` is drawn from a law that is none of plain numbers"));
+        }
+    }
+    Ok(())
+}
+
+/// What a request says, takes and checks, each by itself.
+fn request(Request { headers, auth, extract, checks, objects, .. }: &Request) -> Result<(), Wrong> {
+    headers.iter().try_for_each(|(name, content)| check_header(name, content.as_str()))?;
+    auth.as_ref().map_or(Ok(()), check_auth)?;
+    let mut names = HashSet::new();
+    for Extraction { name, .. } in extract {
+        check_name(name)?;
+        if !names.insert(name) {
+            return Err(Wrong::new(format!("a second `{name}`; give each a name of its own")));
+        }
+    }
+    checks.iter().try_for_each(|check| check_test(&check.test))?;
+    if let Some(Objects { paths, connections, .. }) = objects {
+        paths.iter().try_for_each(check_path)?;
+        if !(1..=1000).contains(&paths.len()) || !(1..=64).contains(connections) {
+            return Err(Wrong::new("a page has between 1 and 1000 objects, over 1 to 64 connections"));
+        }
+    }
+    Ok(())
+}
+
+/// A name that templates can ask for.
+pub(super) fn check_name(name: &str) -> Result<(), Wrong> {
+    if ["session", "sequence"].contains(&name) {
+        return Err(Wrong::new(format!(
+            "{{{name}}} is always there and means the {name}'s number; choose another name"
+        )));
+    }
+    if !is_name(name) {
+        return Err(Wrong::new(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));
+    }
+    Ok(())
+}
+
+/// Data stand in a file of rows, which may be packed.
+pub(super) fn check_data_file(file: &str) -> Result<(), Wrong> {
+    let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
+    let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
+    if ends_in("csv") || ends_in("jsonl") {
+        return Ok(());
+    }
+    Err(Wrong::new("expected a name that ends in .csv or .jsonl"))
+}
+
+/// Name and password are joined by a colon.
+pub(super) fn check_auth(auth: &Auth) -> Result<(), Wrong> {
+    match auth {
+        Auth::Basic(text) if !text.as_str().contains(':') && text.is_plain() => {
+            Err(Wrong::new("has no colon; write for example \"user:password\""))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_test(test: &Test) -> Result<(), Wrong> {
+    match test {
+        Test::Status(ranges) if ranges.is_empty() => Err(Wrong::new("expected at least one status")),
+        Test::Status(ranges) => ranges.iter().try_for_each(|(low, high)| {
+            if (100..=999).contains(low) && (*low..=999).contains(high) {
+                return Ok(());
+            }
+            Err(Wrong::new(format!("{low}..{high} is no status; they go from 100 to 999")))
+        }),
+        Test::Text(Find::Body, Wanted::There) => Err(Wrong::new("what must it be? add is, contains or matches")),
+        Test::Sha256(digest)
+            if digest.len() != 64 || !digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) =>
+        {
+            Err(Wrong::new("a SHA-256 digest is 64 hexadecimal digits, as `sha256sum FILE` prints them"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
     if requests.is_empty() || requests.len() > usize::from(u16::MAX) {
         return Place::Requests.wrong("expected between 1 and 65535 [[request]] tables");
@@ -114,6 +251,9 @@ fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
     if let Some(number) = requests.iter().position(|request| !names.insert(&request.name)) {
         let name = &requests[number].name;
         return Place::Request(number).wrong(format!("a second request named `{name}`; give each a name of its own"));
+    }
+    for (number, asked) in requests.iter().enumerate() {
+        request(asked).or_else(|wrong| Place::Request(number).wrong(format!("request `{}`: {wrong}", asked.name)))?;
     }
     weighted(requests).or_else(|wrong| Place::Requests.wrong(wrong))?;
     let Some(flows) = sessions.flows() else { return Ok(()) };

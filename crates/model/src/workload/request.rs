@@ -82,6 +82,42 @@ impl Request {
         Self { weight, ..self }
     }
 
+    /// The same with these headers of its own.
+    #[must_use]
+    pub fn with_headers(self, headers: Vec<(String, Template)>) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// The same, carrying this.
+    #[must_use]
+    pub fn with_body(self, body: Body) -> Self {
+        Self { body, ..self }
+    }
+
+    /// The same, asked by these.
+    #[must_use]
+    pub fn with_auth(self, auth: Option<Auth>) -> Self {
+        Self { auth, ..self }
+    }
+
+    /// The same, from whose answer this is taken.
+    #[must_use]
+    pub fn with_extract(self, extract: Vec<Extraction>) -> Self {
+        Self { extract, ..self }
+    }
+
+    /// The same, whose answer is held against these.
+    #[must_use]
+    pub fn with_checks(self, checks: Vec<Check>) -> Self {
+        Self { checks, ..self }
+    }
+
+    /// The same, with what is fetched with it.
+    #[must_use]
+    pub fn with_objects(self, objects: Option<Objects>) -> Self {
+        Self { objects, ..self }
+    }
+
     /// Its label.
     pub fn name(&self) -> &str {
         &self.name

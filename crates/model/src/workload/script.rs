@@ -176,9 +176,10 @@ pub enum Auth {
 }
 
 /// What a request carries.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Body {
     /// Nothing.
+    #[default]
     None,
     /// A text.
     Text(Template),
@@ -396,6 +397,11 @@ pub struct Objects {
     pub connections: u8,
     /// From when.
     pub when: When,
+}
+
+impl Objects {
+    /// As many connections as browsers open to one server.
+    pub const CONNECTIONS: u8 = 6;
 }
 
 /// When a page's objects are fetched.

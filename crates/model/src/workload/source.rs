@@ -254,6 +254,11 @@ impl<'a> Value<'a> {
         Ok(ordered.into_iter().map(entry).collect())
     }
 
+    /// The value of `key` in a table.
+    pub(super) fn entry(&self, key: &str) -> Option<Self> {
+        self.entries("").ok()?.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
     /// The entries of a table of texts, in the order of the file.
     pub(super) fn texts(&self) -> Result<Vec<(String, String)>, Mistake> {
         let entries = self.entries("texts")?;

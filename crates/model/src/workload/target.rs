@@ -15,7 +15,8 @@ pub(super) const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// The longest an answer may take, where nothing is said of it.
 pub(super) const RESPONSE_TIMEOUT: Nanos = Nanos::from_secs(30);
 
-/// The real server, and how to talk to it.
+/// The real server, and how to talk to it. What does not go together (TLS with a plain address, ...) is refused by
+/// [`Workload::new`](super::Workload::new).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     pub(super) folder: PathBuf,
@@ -67,6 +68,72 @@ impl Target {
             on_connect: Vec::new(),
             hook: Vec::new(),
         }
+    }
+
+    /// The same at another address.
+    #[must_use]
+    pub fn with_url(self, url: Url) -> Self {
+        Self { url, ..self }
+    }
+
+    /// The same, whose launches find their connections so.
+    #[must_use]
+    pub fn with_reuse(self, reuse: Reuse) -> Self {
+        Self { reuse, ..self }
+    }
+
+    /// The same, waiting so long for a connection.
+    #[must_use]
+    pub fn with_connect_timeout(self, connect_timeout: Nanos) -> Self {
+        Self { connect_timeout, ..self }
+    }
+
+    /// The same, waiting so long for an answer.
+    #[must_use]
+    pub fn with_response_timeout(self, response_timeout: Nanos) -> Self {
+        Self { response_timeout, ..self }
+    }
+
+    /// The same, where each session keeps its cookies or does not.
+    #[must_use]
+    pub fn with_cookies(self, cookies: bool) -> Self {
+        Self { cookies, ..self }
+    }
+
+    /// The same, following so many redirects in a row.
+    #[must_use]
+    pub fn with_redirects(self, redirects: u32) -> Self {
+        Self { redirects, ..self }
+    }
+
+    /// The same, asked by these.
+    #[must_use]
+    pub fn with_auth(self, auth: Option<Auth>) -> Self {
+        Self { auth, ..self }
+    }
+
+    /// The same, with these sent with every request.
+    #[must_use]
+    pub fn with_headers(self, headers: Vec<(String, Template)>) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// The same, over TLS so.
+    #[must_use]
+    pub fn with_tls(self, tls: Tls) -> Self {
+        Self { tls, ..self }
+    }
+
+    /// The same, through this proxy.
+    #[must_use]
+    pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
+        Self { proxy, ..self }
+    }
+
+    /// The same, spoken to so.
+    #[must_use]
+    pub fn with_protocol(self, protocol: Protocol) -> Self {
+        Self { protocol, ..self }
     }
 
     /// Where.

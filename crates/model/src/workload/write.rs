@@ -12,8 +12,8 @@ use toml_writer::{ToTomlKey, ToTomlValue};
 
 use super::read::{has_group, usual_name};
 use super::script::{
-    AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, OnFailure, Order, Otherwise, Part, Per, Sizes,
-    Source, Test, Variable, Wanted, When, Which,
+    AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, Objects, OnFailure, Order, Otherwise, Part, Per,
+    Sizes, Source, Test, Variable, Wanted, When, Which,
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
@@ -375,10 +375,13 @@ fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
 
 fn drawn(said: Pairs, draw: &Draw) -> Pairs {
     let law = match *draw.law.shape() {
-        Shape::Uniform(low, high) if draw.shift < 0.0 => format!("uniform:{}..{}", low + draw.shift, high + draw.shift),
+        Shape::Uniform(low, high) if draw.shift < 0.0 => {
+            Some(format!("uniform:{}..{}", low + draw.shift, high + draw.shift))
+        }
         _ => draw.law.of_numbers(),
     };
-    said.text("random", law).when(draw.decimals > 0, |said| said.raw("decimals", draw.decimals))
+    said.maybe(law, |said, law| said.text("random", law))
+        .when(draw.decimals > 0, |said| said.raw("decimals", draw.decimals))
 }
 
 fn of_request(request: &Request) -> Vec<Pair> {
@@ -419,7 +422,9 @@ fn of_request(request: &Request) -> Vec<Pair> {
         OnFailure::Stop => said.text("on_failure", "stop"),
     };
     let said = said.maybe(request.objects.as_ref(), |said, objects| {
-        let said = said.raw("objects", list(&objects.paths, template)).raw("connections", objects.connections);
+        let usual = objects.connections == Objects::CONNECTIONS;
+        let said = said.raw("objects", list(&objects.paths, template));
+        let said = said.when(!usual, |said| said.raw("connections", objects.connections));
         said.when(objects.when == When::While, |said| said.text("objects_when", "while"))
     });
     said.maybe(request.service.as_ref(), |said, law| said.raw("service", law)).0
@@ -484,6 +489,14 @@ fn extraction(extraction: &Extraction) -> String {
     .table()
 }
 
+impl Check {
+    /// A check of this, called after it.
+    pub fn of(test: Test) -> Self {
+        let (kind, said, _) = tested(&test);
+        Self { name: usual_name(kind, &said), test }
+    }
+}
+
 fn check(check: &Check) -> String {
     let (kind, said, test) = tested(&check.test);
     let own = usual_name(kind, &said) != check.name;
@@ -506,7 +519,9 @@ fn tested(test: &Test) -> (&'static str, String, Pairs) {
         }
         Test::Size(sizes) => ("size", sizes.to_string(), pairs.text("size", sizes)),
         Test::Rows(rows) => ("rows", rows.to_string(), pairs.text("rows", rows)),
-        Test::Sha256(digest) => ("sha256", digest[..8].to_owned() + "...", pairs.text("sha256", digest)),
+        Test::Sha256(digest) => {
+            ("sha256", digest.chars().take(8).collect::<String>() + "...", pairs.text("sha256", digest))
+        }
         Test::Text(place, wanted) => {
             let (kind, at) = match place {
                 Find::Body => ("body", ""),

@@ -10,50 +10,17 @@ use super::choice;
 use crate::Wrong;
 use crate::template::Template;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Address, Call, Descriptors, Encryption, Identity, Protocol, Proxy, Tls, Url};
+use crate::workload::{Address, Call, Descriptors, Identity, Protocol, Proxy, Tls, Url};
 
-/// `tls`, `proxy` and `protocol` of the `[target]` at `url`, with files in `folder`.
-pub(super) fn reach(table: &Table<'_>, url: &Url, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
-    let tls = match table.get("tls") {
-        None => Tls::default(),
-        Some(value) if !url.secure => {
-            let need =
-                if url.login.is_some() { "an sslmode other than disable" } else { "a url that begins with https://" };
-            return Err(value.mistake(format!("TLS needs {need}")));
-        }
-        Some(value) => {
-            let tls = tls(&value, folder)?;
-            match url.login.as_ref().map(|login| login.encryption) {
-                Some(Encryption::Verified) if tls.insecure => {
-                    return Err(value.mistake("sslmode=verify-full and insecure = true contradict each other"));
-                }
-                Some(Encryption::Preferred | Encryption::Required)
-                    if tls.roots.is_some() || tls.server_name.is_some() =>
-                {
-                    return Err(value.mistake("only sslmode=verify-full looks at the server's certificate"));
-                }
-                _ => tls,
-            }
-        }
-    };
-    let proxy = match table.get("proxy") {
-        None => None,
-        Some(value) if matches!(url.address, Address::Unix(_)) => {
-            return Err(value.mistake("a Unix socket is reached without a proxy"));
-        }
-        Some(value) => Some(value.parsed()?),
-    };
+/// `tls`, `proxy` and `protocol` of a `[target]`, with files in `folder`.
+pub(super) fn reach(table: &Table<'_>, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
+    let tls = table.get("tls").map_or(Ok(Tls::default()), |value| tls(&value, folder))?;
+    let proxy = table.get("proxy").map(|value| value.parsed()).transpose()?;
     let protocol = match table.get("protocol") {
         None => Protocol::default(),
         Some(value) => match value.text()? {
             "http1" => Protocol::Http1,
-            "h2" if proxy.is_some() && !url.secure => {
-                return Err(value.mistake("a proxy carries h2 only inside TLS; use an https:// url"));
-            }
             "h2" => Protocol::Http2,
-            "auto" if !url.secure => {
-                return Err(value.mistake("\"auto\" asks by TLS; of a plain url say \"http1\" or \"h2\""));
-            }
             "auto" => Protocol::Auto,
             other => return Err(choice(&value, other, &["http1", "h2", "auto"])),
         },
@@ -98,9 +65,6 @@ fn tls(value: &Value<'_>, folder: &Path) -> Result<Tls, Mistake> {
     let file = |key| table.get(key).map(|v| v.text().map(|name| folder.join(name))).transpose();
     let flag = |key| table.get(key).map_or(Ok(false), |v| v.truth());
     let (insecure, roots) = (flag("insecure")?, file("roots")?);
-    if insecure && let Some(value) = table.get("roots") {
-        return Err(value.mistake("insecure = true takes any certificate; give roots or insecure, not both"));
-    }
     let identity = match (file("certificate")?, file("key")?) {
         (Some(certificate), Some(key)) => Some(Identity { certificate, key }),
         (None, None) => None,

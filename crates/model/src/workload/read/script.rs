@@ -1,7 +1,8 @@
 //! Reading what a request says beyond method and path, and what it wants of the answer.
 
 use super::{Reader, choice, small};
-use crate::template::{Template, is_name};
+use crate::template::Template;
+use crate::workload::check::{check_auth, check_name};
 use crate::workload::request::check_path;
 use crate::workload::script::{
     Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
@@ -27,8 +28,6 @@ pub(super) const KEYS: [&str; 12] = [
 const PLACES: [&str; 5] = ["json", "regex", "header", "css", "column"];
 /// What a check can look at.
 const TESTS: [&str; 10] = ["status", "header", "body", "json", "regex", "css", "column", "size", "rows", "sha256"];
-/// As many connections as browsers open to one server.
-const CONNECTIONS: u8 = 6;
 
 /// `{ basic = "user:password" }`, `{ bearer = "{token}" }`, or `false`.
 pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
@@ -41,13 +40,9 @@ pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
     let (kind, content) =
         value.table(&["basic", "bearer"])?.one_of(&["basic", "bearer"], "{ basic = \"user:password\" }")?;
     let text = Template::new(content.text()?);
-    match kind {
-        "basic" if !text.as_str().contains(':') && text.is_plain() => {
-            Err(content.mistake("has no colon; write for example \"user:password\""))
-        }
-        "basic" => Ok(Auth::Basic(text)),
-        _ => Ok(Auth::Bearer(text)),
-    }
+    let auth = if kind == "basic" { Auth::Basic(text) } else { Auth::Bearer(text) };
+    content.checked(check_auth(&auth))?;
+    Ok(auth)
 }
 
 /// A path: it begins with `/`, or with a place that brings one.
@@ -167,14 +162,7 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
 
 /// A name that templates can ask for.
 pub(super) fn new_name(value: &Value<'_>, name: &str) -> Result<String, Mistake> {
-    if ["session", "sequence"].contains(&name) {
-        return Err(
-            value.mistake(format!("{{{name}}} is always there and means the {name}'s number; choose another name"))
-        );
-    }
-    if !is_name(name) {
-        return Err(value.mistake(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));
-    }
+    value.checked(check_name(name))?;
     Ok(name.to_owned())
 }
 
@@ -346,7 +334,7 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
         return Err(value.mistake("expected between 1 and 1000 paths, such as [\"/a.css\", \"/b.js\"]"));
     }
     let connections =
-        table.get("connections").map_or(Ok(CONNECTIONS), |value| match value.count()? {
+        table.get("connections").map_or(Ok(Objects::CONNECTIONS), |value| match value.count()? {
             connections @ 1..=64 => Ok(connections as u8),
             many => Err(value
                 .mistake(format!("{many} connections for one page are more than any browser opens; write up to 64"))),

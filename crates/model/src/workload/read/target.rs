@@ -63,7 +63,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
             other => return Err(choice(&value, other, &["pool", "per-session", "fresh"])),
         },
     };
-    let (tls, proxy, protocol) = reach::reach(&table, &url, folder)?;
+    let (tls, proxy, protocol) = reach::reach(&table, folder)?;
     Ok(Target {
         folder: folder.to_owned(),
         url,

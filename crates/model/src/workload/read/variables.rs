@@ -8,6 +8,7 @@ use super::{Reader, choice};
 use crate::Wrong;
 use crate::law::Law;
 use crate::nearest;
+use crate::workload::check::check_data_file;
 use crate::workload::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
 use crate::workload::source::{Mistake, Table, Value};
 
@@ -89,10 +90,7 @@ impl Reader<'_> {
         let columns = columns.transpose()?;
         let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
         let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
-        if !ends_in("csv") && !ends_in("jsonl") {
-            let file = table.need("file", "\"users.csv\"")?;
-            return Err(file.mistake("expected a name that ends in .csv or .jsonl"));
-        }
+        table.need("file", "\"users.csv\"")?.checked(check_data_file(file))?;
         let rows = self.text(file).and_then(|text| {
             let rows = if ends_in("csv") { csv(&text, columns.clone()) } else { json_lines(&text, columns.clone()) };
             match rows {
