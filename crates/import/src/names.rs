@@ -7,6 +7,7 @@ use offered_model::workload::script::{Auth, Body, Content, Otherwise};
 
 use crate::note::Note;
 use crate::plan::{Plan, Request, Variable};
+use crate::text::Text;
 
 /// Leaves out variables that nothing asks for. A name that some way reaches before the request that takes it from an answer is
 /// given a value to begin with, `otherwise`, and noted at `line`.
@@ -58,7 +59,7 @@ fn asks(request: &Request) -> Vec<String> {
     let texts = std::iter::once(&request.path).chain(request.headers.iter().map(|(_, value)| value));
     let texts = texts.chain(&request.objects);
     let mut asked: Vec<String> =
-        texts.flat_map(|text| text.names()).map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect();
+        texts.flat_map(Text::names).map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect();
     asked.extend(request.auth.iter().flat_map(inside));
     match &request.body {
         Body::Text(text) => asked.extend(names(text)),

@@ -14,7 +14,7 @@ pub(crate) fn instant(count: i64, unit: i64) -> Option<i64> {
 }
 
 /// Seconds from 1 January 1970 to the beginning of a day; `None` for a day that no calendar has.
-fn day(year: i64, month: i64, day: i64) -> Option<i64> {
+fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
     let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
     Some(date.duration_since(EPOCH).as_secs())
 }
@@ -84,12 +84,12 @@ impl Stamps {
     #[cold]
     fn other(&mut self, text: &[u8]) -> Option<i64> {
         if text.len() == 11 && text[2] == b':' {
-            return instant(day(1970, 1, field(text, 0, 2, 1..=31)?)? + clock(text, 3)?, SECOND);
+            return instant(midnight(1970, 1, field(text, 0, 2, 1..=31)?)? + clock(text, 3)?, SECOND);
         }
         if text.len() < 20 || text[2] != b'/' || text[6] != b'/' || text[11] != b':' {
             return None;
         }
-        let date = day(field(text, 7, 11, 0..=9999)?, month(&text[3..6])?, field(text, 0, 2, 1..=31)?)?;
+        let date = midnight(field(text, 7, 11, 0..=9999)?, month(&text[3..6])?, field(text, 0, 2, 1..=31)?)?;
         let second = field(text, 18, 20, 0..=60)?;
         let seconds = date + clock(text, 12)? - zone(text[20..].trim_ascii())?;
         if text.len() == 26 {
@@ -107,8 +107,8 @@ pub(crate) fn ctime(text: &[u8]) -> Option<i64> {
         return None;
     }
     let day = field(text, if text[8] == b' ' { 9 } else { 8 }, 10, 1..=31)?;
-    let date = days(field(text, 20, 24, 0..=9999)?, month(&text[4..7])?, day);
-    instant(date * DAY + clock(text, 11)?, SECOND)
+    let date = midnight(field(text, 20, 24, 0..=9999)?, month(&text[4..7])?, day)?;
+    instant(date + clock(text, 11)?, SECOND)
 }
 
 /// `2026-11-20T17:58:05.123456Z`, with a space for the `T`, any number of decimals (nine count) and any zone or none (UTC).
@@ -116,7 +116,7 @@ pub(crate) fn iso(text: &[u8]) -> Option<i64> {
     if text.len() < 19 || text[4] != b'-' || text[7] != b'-' || !matches!(text[10], b'T' | b' ' | b't') {
         return None;
     }
-    let date = day(field(text, 0, 4, 0..=9999)?, field(text, 5, 7, 1..=12)?, field(text, 8, 10, 1..=31)?)?;
+    let date = midnight(field(text, 0, 4, 0..=9999)?, field(text, 5, 7, 1..=12)?, field(text, 8, 10, 1..=31)?)?;
     let mut nanos = instant(date + clock(text, 11)?, SECOND)?;
     let mut rest = &text[19..];
     if let [b'.' | b',', decimals @ ..] = rest {
