@@ -2,6 +2,7 @@
 //!
 //! The run is cut into batches of equally many completions. A warm-up is left out, by the workload's `skip_first` or by MSER,
 //! and every figure comes with the 95 % interval that the remaining batches give it, see [`offered_stats::steady_state`].
+//! A percentile for which the run is too short has none, and says how long a run would give one.
 //!
 //! In a closed system near saturation the mean over completed jobs is not the mean response: a discipline by size never
 //! finishes its longest jobs. So E\[N\]/X by Little's law stands beside it, with the unfinished jobs and their age.
@@ -13,7 +14,7 @@ mod visits;
 use std::ops::ControlFlow;
 
 use offered_model::{After, Launch, Nanos};
-use offered_stats::steady_state::{Estimate, from_batches, independent, ratio, warm_up as first_cut};
+use offered_stats::steady_state::{Beyond, Estimate, Ranks, independent, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
 use crate::drive::Sink;
@@ -66,15 +67,44 @@ pub struct Spread {
     /// The mean over completed jobs.
     pub mean: Estimate,
     /// The median, and on.
-    pub p50: Estimate,
+    pub p50: Percentile,
     /// 90 %.
-    pub p90: Estimate,
+    pub p90: Percentile,
     /// 95 %.
-    pub p95: Estimate,
+    pub p95: Percentile,
     /// 99 %.
-    pub p99: Estimate,
+    pub p99: Percentile,
     /// The largest.
     pub max: f64,
+}
+
+/// The value that a share of all does not exceed, and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percentile {
+    /// The value.
+    pub value: f64,
+    /// Its 95 % interval, where the run is long enough.
+    pub interval: Interval,
+}
+
+/// A 95 % interval, or what it would take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Interval {
+    /// From low to high.
+    Between(f64, f64),
+    /// None: the run is too short. About so many values (requests; of sessions, sessions) would give one.
+    Needs(u64),
+}
+
+impl Percentile {
+    /// With an interval that is infinite where there is none.
+    pub fn estimate(&self) -> Estimate {
+        let (low, high) = match self.interval {
+            Interval::Between(low, high) => (low, high),
+            Interval::Needs(_) => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        Estimate { value: self.value, low, high }
+    }
 }
 
 /// The figures of one simulation after its warm-up. Times in seconds.
@@ -264,9 +294,18 @@ fn both<const BITS: u32>(
 impl Spread {
     fn of<const BITS: u32>(all: &Batch, groups: &[&Batch], which: &dyn Fn(&Batch) -> &Tally<BITS>, unit: f64) -> Self {
         let pairs: Vec<_> = groups.iter().map(|b| (which(b).sum / unit, which(b).count as f64)).collect();
+        let whole = which(all);
+        let beyond = |p: f64| {
+            let value = whole.quantile(p);
+            Beyond::new(p, &groups.iter().map(|b| (which(b).above(value), which(b).count as f64)).collect::<Vec<_>>())
+        };
+        let alike = beyond(0.5).alike().max(beyond(0.9).alike());
         let quantile = |p: f64| {
-            let each: Vec<f64> = groups.iter().map(|b| which(b).quantile(p) / unit).collect();
-            from_batches(which(all).quantile(p) / unit, &each)
+            let interval = match beyond(p).ranks(alike) {
+                Ranks::Between(low, high) => Interval::Between(whole.quantile(low) / unit, whole.quantile(high) / unit),
+                Ranks::Longer(times) => Interval::Needs((times * whole.count as f64).ceil() as u64),
+            };
+            Percentile { value: whole.quantile(p) / unit, interval }
         };
         Self {
             mean: ratio(&pairs),
@@ -274,7 +313,7 @@ impl Spread {
             p90: quantile(0.9),
             p95: quantile(0.95),
             p99: quantile(0.99),
-            max: which(all).max / unit,
+            max: whole.max / unit,
         }
     }
 }

@@ -75,7 +75,7 @@ pub fn ratio(pairs: &[(f64, f64)]) -> Estimate {
     around(value, &residuals)
 }
 
-/// A figure taken from the whole run (a percentile), with the 95 % interval that its values in single batches suggest.
+/// A figure taken from the whole run, with the 95 % interval that its values in single batches suggest.
 pub fn from_batches(value: f64, batches: &[f64]) -> Estimate {
     around(value, batches)
 }
@@ -85,6 +85,71 @@ pub fn from_batches(value: f64, batches: &[f64]) -> Estimate {
 pub fn from_trials(values: &[f64]) -> Estimate {
     let variance = if values.len() < 3 { f64::INFINITY } else { variance_of_mean(values) };
     turned(values.iter().sum::<f64>() / values.len() as f64, values, variance)
+}
+
+/// How well a percentile is known, from how often its value was exceeded in each of several batches that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ranks {
+    /// The 95 % interval of the percentile reaches from the value that this share of the sample does not exceed to the value
+    /// that this other share does not exceed.
+    Between(f64, f64),
+    /// The sample is too short for an interval; about so many times as long a one would give it.
+    Longer(f64),
+}
+
+/// What the share of a sample above its percentile `p` (in (0, 1)) says batch by batch.
+#[derive(Clone, Debug)]
+pub struct Beyond {
+    p: f64,
+    /// Values in all.
+    values: f64,
+    /// The share of each batch, less 1 - p.
+    residuals: Vec<f64>,
+    /// The variance of their mean.
+    variance: f64,
+}
+
+/// So many stretches of like values must lie beyond a percentile for an interval. With fewer, those that had the luck to be
+/// given one would be those without the longest stretches, whose intervals miss.
+const STRETCHES: f64 = 10.0;
+
+impl Beyond {
+    /// Of the percentile `p`, from pairs (values above it, values) of each batch.
+    pub fn new(p: f64, pairs: &[(f64, f64)]) -> Self {
+        let values: f64 = pairs.iter().map(|pair| pair.1).sum();
+        let each = values / pairs.len() as f64;
+        let residuals: Vec<f64> = pairs.iter().map(|(above, of)| (above - (1.0 - p) * of) / each).collect();
+        // A percentile of a few distinct values may be exceeded by fewer than its share; chance cannot be less than in a
+        // sample of independent ones.
+        let variance = variance_of_like(&residuals).max(p * (1.0 - p) / values);
+        Self { p, values, residuals, variance }
+    }
+
+    /// How many consecutive values count as one: by how much the share varies more than that of independent values.
+    pub fn alike(&self) -> f64 {
+        self.variance * self.values / (self.p * (1.0 - self.p))
+    }
+
+    /// The ranks of the 95 % interval; `alike` is [`Beyond::alike`] at percentiles that are well known.
+    ///
+    /// Consecutive values of a queue near saturation are alike, and the high ones come in a few long stretches. The share above
+    /// the percentile is a mean like any other, so its interval is one of those of [`from_batches`]: if the true share above is
+    /// 1 - p + m, the percentile has rank p + m in this sample (Woodruff 1952). A percentile taken batch by batch would not
+    /// do: a batch that is short beside a stretch has no 99 % point of its own.
+    ///
+    /// No interval is given where fewer than ten stretches lie on the rarer side, or where it would end beyond the largest
+    /// value. A stretch is about as long at every percentile, and is known best in the middle, where there are most.
+    pub fn ranks(&self, alike: f64) -> Ranks {
+        let Self { p, values, .. } = *self;
+        let rarer = p.min(1.0 - p);
+        let error = turned(0.0, &self.residuals, self.variance);
+        let (low, high) = (p + error.low, p + error.high);
+        let enough = rarer * values / alike / STRETCHES;
+        if enough >= 1.0 && low > 0.0 && high < 1.0 {
+            return Ranks::Between(low, high);
+        }
+        Ranks::Longer((1.0 / enough).max((error.half_width() / rarer).powi(2)).max(1.1))
+    }
 }
 
 /// The correlation of each value with the next; `None` with fewer than three values, or when all are equal up to rounding.
@@ -114,11 +179,16 @@ pub fn lag_1(values: &[f64]) -> Option<f64> {
 /// taken as independent, counts when it is larger. Taking degrees of freedom away as well (t of k/A batches) was tried: of
 /// ten white parts, whose phi is by chance above one half one time in twenty, it makes intervals fifty times too wide.
 fn around(value: f64, batches: &[f64]) -> Estimate {
+    turned(value, batches, variance_of_like(batches))
+}
+
+/// The variance of the mean of batches that may be alike, see [`around`].
+fn variance_of_like(batches: &[f64]) -> f64 {
     let merged = |size: &usize| -> Vec<f64> {
         batches.chunks(*size).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
     };
     let larger = [2, 4].iter().map(merged).filter(|few| few.len() >= 8).map(|few| variance_of_mean(&few));
-    turned(value, batches, larger.fold(variance_of_mean(batches) * inflation(batches), f64::max))
+    larger.fold(variance_of_mean(batches) * inflation(batches), f64::max)
 }
 
 /// The variance of the mean of independent values.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use offered_experiment::Point;
 use offered_simulate::Simulated;
-use offered_simulate::statistics::Spread;
+use offered_simulate::statistics::{Interval, Percentile, Spread};
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 
@@ -23,6 +23,23 @@ fn with_error(estimate: Estimate) -> String {
     format!("{} +- {}", short(estimate.value), short(estimate.half_width()))
 }
 
+/// The ends of a percentile's interval, or how many requests it would take.
+fn ends(percentile: Percentile, unit: f64) -> String {
+    match percentile.interval {
+        Interval::Between(low, high) => format!("{} .. {}", short(low * unit), short(high * unit)),
+        Interval::Needs(values) => format!("needs {:.0e}", values as f64),
+    }
+}
+
+/// A kind of time, or slowdowns, in these units.
+fn row(table: &mut Table, name: &str, spread: &Spread, unit: f64) {
+    let value = |x: f64| short(x * unit);
+    let interval = format!("{} .. {}", value(spread.mean.low), value(spread.mean.high));
+    let points = [spread.p50, spread.p90, spread.p95, spread.p99].map(|percentile| value(percentile.value));
+    let [p50, p90, p95, p99] = points;
+    table.row([name.to_owned(), value(spread.mean.value), interval, p50, p90, p95, p99, value(spread.max)]);
+}
+
 /// One answer in full.
 pub(super) fn one(answer: &Simulated) -> String {
     let summary = &answer.summary;
@@ -36,14 +53,11 @@ pub(super) fn one(answer: &Simulated) -> String {
     }
     let _ = writeln!(out, "{head}\n{} requests after a warm-up of {}\n", summary.jobs, summary.warm_up);
     let mut table = Table::new(["", "mean", "95 % interval", "p50", "p90", "p95", "p99", "max"]);
-    let mut spread = |name: &str, spread: &Spread, unit: f64| {
-        let value = |x: f64| short(x * unit);
-        let interval = format!("{} .. {}", value(spread.mean.low), value(spread.mean.high));
-        let points = [spread.p50, spread.p90, spread.p95, spread.p99].map(|estimate| value(estimate.value));
-        let [p50, p90, p95, p99] = points;
-        table.row([name.to_owned(), value(spread.mean.value), interval, p50, p90, p95, p99, value(spread.max)]);
-    };
-    spread("response, ms", &summary.response, 1e3);
+    row(&mut table, "response, ms", &summary.response, 1e3);
+    let Spread { p50, p90, p95, p99, .. } = summary.response;
+    let [p50, p90, p95, p99] = [p50, p90, p95, p99].map(|percentile| ends(percentile, 1e3));
+    table.row(["  95 % intervals".to_owned(), String::new(), String::new(), p50, p90, p95, p99, String::new()]);
+    let mut spread = |name: &str, spread: &Spread, unit: f64| row(&mut table, name, spread, unit);
     spread("slowdown", &summary.slowdown, 1.0);
     for (label, class) in answer.labels.iter().zip(&summary.classes) {
         let (Some((response, slowdown)), label) = (class, clipped(label)) else { continue };
@@ -77,14 +91,14 @@ pub(super) fn many(points: &[Point], answers: &[Simulated]) -> String {
         Table::new(["point", "response, ms", "p50", "p95", "p99", "slowdown", "load", "X, per s", "think, s"]);
     for (point, answer) in points.iter().zip(answers) {
         let summary = &answer.summary;
-        let millis = |estimate: Estimate| short(estimate.value * 1e3);
+        let millis = |secs: f64| short(secs * 1e3);
         let mean = summary.response.mean;
         table.row([
             point.name(),
-            format!("{} +- {}", millis(mean), short(mean.half_width() * 1e3)),
-            millis(summary.response.p50),
-            millis(summary.response.p95),
-            millis(summary.response.p99),
+            format!("{} +- {}", millis(mean.value), short(mean.half_width() * 1e3)),
+            millis(summary.response.p50.value),
+            millis(summary.response.p95.value),
+            millis(summary.response.p99.value),
             short(summary.slowdown.mean.value),
             with_error(answer.load_reached),
             short(summary.throughput.value),

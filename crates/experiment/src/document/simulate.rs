@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use offered_model::document::{self, Schema};
 use offered_simulate::Simulated;
-use offered_simulate::statistics::Spread;
+use offered_simulate::statistics::{Interval, Percentile, Spread};
 use offered_stats::steady_state::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,9 @@ pub struct Percentiles {
     pub max: f64,
     /// The 95 % intervals of the percentiles.
     pub intervals: OfPercentiles,
+    /// Of each percentile (`p99`) for whose interval there are too few values: about how many would do.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values_needed: BTreeMap<String, u64>,
 }
 
 /// The ends of a 95 % interval, the lower first; `null` where the run is too short to tell.
@@ -185,10 +188,17 @@ impl From<Estimate> for Mean {
 impl From<Spread> for Percentiles {
     fn from(spread: Spread) -> Self {
         let Spread { mean, p50, p90, p95, p99, max } = spread;
-        let intervals = OfPercentiles { p50: ends(p50), p90: ends(p90), p95: ends(p95), p99: ends(p99) };
+        let [e50, e90, e95, e99] = [p50, p90, p95, p99].map(|point| ends(point.estimate()));
+        let intervals = OfPercentiles { p50: e50, p90: e90, p95: e95, p99: e99 };
+        let needed = |(name, point): (&str, Percentile)| match point.interval {
+            Interval::Between(..) => None,
+            Interval::Needs(values) => Some((name.to_owned(), values)),
+        };
+        let named = [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99)];
+        let values_needed = named.into_iter().filter_map(needed).collect();
         let Mean { mean, low, high } = mean.into();
         let [p50, p90, p95, p99] = [p50, p90, p95, p99].map(|point| point.value);
-        Self { mean, low, high, p50, p90, p95, p99, max, intervals }
+        Self { mean, low, high, p50, p90, p95, p99, max, intervals, values_needed }
     }
 }
 

@@ -88,6 +88,15 @@ impl<const BITS: u32> Tally<BITS> {
         self.max
     }
 
+    /// How many numbers are above `value`, interpolated within its cell.
+    pub(crate) fn above(&self, value: f64) -> f64 {
+        let over = |(cell, count): (usize, &u32)| {
+            let (low, high) = (Self::start(cell), Self::start(cell + 1));
+            f64::from(*count) * ((high - value) / (high - low)).clamp(0.0, 1.0)
+        };
+        (self.first..).zip(&self.cells).map(over).sum()
+    }
+
     /// Where a cell starts.
     fn start(cell: usize) -> f64 {
         match cell as u64 {
@@ -122,6 +131,8 @@ mod tests {
         for p in [0.5, 0.9, 0.95, 0.99, 0.999] {
             let exact = values[(p * 2e5) as usize - 1];
             assert!((one.quantile(p) / exact - 1.0).abs() < error, "{p}: {} {exact}", one.quantile(p));
+            let above = one.above(one.quantile(p)) / 2e5;
+            assert!((above - (1.0 - p)).abs() < 1e-9, "{p}: {above} above it");
         }
     }
 

@@ -1,9 +1,12 @@
-//! How often the 95 % interval of the mean response holds the truth, over runs that differ in their seed only.
+//! How often the 95 % intervals of the mean response and of its percentiles hold the truth, over runs that differ in their
+//! seed only.
 //!
-//! `cargo test --release -p offered-simulate --test whole coverage -- --ignored --nocapture` prints the table of
-//! book/src/reference/simulate.md, in some minutes. The truths are closed forms and solved Markov chains.
+//! `cargo test --release -p offered-simulate --test whole coverage -- --ignored --nocapture` prints the tables of
+//! book/src/reference/simulate.md, in some minutes. The truths are closed forms and solved Markov chains. The method for
+//! percentiles was chosen by another simulator (NumPy) with other seeds.
 
 use offered_model::{Seed, Workload};
+use offered_simulate::statistics::Interval;
 use offered_simulate::{Stop, simulate};
 
 /// A system with E[S] = 10 ms: its name, workload, jobs per run, and exact mean response in milliseconds.
@@ -70,5 +73,71 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
         // Of ten honest intervals fewer than seven hold in one case of a thousand, of a hundred fewer than ninety in one of a hundred.
         let least = if runs < 100 { 0.7 } else { 0.9 };
         assert!(held as f64 >= least * runs as f64, "{name}: {held} of {runs}");
+    }
+}
+
+const PERCENTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
+
+/// The percentiles in milliseconds of the response of M/H2/1 (of M/M/1 where `scv` is 1) at load 0.9, E[S] = 10 ms.
+///
+/// The transform (1 - rho) s B(s) / (s - lambda + lambda B(s)) of the response is a sum of two exponentials, whose rates are
+/// the roots of a quadratic.
+fn percentiles(scv: f64) -> [f64; 4] {
+    let (load, rate) = (0.9, 0.09);
+    let p = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
+    let (a, b) = (2.0 * p / 10.0, 2.0 * (1.0 - p) / 10.0);
+    let middle = (a + b - rate) / 2.0;
+    let product = a * b - rate * (a + b) + rate * (p * a + (1.0 - p) * b);
+    let half = (middle * middle - product).sqrt();
+    let roots = [middle - half, middle + half];
+    let top = |s: f64| (1.0 - load) * (p * a * (s + b) + (1.0 - p) * b * (s + a));
+    let weights = [top(-roots[0]) / (roots[1] - roots[0]), top(-roots[1]) / (roots[0] - roots[1])];
+    let tail = |t: f64| (0..2).map(|i| weights[i] / roots[i] * (-roots[i] * t).exp()).sum::<f64>();
+    PERCENTILES.map(|p| {
+        let (mut low, mut high) = (0.0, 1e5);
+        for _ in 0..100 {
+            let middle = f64::midpoint(low, high);
+            if tail(middle) > 1.0 - p { low = middle } else { high = middle }
+        }
+        low
+    })
+}
+
+#[test]
+#[ignore = "some minutes, with --release"]
+fn percentiles_hold_the_truth_or_say_how_long_a_run_would() {
+    let runs = runs();
+    println!("intervals given, and how many of them hold the truth, of {runs} runs at load 0.9");
+    println!("{:32} {:>12} {:>12} {:>12} {:>12} {:>12}", "system", "mean", "p50", "p90", "p95", "p99");
+    for (name, scv, mean) in [("M/M/1", 1.0, 100.0), ("M/H2/1, C2 = 8", 8.0, 415.0)] {
+        for jobs in [100_000, 1_000_000, 10_000_000] {
+            let truths = percentiles(scv);
+            let service = format!("{{ hyperexponential = {{ mean = \"10ms\", scv = {scv} }} }}");
+            let case = case(name, "open = { rate = \"90/s\" }", "fcfs", &service, jobs, mean);
+            let workload = Workload::parse(&case.workload, name, &|_| Err(String::new())).unwrap();
+            let (mut given, mut held, mut of_mean) = ([0; 4], [0; 4], 0);
+            for seed in 1..=runs {
+                let workload = workload.clone().with_seed(Seed(seed));
+                let spread = simulate(&workload, Stop::Jobs(jobs), &mut ()).unwrap().summary.response;
+                of_mean += u64::from(spread.mean.low * 1e3 <= mean && mean <= spread.mean.high * 1e3);
+                let found = [spread.p50, spread.p90, spread.p95, spread.p99];
+                for (i, (percentile, truth)) in found.iter().zip(truths).enumerate() {
+                    let Interval::Between(low, high) = percentile.interval else { continue };
+                    given[i] += 1;
+                    held[i] += u64::from(low * 1e3 <= truth && truth <= high * 1e3);
+                }
+            }
+            let each: Vec<String> = (0..4).map(|i| format!("{:>12}", format!("{}: {}", given[i], held[i]))).collect();
+            println!("{:32} {of_mean:>12} {}", format!("{name}, {jobs}"), each.join(" "));
+            for (i, percent) in PERCENTILES.iter().enumerate() {
+                // One in twenty may miss, and chance.
+                let allowed = given[i] as f64 * 0.05;
+                let missed = (given[i] - held[i]) as f64;
+                assert!(
+                    missed <= allowed + 3.0 * allowed.sqrt().max(1.0),
+                    "{name}, {jobs}: {missed} of {percent} miss"
+                );
+            }
+        }
     }
 }
