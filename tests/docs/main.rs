@@ -292,3 +292,95 @@ fn every_example_is_launched_as_it_says() {
     }
     assert!(played >= 5, "{played} examples");
 }
+
+/// Sources that name flags of *other* programs: what is read of them, or how they are asked for what can be read.
+const FLAGS_OF_OTHERS: [&str; 10] = [
+    "import/src/curl.rs",
+    "import/src/curl/options.rs",
+    "import/src/curl/words.rs",
+    "import/src/scripts/locust.rs",
+    "run/src/script/body.rs", // a boundary of multipart bodies
+    "run/src/transport/grpc.rs",
+    "store/src/foreign/k6.rs",
+    "store/src/foreign/oha_db.rs",
+    "store/src/foreign/pgbench.rs",
+    "store/src/foreign/refused.rs",
+];
+
+/// The texts in quotes of a source, with their lines; what stands in comments and in the tests at its end is none of them.
+fn texts(source: &str) -> Vec<(usize, String)> {
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for (number, line) in source.lines().enumerate() {
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            match (&mut open, c) {
+                (None, '/') if chars.peek() == Some(&'/') => break,
+                (None, '\'') => {
+                    // A quote that is a character, and not the beginning of a text.
+                    let rest: String = chars.clone().take(3).collect();
+                    let skipped = if rest.starts_with("\"'") {
+                        2
+                    } else if rest.starts_with("\\\"'") {
+                        3
+                    } else {
+                        0
+                    };
+                    chars.by_ref().take(skipped).for_each(drop);
+                }
+                (None, '"') => open = Some((number + 1, String::new())),
+                (Some(_), '"') => found.extend(open.take()),
+                (Some((_, text)), '\\') => text.extend(chars.next()),
+                (Some((_, text)), c) => text.push(c),
+                (None, _) => {}
+            }
+        }
+    }
+    found
+}
+
+/// Whether a text names a flag: `--` and a letter, where a word begins.
+fn names_a_flag(text: &str) -> bool {
+    text.match_indices("--").any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        before.is_none_or(|c| !c.is_alphanumeric() && c != '-')
+            && text[at + 2..].starts_with(|c: char| c.is_ascii_lowercase())
+    })
+}
+
+#[test]
+fn libraries_do_not_speak_of_flags() {
+    assert_eq!(texts("a(\"x --y\", '\"', \"z\") // \"--no\""), [(1, "x --y".to_owned()), (1, "z".to_owned())]);
+    assert!(names_a_flag("with --format") && !names_a_flag("a--b ---c -- d"));
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let is_test = path.file_stem().is_some_and(|name| name == "tests");
+            if path.is_dir() && !is_test {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|kind| kind == "rs") && !is_test {
+                found.push(path);
+            }
+        }
+    }
+    let (crates, mut all) = (root().join("crates"), Vec::new());
+    for room in std::fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().path()) {
+        if room.file_name().is_some_and(|name| name != "cli") && room.join("src").is_dir() {
+            sources(&room.join("src"), &mut all);
+        }
+    }
+    assert!(all.len() > 200, "{} sources", all.len());
+    let name = |path: &Path| path.strip_prefix(&crates).unwrap().display().to_string();
+    let told = all.iter().filter(|path| !FLAGS_OF_OTHERS.contains(&name(path).as_str())).flat_map(|path| {
+        let said = texts(&std::fs::read_to_string(path).unwrap());
+        said.into_iter()
+            .filter(|(_, text)| names_a_flag(text))
+            .map(|(line, text)| format!("{}:{line}: {text}", name(path)))
+    });
+    let told: Vec<String> = told.collect();
+    assert!(
+        told.is_empty(),
+        "a library knows no flags; its words are completed in crates/cli/src/words.rs:\n{}",
+        told.join("\n")
+    );
+}

@@ -31,6 +31,7 @@ mod sweep;
 mod table;
 mod tolerance;
 mod verify;
+mod words;
 
 use std::process::ExitCode;
 

@@ -14,6 +14,7 @@ use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::say::{json, say};
+use crate::words;
 
 /// Simulate a workload: open, closed or partly-open load on its [server], under any scheduling policy.
 #[derive(clap::Args)]
@@ -89,8 +90,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for (point, answer) in points.iter().zip(&answers) {
         for warning in &answer.warnings {
             eprintln!(
-                "warning: {}{warning}",
-                if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() }
+                "warning: {}{}",
+                if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() },
+                words::of_simulation(warning)
             );
         }
     }

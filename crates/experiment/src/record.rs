@@ -5,7 +5,7 @@ use std::path::Path;
 
 use offered_model::{After, Event, Launch, Nanos, Outcome, Workload};
 use offered_simulate::drive::Sink;
-use offered_simulate::{Job, Simulated, Stop, simulate};
+use offered_simulate::{Doubt, Job, Simulated, Stop, simulate};
 use offered_store::{MadeBy, RunRecord, Until, Writer};
 
 use crate::Error;
@@ -29,7 +29,7 @@ pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, ou
     let record = RunRecord {
         seed: Some(workload.seed().0),
         load,
-        notes: answer.warnings.clone(),
+        notes: answer.warnings.iter().map(Doubt::words).collect(),
         ..RunRecord::new(MadeBy::Simulation, until)
     };
     tape.finish(&record.with(Summary::new(&[], &answer), ()))?;

@@ -5,6 +5,7 @@ use offered_model::{Agenda, Nanos, Share, Workload, Wrong};
 use offered_stats::steady_state::Estimate;
 
 use crate::discipline::Discipline;
+use crate::doubts::Doubt;
 use crate::drive::{Demands, Served, Sink, drive};
 use crate::modelled::Modelled;
 use crate::policy::Use;
@@ -54,7 +55,7 @@ pub struct Simulated {
     /// The age of the oldest job left unfinished, and the mean age, in seconds.
     pub ages: Option<(f64, f64)>,
     /// What to doubt, and what to do about it.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Doubt>,
 }
 
 /// Simulates `workload` until `stop`; the events of every launch go to `also` as well.

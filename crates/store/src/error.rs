@@ -30,6 +30,38 @@ pub enum Error {
     /// The writer thread is gone: it was finished before, or it panicked.
     #[error("the recorder has ended already; nothing can be recorded any more")]
     Ended,
+    /// The file is of no kind that is known: it must be said which it is.
+    #[error("{file}: is of no kind that is known here; known are {}", known.join(" "))]
+    NoKnownKind {
+        /// The file.
+        file: String,
+        /// The names of the kinds.
+        known: Vec<&'static str>,
+    },
+    /// Most of the file cannot be read as what it was taken for.
+    #[error(
+        "{file}: {unreadable} of {rows} rows cannot be read as {kind}; perhaps it is something else. The first: {first}"
+    )]
+    AnotherKind {
+        /// The file.
+        file: String,
+        /// What it was taken for.
+        kind: String,
+        /// Rows that cannot be read.
+        unreadable: u64,
+        /// All rows.
+        rows: u64,
+        /// What is wrong with the first of them.
+        first: String,
+    },
+    /// A table of no known tool: it must be said which column is which.
+    #[error("{file}: is a table of no known tool, and nobody said which column holds the launch times; its columns are: {}", columns.join(", "))]
+    NoColumn {
+        /// The file.
+        file: String,
+        /// The names of its columns.
+        columns: Vec<String>,
+    },
     /// The file is not what it should be.
     #[error("{file}: {why}")]
     Content {

@@ -178,10 +178,13 @@ pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Resul
     }
     let format = options.format.map_or_else(|| sniff(name, &Head { bytes: &head }, options), |format| Ok(format.0))?;
     if options.start_column.is_some() && !format.has_columns() {
-        return Err(Error::content(name, format!("is read as {}, which needs no --start-column", format.name)));
+        return Err(Error::content(name, format!("is read as {}, whose columns are known", format.name)));
     }
     if options.stamps.is_some() && !format.name.starts_with("jtl") {
-        return Err(Error::content(name, format!("is read as {}: --stamps is for JMeter's files", format.name)));
+        return Err(Error::content(
+            name,
+            format!("is read as {}: only of JMeter's stamps is it open what they mean", format.name),
+        ));
     }
     let mut intake = Intake::new(name, format.name);
     (format.read)(&mut Cursor::new(head).chain(content), options, &mut intake)?;
@@ -197,12 +200,10 @@ fn sniff(name: &str, head: &Head, options: &ReadOptions) -> Result<&'static Read
         .copied()
         // Who names a column speaks of a table, whatever tool it may look like.
         .find(|reader| (options.start_column.is_none() || reader.has_columns()) && (reader.sniff)(head))
-        .ok_or_else(|| Error::content(name, refused::why(head).map_or_else(unknown, str::to_owned)))
-}
-
-fn unknown() -> String {
-    let known: Vec<_> = Format::names().collect();
-    format!("is of no kind that is known here; say what it is with --format (of `report`: --from): {}", known.join(" "))
+        .ok_or_else(|| match refused::why(head) {
+            Some(why) => Error::content(name, why),
+            None => Error::NoKnownKind { file: name.to_owned(), known: Format::names().collect() },
+        })
 }
 
 #[cfg(test)]

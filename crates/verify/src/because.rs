@@ -7,7 +7,7 @@ use crate::effect::{Effect, Share};
 use crate::meant::Meant;
 use crate::pattern::{Look, span};
 use crate::verdict::{Check, Finding, Judgement, Lateness, Pattern, Stalls};
-use crate::warnings;
+use crate::warnings::{self, Doubt};
 
 /// A share below this is nothing: a tenth of a per cent would be shown as 0.0.
 const NOTHING: f64 = 5e-4;
@@ -63,9 +63,9 @@ fn spoilt(of: &Because) -> String {
     let plain = matches!(of.look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson);
     let symptom = Some(of.look.because.clone()).filter(|_| of.ask.meant.is_poisson() && !plain);
     let failing = of.intent.iter().filter(|finding| finding.fails() && finding.check != Check::Busy).map(in_words);
-    let saturated = of.generator.and_then(warnings::saturated);
-    let stalled = of.stalled.iter().map(warnings::stood_still);
-    let reasons = saturated.into_iter().chain(stalled).chain(symptom).chain(failing).chain(of.effect.map(in_figures));
+    let saturated = of.generator.and_then(warnings::of_saturation);
+    let causes = saturated.into_iter().chain(of.stalled.map(Doubt::Stalled)).map(|doubt| doubt.words());
+    let reasons = causes.chain(symptom).chain(failing).chain(of.effect.map(in_figures));
     reasons.collect::<Vec<_>>().join("; ")
 }
 

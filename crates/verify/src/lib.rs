@@ -103,7 +103,7 @@ pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
     let whole = Run::whole(recording).unwrap_or(nothing);
     if split.runs.len() < 2 {
         let mut verdict = of_run(recording, &whole, ask);
-        verdict.warnings.extend(split.doubts);
+        verdict.warnings.extend(split.doubts.into_iter().map(Warning::from));
         return verdict;
     }
     let parts: Vec<Verdict> = split.runs.iter().map(|run| of_run(recording, run, ask)).collect();
@@ -113,8 +113,8 @@ pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
     let any = |judgement| told().any(|part| part.judgement == judgement);
     let because = format!("the file holds {} runs, each judged by itself", parts.len());
     let mut verdict = of_run(recording, &whole, ask);
-    verdict.warnings = warnings::of_source(ask, recording);
-    verdict.warnings.extend(split.doubts);
+    let doubts = warnings::of_source(ask, recording).into_iter().chain(split.doubts);
+    verdict.warnings = doubts.map(Warning::from).collect();
     for finding in &mut verdict.tests {
         finding.judgement = Judgement::NotChecked;
     }
@@ -176,17 +176,16 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
 
     let generator = recording.generator.as_ref();
-    let mut warnings: Vec<Warning> = generator.and_then(warnings::of_saturation).into_iter().collect();
-    warnings.extend(warnings::of_source(ask, recording));
-    warnings.extend(stalled.map(warnings::of_stalls));
-    warnings.extend(warnings::of_launches(ask, &stream, &look, recording.sessions_known));
+    let mut doubts: Vec<Doubt> = generator.and_then(warnings::of_saturation).into_iter().collect();
+    doubts.extend(warnings::of_source(ask, recording));
+    doubts.extend(stalled.map(Doubt::Stalled));
+    doubts.extend(warnings::of_launches(ask, &stream, &look, recording.sessions_known));
     // What the machine did is no pattern of the workload, and has its own remedy.
-    warnings.extend(warnings::of_pattern(&look).filter(|_| ask.meant.is_poisson() && stalled.is_none()));
-    warnings.extend(warnings::of_queue(ask, &queue));
-    warnings.extend(warnings::of_length(ask, &queue, &ladder));
-    warnings.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
-
-    warnings.extend(generator.into_iter().flat_map(warnings::of_generator));
+    doubts.extend(warnings::of_pattern(&look).filter(|_| ask.meant.is_poisson() && stalled.is_none()));
+    doubts.extend(warnings::of_queue(ask, &queue));
+    doubts.extend(warnings::of_length(ask, &queue, &ladder));
+    doubts.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
+    doubts.extend(generator.into_iter().flat_map(warnings::of_generator));
 
     let because = because::because(&Because {
         ask,
@@ -237,7 +236,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         pattern: look.pattern,
         judgement,
         tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
-        warnings,
+        warnings: doubts.into_iter().map(Warning::from).collect(),
         runs: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use offered_model::{Event, Recording};
 use offered_stats::summary::{gaps, quantile};
 
 use crate::pattern::span;
-use crate::verdict::Warning;
+use crate::warnings::Doubt;
 
 /// Where a clock jumps back, a run has at least so many launches; where a file falls silent, it has twice as many in all.
 const LEAST: usize = 50;
@@ -51,7 +51,7 @@ impl Run {
 pub(crate) struct Split {
     /// In the order of the file; none when nothing was sent.
     pub(crate) runs: Vec<Run>,
-    pub(crate) doubts: Vec<Warning>,
+    pub(crate) doubts: Vec<Doubt>,
 }
 
 /// Where the intended instants are known nobody appended anything: a silence there is a generator that stood still.
@@ -79,18 +79,10 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn doubts(&self, runs: usize) -> Vec<Warning> {
-        let restarted = (runs > 1).then(|| Warning {
-            doubt: format!("{runs} runs are told apart: {}", first(&self.restarts)),
-            remedy: "keep every run in a file of its own; if it was one run, its generator stood still, and nothing of it is to \
-                     be believed"
-                .into(),
-        });
-        let stalled = (!self.stalls.is_empty()).then(|| Warning {
-            doubt: format!("the run stood still: {}", first(&self.stalls)),
-            remedy: "believe nothing of the time around it: judge the part before or after (--take, --skip-first), or run again"
-                .into(),
-        });
+    fn doubts(&self, runs: usize) -> Vec<Doubt> {
+        let restarted = (runs > 1).then(|| Doubt::SeveralRuns { runs, evidence: first(&self.restarts) });
+        let stalled = !self.stalls.is_empty();
+        let stalled = stalled.then(|| Doubt::StoodStill { evidence: first(&self.stalls) });
         restarted.into_iter().chain(stalled).collect()
     }
 }

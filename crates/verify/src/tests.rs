@@ -7,7 +7,7 @@ mod runs;
 use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
 use serde_json::Value;
 
-use crate::{Ask, Check, Failures, Judgement, Meant, Pattern, merge, samples, verify};
+use crate::{Ask, Check, Doubt, Failures, Judgement, Meant, Pattern, merge, samples, verify};
 
 const S: f64 = 1e9;
 
@@ -239,7 +239,11 @@ fn late_and_unsent_launches_are_not_believed() {
     }
     let verdict = verify(&run, &Ask::default());
     assert_eq!(verdict.judgement, Judgement::Fails);
-    assert!(verdict.warnings.iter().any(|warning| warning.doubt.contains("never sent")), "{:?}", verdict.warnings);
+    assert!(
+        verdict.warnings.iter().any(|warning| warning.about == Some(Doubt::Unsent { unsent: 51, launches: 1001 })),
+        "{:?}",
+        verdict.warnings
+    );
 }
 
 #[test]

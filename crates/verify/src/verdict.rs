@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
 use crate::keeps_up::KeepsUp;
+use crate::warnings::Doubt;
 
 /// What to believe of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -537,8 +538,11 @@ impl Judgement {
 }
 
 /// A doubt about a result, and its remedy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
+    /// What it is about, with its numbers: by this it is found. `None` in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<Doubt>,
     /// What may be wrong.
     pub doubt: String,
     /// What to do about it.

@@ -14,7 +14,7 @@ use offered_model::workload::{Closed, Length, Sessions};
 use offered_model::{Law, Rate, Workload};
 use offered_plan::Error;
 use offered_plan::analytic::{Analysis, answer};
-use offered_simulate::{Stop, load::at_load, simulate};
+use offered_simulate::{Doubt, Stop, load::at_load, simulate};
 
 use super::emulate::read_workload;
 use super::figures::time;
@@ -23,6 +23,7 @@ use super::{load, users};
 use crate::exit::{Exit, Failure};
 use crate::say::{json, say};
 use crate::simulate::jobs;
+use crate::words;
 
 #[derive(Arguments)]
 pub(crate) struct Args {
@@ -111,7 +112,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let cells = cells.into_iter().collect::<Result<Vec<Cell<'_>>, Failure>>()?;
     for cell in &cells {
         for warning in cell.warnings() {
-            eprintln!("warning: {} at load {}: {warning}", cell.model.name, cell.load);
+            eprintln!("warning: {} at load {}: {}", cell.model.name, cell.load, words::of_simulation(warning));
         }
     }
     if args.json {
@@ -168,7 +169,7 @@ fn print(cells: &[Cell<'_>], args: &Args) {
 }
 
 impl Cell<'_> {
-    fn warnings(&self) -> &[String] {
+    fn warnings(&self) -> &[Doubt] {
         match &self.found {
             Found::Simulated(_, simulated) => &simulated.warnings,
             Found::Known(_) | Found::Nothing(_) => &[],

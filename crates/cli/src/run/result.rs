@@ -9,6 +9,7 @@ use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
 use crate::table::{Table, clipped, shown};
 use crate::verify::page::Details;
+use crate::words;
 
 /// So many requests are shown; all are in the JSON.
 const REQUESTS: usize = 20;
@@ -63,7 +64,7 @@ impl fmt::Display for Page<'_> {
             write!(f, "{}", Details(self.verdict))?;
         }
         for warning in &s.warnings {
-            writeln!(f, "\nwarning: {}\n         {}", warning.doubt, warning.remedy)?;
+            writeln!(f, "\nwarning: {}\n         {}", warning.doubt, words::remedy(warning))?;
         }
         if let Some(out) = &s.out {
             writeln!(f, "\nrecorded in {out}")?;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use offered_experiment::Point;
-use offered_simulate::Simulated;
 use offered_simulate::statistics::{Interval, Percentile, Spread};
+use offered_simulate::{Doubt, Simulated};
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 
@@ -155,7 +155,7 @@ pub(super) fn columns(points: &[Point], answers: &[Simulated]) -> Vec<Column> {
         number("refused", &|a| a.summary.refused.value),
         count("unfinished", &|a| Some(a.summary.unfinished)),
         known("think_s", &|a| a.think),
-        text("warnings", &|a| a.warnings.join("; ")),
+        text("warnings", &|a| a.warnings.iter().map(Doubt::words).collect::<Vec<_>>().join("; ")),
     ];
     swept.chain(figures).collect()
 }

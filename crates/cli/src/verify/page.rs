@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict, Warning};
 
 use crate::table::{Table, clipped};
+use crate::words;
 
 /// Tables of labels show no more than these; `Total` is always among them.
 const ROWS: usize = 40;
@@ -27,7 +28,7 @@ impl Display for Page<'_> {
             if !is_told(&warning) {
                 wrapped(f, "doubt:  ", &warning.doubt)?;
             }
-            wrapped(f, "remedy: ", &warning.remedy)?;
+            wrapped(f, "remedy: ", &words::remedy(warning))?;
         }
         // Milliseconds of a coarse clock are whole; of a fine one three digits are shown.
         let digits = if v.source.resolution_ms >= 1.0 { 0 } else { 3 };

@@ -6,6 +6,7 @@ use offered_model::{Nanos, Recording};
 use offered_store::{Error, Format, ReadOptions, Stamps, read};
 
 use crate::exit::Failure;
+use crate::words;
 
 /// How the files are to be read.
 #[derive(clap::Args)]
@@ -64,8 +65,8 @@ impl Hints {
             unit: self.unit,
         };
         read(path, &options).map_err(|error| match error {
-            Error::Content { .. } | Error::Io { .. } => Failure::input(error),
-            _ => Failure::stopped(error),
+            Error::Exists(_) | Error::Lost { .. } | Error::Ended => Failure::stopped(error),
+            _ => Failure::input(words::of_reading(&error)),
         })
     }
 }

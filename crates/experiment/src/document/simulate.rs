@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use offered_model::document::{self, Schema};
-use offered_simulate::Simulated;
 use offered_simulate::statistics::{Interval, Percentile, Spread};
+use offered_simulate::{Doubt, Simulated};
 use offered_stats::steady_state::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -248,7 +248,7 @@ impl Outcome {
                 in_system: ends(summary.in_system),
                 refused: ends(summary.refused),
             },
-            warnings: answer.warnings.clone(),
+            warnings: answer.warnings.iter().map(Doubt::words).collect(),
         }
     }
 }

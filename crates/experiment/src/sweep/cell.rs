@@ -54,8 +54,8 @@ impl Cell {
             return Ok(false);
         };
         match (record.made_by == MadeBy::Simulation, simulated) {
-            (true, false) => Err(refuse("a simulation, and this sweep is not --simulate")),
-            (false, true) => Err(refuse("a run, and this sweep is --simulate")),
+            (true, false) => Err(refuse("a simulation, and this sweep is one of runs")),
+            (false, true) => Err(refuse("a run, and this sweep is one of simulations")),
             _ => Ok(true),
         }
     }

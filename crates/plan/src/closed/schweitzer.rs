@@ -20,7 +20,7 @@ pub fn solve(stations: &[Station], users: u64, think: f64, tolerance: f64) -> Re
     positive("the tolerance", tolerance)?;
     if let Some(station) = stations.iter().find(|s| matches!(s.kind, Kind::Queue { servers } if servers > 1)) {
         return Err(Error::Refused(format!(
-            "station `{}` has several servers, which Bard-Schweitzer does not cover; use --method exact",
+            "station `{}` has several servers, which Bard-Schweitzer does not cover; mean value analysis does, exactly",
             station.name
         )));
     }

@@ -7,7 +7,7 @@
 
 use offered_model::{Seed, Workload};
 use offered_simulate::statistics::Interval;
-use offered_simulate::{Stop, simulate};
+use offered_simulate::{Doubt, Stop, simulate};
 
 /// A system with E[S] = 10 ms: its name, workload, jobs per run, and exact mean response in milliseconds.
 struct Case {
@@ -67,7 +67,7 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
             let mean = answer.summary.response.mean;
             held += u64::from(mean.low * 1e3 <= truth && truth <= mean.high * 1e3);
             width += 100.0 * mean.relative() / runs as f64;
-            warned += u64::from(answer.warnings.iter().any(|warning| warning.contains("alike")));
+            warned += u64::from(answer.warnings.iter().any(|doubt| matches!(doubt, Doubt::Alike { .. })));
         }
         println!("{name:45} {held:>5} {width:>6.1} % {warned:>8}");
         // Of ten honest intervals fewer than seven hold in one case of a thousand, of a hundred fewer than ninety in one of a hundred.

@@ -49,12 +49,7 @@ fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Int
     let (start, end, label) =
         (column(&options.start_column)?, column(&options.end_column)?, column(&options.label_column)?);
     let Some(start) = start else {
-        let why = format!(
-            "is a table of no known tool; say which column holds the launch times with --start-column (and --unit, \
-             --end-column, --label-column); its columns are: {}",
-            heads.join(", ")
-        );
-        return Err(Error::content(intake.name(), why));
+        return Err(Error::NoColumn { file: intake.name().to_owned(), columns: heads });
     };
     if instant(heads[start].as_bytes(), options.unit).is_none() {
         intake.header(&mut rows, [])?;
@@ -67,7 +62,7 @@ fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Int
             None => None,
         };
         if done.is_some_and(|done| done < at) {
-            return Err("it ends before it starts: is --end-column a duration?".into());
+            return Err("it ends before it starts: is its end a duration?".into());
         }
         finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
         let label = label.map_or(Cow::Borrowed(&b"row"[..]), |column| row.text(column));

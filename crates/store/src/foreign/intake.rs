@@ -114,11 +114,13 @@ impl Intake {
         let Self { name, mut recording, labels, understood } = self;
         let rows = understood + recording.unreadable;
         if recording.unreadable * 2 > rows {
-            let why = format!(
-                "{} of {rows} rows cannot be read as {}; if it is something else, say --format. The first: {}",
-                recording.unreadable, recording.format, recording.complaints[0]
-            );
-            return Err(Error::content(name, why));
+            return Err(Error::AnotherKind {
+                file: name,
+                kind: recording.format,
+                unreadable: recording.unreadable,
+                rows,
+                first: recording.complaints.swap_remove(0),
+            });
         }
         if recording.events.is_empty() && recording.notes.iter().any(|note| note.starts_with("cut")) {
             return Err(Error::content(name, format!("holds no whole row of {}", recording.format)));

@@ -4,7 +4,7 @@ use offered_model::recording::{Calibrated, Evidence};
 use offered_model::{Law, Nanos, Recording, Workload};
 
 use super::{closed, launched, pattern, poisson, renewal};
-use crate::{Ask, Check, Judgement, Meant, Pattern, merge, verify};
+use crate::{Ask, Check, Doubt, Judgement, Meant, Pattern, merge, verify};
 
 fn workload(arrivals: &str) -> Workload {
     let text = format!(
@@ -28,14 +28,16 @@ fn what_no_event_shows_is_judged_too() {
     let verdict = judged(Evidence { busy: vec![0.2, 0.95], ..easy.clone() });
     assert_eq!(verdict.judgement, Judgement::Fails);
     assert_eq!(verdict.because, "the generator was saturated: thread 1 was busy for 95 % of the run");
+    assert_eq!(verdict.warnings[0].about, Some(Doubt::Saturated { thread: 1, busy: 0.95 }));
     assert_eq!(verdict.warnings[0].doubt, verdict.because);
 
     let asked = Calibrated { asked_per_s: 600.0, sustained_per_s: 1000.0 };
     let verdict = judged(Evidence { stopped: true, calibrated: Some(asked), ..easy });
-    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.doubt.as_str()).collect();
+    let doubts: Vec<&Doubt> = verdict.warnings.iter().filter_map(|warning| warning.about.as_ref()).collect();
     assert_eq!(verdict.judgement, Judgement::Holds);
-    assert!(doubts.contains(&"the run was stopped before its time"), "{doubts:?}");
-    assert!(doubts.iter().any(|doubt| doubt.starts_with("600 launches/s are asked of 2 threads")), "{doubts:?}");
+    assert!(doubts.contains(&&Doubt::Stopped { why: None }), "{doubts:?}");
+    let near = Doubt::NearLimit { asked_per_s: 600.0, sustained_per_s: 1000.0, threads: 2 };
+    assert!(doubts.contains(&&near), "{doubts:?}");
 }
 
 #[test]
@@ -78,8 +80,8 @@ fn a_machine_that_stalled_the_generator_is_named_before_what_that_did() {
     assert!(verdict.because.starts_with("the machine stalled the generator: "), "{}", verdict.because);
     assert!(verdict.because.contains("in 40 stalls of up to "), "{}", verdict.because);
     // The remedy is that of stalls, and nobody is told to lower the rate.
-    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.doubt.as_str()).collect();
-    assert!(doubts[0].contains("stalled") && !doubts.iter().any(|doubt| doubt.contains("one launch in a hundred")));
+    assert_eq!(verdict.warnings[0].about, Some(Doubt::Stalled(seen)));
+    assert!(!verdict.warnings.iter().any(|warning| matches!(warning.about, Some(Doubt::Late { .. }))));
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! What to write on this command line, said of what the libraries say: they know doubts and errors, and no flags.
+
+use offered_simulate::Doubt as SimulationDoubt;
+use offered_store::Error;
+use offered_verify::{Doubt, Pattern, Warning};
+
+/// What to do about a doubt, with the flags that do it.
+pub(crate) fn remedy(warning: &Warning) -> String {
+    let flags = match &warning.about {
+        Some(Doubt::Saturated { .. }) => "--threads, --share",
+        Some(Doubt::NearLimit { .. }) => "--threads, --share; found by `offered calibrate`",
+        Some(Doubt::StoodStill { .. }) => "--take, --skip-first",
+        Some(Doubt::OtherUsers { .. } | Doubt::NoPoisson { pattern: Pattern::OverDispersed, .. }) => {
+            "--skip-first, --skip-last"
+        }
+        _ => return warning.remedy.clone(),
+    };
+    format!("{} ({flags})", warning.remedy)
+}
+
+/// Why a file cannot be read, with the flags that help.
+pub(crate) fn of_reading(error: &Error) -> String {
+    match error {
+        Error::NoKnownKind { .. } => format!("{error}; say what it is with --format (of `report`: --from)"),
+        Error::AnotherKind { .. } => format!("{error}; say what it is with --format (of `report`: --from)"),
+        Error::NoColumn { .. } => {
+            format!("{error}; name it with --start-column (and --unit, --end-column, --label-column)")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A doubt about a simulation, with the flags that help.
+pub(crate) fn of_simulation(doubt: &SimulationDoubt) -> String {
+    match doubt {
+        SimulationDoubt::Imprecise { .. } => format!("{} (--until-precision)", doubt.words()),
+        other => other.words(),
+    }
+}
