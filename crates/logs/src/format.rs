@@ -175,7 +175,7 @@ impl Choice {
             None if lines.is_empty() => Err("it is empty".to_owned()),
             None => Err(refused.unwrap_or_else(|| {
                 format!(
-                    "none of its first {} lines is in a known format; name it with --format ({}, or an nginx or Apache format string)",
+                    "none of its first {} lines is in a known format; name it: {}, or the nginx or Apache format string itself",
                     lines.len(),
                     NAMES.join(", ")
                 )

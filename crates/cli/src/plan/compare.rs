@@ -235,7 +235,7 @@ impl Cell<'_> {
                         response_high_s: finite(response.high),
                         load_reached: simulated.load_reached.value,
                         jobs: summary.jobs,
-                        warnings: simulated.warnings.clone(),
+                        warnings: simulated.warnings.iter().map(Doubt::words).collect(),
                     }),
                     ..nothing
                 }
