@@ -80,6 +80,7 @@ pub use verdict::{
     Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Request, Sessions, Sizes, Source, Stalls,
     Threads, Times, Verdict, Verdicts, Warning, Window,
 };
+pub use warnings::Doubt;
 
 use offered_model::document::Schema;
 use offered_model::{Event, Recording};
