@@ -48,7 +48,8 @@ struct Response {
     mean_s: f64,
     half_width_s: f64,
     p95_s: f64,
-    p95_half_width_s: f64,
+    /// Absent where so many answers do not tell.
+    p95_half_width_s: Option<f64>,
     /// The mean over that of the partly-open model.
     ratio: f64,
     /// The 95 % point over that of the partly-open model.
@@ -113,7 +114,7 @@ impl Others {
             let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
             let workload = at_load(&workload, load, TRIAL)?;
             let response = simulate(&workload, Stop::Jobs(JOBS), &mut ())?.summary.response;
-            Ok::<_, Wrong>((response.mean, response.p95))
+            Ok::<_, Wrong>((response.mean, response.p95.estimate()))
         };
         let own = disciplines
             .iter()
@@ -164,7 +165,10 @@ impl Simulated {
         [&self.fcfs, &self.ps].into_iter().flatten().map(|response| Likeness {
             model: self.model,
             mean: (response.ratio, response.half_width_s * response.ratio / response.mean_s),
-            p95: (response.p95_ratio, response.p95_half_width_s * response.p95_ratio / response.p95_s),
+            p95: (
+                response.p95_ratio,
+                response.p95_half_width_s.map_or(f64::INFINITY, |half| half * response.p95_ratio / response.p95_s),
+            ),
         })
     }
 }
@@ -175,7 +179,7 @@ impl Response {
             mean_s: mean.value,
             half_width_s: mean.half_width(),
             p95_s: p95.value,
-            p95_half_width_s: p95.half_width(),
+            p95_half_width_s: Some(p95.half_width()).filter(|half| half.is_finite()),
             ratio: mean.value / own.0.value,
             p95_ratio: p95.value / own.1.value,
         }
@@ -220,7 +224,10 @@ impl std::fmt::Display for Others {
                     model.model.name().to_owned(),
                     format!("{:.3} ± {:.3} s", response.mean_s, response.half_width_s),
                     format!("{:.2} x", response.ratio),
-                    format!("{:.3} ± {:.3} s", response.p95_s, response.p95_half_width_s),
+                    match response.p95_half_width_s {
+                        Some(half) => format!("{:.3} ± {half:.3} s", response.p95_s),
+                        None => format!("{:.3} s", response.p95_s),
+                    },
                     format!("{:.2} x", response.p95_ratio),
                 ]);
             }
