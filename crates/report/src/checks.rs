@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn each_check_of_each_request_is_counted_for_itself() {
         let text = "duration = \"1s\"\narrivals.open = { rate = \"1/s\" }\n\
-                    [[request]]\nname = \"form\"\nget = \"/\"\ncheck = [{ status = 200 }, { body = \"ok\", name = \"is fine\" }]\n\
+                    [[request]]\nname = \"form\"\nget = \"/\"\ncheck = [{ status = 200 }, { body = true, contains = \"ok\", name = \"is fine\" }]\n\
                     [[request]]\nname = \"item\"\nget = \"/i\"\ncheck = [{ status = 200, name = \"there\" }]\n";
         let workload = Workload::parse(text, "w", &|_| Err(String::new())).unwrap();
         let names: Vec<&str> = workload.requests()[0].checks().iter().map(|check| check.name.as_str()).collect();
