@@ -7,10 +7,12 @@
 //!
 //! Messages, passwords and SCRAM are the `postgres-protocol` crate's; sockets and turns are as everywhere here.
 
+mod connection;
 mod frames;
 mod hook;
 mod login;
 mod rows;
+mod setup;
 mod statements;
 
 use std::collections::VecDeque;
@@ -18,21 +20,20 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use offered_clock::{Clock, Poller, Ready};
-use offered_model::workload::{Address, Encryption, Target, Workload};
 use offered_model::{Event, Nanos, Outcome, Reason};
 use postgres_protocol::message::frontend;
 use slab::Slab;
 
+use self::connection::{Connection, Exchange, State, roll_back};
 use self::frames::{Frame, Frames, malformed};
 use self::hook::{Asked, Hook};
 use self::login::{Login, refusal};
-use self::statements::Statements;
+pub(crate) use self::setup::Setup;
 use super::Failure;
 use super::addresses::Place;
-use super::route::Route;
-use super::socket::{Read, broken, undialed};
+use super::socket::{Read, undialed};
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
 use super::wire::{Ask, Heard, Reply, Wire, Wording};
@@ -47,87 +48,6 @@ const PAUSE: Nanos = Nanos::from_millis(100);
 const GRACE: Nanos = Nanos::from_secs(1);
 /// How often who waits for connections looks whether the run was stopped.
 const NOTICE: Nanos = Nanos::from_millis(100);
-
-/// What all threads of a run share.
-#[derive(Clone)]
-pub(crate) struct Setup {
-    route: Arc<Route>,
-    /// The same without TLS: a request to cancel says nothing worth hiding, and is heard before anybody logs in.
-    bare: Arc<Route>,
-    user: String,
-    password: Option<String>,
-    database: String,
-    settings: Arc<[(String, String)]>,
-    on_connect: Arc<[String]>,
-    statements: Arc<Statements>,
-    /// Pools by name, and how many connections each has over all threads.
-    pools: Arc<[(String, u32)]>,
-    hook: Option<Arc<[String]>>,
-    connect_timeout: Nanos,
-    response_timeout: Nanos,
-}
-
-impl Setup {
-    /// For the target of `workload`, which is a database.
-    ///
-    /// # Errors
-    /// No target, TLS that cannot be spoken, or a request that is not in SQL.
-    pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
-        let target = workload.target().ok_or(Error::NoTarget)?;
-        let login = target.url().login.as_ref().ok_or(Error::NoTarget)?;
-        let pools = match target.pools() {
-            [] => vec![(String::new(), target.connections().unwrap_or(1))],
-            named => named.iter().map(|pool| (pool.name.clone(), pool.connections)).collect(),
-        };
-        let bare = Arc::new(Route::to_database(target, false)?);
-        let is_tcp = matches!(target.url().address, Address::Tcp { .. });
-        let wants_tls = match login.encryption {
-            Encryption::Disabled => false,
-            Encryption::Preferred => is_tcp && encrypts(target, &bare)?,
-            Encryption::Required | Encryption::Verified => true,
-        };
-        let route = if wants_tls { Arc::new(Route::to_database(target, true)?) } else { bare.clone() };
-        Ok(Self {
-            route,
-            bare,
-            user: login.user.clone(),
-            password: login.password.clone().or_else(|| std::env::var("PGPASSWORD").ok()),
-            database: login.database.clone(),
-            settings: login.settings.clone().into(),
-            on_connect: target.on_connect().into(),
-            statements: Arc::new(Statements::new(workload, target)?),
-            pools: pools.into(),
-            hook: (!target.hook().is_empty()).then(|| target.hook().into()),
-            connect_timeout: target.connect_timeout(),
-            response_timeout: target.response_timeout(),
-        })
-    }
-
-    /// Logs in once, prepares everything, and says goodbye.
-    ///
-    /// # Errors
-    /// Nobody is there, or it does not let us in, or it knows no such statement.
-    pub(crate) fn knock(&self) -> Result<(), Error> {
-        let once = Self { pools: [(String::new(), 1)].into(), hook: None, ..self.clone() };
-        Postgres::connected(once, Poller::new()?, |connections| connections, Nanos::ZERO, &AtomicBool::new(false))
-            .map(drop)
-    }
-
-    /// The way there.
-    pub(super) fn route(&self) -> Arc<Route> {
-        self.route.clone()
-    }
-}
-
-/// Whether the server speaks TLS, where either will do; it is asked once.
-fn encrypts(target: &Target, bare: &Arc<Route>) -> Result<bool, Error> {
-    let asking = Route::to_database(target, true)?;
-    match Stream::open(&asking, target.connect_timeout()) {
-        Ok(_) => Ok(true),
-        Err((Outcome::Tls, _)) => Ok(false),
-        Err((outcome, why)) => Err(bare.addresses.unreachable(outcome, why.to_string())),
-    }
-}
 
 /// One thread's connections.
 pub(crate) struct Postgres {
@@ -155,92 +75,6 @@ struct Pool {
     queue: VecDeque<(usize, u64)>,
     /// After a connection could not be made: when the next is tried. Only one is, until one succeeds.
     again: Option<Nanos>,
-}
-
-/// A connection, or an attempt at one.
-pub(crate) struct Connection {
-    stream: Stream,
-    place: Place,
-    /// Its serial number within the worker, from 0.
-    number: u32,
-    pool: usize,
-    state: State,
-    frames: Frames,
-    /// What is still to be written.
-    unwritten: BytesMut,
-    /// The process that serves it, and what proves that a request to cancel comes from here.
-    backend: (i32, i32),
-    /// How many requests it has carried.
-    carried: u64,
-    /// Tells what it must be done with in time from what it had to be before; 0: nothing.
-    opening: u64,
-}
-
-/// What a connection is doing.
-enum State {
-    /// Its stream is being opened.
-    Connecting,
-    Login(Box<Login>),
-    /// Its process is being told to the hook.
-    Hooked,
-    Free,
-    /// It carries the exchange with this key.
-    Busy(usize),
-    /// What it carried was given up, and is being cancelled. Only when it has said that it is ready again *and* the server has
-    /// taken note of the request to cancel can that not hit the next request.
-    Giving {
-        ready: bool,
-        cancelled: bool,
-    },
-    /// It asks to cancel what another (key and number) is doing.
-    Cancel {
-        of: (usize, u32),
-    },
-}
-
-/// A request under way, or waiting.
-pub(crate) struct Exchange {
-    event: Event,
-    serial: u64,
-    ask: Arc<Ask>,
-    /// Which connection carries it; `None`: it waits for one.
-    on: Option<usize>,
-    /// Which of its statements is being executed.
-    step: usize,
-    /// The first error, after which the transaction is rolled back.
-    error: Option<Reason>,
-    reply: Box<Reply>,
-}
-
-impl Opening for Connection {
-    fn number(&self) -> u32 {
-        self.number
-    }
-
-    fn is_opening(&self, serial: u64) -> bool {
-        self.opening == serial
-    }
-}
-
-impl Answering for Exchange {
-    fn is_at(&self, serial: u64) -> bool {
-        self.serial == serial
-    }
-}
-
-impl Connection {
-    /// Writes what is still to be written, as far as the socket takes it.
-    fn write(&mut self) -> Result<(), Failure> {
-        while !self.unwritten.is_empty() {
-            match self.stream.write(&self.unwritten) {
-                Ok(written) => self.unwritten.advance(written),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(broken(error)),
-            }
-        }
-        if self.stream.is_unwritten() { self.stream.flush().map_err(broken) } else { Ok(()) }
-    }
 }
 
 impl Postgres {
@@ -717,11 +551,6 @@ impl Postgres {
             }
         }
     }
-}
-
-/// Ends the transaction that is open.
-fn roll_back(connection: &mut Connection) {
-    frontend::query("rollback", &mut connection.unwritten).expect("a text without a zero");
 }
 
 impl Served<Vec<Heard>> for Postgres {

@@ -1,0 +1,95 @@
+//! What all threads of a run share: where the database is, who logs in, and what is prepared.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use offered_clock::Poller;
+use offered_model::workload::{Address, Encryption, Target, Workload};
+use offered_model::{Nanos, Outcome};
+
+use super::Postgres;
+use super::statements::Statements;
+use crate::Error;
+use crate::transport::route::Route;
+use crate::transport::stream::Stream;
+
+/// What all threads of a run share.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(super) route: Arc<Route>,
+    /// The same without TLS: a request to cancel says nothing worth hiding, and is heard before anybody logs in.
+    pub(super) bare: Arc<Route>,
+    pub(super) user: String,
+    pub(super) password: Option<String>,
+    pub(super) database: String,
+    pub(super) settings: Arc<[(String, String)]>,
+    pub(super) on_connect: Arc<[String]>,
+    pub(super) statements: Arc<Statements>,
+    /// Pools by name, and how many connections each has over all threads.
+    pub(super) pools: Arc<[(String, u32)]>,
+    pub(super) hook: Option<Arc<[String]>>,
+    pub(super) connect_timeout: Nanos,
+    pub(super) response_timeout: Nanos,
+}
+
+impl Setup {
+    /// For the target of `workload`, which is a database.
+    ///
+    /// # Errors
+    /// No target, TLS that cannot be spoken, or a request that is not in SQL.
+    pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
+        let target = workload.target().ok_or(Error::NoTarget)?;
+        let login = target.url().login.as_ref().ok_or(Error::NoTarget)?;
+        let pools = match target.pools() {
+            [] => vec![(String::new(), target.connections().unwrap_or(1))],
+            named => named.iter().map(|pool| (pool.name.clone(), pool.connections)).collect(),
+        };
+        let bare = Arc::new(Route::to_database(target, false)?);
+        let is_tcp = matches!(target.url().address, Address::Tcp { .. });
+        let wants_tls = match login.encryption {
+            Encryption::Disabled => false,
+            Encryption::Preferred => is_tcp && encrypts(target, &bare)?,
+            Encryption::Required | Encryption::Verified => true,
+        };
+        let route = if wants_tls { Arc::new(Route::to_database(target, true)?) } else { bare.clone() };
+        Ok(Self {
+            route,
+            bare,
+            user: login.user.clone(),
+            password: login.password.clone().or_else(|| std::env::var("PGPASSWORD").ok()),
+            database: login.database.clone(),
+            settings: login.settings.clone().into(),
+            on_connect: target.on_connect().into(),
+            statements: Arc::new(Statements::new(workload, target)?),
+            pools: pools.into(),
+            hook: (!target.hook().is_empty()).then(|| target.hook().into()),
+            connect_timeout: target.connect_timeout(),
+            response_timeout: target.response_timeout(),
+        })
+    }
+
+    /// Logs in once, prepares everything, and says goodbye.
+    ///
+    /// # Errors
+    /// Nobody is there, or it does not let us in, or it knows no such statement.
+    pub(crate) fn knock(&self) -> Result<(), Error> {
+        let once = Self { pools: [(String::new(), 1)].into(), hook: None, ..self.clone() };
+        Postgres::connected(once, Poller::new()?, |connections| connections, Nanos::ZERO, &AtomicBool::new(false))
+            .map(drop)
+    }
+
+    /// The way there.
+    pub(in crate::transport) fn route(&self) -> Arc<Route> {
+        self.route.clone()
+    }
+}
+
+/// Whether the server speaks TLS, where either will do; it is asked once.
+fn encrypts(target: &Target, bare: &Arc<Route>) -> Result<bool, Error> {
+    let asking = Route::to_database(target, true)?;
+    match Stream::open(&asking, target.connect_timeout()) {
+        Ok(_) => Ok(true),
+        Err((Outcome::Tls, _)) => Ok(false),
+        Err((outcome, why)) => Err(bare.addresses.unreachable(outcome, why.to_string())),
+    }
+}
