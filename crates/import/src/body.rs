@@ -8,9 +8,9 @@ use crate::text::Text;
 /// Why nothing is in a file: it stands where the workload will.
 const NOT_READ: &str = "a plan is imported without the files it names";
 
-/// A text.
+/// A text. The tools that are read put values into it as they are, so that a quote in one breaks a JSON document there and here.
 pub(crate) fn text(text: &Text) -> Body {
-    Body::Text(text.template())
+    Body::Text(text.raw_template())
 }
 
 /// What stands in a file, as it stands.
@@ -34,7 +34,7 @@ pub(crate) fn form(pairs: &[(String, Text)], headers: &mut Vec<(String, Text)>) 
         body.say("=");
         body.push(&value.map(address::form));
     }
-    text(&body)
+    Body::Text(body.template())
 }
 
 /// A part that is a value.

@@ -135,11 +135,24 @@ impl Text {
         Template::new(&self.written())
     }
 
+    /// As a workload has it where values stand as they are, whatever they are put into.
+    pub(crate) fn raw_template(&self) -> Template {
+        let value = |name: &str| match name {
+            "session" | "sequence" => format!("{{{name}}}"),
+            _ => format!("{{{name}|raw}}"),
+        };
+        Template::new(&self.written_with(value))
+    }
+
     /// As a workload writes it.
     pub fn written(&self) -> String {
+        self.written_with(|name| format!("{{{name}}}"))
+    }
+
+    fn written_with(&self, value: impl Fn(&str) -> String) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Said(said) => escaped(said),
-            Piece::Value(name) => format!("{{{name}}}"),
+            Piece::Value(name) => value(name),
         };
         self.0.iter().map(piece).collect()
     }
@@ -188,6 +201,7 @@ fn escaped(said: &str) -> String {
 /// Whether a workload takes this between braces for a variable, or a column of one.
 fn is_place(inside: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let inside = inside.strip_suffix("|raw").unwrap_or(inside);
     let (name, column) = inside.split_once('.').unwrap_or((inside, "column"));
     let named = name.bytes().all(word) && name.starts_with(|c: char| !c.is_ascii_digit());
     named && !column.is_empty() && column.bytes().all(|b| word(b) || b == b'-')
@@ -206,6 +220,9 @@ mod tests {
         text.push(&Text::value("user.name"));
         assert_eq!(text.written(), "{{x}}={user.name}");
         assert_eq!(text.map(|said| said.replace('=', "%3D")).written(), "{{x}}%3D{user.name}");
+        text.say("{y|raw}");
+        text.push(&Text::value("session"));
+        assert_eq!(text.raw_template().to_string(), "{{x}}={user.name|raw}{{y|raw}}{session}");
     }
 
     #[test]
