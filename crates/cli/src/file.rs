@@ -18,10 +18,14 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 
 /// The table of that name in a workload, made if need be; an inline one is opened up.
 pub(crate) fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut Table, Failure> {
-    let item = document.entry(name).or_insert_with(|| Item::Table(Table::new()));
-    if let Item::Value(Value::InlineTable(inline)) = item {
-        *item = Item::Table(std::mem::take(inline).into_table());
+    if let Some(Item::Value(Value::InlineTable(inline))) = document.get_mut(name) {
+        let mut table = std::mem::take(inline).into_table();
+        table.fmt();
+        // Anew, since the old key keeps the space before its `=`.
+        document.remove(name);
+        document.insert(name, Item::Table(table));
     }
+    let item = document.entry(name).or_insert_with(|| Item::Table(Table::new()));
     item.as_table_mut().ok_or_else(|| Failure::input(format!("`{name}` is not a table in the workload")))
 }
 

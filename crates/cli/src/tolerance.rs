@@ -80,7 +80,7 @@ mod tests {
             text
         };
         assert_eq!(edited("seed = 1\n", false), "seed = 1\n\n[generator]\ntolerance = \"7%\"\n");
-        assert_eq!(edited("generator = { threads = 1 }\n", true), "[generator]\nthreads = 1 \ntolerance = \"0%\"\n");
+        assert_eq!(edited("generator = { threads = 1 }\n", true), "[generator]\nthreads = 1\ntolerance = \"0%\"\n");
         assert_eq!(edited("no TOML", false), "no TOML");
     }
 }

@@ -240,7 +240,7 @@ fn late_and_unsent_launches_are_not_believed() {
     let verdict = verify(&run, &Ask::default());
     assert_eq!(verdict.judgement, Judgement::Fails);
     assert!(
-        verdict.warnings.iter().any(|warning| warning.about == Some(Doubt::Unsent { unsent: 51, launches: 1001 })),
+        verdict.warnings.iter().any(|warning| warning.about == Some(Doubt::Unsent { unsent: 49, launches: 999 })),
         "{:?}",
         verdict.warnings
     );

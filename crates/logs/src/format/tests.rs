@@ -284,7 +284,7 @@ fn old_and_broken_servers_lines() {
 #[test]
 fn a_log_of_no_known_format_is_refused_with_the_names() {
     let why = choice("auto").format(b"hello\nworld\n").unwrap_err();
-    assert!(why.contains("first 2 lines") && why.contains("--format"), "{why}");
+    assert!(why.contains("first 2 lines") && why.contains("name it: auto, common"), "{why}");
 }
 
 proptest! {

@@ -105,7 +105,7 @@ class = "long ones"
             (target("postgres://me@db/shop", "connections = 2\npools = { a = 1 }") + sql, "stands beside pools"),
             (target("postgres://me@db/shop", "connections = 2\ncookies = true") + sql, "does not go with a database"),
             (
-                target("postgres://me@db/shop?sslmode=disable", "connections = 2\ntls = {}") + sql,
+                target("postgres://me@db/shop?sslmode=disable", "connections = 2\ntls = { insecure = true }") + sql,
                 "an sslmode other than",
             ),
             (

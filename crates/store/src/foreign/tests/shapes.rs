@@ -490,7 +490,7 @@ fn any_table_with_named_columns() {
         let bare = ReadOptions { label_column: Some("1".to_owned()), ..counted };
         assert_eq!(parse_with(&text[text.find('\n').unwrap() + 1..], &bare).unwrap().events, recording.events);
         let error = parse(&text).unwrap_err().to_string();
-        assert!(error.contains("--start-column") && error.contains("what, begin, end"), "{error}");
+        assert!(error.contains("which column") && error.contains("what, begin, end"), "{error}");
     }
 }
 
