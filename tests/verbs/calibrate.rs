@@ -51,8 +51,8 @@ fn warned(machine: &str, rate: f64) -> String {
 #[test]
 fn run_warns_when_more_than_half_is_asked_of_this_machine() {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let doubt = "more than half of the 1900/s that `offered calibrate` found possible here";
+    let doubt = "more than half of the 1900/s that calibration found possible here";
     assert!(warned(&name, 1900.0).contains(doubt), "{}", warned(&name, 1900.0));
-    assert!(!warned(&name, 2100.0).contains("calibrate"));
-    assert!(!warned("another machine", 1900.0).contains("calibrate"));
+    assert!(!warned(&name, 2100.0).contains("calibrat"));
+    assert!(!warned("another machine", 1900.0).contains("calibrat"));
 }

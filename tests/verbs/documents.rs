@@ -121,7 +121,7 @@ fn simulations_sweeps_and_searches() {
     let here = folder.path();
     let simulated = |args: &str| named::<simulate::Document>(&printed(here, &format!("simulate {args} --json")));
     simulated("open.toml --jobs 20000 --sweep load=0.5,0.7 --sweep discipline=fcfs,ps");
-    simulated("visits.toml");
+    simulated("visits.toml --jobs 5000");
     simulated("heavy.toml --jobs 3000");
     printed(here, "simulate visits.toml --out simulated");
     let record = std::fs::read_to_string(here.join("simulated/run.json")).unwrap();

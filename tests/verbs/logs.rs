@@ -338,7 +338,7 @@ fn wrong_use_is_told_in_one_line() {
         (&[][..], "<LOG>"),
         (&["missing.log"], "no such file"),
         (&["empty.log"], "empty"),
-        (&["prose.txt"], "--format"),
+        (&["prose.txt"], "name it: auto, common"),
         (&["logs"], "directory"),
         (&["a.log", "--workload", "no/such/w.toml"], "no/such/w.toml"),
         (&["a.log", "--trace", "no/such/t"], "no/such/t"),

@@ -38,8 +38,8 @@ fn served(server: Server, servers: usize, arrivals: &[f64], work: &[f64]) -> Vec
             let (mut now, mut given) = (0.0, 0.0);
             let mut there: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new(); // by nanoseconds given when done
             let each = |there: usize| (there as f64 / servers as f64).max(1.0); // so long takes a second of work
-            for next in 0..=arrivals.len() {
-                let until = arrivals.get(next).copied().unwrap_or(f64::INFINITY);
+            let all = arrivals.iter().copied().zip(work.iter().copied().map(Some));
+            for (next, (until, brought)) in all.chain([(f64::INFINITY, None)]).enumerate() {
                 while let Some(Reverse((end, i))) = there.peek().copied() {
                     let at = now + (end as f64 / 1e9 - given) * each(there.len());
                     if at > until {
@@ -48,10 +48,10 @@ fn served(server: Server, servers: usize, arrivals: &[f64], work: &[f64]) -> Vec
                     there.pop();
                     (done[i], now, given) = (at, at, end as f64 / 1e9);
                 }
-                if next < arrivals.len() {
+                if let Some(work) = brought {
                     given += (until - now) / each(there.len());
                     now = until;
-                    there.push(Reverse((((given + work[next]) * 1e9) as u64, next)));
+                    there.push(Reverse((((given + work) * 1e9) as u64, next)));
                 }
             }
         }
