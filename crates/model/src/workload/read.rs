@@ -11,6 +11,7 @@ mod variables;
 
 pub(super) use script::{has_group, usual_name};
 
+use super::shape;
 use super::source::{Mistake, Source, Table, Value};
 use std::path::Path;
 use std::sync::Arc;
@@ -35,24 +36,7 @@ impl Workload {
     pub fn parse(text: &str, file: &str, files: Files<'_>) -> Result<Self, Mistake> {
         let source = Source { file, text };
         let root = source.parse()?;
-        let known = [
-            "seed",
-            "duration",
-            "skip_first",
-            "skip_last",
-            "late",
-            "late_after",
-            "arrivals",
-            "target",
-            "server",
-            "station",
-            "variables",
-            "generator",
-            "request",
-            "flow",
-            "thresholds",
-        ];
-        let root = Table::new(source, "", 0..0, root.get_ref(), &known)?;
+        let root = Table::new(source, "", 0..0, root.get_ref(), &shape::WORKLOAD)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         Reader { files, folder }.workload(&root)
     }
@@ -133,7 +117,7 @@ fn late(root: &Table<'_>) -> Result<Late, Mistake> {
             "send" if after.is_some() => Err(value.mistake("`late_after` goes with late = \"skip\"")),
             "send" => Ok(Late::Send),
             "skip" => Ok(Late::Skip(after.unwrap_or(Nanos::from_millis(10)))),
-            other => Err(choice(&value, other, &["send", "skip"])),
+            other => Err(choice(&value, other, &shape::LATE)),
         },
     }
 }
@@ -150,13 +134,13 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
 }
 
 fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
-    let table = value.table(&["threads", "precision", "tolerance"])?;
+    let table = value.table(&shape::GENERATOR)?;
     let precision = match table.get("precision") {
         None => Precision::Spin,
         Some(value) => match value.text()? {
             "spin" => Precision::Spin,
             "sleep" => Precision::Sleep,
-            other => return Err(choice(&value, other, &["spin", "sleep"])),
+            other => return Err(choice(&value, other, &shape::PRECISIONS)),
         },
     };
     let mut generator = Generator::default().with_precision(precision);

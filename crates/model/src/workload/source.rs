@@ -6,6 +6,7 @@ use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::shape::Shape;
 use crate::Wrong;
 use crate::nearest;
 
@@ -58,17 +59,19 @@ pub(super) struct Table<'a> {
     name: String,
     span: Range<usize>,
     entries: &'a DeTable<'a>,
+    shape: &'static Shape,
 }
 
 impl<'a> Table<'a> {
-    /// A table whose keys are all in `known`; the first that is not is the mistake.
+    /// A table whose keys are all those of `shape`; the first that is not is the mistake.
     pub(super) fn new(
         source: Source<'a>,
         name: &str,
         span: Range<usize>,
         entries: &'a DeTable<'a>,
-        known: &[&str],
+        shape: &'static Shape,
     ) -> Result<Self, Mistake> {
+        let known = &shape.names()[..];
         let unknown = entries.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         if let Some(key) = unknown.min_by_key(|key| key.span().start) {
             let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
@@ -76,11 +79,12 @@ impl<'a> Table<'a> {
             let what = format!("unknown key `{}`{place}{meant}; known keys: {}", key.get_ref(), known.join(", "));
             return Err(source.mistake(&key.span(), what));
         }
-        Ok(Self { source, name: name.to_owned(), span, entries })
+        Ok(Self { source, name: name.to_owned(), span, entries, shape })
     }
 
     /// The value of `key`, where it is given.
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
+        debug_assert!(self.shape.names().contains(&key), "{key} is no key of {}", self.name);
         let (_, value) = self.entries.iter().find(|(k, _)| k.get_ref() == key)?;
         let name = if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) };
         Some(Value { source: self.source, name, span: value.span(), content: value.get_ref() })
@@ -105,6 +109,11 @@ impl<'a> Table<'a> {
             )));
         }
         Ok(first)
+    }
+
+    /// Of the keys of which there must be exactly one, that one and its value; `example` is how.
+    pub(super) fn the_one(&self, example: &str) -> Result<(&'static str, Value<'a>), Mistake> {
+        self.one_of(self.shape.one_of, example)
     }
 
     /// The text of `key`, parsed, where it is given.
@@ -211,10 +220,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub(super) fn table(&self, known: &[&str]) -> Result<Table<'a>, Mistake> {
+    pub(super) fn table(&self, shape: &'static Shape) -> Result<Table<'a>, Mistake> {
         match self.content {
-            DeValue::Table(entries) => Table::new(self.source, &self.name, self.span.clone(), entries, known),
-            _ => Err(self.expected(&format!("a table with the keys {}", known.join(", ")))),
+            DeValue::Table(entries) => Table::new(self.source, &self.name, self.span.clone(), entries, shape),
+            _ => Err(self.expected(&format!("a table with the keys {}", shape.names().join(", ")))),
         }
     }
 

@@ -597,4 +597,4 @@ fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -4,6 +4,7 @@ use super::{Reader, small};
 use crate::flow::{Branches, Flow, Flows, LEAVE, Step};
 use crate::nearest;
 use crate::workload::Request;
+use crate::workload::shape;
 use crate::workload::source::{Mistake, Value};
 
 /// How far the probabilities of a matrix row may be from 1: those of printed tables are rounded.
@@ -14,13 +15,13 @@ impl Reader<'_> {
     pub(super) fn flows(&self, value: &Value<'_>, requests: &[Request]) -> Result<Flows, Mistake> {
         let (mut flows, mut steps): (Vec<Flow>, Vec<Step>) = (Vec::new(), Vec::new());
         for (number, item) in (0u16..).zip(value.list()?) {
-            let table = item.table(&["name", "weight", "step", "matrix", "start"])?;
+            let table = item.table(&shape::FLOW)?;
             let name = table.need("name", "\"buy\"")?.text()?.to_owned();
             if flows.iter().any(|earlier| earlier.name == name) {
                 return Err(item.mistake(format!("a second flow named `{name}`; give each a name of its own")));
             }
             let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
-            let (kind, content) = table.one_of(&["step", "matrix"], "[[flow.step]] request = \"home\"")?;
+            let (kind, content) = table.the_one("[[flow.step]] request = \"home\"")?;
             let base = steps.len();
             let start = table.get("start");
             let start = match kind {
@@ -57,7 +58,7 @@ impl Reader<'_> {
         let mut ways = Vec::new();
         let items = value.list()?;
         for item in &items {
-            let table = item.table(&["request", "name", "think", "repeat", "stay", "next"])?;
+            let table = item.table(&shape::STEP)?;
             let request = table.need("request", "\"home\"")?;
             let (request, asked) = (request.text()?, requested(&request, requests)?);
             let name = table.get("name").map_or(Ok(request), |v| v.text())?.to_owned();

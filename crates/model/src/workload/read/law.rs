@@ -3,10 +3,8 @@
 use super::{Reader, small};
 use crate::law::Law;
 use crate::time::Nanos;
+use crate::workload::shape::{self, Shape};
 use crate::workload::source::{Mistake, Table, Value};
-
-/// The names of all laws as the workload file spells them.
-const KNOWN_LAWS: &[&str] = &crate::law::NAMES;
 
 impl Reader<'_> {
     /// A law of times: a table with one key, the law's name. (A bare duration would hide which law is meant.)
@@ -21,11 +19,10 @@ impl Reader<'_> {
                 Err(_) => "expected a law as a table; write for example { exponential = \"5s\" }".to_owned(),
             }));
         }
-        let table = value.table(KNOWN_LAWS)?;
-        let (kind, inner) = table.one_of(KNOWN_LAWS, "{ exponential = \"5s\" }")?;
-        let mean_and = |other: &str, more: &[&str]| -> Result<(f64, f64, Table<'_>), Mistake> {
-            let keys: Vec<&str> = ["mean", other].into_iter().chain(more.iter().copied()).collect();
-            let table = inner.table(&keys)?;
+        let table = value.table(&shape::LAWS)?;
+        let (kind, inner) = table.the_one("{ exponential = \"5s\" }")?;
+        let mean_and = |other: &str, shape: &'static Shape| -> Result<(f64, f64, Table<'_>), Mistake> {
+            let table = inner.table(shape)?;
             let mean = table.need("mean", "\"5s\"")?.seconds()?;
             let second = table.need(other, "2.0")?.number()?;
             Ok((mean, second, table))
@@ -39,26 +36,26 @@ impl Reader<'_> {
                 Law::uniform(low.seconds()?, high.seconds()?)
             }
             "erlang" => {
-                let table = inner.table(&["mean", "stages"])?;
+                let table = inner.table(&shape::ERLANG)?;
                 let stages = table.need("stages", "4")?;
                 Law::erlang(small(&stages, stages.count()?)?, table.need("mean", "\"5s\"")?.seconds()?)
             }
-            "gamma" => mean_and("scv", &[]).map(|(mean, scv, _)| Law::gamma(mean, scv))?,
-            "lognormal" => mean_and("scv", &[]).map(|(mean, scv, _)| Law::lognormal(mean, scv))?,
-            "weibull" => mean_and("shape", &[]).map(|(mean, shape, _)| Law::weibull(mean, shape))?,
+            "gamma" => mean_and("scv", &shape::MEAN_AND_SCV).map(|(mean, scv, _)| Law::gamma(mean, scv))?,
+            "lognormal" => mean_and("scv", &shape::MEAN_AND_SCV).map(|(mean, scv, _)| Law::lognormal(mean, scv))?,
+            "weibull" => mean_and("shape", &shape::WEIBULL).map(|(mean, shape, _)| Law::weibull(mean, shape))?,
             "hyperexponential" => {
-                let (mean, scv, table) = mean_and("scv", &["p"])?;
+                let (mean, scv, table) = mean_and("scv", &shape::HYPEREXPONENTIAL)?;
                 match table.get("p") {
                     Some(p) => Law::hyperexponential_with(mean, scv, p.number()?),
                     None => Law::hyperexponential(mean, scv),
                 }
             }
             "pareto" => {
-                let table = inner.table(&["min", "shape"])?;
+                let table = inner.table(&shape::PARETO)?;
                 Law::pareto(table.need("min", "\"1s\"")?.seconds()?, table.need("shape", "2.5")?.number()?)
             }
             "bounded_pareto" => {
-                let table = inner.table(&["min", "max", "shape"])?;
+                let table = inner.table(&shape::BOUNDED_PARETO)?;
                 let (min, max) = (table.need("min", "\"10ms\"")?.seconds()?, table.need("max", "\"50s\"")?.seconds()?);
                 Law::bounded_pareto(min, max, table.need("shape", "1.1")?.number()?)
             }

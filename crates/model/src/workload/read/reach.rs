@@ -9,6 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use super::choice;
 use crate::Wrong;
 use crate::template::Template;
+use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Address, Call, Descriptors, Identity, Protocol, Proxy, Tls, Url};
 
@@ -22,7 +23,7 @@ pub(super) fn reach(table: &Table<'_>, folder: &Path) -> Result<(Tls, Option<Pro
             "http1" => Protocol::Http1,
             "h2" => Protocol::Http2,
             "auto" => Protocol::Auto,
-            other => return Err(choice(&value, other, &["http1", "h2", "auto"])),
+            other => return Err(choice(&value, other, &shape::PROTOCOLS)),
         },
     };
     Ok((tls, proxy, protocol))
@@ -54,14 +55,14 @@ pub(super) fn call(table: &Table<'_>) -> Result<(Call, Option<Template>), Mistak
         };
     }
     let Some(websocket) = websocket else { return Ok((Call::Http, None)) };
-    let own = websocket.table(&["send", "await"])?;
+    let own = websocket.table(&shape::WEBSOCKET)?;
     let text = |key| own.get(key).map(|value| value.text()).transpose();
     Ok((Call::WebSocket { awaited: text("await")?.map(str::to_owned) }, text("send")?.map(Template::new)))
 }
 
 /// `[target.tls]`, whose files stand in `folder`.
 fn tls(value: &Value<'_>, folder: &Path) -> Result<Tls, Mistake> {
-    let table = value.table(&["insecure", "roots", "certificate", "key", "server_name", "resume"])?;
+    let table = value.table(&shape::TLS)?;
     let file = |key| table.get(key).map(|v| v.text().map(|name| folder.join(name))).transpose();
     let flag = |key| table.get(key).map_or(Ok(false), |v| v.truth());
     let (insecure, roots) = (flag("insecure")?, file("roots")?);

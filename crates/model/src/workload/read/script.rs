@@ -7,6 +7,7 @@ use crate::workload::request::check_path;
 use crate::workload::script::{
     Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
 };
+use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 
 /// The keys of a `[[request]]` that are read here.
@@ -24,10 +25,6 @@ pub(super) const KEYS: [&str; 12] = [
     "connections",
     "objects_when",
 ];
-/// Where an extraction finds what it takes.
-const PLACES: [&str; 5] = ["json", "regex", "header", "css", "column"];
-/// What a check can look at.
-const TESTS: [&str; 10] = ["status", "header", "body", "json", "regex", "css", "column", "size", "rows", "sha256"];
 
 /// `{ basic = "user:password" }`, `{ bearer = "{token}" }`, or `false`.
 pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
@@ -37,8 +34,7 @@ pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
             true => Err(value.mistake("write { basic = \"user:password\" } or { bearer = \"token\" }")),
         };
     }
-    let (kind, content) =
-        value.table(&["basic", "bearer"])?.one_of(&["basic", "bearer"], "{ basic = \"user:password\" }")?;
+    let (kind, content) = value.table(&shape::AUTH)?.the_one("{ basic = \"user:password\" }")?;
     let text = Template::new(content.text()?);
     let auth = if kind == "basic" { Auth::Basic(text) } else { Auth::Bearer(text) };
     content.checked(check_auth(&auth))?;
@@ -79,9 +75,9 @@ impl Reader<'_> {
     }
 
     fn part(&self, value: &Value<'_>) -> Result<Part, Mistake> {
-        let table = value.table(&["name", "value", "file", "type", "raw"])?;
+        let table = value.table(&shape::PART)?;
         let name = table.need("name", "\"picture\"")?;
-        let (kind, given) = table.one_of(&["value", "file"], "value = \"text\"")?;
+        let (kind, given) = table.the_one("value = \"text\"")?;
         // Pictures and archives are the rule: a file is text only where the workload says so.
         let raw = table.get("raw").map_or(Ok(true), |raw| raw.truth())?;
         let content = match kind {
@@ -120,20 +116,8 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
     let Some(value) = table.get("extract") else { return Ok(Vec::new()) };
     let mut all: Vec<Extraction> = Vec::new();
     for item in value.list()? {
-        let table = item.table(&[
-            "name",
-            "json",
-            "regex",
-            "group",
-            "header",
-            "css",
-            "attribute",
-            "column",
-            "nth",
-            "default",
-            "keep",
-        ])?;
-        let (_, place) = table.one_of(&PLACES, "json = \"$.token\"")?;
+        let table = item.table(&shape::EXTRACT)?;
+        let (_, place) = table.the_one("json = \"$.token\"")?;
         let extraction = Extraction {
             name: table.need("name", "\"token\"").and_then(|name| new_name(&name, name.text()?))?,
             find: find(&table)?.ok_or_else(|| place.mistake("is no place"))?,
@@ -141,7 +125,7 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
                 None => Which::Nth(1),
                 Some(nth) if nth.is_text() => match nth.text()? {
                     "random" => Which::Random,
-                    other => return Err(choice(&nth, other, &["random"])),
+                    other => return Err(choice(&nth, other, &shape::ANY_FOUND)),
                 },
                 Some(nth) => Which::Nth(small(&nth, nth.count()?)?),
             },
@@ -220,10 +204,8 @@ pub(super) fn checks(table: &Table<'_>) -> Result<Vec<Check>, Mistake> {
 }
 
 fn check(item: &Value<'_>) -> Result<Check, Mistake> {
-    let known = ["name", "group", "attribute", "is", "contains", "matches"];
-    let known: Vec<&str> = known.into_iter().chain(TESTS).collect();
-    let table = item.table(&known)?;
-    let (kind, value) = table.one_of(&TESTS, "status = 200")?;
+    let table = item.table(&shape::CHECK)?;
+    let (kind, value) = table.the_one("status = 200")?;
     let wanted = wanted(&table)?;
     if let (Some((key, _)), "status" | "size" | "rows" | "sha256") = (&wanted, kind) {
         return Err(item.mistake(format!("`{key}` does not go with {kind}, which says itself what is wanted")));
@@ -317,7 +299,7 @@ pub(super) fn on_failure(table: &Table<'_>) -> Result<OnFailure, Mistake> {
         "continue" => Ok(OnFailure::Continue),
         "end-session" => Ok(OnFailure::EndSession),
         "stop" => Ok(OnFailure::Stop),
-        other => Err(choice(&value, other, &["continue", "end-session", "stop"])),
+        other => Err(choice(&value, other, &shape::ON_FAILURE)),
     }
 }
 
@@ -344,7 +326,7 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
         Some(value) => match value.text()? {
             "after" => When::After,
             "while" => When::While,
-            other => return Err(choice(&value, other, &["after", "while"])),
+            other => return Err(choice(&value, other, &shape::OBJECTS_WHEN)),
         },
     };
     Ok(Some(Objects { paths, connections, when }))

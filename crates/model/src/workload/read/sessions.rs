@@ -7,11 +7,10 @@ use crate::law::Law;
 use crate::random::Seed;
 use crate::time::{Nanos, per_second};
 use crate::trace::{Replay, Trace, Way};
+use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Closed, Length, Request, Sessions, Start};
 use std::sync::Arc;
-
-const PROCESSES: [&str; 3] = ["poisson", "constant", "poisson-fixed-count"];
 
 impl Reader<'_> {
     /// The system model; of a replay also the requests of its trace. Where there are `flows`, sessions walk through them.
@@ -21,9 +20,8 @@ impl Reader<'_> {
         flows: Option<Arc<Flows>>,
         seed: Seed,
     ) -> Result<(Sessions, Option<Vec<Request>>), Mistake> {
-        let models = ["open", "closed", "partly_open", "replay"];
-        let table = arrivals.table(&models)?;
-        let (model, value) = table.one_of(&models, "open = { rate = \"100/s\" }")?;
+        let table = arrivals.table(&shape::ARRIVALS)?;
+        let (model, value) = table.the_one("open = { rate = \"100/s\" }")?;
         if flows.is_some() && ["open", "replay"].contains(&model) {
             return Err(value.mistake("only sessions of several requests walk through flows: partly_open or closed"));
         }
@@ -32,13 +30,18 @@ impl Reader<'_> {
                 let (replay, requests) = self.replay(&value, seed)?;
                 return Ok((Sessions::Replay(replay), Some(requests)));
             }
-            "open" => Sessions::Open(self.schedule(&value.table(&["rate", "process", "batch"])?)?),
+            "open" => Sessions::Open(self.schedule(&value.table(&shape::OPEN)?)?),
             "closed" => {
-                let closed = self.users(&value.table(&["users", "think", "ramp", "start", "visits"])?)?;
+                let table = value.table(&shape::CLOSED)?;
+                let closed = self.users(&table)?;
+                let closed = match table.get("visits") {
+                    None => closed,
+                    Some(visits) => visits.checked(closed.with_visits(small(&visits, visits.count()?)?))?,
+                };
                 Sessions::Closed(flows.into_iter().fold(closed, Closed::with_flows))
             }
             _ => {
-                let table = value.table(&["rate", "process", "batch", "stay", "length", "think"])?;
+                let table = value.table(&shape::PARTLY_OPEN)?;
                 let said = ["stay", "length"].iter().find_map(|key| table.get(key));
                 let length = match (flows, said) {
                     (Some(_), Some(value)) => {
@@ -54,8 +57,7 @@ impl Reader<'_> {
     }
 
     fn replay(&self, value: &Value<'_>, seed: Seed) -> Result<(Replay, Vec<Request>), Mistake> {
-        let ways = ["open", "sessions", "closed"];
-        let table = value.table(&["trace", "speed", "as", "stamps", "think", "users", "ramp", "start"])?;
+        let table = value.table(&shape::REPLAY)?;
         let name = table.need("trace", "\"day.trace\"")?;
         let file = name.text()?;
         let text = self.text(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
@@ -65,7 +67,7 @@ impl Reader<'_> {
             "open" => Ok("open"),
             "sessions" => Ok("sessions"),
             "closed" => Ok("closed"),
-            other => Err(choice(&value, other, &ways)),
+            other => Err(choice(&value, other, &shape::WAYS)),
         })?;
         if let Some(users) =
             ["users", "ramp", "start"].iter().find_map(|key| table.get(key)).filter(|_| way != "closed")
@@ -100,15 +102,11 @@ impl Reader<'_> {
                 "mid-thought" => Start::MidThought,
                 "thinking" => Start::Thinking,
                 "at-once" => Start::AtOnce,
-                other => return Err(choice(&value, other, &["mid-thought", "thinking", "at-once"])),
+                other => return Err(choice(&value, other, &shape::STARTS)),
             },
         };
         let users = table.need("users", "200")?;
         let closed = users.checked(Closed::new(users.count()?, self.think(table)?))?;
-        let closed = match table.get("visits") {
-            None => closed,
-            Some(visits) => visits.checked(closed.with_visits(small(&visits, visits.count()?)?))?,
-        };
         Ok(closed.with_ramp(table.parsed("ramp")?.unwrap_or_default()).with_start(start))
     }
 
@@ -127,8 +125,8 @@ impl Reader<'_> {
         if !value.is_table() {
             return Ok(Profile::constant(value.parsed()?));
         }
-        let table = value.table(&["ramp", "over", "steps", "sine", "counts", "interval"])?;
-        let (kind, inner) = table.one_of(&["ramp", "steps", "sine", "counts"], "rate = \"100/s\"")?;
+        let table = value.table(&shape::PROFILE)?;
+        let (kind, inner) = table.the_one("rate = \"100/s\"")?;
         match kind {
             "ramp" => {
                 let [from, to] = inner.pair("two rates, such as [\"10/s\", \"100/s\"]")?;
@@ -144,7 +142,7 @@ impl Reader<'_> {
                 inner.checked(Profile::steps(&steps))
             }
             "sine" => {
-                let sine = inner.table(&["mean", "amplitude", "period"])?;
+                let sine = inner.table(&shape::SINE)?;
                 let mean = rate_or_zero(&sine.need("mean", "\"100/s\"")?)?;
                 let amplitude = rate_or_zero(&sine.need("amplitude", "\"50/s\"")?)?;
                 let period = sine.need("period", "\"10m\"")?.parsed()?;
@@ -163,11 +161,11 @@ impl Reader<'_> {
                 "poisson" => Ok(Process::Poisson),
                 "constant" => Ok(Process::Constant),
                 "poisson-fixed-count" => Ok(Process::FixedCount),
-                other => Err(choice(value, other, &PROCESSES)),
+                other => Err(choice(value, other, &shape::PATTERNS)),
             };
         }
-        let table = value.table(&["gamma", "renewal", "mmpp"])?;
-        let (kind, inner) = table.one_of(&["gamma", "renewal", "mmpp"], "process = \"poisson\"")?;
+        let table = value.table(&shape::PROCESSES)?;
+        let (kind, inner) = table.the_one("process = \"poisson\"")?;
         match kind {
             "gamma" => match inner.number()? {
                 cov if cov > 0.0 => Ok(Process::Renewal(inner.checked(Law::gamma(1.0, cov * cov))?)),
@@ -183,7 +181,7 @@ impl Reader<'_> {
                 Ok(Process::Renewal(law))
             }
             _ => {
-                let mmpp = inner.table(&["factors", "sojourns"])?;
+                let mmpp = inner.table(&shape::MMPP)?;
                 let factors = mmpp.need("factors", "[0.2, 3]")?.list()?;
                 let factors = factors.iter().map(Value::number).collect::<Result<Vec<_>, _>>()?;
                 let sojourns = mmpp.need("sojourns", "[\"10s\", \"2s\"]")?.list()?;
@@ -203,7 +201,7 @@ fn spread(said: Option<Value<'_>>, trace: &Trace) -> Result<bool, Mistake> {
         "spread" => {
             Err(said.mistake("the trace tells when in its second each launch came; there is nothing to spread"))
         }
-        other => Err(choice(&said, other, &["spread", "as-recorded"])),
+        other => Err(choice(&said, other, &shape::STAMPS)),
     }
 }
 
@@ -212,8 +210,8 @@ fn length(table: &Table<'_>) -> Result<Length, Mistake> {
     if kind == "stay" {
         return value.checked(Length::geometric(value.number()?));
     }
-    let table = value.table(&["fixed", "mean", "empirical"])?;
-    let (kind, value) = table.one_of(&["fixed", "mean", "empirical"], "{ fixed = 5 }")?;
+    let table = value.table(&shape::LENGTH)?;
+    let (kind, value) = table.the_one("{ fixed = 5 }")?;
     match kind {
         "fixed" => value.checked(Length::fixed(small(&value, value.count()?)?)),
         "mean" => match value.number()? {
@@ -234,7 +232,7 @@ fn batch(value: &Value<'_>) -> Result<Batch, Mistake> {
             _ => Ok(batch),
         });
     }
-    let geometric = value.table(&["geometric"])?.need("geometric", "5")?;
+    let geometric = value.table(&shape::BATCHES)?.need("geometric", "5")?;
     match geometric.number()? {
         mean if mean >= 1.0 && mean.is_finite() => Ok(Batch::Geometric(mean)),
         mean => Err(geometric.mistake(format!("the mean batch must be at least 1, not {mean}"))),

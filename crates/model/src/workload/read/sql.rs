@@ -4,6 +4,7 @@ use super::script::KEYS;
 use super::{Reader, script, small};
 use crate::template::Template;
 use crate::workload::script::Body;
+use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Call, Pool, Request, Sql, Statement};
 
@@ -114,7 +115,7 @@ fn statement(value: &Value<'_>) -> Result<Statement, Mistake> {
     if value.is_text() {
         return Ok(Statement { text: statement_text(value)?, parameters: Vec::new() });
     }
-    let table = value.table(&["sql", "parameters"])?;
+    let table = value.table(&shape::STATEMENT)?;
     Ok(Statement { text: statement_text(&table.need("sql", "\"select 1\"")?)?, parameters: parameters(&table)? })
 }
 
@@ -128,7 +129,7 @@ fn parameters(table: &Table<'_>) -> Result<Vec<Option<Template>>, Mistake> {
         if !item.is_table() {
             return Ok(Some(Template::new(&item.shown())));
         }
-        match item.table(&["null"])?.need("null", "true")?.truth()? {
+        match item.table(&shape::NULL)?.need("null", "true")?.truth()? {
             true => Ok(None),
             false => Err(item.mistake("write { null = true }")),
         }

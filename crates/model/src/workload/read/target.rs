@@ -8,6 +8,7 @@ use crate::template::Template;
 use crate::time::Nanos;
 use crate::workload::request::{check_header, check_method};
 use crate::workload::script::Body;
+use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
@@ -17,28 +18,7 @@ pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "
 
 /// `[target]`, whose files stand in `folder`.
 pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {
-    let known = [
-        "url",
-        "reuse",
-        "connections",
-        "in_flight",
-        "connect_timeout",
-        "response_timeout",
-        "resolve_every",
-        "sources",
-        "headers",
-        "auth",
-        "cookies",
-        "redirects",
-        "resend",
-        "tls",
-        "proxy",
-        "protocol",
-        "descriptors",
-        "reflection",
-    ];
-    let known: Vec<&str> = known.into_iter().chain(sql::OF_TARGET).collect();
-    let table = value.table(&known)?;
+    let table = value.table(&shape::TARGET)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
     let time = |key| match table.get(key) {
         None => Ok(None),
@@ -60,7 +40,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
             "pool" => Reuse::Pool,
             "per-session" => Reuse::PerSession,
             "fresh" => Reuse::Fresh,
-            other => return Err(choice(&value, other, &["pool", "per-session", "fresh"])),
+            other => return Err(choice(&value, other, &shape::REUSES)),
         },
     };
     let (tls, proxy, protocol) = reach::reach(&table, folder)?;
@@ -124,7 +104,7 @@ fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
 
 impl Reader<'_> {
     pub(super) fn server(&self, value: &Value<'_>) -> Result<Server, Mistake> {
-        let table = value.table(&["servers", "discipline", "service", "room"])?;
+        let table = value.table(&shape::SERVER)?;
         let room = table.get("room").map(|v| small(&v, v.count()?)).transpose()?;
         let (servers, discipline, service) = self.service(&table)?;
         Ok(Server { servers, discipline, service, room })
@@ -141,7 +121,7 @@ impl Reader<'_> {
         let Some(value) = root.get("station") else { return Ok(Vec::new()) };
         let mut stations = Vec::new();
         for item in value.list()? {
-            let table = item.table(&["name", "visits", "servers", "discipline", "service"])?;
+            let table = item.table(&shape::STATION)?;
             let name = table.need("name", "\"db\"")?.text()?.to_owned();
             let visits = table.get("visits").map_or(Ok(1.0), |v| match v.number()? {
                 visits if visits > 0.0 && visits.is_finite() => Ok(visits),
@@ -159,9 +139,7 @@ impl Reader<'_> {
     }
 
     fn request(&self, value: &Value<'_>, default_path: &str) -> Result<Request, Mistake> {
-        let own = ["name", "method", "path", "grpc", "websocket", "weight", "headers", "service"];
-        let known: Vec<&str> = own.into_iter().chain(script::KEYS).chain(METHODS).chain(sql::OF_REQUEST).collect();
-        let table = value.table(&known)?;
+        let table = value.table(&shape::REQUEST)?;
         if let Some(request) = self.sql(&table)? {
             return Ok(request);
         }

@@ -10,10 +10,8 @@ use crate::law::Law;
 use crate::nearest;
 use crate::workload::check::check_data_file;
 use crate::workload::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
+use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
-
-/// Where values come from.
-const KINDS: [&str; 5] = ["env", "file", "uuid", "sequence", "random"];
 
 impl Reader<'_> {
     pub(super) fn variables(&self, value: &Value<'_>) -> Result<Vec<Variable>, Mistake> {
@@ -26,9 +24,8 @@ impl Reader<'_> {
         if !value.is_table() {
             return Ok(Variable { name, source: Source::Constant(Ok(value.shown())), per: Per::Session, env: None });
         }
-        let known: Vec<&str> = KINDS.into_iter().chain(["per", "order", "at_end", "columns", "decimals"]).collect();
-        let table = value.table(&known)?;
-        let (kind, from) = table.one_of(&KINDS, "{ file = \"users.csv\" }")?;
+        let table = value.table(&shape::VALUES)?;
+        let (kind, from) = table.the_one("{ file = \"users.csv\" }")?;
         for (key, with) in [("order", "file"), ("at_end", "file"), ("columns", "file"), ("decimals", "random")] {
             if let (Some(lone), true) = (table.get(key), kind != with) {
                 return Err(lone.mistake(format!("goes with {with}")));
@@ -56,7 +53,7 @@ impl Reader<'_> {
                 "session" => Per::Session,
                 "visit" => Per::Visit,
                 "request" => Per::Request,
-                other => return Err(choice(&value, other, &["session", "visit", "request"])),
+                other => return Err(choice(&value, other, &shape::PERIODS)),
             },
         };
         let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
@@ -69,7 +66,7 @@ impl Reader<'_> {
             Some(value) => match value.text()? {
                 "sequential" => Order::Sequential,
                 "random" => Order::Random,
-                other => return Err(choice(&value, other, &["sequential", "random"])),
+                other => return Err(choice(&value, other, &shape::ORDERS)),
             },
         };
         let at_end = match table.get("at_end") {
@@ -79,7 +76,7 @@ impl Reader<'_> {
                 "repeat" => AtEnd::Repeat,
                 "stop" => AtEnd::Stop,
                 "error" => AtEnd::Error,
-                other => return Err(choice(&value, other, &["repeat", "stop", "error"])),
+                other => return Err(choice(&value, other, &shape::ENDS)),
             },
         };
         let columns = table.get("columns").map(|value| {

@@ -16,7 +16,7 @@ fn files(name: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-fn read(text: &str) -> Workload {
+pub(in crate::workload) fn read(text: &str) -> Workload {
     Workload::parse(text, "plans/w.toml", &files).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"))
 }
 
@@ -349,7 +349,7 @@ fn thresholds() -> impl Strategy<Value = String> {
 }
 
 /// The text of any workload.
-fn workload() -> impl Strategy<Value = String> {
+pub(in crate::workload) fn workload() -> impl Strategy<Value = String> {
     let mixed = (alone(), requests()).prop_map(|(arrivals, requests)| (arrivals, requests, String::new()));
     let flowing = (walking(), requests(), 0.1f64..=1.0)
         .prop_map(|(arrivals, requests, stay)| (arrivals, requests, FLOWS.replace("STAY", &format!("{stay:?}"))));

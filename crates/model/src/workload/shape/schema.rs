@@ -1,0 +1,135 @@
+//! The JSON Schema of the workload file, made of its [shape](super).
+
+use serde_json::{Map, Value, json};
+
+use super::{Key, Kind, LAWS, Shape, WORKLOAD};
+use crate::Policy;
+
+/// A number as durations and rates have it.
+const DECIMAL: &str = r"(?:\d+\.?\d*|\.\d+)";
+/// A number as other limits have it.
+const NUMBER: &str = r"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?";
+
+/// The JSON Schema (draft 2020-12) of a workload file, taken as the JSON that its TOML stands for.
+///
+/// It knows every key and refuses all others; of the values it says what a text must look like. What the reader says besides, such
+/// as that a key goes with another, it does not.
+pub fn schema() -> Value {
+    let mut schema = table(&WORKLOAD);
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "offered workload".into();
+    schema["$defs"] = json!({
+        "time": form(&format!("^{}$", time()), "A duration, such as \"500ms\", \"10s\", \"1m30s\" or \"1h\"."),
+        "rate": form(&format!("^{}$", rate()), "A rate, such as \"100/s\", \"6000/m\" or \"0.5/s\"."),
+        "rate_or_zero": form(&format!("^{}$", rate()), "A rate, such as \"100/s\", or \"0/s\"."),
+        "law": table(&LAWS),
+        "discipline": discipline(),
+        "thresholds": thresholds(),
+    });
+    schema
+}
+
+fn form(pattern: &str, about: &str) -> Value {
+    json!({ "description": about, "type": "string", "pattern": pattern })
+}
+
+fn time() -> String {
+    format!(r"\s*(?:{DECIMAL}\s*(?:ms|us|µs|ns|s|m|h)\s*)+")
+}
+
+fn rate() -> String {
+    format!(r"\s*{DECIMAL}\s*/\s*(?:s|sec|second|m|min|minute|h|hour|{})\s*", time())
+}
+
+fn table(shape: &Shape) -> Value {
+    let property = |key: &Key| {
+        let mut schema = value(&key.value);
+        schema["description"] = key.about.into();
+        (key.name.to_owned(), schema)
+    };
+    let properties: Map<String, Value> = shape.keys.iter().map(property).collect();
+    let mut schema = json!({
+        "description": shape.about,
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !shape.needed.is_empty() {
+        schema["required"] = shape.needed.into();
+    }
+    if !shape.one_of.is_empty() {
+        schema["oneOf"] = shape.one_of.iter().map(|name| json!({ "required": [name] })).collect();
+    }
+    schema
+}
+
+fn value(kind: &Kind) -> Value {
+    match kind {
+        Kind::Time => json!({ "$ref": "#/$defs/time" }),
+        Kind::Rate => json!({ "$ref": "#/$defs/rate" }),
+        Kind::RateOrZero => json!({ "$ref": "#/$defs/rate_or_zero" }),
+        Kind::Law => json!({ "$ref": "#/$defs/law" }),
+        Kind::Discipline => json!({ "$ref": "#/$defs/discipline" }),
+        Kind::Thresholds => json!({ "$ref": "#/$defs/thresholds" }),
+        Kind::Text | Kind::Template | Kind::File => json!({ "type": "string" }),
+        Kind::Form(pattern) => json!({ "type": "string", "pattern": pattern }),
+        Kind::Choice(names) => json!({ "type": "string", "enum": names }),
+        Kind::Number(least) if least.is_finite() => json!({ "type": "number", "minimum": least }),
+        Kind::Number(_) => json!({ "type": "number" }),
+        Kind::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
+        Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Kind::Truth => json!({ "type": "boolean" }),
+        Kind::Only(truth) => json!({ "const": truth }),
+        Kind::Table(shape) => table(shape),
+        Kind::List(item) => json!({ "type": "array", "items": value(item) }),
+        Kind::Pair(first, second) => json!({
+            "type": "array", "prefixItems": [value(first), value(second)], "items": false, "minItems": 2,
+        }),
+        Kind::Named(item) => json!({ "type": "object", "additionalProperties": value(item) }),
+        Kind::Any(kinds) => json!({ "anyOf": kinds.iter().map(value).collect::<Vec<_>>() }),
+    }
+}
+
+fn discipline() -> Value {
+    let names: Vec<String> = Policy::all().map(|policy| policy.to_string()).collect();
+    let set = format!(r"^(?:ps:\+?\d+|(?:sejf|pesjf|lejf|peljf):{NUMBER}|rr:{})$", time());
+    json!({
+        "description": "Who is served next: a name, or one with its setting, such as \"ps:16\", \"sejf:0.5\" or \"rr:10ms\".",
+        "anyOf": [{ "type": "string", "enum": names }, { "type": "string", "pattern": set }],
+    })
+}
+
+/// Metrics and their bounds, as [`crate::threshold`] reads them.
+fn thresholds() -> Value {
+    let label = r"\s*(?:\{[^{}]+\})?\s*$";
+    let times =
+        format!(r"^\s*(?:response\.ok\.|response\.|service\.ok\.|service\.|lateness\.)?(?:mean|max|p{NUMBER}){label}");
+    let limits = [
+        (times, time(), "A bound of a time, such as \"< 250ms\" or \"10ms..20ms\"."),
+        (
+            format!(r"^\s*errors(?:\.rate)?{label}"),
+            format!(r"\s*{NUMBER}\s*%?\s*"),
+            "A bound of a share, such as \"< 0.1%\".",
+        ),
+        (
+            format!(r"^\s*(?:throughput|throughput\.rate|arrivals\.rate){label}"),
+            rate(),
+            "A bound of a rate, such as \"> 90/s\".",
+        ),
+        (
+            format!(r"^\s*arrivals\.cov{label}"),
+            format!(r"\s*{NUMBER}\s*"),
+            "A bound of a number, such as \"0.95..1.05\".",
+        ),
+    ];
+    let bound = |(metric, limit, about): &(String, String, &str)| {
+        (metric.clone(), form(&format!(r"^\s*(?:[<>]=?{limit}|=?{limit}\.\.{limit})$"), about))
+    };
+    json!({
+        "description": "Metrics in quotes and their bounds: \"response.p99\" = \"< 250ms\", \"response.p90{home}\", \"errors.rate\", \
+                        \"throughput.rate\", \"arrivals.cov\".",
+        "type": "object",
+        "patternProperties": limits.iter().map(bound).collect::<Map<String, Value>>(),
+        "additionalProperties": false,
+    })
+}
