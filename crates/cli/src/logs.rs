@@ -9,15 +9,15 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::path::PathBuf;
 
+use offered_logs::document::{Document, Others, Words};
 use offered_logs::{
-    Because, Choice, Error, Findings, Input, LONGEST, Model, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
+    Choice, Error, Findings, Input, LONGEST, Model, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
 };
 use offered_model::{Nanos, Wrong};
-use others::{Discipline, Others};
-use serde::Serialize;
+use others::Discipline;
 
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{json, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -160,26 +160,6 @@ fn service_from(text: &str) -> Result<ServiceFrom, String> {
     }
 }
 
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document<'f> {
-    #[serde(flatten)]
-    found: &'f Findings,
-    /// Lines left out, by the option that did it.
-    left_out: Vec<(&'static str, u64)>,
-    recommendation: Recommended<'f>,
-    other_models: Option<&'f Others>,
-    warnings: &'f [String],
-}
-
-/// The system model to use, and why in words.
-#[derive(Serialize)]
-struct Recommended<'f> {
-    model: Model,
-    decided_by: Because,
-    because: &'f [String],
-}
-
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let options = options(args)?;
@@ -208,7 +188,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         },
     };
     if let Some(others) = &others {
-        found.recommendation = others.recommendation(found.requests_per_session.mean);
+        found.recommendation = others::recommendation(others, found.requests_per_session.mean);
     }
     if let Some(path) = &args.workload {
         let model = args.model.as_deref().and_then(Model::from_name).unwrap_or(found.recommendation.model);
@@ -236,19 +216,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut warnings: Vec<String> = found.doubts.iter().map(words::doubt).collect();
     warnings.extend(not_compared.map(|why| format!("the three system models could not be compared: {why}")));
     if args.json {
-        let document = Document {
-            found: &found,
-            left_out: found.left_out.iter().map(|(dropped, lines)| (words::option(*dropped), *lines)).collect(),
-            recommendation: Recommended {
-                model: found.recommendation.model,
-                decided_by: found.recommendation.because,
-                because: &reasons,
-            },
-            other_models: others.as_ref(),
-            warnings: &warnings,
-        };
-        let text = serde_json::to_string(&document).map_err(Failure::stopped)?;
-        say!("{text}");
+        let left_out = found.left_out.iter().map(|(why, lines)| (words::option(*why).to_owned(), *lines)).collect();
+        let words = Words { left_out, because: reasons, warnings: warnings.clone() };
+        json(&Document::new(&found, others, words));
     } else {
         let (others, labels) = (others.as_ref(), args.labels);
         say!(no newline: "{}", page::Page { found: &found, reasons: &reasons, others, labels, written });
@@ -265,7 +235,7 @@ fn compared(args: &Args, found: &Findings) -> Result<Others, Wrong> {
     if shown {
         eprint!("comparing the three system models (--no-compare leaves it out) ...");
     }
-    let others = Others::of(found, args.load, &args.discipline);
+    let others = others::others(found, args.load, &args.discipline);
     if shown {
         eprint!("\r\u{1b}[K");
     }

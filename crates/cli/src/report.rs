@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::{Made, machine, theory};
+use offered_logs::document::Document as Site;
+use offered_model::document::Document as _;
 use offered_model::workload::{Call, Request};
 use offered_model::{Nanos, Recording, Share, Workload};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{Portrait, Report, Run, Site, Tested, Tried, document, summary};
+use offered_report::{Portrait, Report, Run, Tested, Tried, document, summary};
 use offered_store::{Machine, MadeBy, RunRecord, Until, read_failures};
 use offered_verify::{Checked, Judgement, Measured, verify};
 
@@ -164,9 +166,9 @@ impl Known {
         }
         let head = String::from_utf8_lossy(&head);
         let wrong = |why: serde_json::Error| Failure::input(format!("{}: {why}; make the file anew", file.display()));
-        Ok(if head.contains("\"offered.sweep/1\"") {
+        Ok(if head.contains(&format!("\"{}\"", Sweep::SCHEMA)) {
             Some(Self::Sweep(serde_json::from_str(&file::text(&file)?).map_err(wrong)?))
-        } else if head.contains("\"offered.logs/1\"") {
+        } else if head.contains(&format!("\"{}\"", Site::SCHEMA)) {
             Some(Self::Site(serde_json::from_str(&file::text(&file)?).map_err(wrong)?))
         } else {
             let schema = head.split('"').find(|word| word.starts_with("offered."));

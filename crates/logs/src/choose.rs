@@ -10,13 +10,14 @@
 //! up to 4: as C2 goes to 49, the paper's cut-off moves from 5 to 20, here by a straight line between the two points and no
 //! further. The paper has no second cut-off for a high C2; here it stays twice the first, as 10 is twice 5.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Up to this part apart, two figures count as the same.
 pub const NEAR: f64 = 0.1;
 
 /// A system model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// Requests come whatever became of those before.
@@ -47,7 +48,7 @@ impl Model {
 }
 
 /// What the rule of the paper says, and from what.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaperRule {
     /// What it takes the site for.
     pub model: Model,
@@ -60,7 +61,7 @@ pub struct PaperRule {
 }
 
 /// What the rule of the paper says of the same log cut into other sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Otherwise {
     /// A silence longer than this ends a session.
     pub timeout_s: u64,
@@ -116,7 +117,7 @@ impl Likeness {
 }
 
 /// A system model and why.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
     /// The model to use.
     pub model: Model,
@@ -125,7 +126,7 @@ pub struct Recommendation {
 }
 
 /// What decided for a system model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Because {
     /// Every session is one request: that is an open system.

@@ -1,12 +1,13 @@
 //! The curve of sessions over the timeout tau, and its knee.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::gaps::LONGEST;
 use crate::sessions::Sessions;
 
 /// One point of the curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// tau, in seconds.
     pub timeout_s: u64,

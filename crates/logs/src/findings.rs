@@ -1,6 +1,7 @@
 //! Findings: what a log says about its site, as the report and the JSON document show it.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::choose::{Otherwise, PaperRule, Recommendation, rule};
 use crate::curve::{Curve, Point};
@@ -15,17 +16,14 @@ use crate::starts::{Concurrency, Starts};
 use crate::think::{FITS, Think};
 use crate::time;
 
-/// What a log says about its site; serializes as the document `offered.logs/1`, but for what is said in words.
-#[derive(Clone, Debug, Serialize)]
+/// What a log says about its site.
+#[derive(Clone, Debug)]
 pub struct Findings {
-    /// `offered.logs/1`.
-    pub schema: &'static str,
     /// Requests that count.
     pub lines: u64,
     /// Lines that could not be read.
     pub unreadable: u64,
     /// Lines left out, by the filter that did it.
-    #[serde(skip)]
     pub left_out: Vec<(Dropped, u64)>,
     /// Clients.
     pub clients: u64,
@@ -64,25 +62,18 @@ pub struct Findings {
     /// What the rule of the paper would say.
     pub paper_rule: PaperRule,
     /// The system model to use; as long as the models were not compared, partly-open.
-    #[serde(skip)]
     pub recommendation: Recommendation,
     /// What to doubt.
-    #[serde(skip)]
     pub doubts: Vec<Doubt>,
     /// The first unreadable lines, `file:line: why`.
-    #[serde(skip)]
     pub complaints: Vec<String>,
     /// Requests by label, where wanted.
-    #[serde(skip)]
     pub labels: Labels,
     /// The sessions in order of their starts.
-    #[serde(skip)]
     pub all: Vec<Session>,
     /// The think times in cells.
-    #[serde(skip)]
     pub thinks: Vec<Bin>,
     /// The first and the last instant in nanoseconds since the epoch.
-    #[serde(skip)]
     pub span: (i64, i64),
 }
 
@@ -134,7 +125,7 @@ pub enum Doubt {
 }
 
 /// What is left without the parts of pages.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pages {
     /// Requests.
     pub lines: u64,
@@ -199,7 +190,6 @@ impl Findings {
         };
         let recommendation = Recommendation::by(requests_per_session.mean, &[]);
         let mut findings = Self {
-            schema: "offered.logs/1",
             lines,
             unreadable,
             left_out: Dropped::ALL.iter().map(|why| (*why, dropped[*why as usize])).filter(|(_, n)| *n > 0).collect(),

@@ -1,12 +1,13 @@
 //! Session lengths: how many requests sessions have, and whether a geometric law (one stay probability) says it.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::sessions::Session;
 
 /// Requests per session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lengths {
     /// The mean.
     pub mean: f64,
@@ -21,7 +22,7 @@ pub struct Lengths {
 }
 
 /// The share of sessions with `from` to `to` requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// At least.
     pub from: u64,
@@ -32,7 +33,7 @@ pub struct Share {
 }
 
 /// How well a geometric law with the sessions' mean fits them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Geometric {
     /// The papers' p = 1 - 1/mean, the maximum-likelihood estimate.
     pub stay: f64,

@@ -31,6 +31,7 @@
 mod choose;
 mod clients;
 mod curve;
+pub mod document;
 mod entry;
 mod error;
 mod findings;

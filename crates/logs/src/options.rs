@@ -25,7 +25,7 @@ pub struct Options {
 }
 
 /// What tells how the work of requests varies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceFrom {
     /// How long they took, where the log has it. That is what the paper means, queueing included.

@@ -5,13 +5,14 @@
 
 use offered_model::{Purpose, Seed};
 use offered_stats::{cov, dispersion, exponential, ticks};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::sessions::Session;
 use crate::time::SECOND;
 
 /// When sessions start.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Starts {
     /// Over the whole span.
     pub rate_per_s: f64,
@@ -26,13 +27,13 @@ pub struct Starts {
     /// Blocks whose gaps the Anderson-Darling test takes for exponential at 5 %.
     pub poisson_blocks: u64,
     /// `holds`, `fails` or `not checked`: about 95 % of the blocks pass, as Poisson arrivals would.
-    pub poisson: &'static str,
+    pub poisson: String,
     /// Starts in each block from the first on: the rate profile.
     pub profile: Vec<u32>,
 }
 
 /// Dispersion at one window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Idc {
     /// The window.
     pub window_s: u64,
@@ -79,7 +80,7 @@ impl Starts {
             block_s,
             blocks,
             poisson_blocks: passed,
-            poisson: judged(blocks, passed),
+            poisson: judged(blocks, passed).to_owned(),
             profile: profile.into_iter().map(|starts| starts.saturating_mul(one_in as u32)).collect(),
         }
     }
@@ -110,7 +111,7 @@ fn idc(instants: &[u64], block: u64, window_s: u64) -> Option<Idc> {
 }
 
 /// Sessions in progress.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Concurrency {
     /// Over the whole span.
     pub mean: f64,
@@ -160,7 +161,7 @@ mod tests {
             .take_while(|at| *at < 72_000.0)
             .collect();
         let found = Starts::of(&sessions(poisson.into_iter()), (0, 72_000 * SECOND), SECOND, 1);
-        assert_eq!((found.poisson, found.block_s), ("holds", 3600), "{found:?}");
+        assert_eq!((found.poisson.as_str(), found.block_s), ("holds", 3600), "{found:?}");
         assert!((found.cov.unwrap() - 1.0).abs() < 0.06, "{found:?}");
         assert!(found.idc.iter().all(|idc| (idc.idc - 1.0).abs() < 0.25), "{found:?}");
         let even = Starts::of(&sessions((0..7200).map(|i| f64::from(i) * 10.0)), (0, 72_000 * SECOND), SECOND, 1);

@@ -1,12 +1,13 @@
 //! Think times: the gaps within sessions, and the law that fits them best.
 
 use offered_model::Law;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::gaps::Bin;
 
 /// The think times of a log.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Think {
     /// How many.
     pub count: u64,

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use offered_model::workload::Request;
 use offered_model::{Outcome, Recording, Workload};
 use offered_verify::Judgement;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A check of the answers of one request, over the whole run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {
     /// The request.
     pub request: String,

@@ -1,20 +1,23 @@
 //! Comparison: does one run differ from another by more than chance?
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::document::short;
 use crate::portrait::{Ends, Spread};
 use crate::report::Run;
 
 /// How one run's figure differs from the first run's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// The run.
     pub run: String,
     /// The one it is held against.
     pub against: String,
     /// Of what.
-    pub measure: &'static str,
+    pub measure: Cow<'static, str>,
     /// The run's figure less the other's.
     pub by_ms: f64,
     /// The 95 % interval of that.
@@ -64,7 +67,7 @@ fn difference(
     half.is_finite().then(|| Difference {
         run: run.name.clone(),
         against: against.name.clone(),
-        measure,
+        measure: measure.into(),
         by_ms,
         low_ms: by_ms - half,
         high_ms: by_ms + half,

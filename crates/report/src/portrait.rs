@@ -21,7 +21,8 @@ use std::ops::Range;
 use offered_experiment::{Failure, failures};
 use offered_model::{Event, Nanos, Outcome, Recording};
 use offered_verify::{Ask, Pages, Scope, Window};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The time that was judged, on the recording's clock.
 fn judged(recording: &Recording, window: &Window) -> Range<Nanos> {
@@ -51,7 +52,7 @@ fn whole_ticks(ns: u64, tick: u64) -> u64 {
 }
 
 /// What a run looked like.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Portrait {
     /// The whole run in cells of time, with what was left out of the judgement.
     pub over_time: OverTime,

@@ -2,21 +2,23 @@
 
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::theory::{Prediction, Server, WebUsers};
+use offered_logs::document::Document as Site;
 use offered_model::Exchange;
+use offered_model::document::{Document, Schema};
 use offered_verify::{Checked, Verdict};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::checks::Tried;
 use crate::compare::{Difference, differences};
 use crate::portrait::Portrait;
-use crate::site::Site;
 use crate::tested::Tested;
 
-/// All that a page is made of. Every number on the page is one of these.
-#[derive(Clone, Debug, Serialize)]
+/// What is known of some runs, sweeps and sites: every number of the page that is made of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// `offered.report/1`.
-    pub schema: &'static str,
+    /// What this document is.
+    pub schema: Schema<Report>,
     /// The runs in the order given.
     pub runs: Vec<Run>,
     /// How every run differs from the first.
@@ -27,16 +29,20 @@ pub struct Report {
     pub sites: Vec<Site>,
 }
 
+impl Document for Report {
+    const SCHEMA: &'static str = "offered.report/1";
+}
+
 impl Report {
     /// Of these runs.
     pub fn new(runs: Vec<Run>) -> Self {
         let differences = differences(&runs);
-        Self { schema: "offered.report/1", runs, differences, sweeps: Vec::new(), sites: Vec::new() }
+        Self { schema: Schema::new(), runs, differences, sweeps: Vec::new(), sites: Vec::new() }
     }
 }
 
 /// What is known of one run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// What the reader calls it.
     pub name: String,

@@ -1,9 +1,10 @@
 //! What was tested, and with what: what a reader must know before any answer.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What is known of how a run came to be; of another tool's file little is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tested {
     /// Where the launches went.
     pub target: Option<String>,

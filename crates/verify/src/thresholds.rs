@@ -113,6 +113,8 @@ impl JsonSchema for Checked {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let units = [Unit::Seconds, Unit::Fraction, Unit::PerSecond, Unit::Number];
         let figure = |unit| json_schema!({ "required": [key(unit).0] });
+        let mut judgement = generator.subschema_for::<Judgement>();
+        judgement.insert("description".to_owned(), "Whether it keeps the bound.".into());
         json_schema!({
             "description": "A threshold, what it was held against, and what came of it.",
             "type": "object",
@@ -123,7 +125,7 @@ impl JsonSchema for Checked {
                 "value_percent": { "description": "The figure, where it is a share.", "type": ["number", "null"] },
                 "value_per_s": { "description": "The figure, where it is a rate.", "type": ["number", "null"] },
                 "value": { "description": "The figure, where it has no unit.", "type": ["number", "null"] },
-                "judgement": generator.subschema_for::<Judgement>(),
+                "judgement": judgement,
             },
             "required": ["metric", "bound", "judgement"],
             "oneOf": units.map(figure),

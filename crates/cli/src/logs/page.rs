@@ -13,7 +13,7 @@ pub(crate) struct Page<'f> {
     /// Why this system model.
     pub(crate) reasons: &'f [String],
     /// The three models side by side, where they were compared.
-    pub(crate) others: Option<&'f super::others::Others>,
+    pub(crate) others: Option<&'f offered_logs::document::Others>,
     /// Whether the requests by label are shown.
     pub(crate) labels: bool,
     /// The trace, where one was written.
@@ -42,7 +42,7 @@ impl fmt::Display for Page<'_> {
             writeln!(f, "  {reason}")?;
         }
         if let Some(others) = self.others {
-            write!(f, "{others}")?;
+            write!(f, "{}", super::others::Page(others))?;
         }
         if self.labels {
             self.requests(f)?;

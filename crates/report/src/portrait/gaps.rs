@@ -1,10 +1,13 @@
 //! Gaps and counts of a stream of launches, and a few of the launches themselves.
 
+use std::borrow::Cow;
+
 use offered_stats::dispersion::counts;
 use offered_stats::histogram::Histogram;
 use offered_stats::summary::gaps;
 use offered_verify::Scope;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Cells of the gaps' histogram per mean gap, and how many mean gaps it shows.
 const PER_MEAN: u64 = 10;
@@ -15,10 +18,10 @@ const EXPECTED: f64 = 5.0;
 const SHOWN: usize = 60;
 
 /// The histogram of gaps.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gaps {
     /// Between what.
-    pub of: &'static str,
+    pub of: Cow<'static, str>,
     /// How many.
     pub n: u64,
     /// Their mean.
@@ -39,15 +42,15 @@ impl Gaps {
         let cell = super::whole_ticks((span / n as u64 / PER_MEAN).max(1), tick);
         let Histogram { counts, overflow, .. } = Histogram::of(gaps(sorted), cell, MEANS * PER_MEAN as usize);
         let mean_ms = span as f64 / n as f64 / 1e6;
-        Some(Self { of, n: n as u64, mean_ms, cell_ms: cell as f64 / 1e6, counts, longer: overflow })
+        Some(Self { of: of.into(), n: n as u64, mean_ms, cell_ms: cell as f64 / 1e6, counts, longer: overflow })
     }
 }
 
 /// How many launches fell into intervals of equal length.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Of what.
-    pub of: &'static str,
+    pub of: Cow<'static, str>,
     /// The length of an interval.
     pub interval_s: f64,
     /// The mean count.
@@ -69,12 +72,12 @@ impl Counts {
             intervals[*count as usize] += 1;
         }
         let mean = seen.iter().map(|count| f64::from(*count)).sum::<f64>() / seen.len() as f64;
-        Some(Self { of, interval_s: interval as f64 / 1e9, mean, intervals })
+        Some(Self { of: of.into(), interval_s: interval as f64 / 1e9, mean, intervals })
     }
 }
 
 /// Some neighbouring launches from the middle of the run, one by one, in ms since the first of them.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fragment {
     /// When it begins, in seconds since the first launch looked at.
     pub from_s: f64,

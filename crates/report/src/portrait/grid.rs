@@ -1,5 +1,6 @@
 //! A grid of counts: columns of time (or of anything else), rows of equal factors.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Rows per decade.
@@ -10,7 +11,7 @@ const ROWS: usize = 120;
 const FINE: usize = 8;
 
 /// How many values of each size there were at each time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Grid {
     /// The edges of the rows, in ms, from below.
     pub edges_ms: Vec<f64>,
@@ -19,7 +20,7 @@ pub struct Grid {
 }
 
 /// Percentiles of each column, in ms; `None` where fewer than one value in the column would lie above.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
     /// How many values a column holds.
     pub n: Vec<u64>,

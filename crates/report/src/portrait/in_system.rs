@@ -2,6 +2,7 @@
 
 use offered_model::Event;
 use offered_verify::Scope;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::grid::{Filling, Percentiles};
@@ -10,7 +11,7 @@ use super::grid::{Filling, Percentiles};
 const CELLS: usize = 40;
 
 /// Responses by how many were in the system when the launch joined it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InSystem {
     /// The smallest and the largest number of each cell; cells that no launch met are left out.
     pub found: Vec<[u64; 2]>,

@@ -1,9 +1,11 @@
 //! The course of a run, in cells of time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use offered_model::{Event, Nanos, Outcome, Recording};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::grid::{Filling, Grid, Percentiles};
 use super::round_up;
@@ -18,7 +20,7 @@ const ANSWERS_OF_P99: usize = 200;
 const MIN_CELLS: usize = 12;
 
 /// What happened in each cell of time. Times are seconds since the start of a run of ours, or the first launch of a file; a list has a number per cell.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OverTime {
     /// The edges of the cells, one more than there are cells.
     pub edges_s: Vec<f64>,
@@ -31,7 +33,7 @@ pub struct OverTime {
     /// Complete answers.
     pub answered: Vec<u64>,
     /// Launches that failed, by outcome, counted when they ended.
-    pub failed: BTreeMap<&'static str, Vec<u64>>,
+    pub failed: BTreeMap<Cow<'static, str>, Vec<u64>>,
     /// Bytes read of answers that ended.
     pub bytes_in: Vec<u64>,
     /// Bytes written for them.
@@ -188,7 +190,7 @@ impl OverTime {
             self.answered[cell] += 1;
         }
         if event.outcome != Outcome::Ok {
-            self.failed.entry(event.outcome.name()).or_insert_with(zeros)[cell] += 1;
+            self.failed.entry(event.outcome.name().into()).or_insert_with(zeros)[cell] += 1;
         }
     }
 

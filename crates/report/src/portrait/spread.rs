@@ -5,7 +5,8 @@ use offered_stats::Summary;
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile;
 use offered_verify::Scope;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Places of the percentile curve per nine.
 const PER_NINE: u32 = 20;
@@ -17,7 +18,7 @@ const PER_DECADE: i32 = 20;
 const BATCHES: usize = 10;
 
 /// How a time is spread, in ms. Percentiles are values that occurred, by the rule of the verdict's tables.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// How many values.
     pub n: u64,
@@ -51,7 +52,7 @@ pub struct Spread {
 }
 
 /// The ends of a 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ends {
     /// The lower.
     pub low: f64,

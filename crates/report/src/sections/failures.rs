@@ -1,5 +1,7 @@
 //! Section 4, where something failed: what, of which request, and when.
 
+use std::borrow::Cow;
+
 use offered_experiment::Failure;
 
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
@@ -51,8 +53,8 @@ fn statuses(run: &Run) -> Option<Table> {
 }
 
 fn over_time(over_time: &OverTime) -> Option<Chart> {
-    let kind = |(i, (outcome, counts)): (usize, (&&'static str, &Vec<u64>))| {
-        Series::new(*outcome, Ink::Nth(i), Shape::Steps(over_time.steps(counts)))
+    let kind = |(i, (outcome, counts)): (usize, (&Cow<'static, str>, &Vec<u64>))| {
+        Series::new(outcome.clone(), Ink::Nth(i), Shape::Steps(over_time.steps(counts)))
     };
     Chart {
         id: "failures".into(),

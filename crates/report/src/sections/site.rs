@@ -1,13 +1,14 @@
 //! A site by its access logs: how long sessions are, how they start, and which system model that is.
 
+use offered_logs::document::Document as Site;
+
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
 use crate::document::{Block, Cell, Section, Table};
-use crate::site::Site;
 
 /// The section of the `number`-th site.
 pub(super) fn section(site: &Site, number: usize) -> Section {
     let recommendation = &site.recommendation;
-    let mut blocks = vec![Block::Words(format!("The system model to use: {}.", recommendation.model))];
+    let mut blocks = vec![Block::Words(format!("The system model to use: {}.", recommendation.model.name()))];
     blocks.extend(recommendation.because.iter().map(|why| Block::Words(why.clone())));
     blocks.extend(site.warnings.iter().map(|doubt| Block::Words(format!("Doubt: {doubt}"))));
     blocks.push(Block::Table(figures(site)));
@@ -53,7 +54,7 @@ fn figures(site: &Site) -> Table {
 }
 
 fn charts(site: &Site) -> [Chart; 3] {
-    let over = |of: fn(&crate::site::Point) -> f64| {
+    let over = |of: fn(&offered_logs::Point) -> f64| {
         Shape::Line(site.sessions_by_timeout.iter().map(|point| [point.timeout_s as f64, of(point)]).collect())
     };
     let idc: Vec<[f64; 2]> = site.session_starts.idc.iter().map(|rung| [rung.window_s as f64, rung.idc]).collect();
