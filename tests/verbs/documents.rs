@@ -6,7 +6,9 @@ use std::process::Command;
 use offered_experiment::document::{RunRecord, SimulationRecord, capacity, plan, simulate, sweep};
 use offered_experiment::{Summary, calibrate::Calibration};
 use offered_import::document::Imported;
+use offered_logs::document as logs;
 use offered_model::document::Document;
+use offered_report::Report;
 use offered_verify::{Verdict, Verdicts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,11 +28,12 @@ fn named<D: Document + Serialize + DeserializeOwned>(text: &str) {
     let other = text.replacen(D::SCHEMA, "offered.other/1", 1);
     let Err(why) = serde_json::from_str::<D>(&other) else { panic!("{} is taken for another", D::SCHEMA) };
     assert!(why.to_string().contains("it is a document `offered.other/1`"), "{why}");
+    crate::schema::holds(D::SCHEMA, &serde_json::from_str(text).unwrap());
 }
 
 const OPEN: &str = "\
 seed = 3
-duration = \"20s\"
+duration = \"200s\"
 skip_first = \"1s\"
 target.url = \"http://127.0.0.1:9/\"
 
@@ -58,7 +61,7 @@ post = \"/buy\"
 ";
 
 const VISITS: &str = "\
-duration = \"60s\"
+duration = \"200s\"
 arrivals.partly_open = { rate = \"5/s\", think = { exponential = \"1s\" } }
 server.service = { hyperexponential = { mean = \"10ms\", scv = 4 } }
 
@@ -156,6 +159,31 @@ fn plans_of_ours_and_of_others() {
     named::<plan::Comparison>(&plan("compare open.toml --load 0.5,0.99 --users 1,10 --stay 0.5 --jobs 2000"));
     named::<plan::Comparison>(&plan("compare heavy.toml --load 0.5 --users 2 --stay 0.5 --jobs 2000"));
     named::<Imported>(&printed(here, "import curl.sh --format curl --json"));
+}
+
+#[test]
+fn sites_and_reports() {
+    let folder = folder();
+    let here = folder.path();
+    let line = |i: usize| {
+        let (client, minute, second) = (i % 7, i / 60 % 60, i % 60);
+        format!(
+            "10.0.0.{client} - - [10/Oct/2026:09:{minute:02}:{second:02} +0000] \"GET /{} HTTP/1.1\" 200 {}\n",
+            i % 5,
+            100 + i
+        )
+    };
+    std::fs::write(here.join("access.log"), (0..900).map(line).collect::<String>()).unwrap();
+    std::fs::write(here.join("one.log"), line(0)).unwrap();
+    let site = printed(here, "logs access.log --json --quiet");
+    named::<logs::Document>(&site);
+    named::<logs::Document>(&printed(here, "logs one.log --json --quiet"));
+    std::fs::write(here.join("site.json"), site).unwrap();
+    printed(here, "run open.toml --dry-run exponential:20ms --quiet --out run");
+    printed(here, "run open.toml --dry-run exponential:25ms --seed 9 --quiet --out other");
+    printed(here, "run open.toml --dry-run --duration 1ms --skip-first 0s --quiet --out short");
+    printed(here, "sweep open.toml --vary rate=20,60 --simulate --out s -q");
+    named::<Report>(&printed(here, "report run other short s site.json --json"));
 }
 
 #[test]

@@ -7,5 +7,6 @@ mod emulate_web_traffic;
 mod import;
 mod logs;
 mod plan;
+mod schema;
 mod simulate;
 mod think_time;

@@ -4,7 +4,9 @@ use offered_experiment::Summary;
 use offered_experiment::calibrate::Calibration;
 use offered_experiment::document::{Record, capacity, demo, plan, simulate, sweep};
 use offered_import::document::Imported;
+use offered_logs::document as logs;
 use offered_model::document::Document;
+use offered_report::Report;
 use offered_verify::{Verdict, Verdicts};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -18,27 +20,28 @@ const EXAMPLES: &str = "\
 Examples:
   offered schema                                     the names
   offered schema run
-  offered schema verify > verify.schema.json
+  offered schema workload > workload.schema.json     an editor completes and checks workload.toml with it
 
 Exit codes: 0 done; 2 wrong input.";
 
-/// Print the JSON Schema (draft 2020-12) of what the other verbs print as JSON
+/// Print the JSON Schema of the workload file, or of what another verb prints as JSON
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The document, such as run or offered.run/1; without it, all of them with a line each
+    /// workload, or the document: run, or offered.run/1; without it, all of them with a line each
     name: Option<String>,
 }
 
 /// Something that has a schema.
 struct Known {
-    /// What its documents call themselves: `offered.plan.solve/1`.
+    /// What its documents call themselves: `offered.plan.solve/1`; of the workload file, `workload`.
     called: &'static str,
     schema: fn() -> Schema,
 }
 
 /// All of them, in the order in which they are met.
 const KNOWN: &[Known] = &[
+    Known { called: "workload", schema: of_workload },
     Known::document::<Summary>(),
     Known::document::<Verdict>(),
     Known::document::<Verdicts>(),
@@ -53,6 +56,8 @@ const KNOWN: &[Known] = &[
     Known::document::<plan::Solutions>(),
     Known::document::<plan::Mix>(),
     Known::document::<plan::Comparison>(),
+    Known::document::<logs::Document>(),
+    Known::document::<Report>(),
     Known::document::<Imported>(),
     Known::document::<Calibration>(),
     Known::document::<demo::Demo>(),
@@ -75,6 +80,10 @@ impl Known {
         let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         description.split_once(". ").map_or(description, |(first, _)| first).trim_end_matches('.').to_owned()
     }
+}
+
+fn of_workload() -> Schema {
+    Schema::try_from(offered_model::workload::schema()).expect("a schema is an object")
 }
 
 /// Runs the verb.
