@@ -3,7 +3,7 @@
 //!
 //! `cargo test --release -p offered-simulate --test whole coverage -- --ignored --nocapture` prints the tables of
 //! book/src/reference/simulate.md, in some minutes. The truths are closed forms and solved Markov chains. The method for
-//! percentiles was chosen by another simulator (NumPy) with other seeds.
+//! percentiles was chosen by another simulator (`NumPy`) with other seeds.
 
 use offered_model::{Seed, Workload};
 use offered_simulate::statistics::Interval;
