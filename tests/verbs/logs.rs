@@ -144,7 +144,7 @@ fn a_file_cut_among_threads_says_what_one_thread_says() {
         (text(&output.stdout), text(&output.stderr))
     };
     let one = said("1");
-    assert!(one.0.contains("\"lines\":50000,\"unreadable\":13"), "{}", one.0);
+    assert!(one.0.contains("\"lines\": 50000,\n  \"unreadable\": 13"), "{}", one.0);
     assert!(one.1.contains("a.log:2: ") && one.1.contains("a.log:48014: "), "{}", one.1);
     for threads in ["2", "3", "8"] {
         assert_eq!(said(threads), one, "{threads} threads");
