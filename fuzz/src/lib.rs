@@ -30,7 +30,7 @@ pub fn import_as(text: &str, formats: &[offered_import::Format]) {
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
             Ok(plans) => {
                 for plan in plans {
-                    let written = plan.workload("fuzz");
+                    let written = plan.text("fuzz").expect("what was read can be written");
                     let read = offered_model::Workload::parse(&written, "fuzz", &none);
                     assert!(read.is_ok(), "{}\n{written}", read.unwrap_err());
                 }
