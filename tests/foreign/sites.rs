@@ -38,16 +38,16 @@ fn assert_same_site(name: &str) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), log_of(&workload)).unwrap();
     let back = findings(file.path().to_str().unwrap());
-    let think = |found: &Findings| found.think_s.as_ref().map(|think| (think.mean, think.cov)).unwrap();
+    let think = |found: &Findings| found.figures.think_s.as_ref().map(|think| (think.mean, think.cov)).unwrap();
     let ((mean, cov), (mean_back, cov_back)) = (think(&there), think(&back));
     let near = |what: &str, there: f64, back: f64, tolerance: f64| {
         assert!((back / there - 1.0).abs() <= tolerance, "{what}: {there} came back as {back}");
     };
-    near("requests per session", there.requests_per_session.mean, back.requests_per_session.mean, 0.06);
+    near("requests per session", there.figures.requests_per_session.mean, back.figures.requests_per_session.mean, 0.06);
     near("mean think time", mean, mean_back, 0.05);
     near("CoV of think times", cov, cov_back, 0.05);
-    near("sessions", there.sessions as f64, back.sessions as f64, 0.06);
-    near("requests", there.lines as f64, back.lines as f64, 0.08);
+    near("sessions", there.figures.sessions as f64, back.figures.sessions as f64, 0.06);
+    near("requests", there.figures.lines as f64, back.figures.lines as f64, 0.08);
 }
 
 fn nasas_log_comes_back() -> Tested {

@@ -1,6 +1,6 @@
 //! A headless Chromium, driven by its own `DevTools` protocol over a WebSocket.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -79,7 +79,13 @@ impl Chromium {
         }
         self.socket.send(Message::text(command.to_string())).unwrap();
         loop {
-            let Message::Text(text) = self.socket.read().unwrap() else { continue };
+            let text = match self.socket.read() {
+                Ok(Message::Text(text)) => text,
+                Ok(_) => continue,
+                // A wait with a time-out ends so when the whole process has been stopped for a while.
+                Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => panic!("{error}"),
+            };
             let answer: Value = serde_json::from_str(&text).unwrap();
             if answer["id"] == self.commands {
                 return answer["result"].clone();

@@ -1,5 +1,7 @@
 //! Ctrl-C once, twice, three times, a terminal that goes away, and kill -9: what was launched is accounted for.
 
+use std::process::Command;
+
 use offered_model::Outcome;
 use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
@@ -25,7 +27,11 @@ fn endless(folder: &std::path::Path, server: &Serve) -> Process {
         server.url
     );
     std::fs::write(&file, text).unwrap();
-    let process = start(&folder.join("run"), &[file.to_str().unwrap()]);
+    // Who runs the tests with nohup would hand its deafness on.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(offered(&[]).get_program());
+    command.args(["run", "--json", "--quiet", "--precision", "sleep", "--out"]).arg(folder.join("run")).arg(file);
+    let process = Process::start(command);
     until_exists(&folder.join("run/events/part-0000.parquet"));
     process
 }
@@ -83,7 +89,7 @@ fn a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it() {
     process.signal(Signal::HUP);
     let run = Run::of(process.end(), &folder.path().join("run"));
     assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
-    let mut command = std::process::Command::new("nohup");
+    let mut command = Command::new("nohup");
     let out = folder.path().join("kept");
     let args = ["run", &server.url, "--open", "50/s", "--duration", "5s", "--json", "--quiet", "--out"];
     command.arg(offered(&[]).get_program()).args(args).arg(&out);
