@@ -238,21 +238,18 @@ impl<'a> Servers<'a> {
 
     /// As stations that only their capacity matters of.
     fn stations(&self) -> Result<Vec<Station>, Error> {
-        let station = |name: &str, visits, mean, servers, discipline| {
-            Station::new(
-                name,
-                visits,
-                mean,
-                if discipline == Policy::Infinite { Kind::Delay } else { Kind::Queue { servers } },
-            )
+        let station = |name: &str, visits, mean, server: &Server| {
+            let kind = match server.discipline() {
+                Policy::Infinite => Kind::Delay,
+                _ => Kind::Queue { servers: server.servers() },
+            };
+            Station::new(name, visits, mean, kind)
         };
         match self {
-            Self::One(server, service) => {
-                Ok(vec![station("server", 1.0, service.mean(), server.servers(), server.discipline())?])
-            }
+            Self::One(server, service) => Ok(vec![station("server", 1.0, service.mean(), server)?]),
             Self::Network(nodes) => nodes
                 .iter()
-                .map(|n| station(n.name(), n.visits(), n.service().mean(), n.servers(), n.discipline()))
+                .map(|node| station(node.name(), node.visits(), node.server().service().mean(), node.server()))
                 .collect(),
         }
     }

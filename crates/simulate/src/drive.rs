@@ -24,8 +24,8 @@ impl Demands {
     /// Neither a `[server]` (or `[[station]]`s) nor a law for every request; or work that is always zero.
     pub fn new(workload: &Workload) -> Result<Self, Wrong> {
         // Of a network the first station speaks for all; the work of the others is drawn there.
-        let first = workload.stations().first().map(Station::service);
-        let server = workload.server().map(Server::service).or(first);
+        let first = workload.stations().first().map(Station::server);
+        let server = workload.server().or(first).map(Server::service);
         let laws = workload.requests().iter().map(|request| {
             request.service().or(server).cloned().ok_or_else(|| {
                 Wrong::new(format!(

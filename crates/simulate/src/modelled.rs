@@ -36,11 +36,11 @@ impl Modelled {
             if workload.requests().iter().any(|request| request.service().is_some()) {
                 return Err(Wrong::new("stations draw work by station; give requests no service law of their own"));
             }
-            let tour: Vec<_> = workload.stations().iter().map(|s| (s.discipline(), s.clone())).collect();
+            let tour: Vec<_> = workload.stations().iter().map(|s| (s.server().discipline(), s.clone())).collect();
             let (policy, first) = tour.first().ok_or_else(|| {
                 Wrong::new("the workload has no [server] to simulate; write for example [server] discipline = \"ps\", service = { exponential = \"10ms\" }")
             })?;
-            Self { policy: *policy, setting: setting(first.servers()), room: None, tour }
+            Self { policy: *policy, setting: setting(first.server().servers()), room: None, tour }
         };
         modelled.make(Check)?;
         Ok(modelled)
@@ -61,11 +61,12 @@ impl Modelled {
         }
         let station = |(policy, station): &(Policy, Specified)| {
             // Work is drawn by station, so all classes are alike in size.
-            let mean = Nanos::from_secs_f64(station.service().mean());
+            let server = station.server();
+            let mean = Nanos::from_secs_f64(server.service().mean());
             let class_means = vec![mean; self.setting.class_means.len()];
-            let setting = Setting { servers: station.servers(), class_means, seed: self.setting.seed };
+            let setting = Setting { servers: server.servers(), class_means, seed: self.setting.seed };
             let discipline = policy.boxed(&setting)?;
-            Ok(Station { discipline, service: station.service().clone(), visits: station.visits() })
+            Ok(Station { discipline, service: server.service().clone(), visits: station.visits() })
         };
         let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, Wrong>>()?;
         Ok(what.with(Network::new(stations, self.setting.seed)?))
@@ -75,7 +76,7 @@ impl Modelled {
     /// when there is a server for everybody everywhere.
     pub fn bottleneck(&self, demands: &Demands) -> Option<f64> {
         let one = (self.policy, demands.mean(), 1.0, self.setting.servers);
-        let many = |(p, s): &(Policy, Specified)| (*p, s.service().mean(), s.visits(), s.servers());
+        let many = |(p, s): &(Policy, Specified)| (*p, s.server().service().mean(), s.visits(), s.server().servers());
         let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
         let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
         busy.map(|(_, mean, visits, servers)| mean * visits / f64::from(servers)).reduce(f64::max)

@@ -50,10 +50,8 @@ impl Server {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Station {
     pub(super) name: String,
-    pub(super) servers: u32,
-    pub(super) discipline: Policy,
-    pub(super) service: Law,
     pub(super) visits: f64,
+    pub(super) server: Server,
 }
 
 impl Station {
@@ -62,23 +60,13 @@ impl Station {
         &self.name
     }
 
-    /// m.
-    pub fn servers(&self) -> u32 {
-        self.servers
-    }
-
-    /// The scheduling policy.
-    pub fn discipline(&self) -> Policy {
-        self.discipline
-    }
-
-    /// The law of the work of one visit, in seconds.
-    pub fn service(&self) -> &Law {
-        &self.service
-    }
-
     /// How often a request comes by on average, above zero.
     pub fn visits(&self) -> f64 {
         self.visits
+    }
+
+    /// Who works there; the service law is that of one visit, and there is room for everybody.
+    pub fn server(&self) -> &Server {
+        &self.server
     }
 }

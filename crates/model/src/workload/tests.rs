@@ -86,8 +86,11 @@ fn a_network_is_a_list_of_stations() {
                 service.constant = \"4ms\"";
     let workload = parse(text).unwrap();
     let [web, db] = &workload.0.stations[..] else { panic!("two stations") };
-    assert_eq!((web.name.as_str(), web.visits, web.servers, web.discipline), ("web", 1.0, 4, Policy::Fcfs));
-    assert_eq!((db.visits, db.discipline, workload.0.server), (2.5, Policy::Ps(None), None));
+    assert_eq!(
+        (web.name.as_str(), web.visits, web.server.servers, web.server.discipline),
+        ("web", 1.0, 4, Policy::Fcfs)
+    );
+    assert_eq!((db.visits, db.server.discipline, workload.0.server), (2.5, Policy::Ps(None), None));
     let twice = parse(&text.replace("\"db\"", "\"web\"")).unwrap_err().to_string();
     assert!(twice.contains("a second station named `web`"), "{twice}");
 }
@@ -445,7 +448,7 @@ fn a_workload_made_of_types_is_the_one_its_text_is_read_as() {
 
 fn station() -> Station {
     let service = Law::exponential(0.01).unwrap();
-    Station { name: "db".to_owned(), servers: 1, discipline: Policy::Fcfs, service, visits: 1.0 }
+    Station { name: "db".to_owned(), visits: 1.0, server: Server::new(1, Policy::Fcfs, service).unwrap() }
 }
 
 /// Of a trace that asks for three things.

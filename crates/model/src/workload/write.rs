@@ -317,19 +317,19 @@ fn credentials(auth: &Auth) -> String {
 }
 
 fn of_server(server: &Server) -> Vec<Pair> {
-    let said = served(Pairs::default(), server.servers, server.discipline);
-    said.raw("service", &server.service).maybe(server.room, |said, room| said.raw("room", room)).0
+    works(Pairs::default(), server).maybe(server.room, |said, room| said.raw("room", room)).0
 }
 
 fn of_station(station: &Station) -> Vec<Pair> {
     let said = Pairs::default().text("name", &station.name);
     let said = said.when(station.visits != 1.0, |said| said.raw("visits", written_number(station.visits)));
-    served(said, station.servers, station.discipline).raw("service", &station.service).0
+    works(said, &station.server).0
 }
 
-fn served(said: Pairs, servers: u32, discipline: Policy) -> Pairs {
-    let said = said.when(servers != 1, |said| said.raw("servers", servers));
-    said.when(discipline != Policy::Fcfs, |said| said.text("discipline", discipline))
+fn works(said: Pairs, server: &Server) -> Pairs {
+    let said = said.when(server.servers != 1, |said| said.raw("servers", server.servers));
+    let said = said.when(server.discipline != Policy::Fcfs, |said| said.text("discipline", server.discipline));
+    said.raw("service", &server.service)
 }
 
 fn of_generator(generator: Generator) -> Vec<Pair> {

@@ -24,7 +24,7 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
                     format!(
                         "station `{}` is {} with a service law that has no product form",
                         node.name(),
-                        node.discipline()
+                        node.server().discipline()
                     ),
                 ));
             }
@@ -53,14 +53,15 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
 
 /// The station as the solvers want it, if it has product form.
 fn product_form(node: &workload::Station) -> Result<Option<Station>, Error> {
-    let exponential = matches!(node.service().shape(), Shape::Exponential(_));
-    let queue = Kind::Queue { servers: node.servers() };
-    let kind = match node.discipline() {
+    let server = node.server();
+    let exponential = matches!(server.service().shape(), Shape::Exponential(_));
+    let queue = Kind::Queue { servers: server.servers() };
+    let kind = match server.discipline() {
         Policy::Infinite => Kind::Delay,
         Policy::Ps(None) => queue,
-        Policy::Lcfs { preemptive: true } if node.servers() == 1 || exponential => queue,
+        Policy::Lcfs { preemptive: true } if server.servers() == 1 || exponential => queue,
         Policy::Fcfs | Policy::Lcfs { preemptive: false } if exponential => queue,
         _ => return Ok(None),
     };
-    Station::new(node.name(), node.visits(), node.service().mean(), kind).map(Some)
+    Station::new(node.name(), node.visits(), server.service().mean(), kind).map(Some)
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use super::{Reader, choice, reach, script, small, sql};
+use crate::Policy;
 use crate::template::Template;
 use crate::time::Nanos;
 use crate::workload::request::{check_header, check_method};
@@ -12,7 +13,6 @@ use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
-use crate::{Law, Policy};
 
 pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
@@ -106,15 +106,15 @@ impl Reader<'_> {
     pub(super) fn server(&self, value: &Value<'_>) -> Result<Server, Mistake> {
         let table = value.table(&shape::SERVER)?;
         let room = table.get("room").map(|v| small(&v, v.count()?)).transpose()?;
-        let (servers, discipline, service) = self.service(&table)?;
-        Ok(Server { servers, discipline, service, room })
+        Ok(Server { room, ..self.works(&table)? })
     }
 
     /// What a server and a station have in common.
-    fn service(&self, table: &Table<'_>) -> Result<(u32, Policy, Law), Mistake> {
+    fn works(&self, table: &Table<'_>) -> Result<Server, Mistake> {
         let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
         let discipline = table.get("discipline").map_or(Ok(Policy::Fcfs), |v| v.checked(v.text()?.parse()))?;
-        Ok((servers, discipline, self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?))
+        let service = self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?;
+        Ok(Server { servers, discipline, service, room: None })
     }
 
     pub(super) fn stations(&self, root: &Table<'_>) -> Result<Vec<Station>, Mistake> {
@@ -127,8 +127,7 @@ impl Reader<'_> {
                 visits if visits > 0.0 && visits.is_finite() => Ok(visits),
                 visits => Err(v.mistake(format!("visits must be above zero, not {visits}"))),
             })?;
-            let (servers, discipline, service) = self.service(&table)?;
-            stations.push(Station { name, servers, discipline, service, visits });
+            stations.push(Station { name, visits, server: self.works(&table)? });
         }
         Ok(stations)
     }
