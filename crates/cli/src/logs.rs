@@ -188,7 +188,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         },
     };
     if let Some(others) = &others {
-        found.recommendation = others::recommendation(others, found.requests_per_session.mean);
+        found.recommendation = others::recommendation(others, found.figures.requests_per_session.mean);
     }
     if let Some(path) = &args.workload {
         let model = args.model.as_deref().and_then(Model::from_name).unwrap_or(found.recommendation.model);

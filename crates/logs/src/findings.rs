@@ -16,15 +16,13 @@ use crate::starts::{Concurrency, Starts};
 use crate::think::{FITS, Think};
 use crate::time;
 
-/// What a log says about its site.
-#[derive(Clone, Debug)]
-pub struct Findings {
+/// What a log says about its site, in figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figures {
     /// Requests that count.
     pub lines: u64,
     /// Lines that could not be read.
     pub unreadable: u64,
-    /// Lines left out, by the filter that did it.
-    pub left_out: Vec<(Dropped, u64)>,
     /// Clients.
     pub clients: u64,
     /// One in how many clients was followed; above 1 all counts of clients and sessions are those of the sample times this.
@@ -33,7 +31,7 @@ pub struct Findings {
     pub first: String,
     /// The last.
     pub last: String,
-    /// tau.
+    /// tau: a client who is silent for longer has begun another session.
     pub timeout_s: u64,
     /// Sessions at tau.
     pub sessions: u64,
@@ -61,6 +59,15 @@ pub struct Findings {
     pub pages_only: Option<Pages>,
     /// What the rule of the paper would say.
     pub paper_rule: PaperRule,
+}
+
+/// What a log says about its site.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Its figures.
+    pub figures: Figures,
+    /// Lines left out, by the filter that did it.
+    pub left_out: Vec<(Dropped, u64)>,
     /// The system model to use; as long as the models were not compared, partly-open.
     pub recommendation: Recommendation,
     /// What to doubt.
@@ -189,10 +196,9 @@ impl Findings {
             ..PaperRule::of(requests_per_session.mean, scv)
         };
         let recommendation = Recommendation::by(requests_per_session.mean, &[]);
-        let mut findings = Self {
+        let figures = Figures {
             lines,
             unreadable,
-            left_out: Dropped::ALL.iter().map(|why| (*why, dropped[*why as usize])).filter(|(_, n)| *n > 0).collect(),
             clients: sessions.clients() as u64 * one_in,
             followed_one_in: one_in,
             first: time::text(span.0),
@@ -211,6 +217,10 @@ impl Findings {
             bytes_scv,
             pages_only,
             paper_rule,
+        };
+        let mut findings = Self {
+            figures,
+            left_out: Dropped::ALL.iter().map(|why| (*why, dropped[*why as usize])).filter(|(_, n)| *n > 0).collect(),
             recommendation,
             doubts: Vec::new(),
             complaints,
@@ -224,20 +234,21 @@ impl Findings {
     }
 
     fn doubts_of(&self, tick: i64, late: u64, most: usize) -> Vec<Doubt> {
-        let percent = 100.0 * self.unreadable as f64 / (self.lines + self.unreadable) as f64;
-        let short = self.span.1 - self.span.0 < 4 * self.timeout_s as i64 * time::SECOND;
-        let no_law = self.think_s.as_ref().is_some_and(|think| !think.fits());
+        let percent = 100.0 * self.figures.unreadable as f64 / (self.figures.lines + self.figures.unreadable) as f64;
+        let short = self.span.1 - self.span.0 < 4 * self.figures.timeout_s as i64 * time::SECOND;
+        let no_law = self.figures.think_s.as_ref().is_some_and(|think| !think.fits());
         let joined = self.labels.joined_beyond();
         let doubts = [
             (tick >= time::SECOND).then_some(Doubt::WholeSeconds),
-            (self.unreadable > 0).then_some(Doubt::Unreadable { lines: self.unreadable, percent }),
+            (self.figures.unreadable > 0).then_some(Doubt::Unreadable { lines: self.figures.unreadable, percent }),
             (late > 0).then_some(Doubt::Late { requests: late, window: crate::part::WINDOW }),
-            (self.followed_one_in > 1).then_some(Doubt::Sampled { most, one_in: self.followed_one_in }),
+            (self.figures.followed_one_in > 1).then_some(Doubt::Sampled { most, one_in: self.figures.followed_one_in }),
             joined.map(|names| Doubt::JoinedLabels { names }),
-            short.then_some(Doubt::Short { timeout_s: self.timeout_s }),
-            (self.stay_fit.distance > FITS).then_some(Doubt::NotGeometric { distance: self.stay_fit.distance }),
+            short.then_some(Doubt::Short { timeout_s: self.figures.timeout_s }),
+            (self.figures.stay_fit.distance > FITS)
+                .then_some(Doubt::NotGeometric { distance: self.figures.stay_fit.distance }),
             no_law.then_some(Doubt::NoThinkLaw),
-            (self.clients == 1).then_some(Doubt::OneClient),
+            (self.figures.clients == 1).then_some(Doubt::OneClient),
         ];
         doubts.into_iter().flatten().collect()
     }

@@ -27,10 +27,10 @@ impl Findings {
         Ok(format!(
             "# Written by `offered logs`: {} requests in {} sessions, {} to {}.\n\
              # Where to send it is not in the log: change target.url.\n{}",
-            self.lines,
-            self.sessions,
-            self.first,
-            self.last,
+            self.figures.lines,
+            self.figures.sessions,
+            self.figures.first,
+            self.figures.last,
             self.workload(model)?
         ))
     }
@@ -40,16 +40,16 @@ impl Findings {
     /// # Errors
     /// A log without anything that can be asked again.
     pub fn workload(&self, model: Model) -> Result<Workload, Wrong> {
-        let starts = &self.session_starts;
+        let starts = &self.figures.session_starts;
         let block = Nanos::from_secs(starts.block_s);
         let poisson = |factor: f64| {
             let counts: Vec<f64> = starts.profile.iter().map(|count| f64::from(*count) * factor).collect();
             Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
         };
         let sessions = match model {
-            Model::Open => Sessions::Open(poisson(self.requests_per_session.mean)?),
+            Model::Open => Sessions::Open(poisson(self.figures.requests_per_session.mean)?),
             Model::Closed => {
-                Sessions::Closed(Closed::new(self.concurrency.mean.round().max(1.0) as u64, self.think())?)
+                Sessions::Closed(Closed::new(self.figures.concurrency.mean.round().max(1.0) as u64, self.think())?)
             }
             Model::PartlyOpen => {
                 Sessions::PartlyOpen { schedule: poisson(1.0)?, length: self.length()?, think: self.think() }
@@ -67,8 +67,8 @@ impl Findings {
     /// # Errors
     /// None that a log with sessions can bring about.
     pub fn length(&self) -> Result<Length, Wrong> {
-        if self.stay_fit.distance <= FITS {
-            return Length::geometric(self.stay);
+        if self.figures.stay_fit.distance <= FITS {
+            return Length::geometric(self.figures.stay);
         }
         let lengths = sorted(&self.all);
         let sample = lengths.iter().map(|length| (*length as f64, 1));
@@ -80,10 +80,11 @@ impl Findings {
     pub fn think(&self) -> Law {
         let recorded = || {
             let sample = self.thinks.iter().map(|bin| (bin.mean, bin.count));
-            let count = self.think_s.as_ref().map_or(0, |think| think.count);
+            let count = self.figures.think_s.as_ref().map_or(0, |think| think.count);
             Law::empirical(equal_shares(sample, (count as usize).clamp(1, VALUES))).ok()
         };
-        let fitted = self.think_s.as_ref().filter(|think| Think::fits(think)).and_then(|think| think.fit.clone());
+        let fitted =
+            self.figures.think_s.as_ref().filter(|think| Think::fits(think)).and_then(|think| think.fit.clone());
         // Without sessions of two requests, or with all of their gaps zero, nobody thinks.
         fitted.or_else(recorded).unwrap_or_else(|| Law::constant(0.0).expect("zero is a constant"))
     }

@@ -53,8 +53,8 @@ impl Discipline {
 /// Why the site's own model cannot be simulated; that of another is kept in its place.
 pub(super) fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result<Others, Wrong> {
     let think = found.think();
-    let rate = found.session_starts.rate_per_s * found.requests_per_session.mean;
-    let scv = found.scv.unwrap_or(ASSUMED_SCV);
+    let rate = found.figures.session_starts.rate_per_s * found.figures.requests_per_session.mean;
+    let scv = found.figures.scv.unwrap_or(ASSUMED_SCV);
     let service = law(load / rate, scv)?;
     let users = (rate * think.mean() + load).round().clamp(2.0, MOST_USERS);
     // `at_load` puts the rates in.
@@ -98,7 +98,7 @@ pub(super) fn others(found: &Findings, load: f64, disciplines: &[Discipline]) ->
         load,
         service: service.to_string(),
         scv,
-        scv_known: found.scv.is_some(),
+        scv_known: found.figures.scv.is_some(),
         users: users as u64,
         models,
         missing,

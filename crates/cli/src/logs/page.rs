@@ -27,13 +27,13 @@ impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
         let counted = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-        let (requests, clients) = (counted(found.lines, "request"), counted(found.clients, "client"));
-        writeln!(f, "{requests} by {clients}, {} to {}", found.first, found.last)?;
+        let (requests, clients) = (counted(found.figures.lines, "request"), counted(found.figures.clients, "client"));
+        writeln!(f, "{requests} by {clients}, {} to {}", found.figures.first, found.figures.last)?;
         for (dropped, lines) in &found.left_out {
             writeln!(f, "{lines} more left out by {}", words::option(*dropped))?;
         }
-        if found.unreadable > 0 {
-            writeln!(f, "{} lines unreadable", found.unreadable)?;
+        if found.figures.unreadable > 0 {
+            writeln!(f, "{} lines unreadable", found.figures.unreadable)?;
         }
         self.sessions(f)?;
         self.curve(f)?;
@@ -61,8 +61,8 @@ impl fmt::Display for Page<'_> {
 impl Page<'_> {
     fn sessions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
-        let (lengths, fit) = (&found.requests_per_session, &found.stay_fit);
-        writeln!(f, "\nSessions ({} s of silence end one): {}", found.timeout_s, found.sessions)?;
+        let (lengths, fit) = (&found.figures.requests_per_session, &found.figures.stay_fit);
+        writeln!(f, "\nSessions ({} s of silence end one): {}", found.figures.timeout_s, found.figures.sessions)?;
         writeln!(
             f,
             "  requests      mean {:.2}, median {}, p90 {}, max {}",
@@ -76,7 +76,7 @@ impl Page<'_> {
         writeln!(f, "  lengths       {}", shares.collect::<Vec<_>>().join(", "))?;
         let p = fit.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
         writeln!(f, "  stay          {:.4}; a geometric law is {:.3} away{p}", fit.stay, fit.distance)?;
-        if let Some(think) = &found.think_s {
+        if let Some(think) = &found.figures.think_s {
             writeln!(
                 f,
                 "  think time    mean {:.1} s, CoV {:.2}, median {:.1} s, p90 {:.1} s, p99 {:.1} s",
@@ -86,7 +86,7 @@ impl Page<'_> {
                 writeln!(f, "  think law     {law}; {distance:.3} away")?;
             }
         }
-        let starts = &found.session_starts;
+        let starts = &found.figures.session_starts;
         let cov = starts.cov.map_or_else(|| "unknown".to_owned(), |cov| format!("{cov:.2}"));
         writeln!(
             f,
@@ -95,10 +95,14 @@ impl Page<'_> {
         )?;
         let idc = starts.idc.iter().map(|idc| format!("{:.2} at {} s", idc.idc, idc.window_s));
         writeln!(f, "  dispersion    {}", idc.collect::<Vec<_>>().join(", "))?;
-        writeln!(f, "  in progress   mean {:.1}, peak {}", found.concurrency.mean, found.concurrency.peak)?;
-        if let (Some(scv), Some(of)) = (found.scv, found.scv_of) {
+        writeln!(
+            f,
+            "  in progress   mean {:.1}, peak {}",
+            found.figures.concurrency.mean, found.figures.concurrency.peak
+        )?;
+        if let (Some(scv), Some(of)) = (found.figures.scv, found.figures.scv_of) {
             writeln!(f, "  C2            {scv:.1} of {}", words::service(of))?;
-        } else if let Some(scv) = found.bytes_scv {
+        } else if let Some(scv) = found.figures.bytes_scv {
             writeln!(f, "  C2            of service times unknown; {scv:.1} of bytes")?;
         }
         Ok(())
@@ -106,14 +110,14 @@ impl Page<'_> {
 
     fn curve(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(["timeout", "sessions", "requests per session", "by the rule"]);
-        for point in &self.found.sessions_by_timeout {
+        for point in &self.found.figures.sessions_by_timeout {
             let mean = point.requests_per_session;
             let timeout = format!("{} s", point.timeout_s);
             table.row([
                 timeout,
                 point.sessions.to_string(),
                 format!("{mean:.2}"),
-                rule(mean, self.found.scv).name().to_owned(),
+                rule(mean, self.found.figures.scv).name().to_owned(),
             ]);
         }
         write!(f, "\n{table}")
@@ -123,7 +127,7 @@ impl Page<'_> {
         let ranked = self.found.labels.ranked();
         let mut table = Table::new(["label", "requests", "share"]);
         for (name, label) in ranked.iter().take(LABELS) {
-            let share = 100.0 * label.count as f64 / self.found.lines as f64;
+            let share = 100.0 * label.count as f64 / self.found.figures.lines as f64;
             table.row([name.clone(), label.count.to_string(), format!("{share:.1} %")]);
         }
         write!(f, "\n{table}")?;

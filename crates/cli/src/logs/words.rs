@@ -29,7 +29,7 @@ pub(super) fn doubt(doubt: &Doubt) -> String {
 
 /// Why this system model, one reason a line; the rule of the paper last.
 pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<String> {
-    let mean = found.requests_per_session.mean;
+    let mean = found.figures.requests_per_session.mean;
     let percent = NEAR * 100.0;
     let first = match (found.recommendation.because, found.recommendation.model) {
         (Because::SingleRequests, _) => "every session is one request, and that is an open system".to_owned(),
@@ -45,7 +45,7 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
             not_compared.unwrap_or("--no-compare")
         ),
     };
-    let rule = &found.paper_rule;
+    let rule = &found.figures.paper_rule;
     let (low, high) = rule.cut_offs;
     let side = match rule.model {
         Model::Open => format!("at most {low}: open"),
@@ -53,7 +53,7 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
         Model::PartlyOpen => format!("between {low} and {high}: partly-open"),
     };
     let mut reasons = vec![first, format!("by the rule of Schroeder et al.: {mean:.2} requests per session, {side}")];
-    reasons.push(match (found.scv, found.scv_of) {
+    reasons.push(match (found.figures.scv, found.figures.scv_of) {
         (Some(scv), Some(of)) if low > 5.0 => format!(
             "  its cut-offs for C2 {scv:.1} (of {}), the second taken to be twice the first; for C2 up to 4 they are 5 and 10",
             service(of)
@@ -71,10 +71,10 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
             pages.model.name()
         ));
     }
-    if found.concurrency.peak > 1000 {
+    if found.figures.concurrency.peak > 1000 {
         reasons.push(format!(
             "  {} sessions at once at the peak: with more than 1000 simultaneous users even a closed system behaves like an open one",
-            found.concurrency.peak
+            found.figures.concurrency.peak
         ));
     }
     reasons

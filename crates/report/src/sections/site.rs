@@ -16,7 +16,7 @@ pub(super) fn section(site: &Site, number: usize) -> Section {
     Section {
         id: format!("site-{number}"),
         level: 2,
-        title: format!("The site from {} to {}", site.first, site.last),
+        title: format!("The site from {} to {}", site.figures.first, site.figures.last),
         reading: "A session is what one client asks for without a silence longer than the timeout. Every site is partly-open: people \
                   come, ask some times and leave. A simpler model is recommended only where it was found to answer alike.",
         page: Some("reference/logs.md"),
@@ -26,38 +26,39 @@ pub(super) fn section(site: &Site, number: usize) -> Section {
 
 fn figures(site: &Site) -> Table {
     let row = |name: &str, value: Cell| vec![Cell::from(name), value];
-    let think = site.think_s.as_ref();
+    let think = site.figures.think_s.as_ref();
     Table {
         caption: "What the log says".into(),
         heads: vec!["", "value"],
         rows: vec![
-            row("requests", site.lines.into()),
-            row("unreadable lines", site.unreadable.into()),
-            row("clients", site.clients.into()),
-            row("timeout (s)", site.timeout_s.into()),
-            row("sessions", site.sessions.into()),
-            row("session starts per second", site.session_starts.rate_per_s.into()),
-            row("CoV of the gaps between them", site.session_starts.cov.into()),
-            row("requests per session", site.requests_per_session.mean.into()),
-            row("median", site.requests_per_session.median.into()),
-            row("90 % point", site.requests_per_session.p90.into()),
-            row("most", site.requests_per_session.max.into()),
-            row("stay probability p", site.stay.into()),
+            row("requests", site.figures.lines.into()),
+            row("unreadable lines", site.figures.unreadable.into()),
+            row("clients", site.figures.clients.into()),
+            row("timeout (s)", site.figures.timeout_s.into()),
+            row("sessions", site.figures.sessions.into()),
+            row("session starts per second", site.figures.session_starts.rate_per_s.into()),
+            row("CoV of the gaps between them", site.figures.session_starts.cov.into()),
+            row("requests per session", site.figures.requests_per_session.mean.into()),
+            row("median", site.figures.requests_per_session.median.into()),
+            row("90 % point", site.figures.requests_per_session.p90.into()),
+            row("most", site.figures.requests_per_session.max.into()),
+            row("stay probability p", site.figures.stay.into()),
             row("think time, mean (s)", think.map(|think| think.mean).into()),
             row("think time, CoV", think.map(|think| think.cov).into()),
             row("think time, law", think.and_then(|think| think.law.as_ref()).into()),
-            row("sessions in progress, mean", site.concurrency.mean.into()),
-            row("sessions in progress, most", site.concurrency.peak.into()),
-            row("C2 of the work", site.scv.into()),
+            row("sessions in progress, mean", site.figures.concurrency.mean.into()),
+            row("sessions in progress, most", site.figures.concurrency.peak.into()),
+            row("C2 of the work", site.figures.scv.into()),
         ],
     }
 }
 
 fn charts(site: &Site) -> [Chart; 3] {
     let over = |of: fn(&offered_logs::Point) -> f64| {
-        Shape::Line(site.sessions_by_timeout.iter().map(|point| [point.timeout_s as f64, of(point)]).collect())
+        Shape::Line(site.figures.sessions_by_timeout.iter().map(|point| [point.timeout_s as f64, of(point)]).collect())
     };
-    let idc: Vec<[f64; 2]> = site.session_starts.idc.iter().map(|rung| [rung.window_s as f64, rung.idc]).collect();
+    let idc: Vec<[f64; 2]> =
+        site.figures.session_starts.idc.iter().map(|rung| [rung.window_s as f64, rung.idc]).collect();
     let poisson = idc.first().zip(idc.last()).map(|(first, last)| vec![[first[0], 1.0], [last[0], 1.0]]);
     let chart = |id: &str, title: &str, reading: &str, x: &str, y: &str, series| Chart {
         id: id.to_owned(),
