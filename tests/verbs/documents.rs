@@ -194,3 +194,24 @@ fn what_was_calibrated() {
         \"highest_rate_per_s\": 98765.4, \"cpu_us_per_request\": 6.0 }";
     named::<Calibration>(text);
 }
+
+#[test]
+fn a_run_keeps_no_secret_of_its_workload_and_does_not_run_the_blanked_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "duration = \"1s\"\narrivals.open.rate = \"20/s\"\n[target]\nurl = \"http://127.0.0.1:9/\"\nauth.bearer = \"hunter2\"\n\
+                [[request]]\nget = \"/a?key=hunter2\"\n[[request]]\nget = \"/a?key=hunter3\"\n";
+    std::fs::write(folder.path().join("w.toml"), text).unwrap();
+    let offered = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_offered"));
+        command.current_dir(folder.path()).args(args).output().unwrap()
+    };
+    assert!(offered(&["run", "w.toml", "--dry-run", "--out", "r"]).status.success());
+    let kept = std::fs::read_to_string(folder.path().join("r/workload.toml")).unwrap();
+    assert!(kept.contains("bearer = \"(blanked)\""), "{kept}");
+    let verdict = offered(&["verify", "r", "--json"]);
+    let verdict = String::from_utf8(verdict.stdout).unwrap();
+    assert!(verdict.contains("\"/a\"") && verdict.contains("\"/a (2)\"") && !verdict.contains("hunter"), "{verdict}");
+    let again = offered(&["run", "r/workload.toml"]);
+    let told = String::from_utf8(again.stderr).unwrap();
+    assert!(again.status.code() == Some(2) && told.contains("without its secrets"), "{told}");
+}

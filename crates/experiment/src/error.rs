@@ -20,6 +20,11 @@ pub enum Error {
     /// The run cannot start.
     #[error(transparent)]
     Run(#[from] offered_run::Error),
+    /// The workload is the copy that a run kept, without its secrets.
+    #[error(
+        "this is the copy that a run kept of its workload, without its secrets ((blanked)); give the workload that was run"
+    )]
+    Blanked,
     /// The directory of a new run cannot be made.
     #[error(transparent)]
     Out(offered_store::Error),

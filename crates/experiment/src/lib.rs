@@ -38,6 +38,7 @@ pub mod cores;
 pub mod document;
 mod error;
 mod input;
+mod kept;
 mod observe;
 mod once;
 mod record;

@@ -10,13 +10,14 @@ use offered_store::{MadeBy, RunRecord, Until, Writer};
 
 use crate::Error;
 use crate::document::simulate::Outcome as Summary;
+use crate::kept::kept;
 
 /// Simulates `workload`, which `text` says but for its load, and writes every launch as an event to the new directory `out`.
 ///
 /// # Errors
 /// `out` cannot be made or written to, and what the simulator refuses; in all cases nothing of ours is left at `out`.
 pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<Simulated, Error> {
-    let writer = Writer::create(out, text, workload.labels()).map_err(Error::Out)?;
+    let writer = Writer::create(out, &kept(text), workload.labels()).map_err(Error::Out)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
     let answer = match simulate(workload, stop, &mut tape) {
         Ok(answer) => answer,

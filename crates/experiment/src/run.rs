@@ -13,6 +13,7 @@ use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 
 use crate::collect::{Collected, Collector, View, Watch};
+use crate::kept::{BLANKED, kept};
 use crate::summary::Summary;
 use crate::{Error, Point, calibrate, cores};
 
@@ -92,6 +93,9 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// What cannot be launched, or nobody answers.
     pub fn prepare(self, stop: Arc<AtomicBool>) -> Result<Ready<'a>, Error> {
+        if self.load == Load::Target && kept(self.text) == self.text && self.text.contains(BLANKED) {
+            return Err(Error::Blanked);
+        }
         let load = self.load.clone();
         let generator = Generator::new(self.workload.clone(), self.share, load)?.stopped_by(stop);
         let at_target = self.load == Load::Target;
@@ -227,7 +231,7 @@ struct Store {
 
 impl Store {
     fn create(path: &Path, text: &str, workload: &Workload) -> Result<Self, Error> {
-        let writer = Writer::create(path, text, workload.labels()).map_err(Error::Out)?;
+        let writer = Writer::create(path, &kept(text), workload.labels()).map_err(Error::Out)?;
         Ok(Self { path: path.to_owned(), recorder: Recorder::start(writer) })
     }
 

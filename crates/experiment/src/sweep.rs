@@ -20,6 +20,7 @@ use offered_model::{Nanos, Objective, Seed};
 use offered_simulate::Stop;
 
 use crate::document::sweep::Document;
+use crate::kept::kept;
 use crate::run::Plan;
 use crate::{Error, Input, News, Observer, Vary, points, record};
 use cell::Cell;
@@ -153,13 +154,13 @@ impl Sweep<'_> {
 /// Makes the directory, or finds that it holds this very sweep.
 fn begin(out: &Path, input: &Input) -> Result<(), Error> {
     let own = out.join("workload.toml");
-    let write = || fs::write(&own, &input.text).map_err(Error::file("write", &own));
+    let write = || fs::write(&own, kept(&input.text)).map_err(Error::file("write", &own));
     if !out.exists() {
         fs::create_dir_all(out.join("cells")).map_err(Error::file("create", out))?;
         return write();
     }
     match fs::read_to_string(&own) {
-        Ok(text) if text == input.text => Ok(()),
+        Ok(text) if text == kept(&input.text) => Ok(()),
         // Whoever mends a workload that could not even begin means this sweep.
         Ok(_) if !has_finished_cells(out) => {
             let cells = out.join("cells");

@@ -1,7 +1,8 @@
-//! The run directory: `workload.toml` as it was given, `run.json` when the run has ended, `events/part-NNNN.parquet` meanwhile.
+//! The run directory: `workload.toml` as it was given, for its owner alone, `run.json` when the run has ended, `events/part-NNNN.parquet` meanwhile.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use offered_model::recording::apart;
@@ -45,10 +46,14 @@ impl Writer {
             io::ErrorKind::AlreadyExists => Error::Exists(path.to_owned()),
             _ => Error::io("create", path)(source),
         })?;
-        let events = path.join("events");
+        let (events, workload) = (path.join("events"), path.join("workload.toml"));
         let filled = fs::create_dir(&events)
             .map_err(Error::io("create", &events))
-            .and_then(|()| place(&path.join("workload.toml"), |file| file.write_all(workload_toml.as_bytes())));
+            .and_then(|()| place(&workload, |file| file.write_all(workload_toml.as_bytes())))
+            .and_then(|()| {
+                fs::set_permissions(&workload, fs::Permissions::from_mode(0o600))
+                    .map_err(Error::io("restrict", &workload))
+            });
         if let Err(error) = filled {
             // We made this directory a moment ago; if even this fails, the first error is still the one to report.
             let _ = fs::remove_dir_all(path);

@@ -9,6 +9,7 @@ use offered_store::{MadeBy, ReadOptions, RunRecord, read};
 use offered_verify::{Ask, Measured as Run, verify};
 
 use super::figures::Figures;
+use crate::kept::kept;
 use crate::{Error, Point};
 
 /// A cell, finished or not.
@@ -46,7 +47,7 @@ impl Cell {
             return Ok(false);
         }
         let refuse = |what| Error::Occupied { path: self.path.clone(), what };
-        if fs::read_to_string(self.path.join("workload.toml")).ok().as_ref() != Some(&self.point.text) {
+        if fs::read_to_string(self.path.join("workload.toml")).ok() != Some(kept(&self.point.text)) {
             return if self.was_killed_at_birth() { Ok(false) } else { Err(refuse("another workload")) };
         }
         let Some(record) = RunRecord::read(&self.path)? else {

@@ -22,6 +22,7 @@ fn a_finished_run_holds_the_workload_verbatim_and_every_event() {
     writer.write(events(3, 2)).unwrap();
     writer.finish(&record()).unwrap();
     assert_eq!(fs::read_to_string(path.join("workload.toml")).unwrap(), "seed = 42 # as written\n");
+    assert_eq!(fs::metadata(path.join("workload.toml")).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(RunRecord::read(&path).unwrap(), Some(record()));
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!(recording.events, events(0, 5));

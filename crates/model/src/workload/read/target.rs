@@ -1,5 +1,6 @@
 //! Reading `[target]`, `[server]` and `[[request]]`: who is asked, and what.
 
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
@@ -134,7 +135,19 @@ impl Reader<'_> {
 
     /// The requests; those of WebSocket that name no path go to `path`.
     pub(super) fn requests(&self, value: &Value<'_>, path: &str) -> Result<Vec<Request>, Mistake> {
-        value.list()?.iter().map(|item| self.request(item, path)).collect()
+        let mut unnamed: HashMap<String, HashSet<String>> = HashMap::new();
+        let numbered = |item: &Value<'_>| {
+            let mut request = self.request(item, path)?;
+            if item.table(&shape::REQUEST)?.get("name").is_none() {
+                // Two paths that differ in their queries only are two requests; two that are the same want names.
+                let paths = unnamed.entry(request.name.clone()).or_default();
+                if paths.insert(request.path.as_str().to_owned()) && paths.len() > 1 {
+                    request.name += &format!(" ({})", paths.len());
+                }
+            }
+            Ok(request)
+        };
+        value.list()?.iter().map(numbered).collect()
     }
 
     fn request(&self, value: &Value<'_>, default_path: &str) -> Result<Request, Mistake> {
@@ -161,7 +174,9 @@ impl Reader<'_> {
         if said.is_some() && body != Body::None {
             return Err(value.mistake("what is said on a WebSocket stands in websocket.send; take the body out"));
         }
-        let name = path.as_str().trim_start_matches(if call == Call::Grpc { "/" } else { "" });
+        // What a query holds is for the server: a key, an address, somebody's name.
+        let name = path.as_str().split('?').next().unwrap_or_default();
+        let name = name.trim_start_matches(if call == Call::Grpc { "/" } else { "" });
         let name = table.get("name").map_or(Ok(name), |v| v.text())?.to_owned();
         let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
         Ok(Request {

@@ -1,0 +1,142 @@
+//! The workload's text as a run keeps it: without what only its writer should know.
+//!
+//! Passwords, tokens and keys that stand in the text itself are blanked; what the text takes from the environment or from files
+//! (`{token}` with `token = { env = "TOKEN" }`) was never in it. Everything else stays to the letter, comments too.
+
+use toml_edit::{DocumentMut, TableLike, Value};
+
+/// What stands in the place of a secret.
+pub(crate) const BLANKED: &str = "(blanked)";
+
+/// Parts of names whose values are secrets: of headers, fields of forms, parameters and variables.
+const SECRET: [&str; 9] =
+    ["authorization", "cookie", "credential", "passphrase", "passwd", "password", "pwd", "secret", "token"];
+/// Those that are secrets when a name ends so: `api-key`, `X-Amz-Signature`, `client_key`.
+const SECRET_AT_END: [&str; 5] = ["api-key", "apikey", "_key", "-key", "signature"];
+/// Words before a secret that are none.
+const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Digest ", "Token "];
+
+/// `text`, which is a workload, with its secrets blanked. Blanked twice it is the same.
+pub(crate) fn kept(text: &str) -> String {
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
+    table(document.as_table_mut(), false);
+    document.to_string()
+}
+
+/// Blanks what is in a table; `named`: its keys are names that the writer chose.
+fn table(table: &mut dyn TableLike, named: bool) {
+    for (key, item) in table.iter_mut() {
+        let name = key.get().to_owned();
+        if let Some(value) = item.as_value_mut() {
+            self::value(&name, value, named);
+        } else if let Some(inner) = item.as_table_like_mut() {
+            self::table(inner, is_named(&name));
+        } else if let Some(tables) = item.as_array_of_tables_mut() {
+            tables.iter_mut().for_each(|inner| self::table(inner, is_named(&name)));
+        }
+    }
+}
+
+fn value(name: &str, value: &mut Value, named: bool) {
+    match value {
+        Value::String(text) => {
+            let shown = match name {
+                _ if named && is_secret(name) => blanked(text.value()),
+                "basic" => without_password(text.value()),
+                "bearer" => blanked(text.value()),
+                "url" | "proxy" => url(text.value()),
+                _ => return,
+            };
+            if shown != *text.value() {
+                let decor = text.decor().clone();
+                *value = shown.into();
+                *value.decor_mut() = decor;
+            }
+        }
+        Value::InlineTable(inner) => table(inner, is_named(name)),
+        Value::Array(values) => values.iter_mut().for_each(|inner| self::value(name, inner, named)),
+        _ => {}
+    }
+}
+
+/// Whether the keys of the table of that name are not the workload's own.
+fn is_named(table: &str) -> bool {
+    ["headers", "form", "variables"].contains(&table)
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET.iter().any(|part| name.contains(part)) || SECRET_AT_END.iter().any(|end| name.ends_with(end))
+}
+
+/// `text` blanked, but for a scheme before it, and whole if templates bring what is secret in it.
+fn blanked(text: &str) -> String {
+    let scheme = SCHEMES.iter().find(|scheme| text.starts_with(**scheme)).copied().unwrap_or_default();
+    match &text[scheme.len()..] {
+        "" => text.to_owned(),
+        rest if rest.starts_with('{') && rest.ends_with('}') => text.to_owned(),
+        _ => format!("{scheme}{BLANKED}"),
+    }
+}
+
+/// `user:password` without the password.
+fn without_password(text: &str) -> String {
+    text.split_once(':').map_or_else(|| text.to_owned(), |(user, password)| format!("{user}:{}", blanked(password)))
+}
+
+/// A URL without the password of `scheme://user:password@host`.
+fn url(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rsplit_once('@') {
+        Some((login, _)) => format!("{scheme}://{}{}", without_password(login), &rest[login.len()..]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"seed = 1 # a remark
+duration = "1s"
+arrivals.open.rate = "1/s"
+[target]
+url = "postgres://me:hunter2@db/shop"
+proxy = "http://me:hunter2@proxy:3128"   # of the house
+auth = { basic = "me:hunter2" }
+headers = { Authorization = "Bearer hunter2", Accept = "text/html", X-Api-Key = "hunter2", Cookie = "{cookie}" }
+[variables]
+token = { env = "TOKEN" }
+cookie = "hunter2"
+page = "7"
+[[request]]
+post = "/login?page={page}"
+form = { user = "me", password = "hunter2" }
+auth.bearer = "{token}"
+[[request]]
+get = "/"
+[request.headers]
+authorization = "hunter2"
+"#;
+
+    #[test]
+    fn no_secret_of_the_text_is_kept_and_all_else_is_to_the_letter() {
+        let kept = kept(TEXT);
+        let expected = TEXT
+            .replace("Bearer hunter2", "Bearer (blanked)")
+            .replace("hunter2@", "(blanked)@")
+            .replace(":hunter2\"", ":(blanked)\"")
+            .replace("\"hunter2\"", "\"(blanked)\"");
+        assert_eq!(kept, expected);
+        assert!(!kept.contains("hunter2"));
+        assert_eq!(super::kept(&kept), kept);
+    }
+
+    #[test]
+    fn what_is_taken_from_elsewhere_stays_and_a_workload_without_secrets_is_kept_whole() {
+        let text = "arrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://a/?x=b:c@d\"\nauth.basic = \"{user}:{password}\"\n\
+                    headers.X-Token = \"{token}\"\nheaders.Proxy-Authorization = \"Basic {both}\" # said so\n";
+        assert_eq!(kept(text), text);
+    }
+}
