@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use offered_experiment::capacity::{Search, TRIALS};
-use offered_experiment::document::capacity::Document;
 use offered_model::Objective;
 
 use crate::exit::{Exit, Failure};
@@ -77,11 +76,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let answer = search.run(&stop, &mut Stderr { quiet: args.quiet })?;
     if args.json {
-        json(&Document::from(&answer));
+        json(&answer);
     } else {
-        say!(no newline: "{}", page::Page(&answer));
+        say!(no newline: "{}", page::Page { answer: &answer, objective: &args.slo });
     }
-    Ok(if answer.limited.is_some() { Exit::Doubtful } else { Exit::Done })
+    Ok(if answer.generator_limit.is_some() { Exit::Doubtful } else { Exit::Done })
 }
 
 /// A number of trials with which one value at least can be judged.

@@ -40,7 +40,7 @@ struct Known {
 }
 
 /// All of them, in the order in which they are met.
-const KNOWN: &[Known] = &[
+const DOCUMENTS: &[Known] = &[
     Known { called: "workload", schema: of_workload },
     Known::document::<Summary>(),
     Known::document::<Verdict>(),
@@ -89,13 +89,13 @@ fn of_workload() -> Schema {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(name) = &args.name else {
-        for known in KNOWN {
+        for known in DOCUMENTS {
             say!("{:<18}{}", known.name(), known.line());
         }
         return Ok(Exit::Done);
     };
-    let Some(known) = KNOWN.iter().find(|known| known.name() == name || known.called == name) else {
-        let names: Vec<&str> = KNOWN.iter().map(Known::name).collect();
+    let Some(known) = DOCUMENTS.iter().find(|known| known.name() == name || known.called == name) else {
+        let names: Vec<&str> = DOCUMENTS.iter().map(Known::name).collect();
         return Err(Failure::input(format!("there is no schema `{name}`; there are {}", names.join(", "))));
     };
     json(&(known.schema)());

@@ -12,10 +12,12 @@ pub use search::Said;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_model::document::Schema;
 use offered_model::workload::Sessions;
 use offered_model::{Objective, Workload};
-use offered_stats::steady_state::Estimate;
 
+use crate::document::capacity::{Document, Limit, Point};
+use crate::sweep::Interval;
 use crate::{Error, Input, News, Observer, point};
 use search::Range;
 use trial::Trial;
@@ -39,52 +41,12 @@ pub struct Search<'a> {
     pub trials: usize,
 }
 
-/// What a search found.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The workload's name.
-    pub workload: String,
-    /// Whether the trials were simulated.
-    pub simulated: bool,
-    /// What was to be kept.
-    pub objective: Objective,
-    /// The field.
-    pub field: String,
-    /// The largest value at which the objective was seen to be kept.
-    pub low: Option<f64>,
-    /// The smallest at which it was seen to be broken.
-    pub high: Option<f64>,
-    /// Whether the search came to its end before the trials did.
-    pub complete: bool,
-    /// Where the generator was the limit, and why.
-    pub limited: Option<(f64, String)>,
-    /// What to doubt.
-    pub warning: Option<String>,
-    /// How many trials were made.
-    pub trials: usize,
-    /// The values tried, in ascending order.
-    pub points: Vec<Tried>,
-}
-
-/// A value that was tried.
-#[derive(Clone, Debug)]
-pub struct Tried {
-    /// The value.
-    pub value: f64,
-    /// How many trials.
-    pub trials: usize,
-    /// Of the objective, in its order; empty where the queue would have grown without end.
-    pub figures: Vec<Estimate>,
-    /// What they say.
-    pub said: Said,
-}
-
 impl Search<'_> {
     /// Makes the trials; `stop`, once set, ends the search before its time.
     ///
     /// # Errors
     /// No beginning, a field that cannot take a value, and what a run or a simulation refuses.
-    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Answer, Error> {
+    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Document, Error> {
         let workload = self.input.parse(&self.input.text)?;
         let (field, start) = start(self.vary, &workload)?;
         let (trials, each, simulated) = (self.trials, workload.duration(), self.simulated);
@@ -103,7 +65,7 @@ impl Search<'_> {
         seed: u64,
         trial: &Make,
         observer: &mut dyn Observer,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Document, Error> {
         let mut range = Range::new(self.precision, field == "users");
         let mut trials =
             Trials { search: self, field, trial, observer, seed, left: self.trials, points: Vec::new(), warning: None };
@@ -116,23 +78,24 @@ impl Search<'_> {
                     break;
                 }
                 Asked::Limited(why) => {
-                    limited = Some((value, why));
+                    limited = Some(Limit { value, because: why });
                     break;
                 }
             }
         }
         let Trials { left, mut points, warning, .. } = trials;
         points.sort_by(|a, b| a.value.total_cmp(&b.value));
-        Ok(Answer {
+        Ok(Document {
+            schema: Schema::new(),
             workload: self.input.name.clone(),
             simulated: self.simulated,
-            objective: self.objective.clone(),
+            objective: self.objective.to_string(),
             field: field.to_owned(),
             low: range.low,
             high: range.high,
             complete,
-            limited,
-            warning,
+            generator_limit: limited,
+            warnings: warning.into_iter().collect(),
             trials: self.trials - left,
             points,
         })
@@ -171,7 +134,7 @@ struct Trials<'a> {
     seed: u64,
     /// Trials.
     left: usize,
-    points: Vec<Tried>,
+    points: Vec<Point>,
     warning: Option<String>,
 }
 
@@ -201,7 +164,7 @@ impl Trials<'_> {
             let point = point(self.search.input, values)?;
             match (self.trial)(&point, self.observer)? {
                 Trial::Overloaded => {
-                    self.points.push(Tried { value, trials: trials.len(), figures: Vec::new(), said: Said::Breaks });
+                    self.points.push(Point { value, trials: trials.len(), figures: Vec::new(), says: Said::Breaks });
                     return Ok(Asked::Said(Said::Breaks));
                 }
                 // Once in a thousand runs a verdict is wrong.
@@ -217,7 +180,8 @@ impl Trials<'_> {
             }
         }
         self.observer.told(News::Tried { field: self.field, value, trials: trials.len(), said });
-        self.points.push(Tried { value, trials: trials.len(), figures: search::means(&trials), said });
+        let figures = search::means(&trials).into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
+        self.points.push(Point { value, trials: trials.len(), figures, says: said });
         Ok(Asked::Said(said))
     }
 }
@@ -227,7 +191,7 @@ mod tests {
     use super::*;
 
     /// What a search along the rate from 100/s finds, whose trials are `trial` at that rate.
-    fn found(trial: impl Fn(f64) -> Trial) -> Answer {
+    fn found(trial: impl Fn(f64) -> Trial) -> Document {
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://127.0.0.1:1/\"\n".to_owned();
         let input = Input::new("w.toml".to_owned(), text, |_| Err(String::new()));
         let objective: Objective = "p99 < 250ms".parse().unwrap();
@@ -253,7 +217,8 @@ mod tests {
         let found =
             found(|rate| if rate > 500.0 { Trial::Doubtful("launches were late".into()) } else { figures(0.01) });
         assert_eq!((found.low, found.high), (Some(400.0), None));
-        assert_eq!(found.limited, Some((800.0, "launches were late".to_owned())));
+        let limit = found.generator_limit.unwrap();
+        assert_eq!((limit.value, limit.because.as_str()), (800.0, "launches were late"));
         // Three at 100, 200 and 400 each; at 800 one that is made again once.
         assert_eq!((found.trials, found.points.len()), (11, 3));
     }
@@ -267,7 +232,7 @@ mod tests {
             if again { figures(rate / 1000.0) } else { Trial::Doubtful("once".into()) }
         });
         // 250 ms at 250/s, with trials that all say the same.
-        assert!(found.limited.is_none() && found.complete);
+        assert!(found.generator_limit.is_none() && found.complete);
         assert!(found.low.unwrap() <= 250.0 && found.high.unwrap() >= 250.0, "{:?} {:?}", found.low, found.high);
         assert!(found.points.iter().all(|point| point.trials == 3));
     }

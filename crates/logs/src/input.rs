@@ -12,7 +12,7 @@ use crate::format::{Choice, Format, trimmed};
 /// How much of a file is looked at to tell its format.
 const HEAD: usize = 256 * 1024;
 /// A part of a file below this size is not worth a thread of its own.
-const LEAST: u64 = 16 * 1024 * 1024;
+const MIN_PART: u64 = 16 * 1024 * 1024;
 
 /// One log.
 pub struct Input {
@@ -160,7 +160,7 @@ pub(crate) fn pieces(inputs: &[Input], threads: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (i, input) in inputs.iter().enumerate() {
         let parts = if input.plain && input.format.begins_anywhere() {
-            (threads as u64).min(input.size / LEAST).max(1)
+            (threads as u64).min(input.size / MIN_PART).max(1)
         } else {
             1
         };

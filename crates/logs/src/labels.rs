@@ -30,7 +30,7 @@ impl Rules {
 }
 
 /// Distinct labels beyond which the names of directories are joined.
-const MOST: usize = 65_535;
+const MAX_LABELS: usize = 65_535;
 
 /// Names of a directory that are kept apart then, at first.
 const NAMES: usize = 1000;
@@ -55,7 +55,7 @@ pub struct Labels {
 
 impl Default for Labels {
     fn default() -> Self {
-        Self::of_at_most(MOST)
+        Self::of_at_most(MAX_LABELS)
     }
 }
 
@@ -330,7 +330,7 @@ mod tests {
         let mut targets: Vec<String> = (0..1200).map(|i| format!("/shop/{}.html", slug(i))).collect();
         targets.extend((0..1200).flat_map(|i| (0..60).map(move |j| format!("/{}/photos/{}", slug(i), slug(j)))));
         targets.extend(["/cart", "/", "/shop/", "/about/us"].map(str::to_owned));
-        let mut labels = labels_of(&targets, MOST);
+        let mut labels = labels_of(&targets, MAX_LABELS);
         labels.settle();
         let names: Vec<(String, u64)> = labels.ranked().into_iter().map(|(name, label)| (name, label.count)).collect();
         let count = |name: &str| names.iter().find(|(known, _)| known == name).map(|(_, count)| *count);
@@ -342,10 +342,10 @@ mod tests {
         // Targets of every depth, all different: few labels all the same.
         let deep =
             |i: u32| (0..6).fold(format!("/{}", slug(i % 500)), |path, k| path + "/z" + &slug((i >> (3 * k)) % 8));
-        let mut hostile = labels_of(&(0..140_000).map(deep).collect::<Vec<_>>(), MOST);
-        assert!(hostile.counts.len() <= 2 * MOST);
+        let mut hostile = labels_of(&(0..140_000).map(deep).collect::<Vec<_>>(), MAX_LABELS);
+        assert!(hostile.counts.len() <= 2 * MAX_LABELS);
         hostile.settle();
-        assert!(hostile.counts.len() <= MOST);
+        assert!(hostile.counts.len() <= MAX_LABELS);
     }
 
     proptest! {

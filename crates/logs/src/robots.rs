@@ -23,7 +23,7 @@ pub(crate) struct Robots {
 }
 
 /// Agents remembered before all are forgotten: what bounds the memory when every line has an agent of its own.
-const MOST: usize = 100_000;
+const MAX_REMEMBERED: usize = 100_000;
 
 impl Default for Robots {
     fn default() -> Self {
@@ -36,7 +36,7 @@ impl Robots {
     /// Whether `agent` is a robot's.
     pub(crate) fn has(&mut self, agent: &[u8]) -> bool {
         let hash = twox_hash::XxHash3_64::oneshot(agent);
-        if self.known.len() > MOST {
+        if self.known.len() > MAX_REMEMBERED {
             self.known.clear();
         }
         let start = &agent[..agent.len().min(LONGEST)];

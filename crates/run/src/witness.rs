@@ -24,7 +24,7 @@ impl Witness {
     /// So many failures are seen of a kind.
     pub const EACH: usize = 5;
     /// So many failures are seen at all.
-    pub const MOST: usize = 50;
+    pub const MAX_SEEN: usize = 50;
     /// So many bytes of a failure's body, and of a body that is looked at by itself.
     const BODY: usize = 4096;
     const WHOLE_BODY: usize = 1 << 20;
@@ -52,7 +52,7 @@ impl Witness {
     }
 
     fn is_full(&self) -> bool {
-        self.failures.is_some() && self.seen.load(Relaxed) >= Self::MOST
+        self.failures.is_some() && self.seen.load(Relaxed) >= Self::MAX_SEEN
     }
 
     /// Whether it looks at an exchange that ended so; one that it looks at counts.
@@ -66,7 +66,7 @@ impl Witness {
         let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
         let before = failures.entry((event.label, event.outcome, event.status, why)).or_default();
         *before += 1;
-        *before <= Self::EACH && self.seen.fetch_add(1, Relaxed) < Self::MOST
+        *before <= Self::EACH && self.seen.fetch_add(1, Relaxed) < Self::MAX_SEEN
     }
 
     /// Sees it.
@@ -94,7 +94,7 @@ mod tests {
         assert!(!witness.looks_at(&Event { outcome: Outcome::Unsent, ..failed(9, "late") }));
         assert!(witness.wanted() > 0);
         let rest: usize = (2..20).map(|label| seen(label, "a")).sum();
-        assert_eq!((rest + 3 * Witness::EACH, witness.wanted()), (Witness::MOST, 0));
+        assert_eq!((rest + 3 * Witness::EACH, witness.wanted()), (Witness::MAX_SEEN, 0));
     }
 
     #[test]

@@ -2,18 +2,22 @@
 
 use std::fmt;
 
-use offered_experiment::capacity::Answer;
+use offered_experiment::document::capacity::{Document, Limit};
+use offered_experiment::sweep::Interval;
+use offered_model::Objective;
 use offered_model::threshold::Unit;
-use offered_stats::steady_state::Estimate;
 
 use crate::run::short;
 use crate::table::Table;
 
 /// An answer as the page a person reads.
-pub(super) struct Page<'a>(pub(super) &'a Answer);
+pub(super) struct Page<'a> {
+    pub(super) answer: &'a Document,
+    pub(super) objective: &'a Objective,
+}
 
 /// In the unit that a table shows.
-fn in_words(figure: &Estimate, unit: Unit) -> String {
+fn in_words(figure: &Interval, unit: Unit) -> String {
     let (times, name) = match unit {
         Unit::Seconds => (1e3, " ms"),
         Unit::Fraction => (1e2, " %"),
@@ -21,16 +25,17 @@ fn in_words(figure: &Estimate, unit: Unit) -> String {
         Unit::Number => (1.0, ""),
     };
     // Both ends: they are not equally far away.
-    let [value, low, high] = [figure.value, figure.low, figure.high].map(|x| short(x * times));
+    let ends = [figure.low.unwrap_or(f64::NEG_INFINITY), figure.high.unwrap_or(f64::INFINITY)];
+    let [value, low, high] = [figure.value, ends[0], ends[1]].map(|x| short(x * times));
     format!("{value}{name} ({low} to {high})")
 }
 
 impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let answer = self.0;
-        let Answer { objective, field, .. } = answer;
-        if let Some((value, why)) = &answer.limited {
-            writeln!(f, "THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at {field}={}: {why}", short(*value))?;
+        let Self { answer, objective } = self;
+        let field = &answer.field;
+        if let Some(Limit { value, because }) = &answer.generator_limit {
+            writeln!(f, "THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at {field}={}: {because}", short(*value))?;
         }
         match (answer.low, answer.high) {
             (Some(low), Some(high)) => {
@@ -61,33 +66,37 @@ impl fmt::Display for Page<'_> {
             let figures: Vec<String> =
                 point.figures.iter().zip(units).map(|(figure, unit)| in_words(figure, unit)).collect();
             let figures = if figures.is_empty() { "the load is 1 or more".to_owned() } else { figures.join(", ") };
-            table.row([short(point.value), point.trials.to_string(), figures, point.said.name().to_owned()]);
+            table.row([short(point.value), point.trials.to_string(), figures, point.says.name().to_owned()]);
         }
         write!(f, "\n{table}")?;
-        answer.warning.as_ref().map_or(Ok(()), |warning| writeln!(f, "\nwarning: {warning}"))
+        answer.warnings.iter().try_for_each(|warning| writeln!(f, "\nwarning: {warning}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use offered_model::document::Schema;
+
     use super::*;
 
     #[test]
     fn a_generator_that_was_the_limit_stands_first() {
-        let answer = Answer {
+        let objective: Objective = "p99 < 250ms".parse().unwrap();
+        let answer = Document {
+            schema: Schema::new(),
             workload: "w.toml".into(),
             simulated: false,
-            objective: "p99 < 250ms".parse().unwrap(),
+            objective: objective.to_string(),
             field: "rate".into(),
             low: Some(400.0),
             high: None,
             complete: true,
-            limited: Some((800.0, "launches were late".into())),
-            warning: None,
+            generator_limit: Some(Limit { value: 800.0, because: "launches were late".into() }),
+            warnings: Vec::new(),
             trials: 11,
             points: Vec::new(),
         };
-        let page = Page(&answer).to_string();
+        let page = Page { answer: &answer, objective: &objective }.to_string();
         assert!(
             page.starts_with("THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at rate=800: launches were late\n"),
             "{page}"

@@ -157,7 +157,8 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(users) => wanted.with_users(users)?,
         None => wanted.with_rort(args.rort)?,
     };
-    let answer = Answer { args, wanted, emulation, rate: wanted_rate, service: bottleneck.unwrap_or(wanted.service()) };
+    let answer =
+        Emulated { args, wanted, emulation, rate: wanted_rate, service: bottleneck.unwrap_or(wanted.service()) };
     if args.tool.is_some() || args.out.is_some() {
         return answer.write();
     }
@@ -168,7 +169,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-struct Answer<'a> {
+struct Emulated<'a> {
     args: &'a Args,
     wanted: Wanted,
     emulation: Emulation,
@@ -177,7 +178,7 @@ struct Answer<'a> {
     service: f64,
 }
 
-impl Answer<'_> {
+impl Emulated<'_> {
     /// With a hundredth of the users up to all of them: what happens with fewer.
     fn fewer(&self) -> Result<Vec<(Emulation, f64)>, Failure> {
         let sizes = [2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter().filter(|n| *n < self.emulation.users);

@@ -4,7 +4,7 @@ use offered_model::document::{self, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::capacity::{Answer, Said, Tried};
+use crate::capacity::Said;
 use crate::sweep::Interval;
 
 /// The search for the largest rate or number of users that keeps an objective.
@@ -61,30 +61,4 @@ pub struct Point {
     pub figures: Vec<Interval>,
     /// What they say of the objective.
     pub says: Said,
-}
-
-impl From<&Answer> for Document {
-    fn from(answer: &Answer) -> Self {
-        Self {
-            schema: Schema::new(),
-            workload: answer.workload.clone(),
-            simulated: answer.simulated,
-            objective: answer.objective.to_string(),
-            field: answer.field.clone(),
-            low: answer.low,
-            high: answer.high,
-            complete: answer.complete,
-            generator_limit: answer.limited.clone().map(|(value, because)| Limit { value, because }),
-            warnings: answer.warning.iter().cloned().collect(),
-            trials: answer.trials,
-            points: answer.points.iter().map(Into::into).collect(),
-        }
-    }
-}
-
-impl From<&Tried> for Point {
-    fn from(tried: &Tried) -> Self {
-        let figures = tried.figures.iter().map(|figure| Interval::of(*figure, 1.0)).collect();
-        Self { value: tried.value, trials: tried.trials, figures, says: tried.said }
-    }
 }

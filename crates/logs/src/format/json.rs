@@ -30,7 +30,7 @@ const BYTES: usize = 7;
 const DURATION: usize = 8;
 
 /// The keys that servers use. A dot goes into an object; of a list the first element counts.
-const KNOWN: [&[&str]; NAMES.len()] = [
+const KEYS: [&[&str]; NAMES.len()] = [
     &[
         "ts",
         "StartUTC",
@@ -106,7 +106,7 @@ impl Json {
     /// # Errors
     /// A mapping that is not of that form, or names an unknown field.
     pub(crate) fn new(mapping: &str, user: Option<&str>) -> Result<Self, String> {
-        let mut keys = KNOWN.map(|known| known.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
+        let mut keys = KEYS.map(|known| known.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
         for pair in mapping.split(',').filter(|pair| !pair.trim().is_empty()) {
             let known = pair.split_once('=').and_then(|(name, key)| {
                 let field = NAMES.iter().position(|known| *known == name.trim())?;

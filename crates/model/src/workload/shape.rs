@@ -138,7 +138,7 @@ pub(super) const ENDS: [&str; 3] = ["repeat", "stop", "error"];
 pub(super) static WORKLOAD: Shape = shape(
     "What is meant: who comes, what is asked, and what must be kept.",
     &[
-        key("seed", Whole(0, u64::MAX), "From it every random choice follows. Default: drawn, and recorded."),
+        key("seed", Whole(0, u64::MAX), "From it every random choice follows. Default: 1; a run without one draws it, and records it."),
         key("duration", Time, "Launches are meant from 0 up to here."),
         key("skip_first", Time, "The ramp-up: kept in the data, left out of statistics. Default 0s."),
         key("skip_last", Time, "The ramp-down: kept in the data, left out of statistics. Default 0s."),
@@ -188,7 +188,7 @@ const PROCESS: Key = key(
     Any(&PATTERN),
     "The pattern of arrivals. Default \"poisson\". \"poisson-fixed-count\": n sorted uniforms, what some tools call Poisson.",
 );
-static SIZES: [Kind; 2] = [Whole(1, MOST), Kind::Table(&BATCHES)];
+static SIZES: [Kind; 2] = [Whole(1, MAX_WHOLE), Kind::Table(&BATCHES)];
 const BATCH: Key = key(
     "batch",
     Any(&SIZES),
@@ -204,7 +204,7 @@ const START: Key = key(
     "How users begin: as if they had been there long (default), with a whole think time, or with a request.",
 );
 /// The largest of the numbers that are kept in 32 bits.
-const MOST: u64 = u32::MAX as u64;
+const MAX_WHOLE: u64 = u32::MAX as u64;
 
 pub(super) static OPEN: Shape =
     shape("Requests arrive whatever the server does.", &[RATE, PROCESS, BATCH]).needs(&["rate"]);
@@ -218,7 +218,7 @@ pub(super) static CLOSED: Shape = shape(
         START,
         key(
             "visits",
-            Whole(1, MOST),
+            Whole(1, MAX_WHOLE),
             "How many walks through the flows (without flows: requests) each makes before it leaves. Default: it never leaves.",
         ),
     ],
@@ -241,9 +241,9 @@ pub(super) static PARTLY_OPEN: Shape = shape(
 pub(super) static LENGTH: Shape = shape(
     "How many requests a session makes.",
     &[
-        key("fixed", Whole(1, MOST), "So many."),
+        key("fixed", Whole(1, MAX_WHOLE), "So many."),
         key("mean", Number(1.0), "Geometric, so many on average."),
-        key("empirical", List(&Whole(1, MOST)), "Each of these as likely."),
+        key("empirical", List(&Whole(1, MAX_WHOLE)), "Each of these as likely."),
     ],
 )
 .one_of(&["fixed", "mean", "empirical"]);
@@ -359,7 +359,7 @@ const MIN: Key = key("min", Time, "The smallest.");
 const SHAPE: Key = key("shape", Number(0.0), "The shape.");
 
 pub(super) static ERLANG: Shape =
-    shape("A sum of exponential stages.", &[MEAN, key("stages", Whole(1, MOST), "How many stages.")])
+    shape("A sum of exponential stages.", &[MEAN, key("stages", Whole(1, MAX_WHOLE), "How many stages.")])
         .needs(&["mean", "stages"]);
 pub(super) static MEAN_AND_SCV: Shape = shape("A law by mean and spread.", &[MEAN, SCV]).needs(&["mean", "scv"]);
 pub(super) static HYPEREXPONENTIAL: Shape = shape(
@@ -389,10 +389,10 @@ pub(super) static TARGET: Shape = shape(
         ),
         key(
             "connections",
-            Whole(1, MOST),
+            Whole(1, MAX_WHOLE),
             "At most so many; launches that find none are unsent. To a database exactly so many, made before the run and waited for.",
         ),
-        key("in_flight", Whole(1, MOST), "At most so many requests under way; launches beyond are unsent."),
+        key("in_flight", Whole(1, MAX_WHOLE), "At most so many requests under way; launches beyond are unsent."),
         key("connect_timeout", Time, "Default 5s."),
         key("response_timeout", Time, "From sending to the last byte. Default 30s."),
         key("resolve_every", Time, "Resolve the name again so often. Default: once per run."),
@@ -413,7 +413,7 @@ pub(super) static TARGET: Shape = shape(
         key("reflection", Truth, "For gRPC: the server is asked for descriptors before the run. Default false."),
         key(
             "pools",
-            Named(&Whole(1, MOST)),
+            Named(&Whole(1, MAX_WHOLE)),
             "Of a database, instead of connections: { short = 20, long = 5 }, chosen by the class of a request.",
         ),
         key("on_connect", List(&Text), "Of a database: what each connection says first."),
@@ -444,7 +444,7 @@ pub(super) static AUTH: Shape = shape(
 )
 .one_of(&["basic", "bearer"]);
 
-const SERVERS: Key = key("servers", Whole(1, MOST), "How many. Default 1.");
+const SERVERS: Key = key("servers", Whole(1, MAX_WHOLE), "How many. Default 1.");
 const DISCIPLINE: Key = key("discipline", Discipline, "Who is served next. Default \"fcfs\".");
 
 pub(super) static SERVER: Shape = shape(
@@ -453,7 +453,7 @@ pub(super) static SERVER: Shape = shape(
         SERVERS,
         DISCIPLINE,
         key("service", Kind::Law, "The law of the work of a request."),
-        key("room", Whole(1, MOST), "At most so many in the system; the others are refused."),
+        key("room", Whole(1, MAX_WHOLE), "At most so many in the system; the others are refused."),
     ],
 )
 .needs(&["service"]);
@@ -487,7 +487,7 @@ pub(super) static GENERATOR: Shape = shape(
 pub(super) static REQUEST: Shape = shape(
     "A request.",
     &[
-        key("name", Text, "Default: the path."),
+        key("name", Text, "Default: the path, without its query."),
         key("method", Text, "Any method, with path; else one of the keys get, post, ..."),
         key("path", Template, "Goes with method."),
         key("grpc", Form("^[\\w.]+/\\w+$"), "A call of gRPC: service and method; the body is the message in JSON."),
@@ -570,7 +570,7 @@ pub(super) static PART: Shape = shape(
 
 const JSON: Key = key("json", Text, "By JSONPath (RFC 9535), such as $.token.");
 const REGEX: Key = key("regex", Text, "By a regular expression.");
-const GROUP: Key = key("group", Whole(0, MOST), "Goes with regex. Default: the first group.");
+const GROUP: Key = key("group", Whole(0, MAX_WHOLE), "Goes with regex. Default: the first group.");
 const HEADER: Key = key("header", Text, "The value of this header.");
 const CSS: Key = key("css", Text, "By a CSS selector, such as input[name=csrf].");
 const COLUMN: Key = key("column", Text, "Of a database: a column of its rows.");
@@ -589,7 +589,7 @@ pub(super) static EXTRACT: Shape = shape(
         COLUMN,
         key(
             "nth",
-            Any(&[Whole(1, MOST), Choice(&ANY_FOUND)]),
+            Any(&[Whole(1, MAX_WHOLE), Choice(&ANY_FOUND)]),
             "Which of those found; random: each as likely. Default 1.",
         ),
         key("default", Text, "The value where none is found."),

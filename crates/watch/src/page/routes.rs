@@ -67,7 +67,7 @@ pub(super) fn router(token: &str, shared: Arc<Shared>) -> Router {
 }
 
 /// At most so many connections are open at a time: more wait, and take none of the descriptors that a run needs.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// So long a browser may take to ask, on a new connection and on one that it keeps.
 const HEAD: Duration = Duration::from_secs(5);
 /// How soon it is tried again to take a connection when there was no descriptor for one.
@@ -91,7 +91,7 @@ pub(super) fn serve(
 
 /// Answers until `closing`; what is then still open.
 async fn answer(listener: tokio::net::TcpListener, router: Router, closing: watch::Receiver<bool>) -> JoinSet<()> {
-    let room = Arc::new(Semaphore::new(MOST));
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut open = JoinSet::new();
     loop {
         let taken = async {
