@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use offered_clock::Clock;
-use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
+use offered_model::{Difference, Event, Instant, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::partly_open::Sessions;
@@ -70,7 +70,7 @@ fn shape(instants: &mut [u64]) -> (f64, f64) {
 
 /// Percentiles of lateness, microseconds.
 fn lateness(events: &[Event]) -> String {
-    let mut late: Vec<u64> = events.iter().filter_map(|event| Some(event.lateness()?.0)).collect();
+    let mut late: Vec<i64> = events.iter().filter_map(|event| Some(event.lateness()?.0)).collect();
     late.sort_unstable();
     let at = |p| quantile(&late, p) as f64 / 1e3;
     format!("{:>8.1} {:>8.1} {:>8.1} {:>9.1}", at(0.5), at(0.99), at(0.999), at(1.0))
@@ -131,7 +131,7 @@ fn nginx(folder: &Path) -> Option<(Nginx, String)> {
     command.args(["-c", &format!("{at}/conf"), "-p", at, "-e", &format!("{at}/error.log")]);
     let child = Nginx(command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().ok()?);
     let clock = Clock::start();
-    while clock.now() < Nanos::from_secs(10) {
+    while clock.now() < Instant::from_secs(10) {
         if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return Some((child, format!("http://127.0.0.1:{port}/")));
         }
@@ -213,9 +213,9 @@ fn compare(policy: &str, load: &str, arrivals: &str, theory: f64) {
     let server = server(policy, &Law::exponential(SERVICE).expect("a law"));
     let events = run(&format!("{}/", server.address()), LONG, arrivals);
     let own = server.stop().expect("a summary").lateness_mean.as_secs_f64();
-    let warm = Nanos::from_secs(LONG / 10);
+    let warm = Instant::from_secs(LONG / 10);
     let judged: Vec<&Event> = events.iter().filter(|e| e.intended >= warm && e.outcome == Outcome::Ok).collect();
-    let mean = |events: &[&Event], time: fn(&Event) -> Option<Nanos>| {
+    let mean = |events: &[&Event], time: fn(&Event) -> Option<Difference>| {
         events.iter().filter_map(|event| Some(time(event)?.as_secs_f64())).sum::<f64>() / events.len() as f64
     };
     let batches: Vec<f64> = judged.chunks_exact(judged.len() / 30).map(|batch| mean(batch, Event::response)).collect();

@@ -1,7 +1,7 @@
 //! Two real logs of NASA: what the web server of the Kennedy Space Center saw on 1 August 1995, and the jobs of a supercomputer.
 
 use offered_logs::{Findings, Model, Options, Progress, Rules, inputs, read, trace};
-use offered_model::{Agenda, Law, Nanos, Share, Workload};
+use offered_model::{Agenda, Instant, Law, Share, Workload};
 use offered_simulate::swf::Swf;
 
 use crate::harness::{Missing, Tested};
@@ -87,14 +87,14 @@ fn the_trace_launches_those_requests_at_those_instants() -> Tested {
         }
         let mut fields = line.split(' ');
         let second: u64 = fields.next().unwrap().parse().unwrap();
-        let launch = agenda.due(Nanos::MAX).unwrap();
+        let launch = agenda.due(Instant::MAX).unwrap();
         // A second of the log is 277,777.8 ns of the replay: no sum, so no drift.
-        assert_eq!(launch.intended, Nanos((second as f64 * 1e9 / 3600.0).round() as u64));
+        assert_eq!(launch.intended, Instant((second as f64 * 1e9 / 3600.0).round() as u64));
         let sent = &workload.requests()[usize::from(mix.choose(launch))];
         assert_eq!(sent.name(), requests[fields.nth(1).unwrap().parse::<usize>().unwrap()]);
         launched += 1;
     }
-    assert_eq!((launched, agenda.due(Nanos::MAX)), (30_968, None));
+    assert_eq!((launched, agenda.due(Instant::MAX)), (30_968, None));
     Ok(())
 }
 

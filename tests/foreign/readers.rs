@@ -1,6 +1,6 @@
 //! Files that real tools wrote, against the facts that ../shared/data/README.md states about them.
 
-use offered_model::{Nanos, Recording};
+use offered_model::{Instant, Nanos, Recording};
 use offered_store::{ReadOptions, Stamps};
 
 use crate::harness::{Missing, Tested};
@@ -90,8 +90,8 @@ fn gatling_wrote_text_and_then_binary() -> Tested {
     assert_eq!(binary.labels[..3], ["request_0", "request_0 Redirect 1", "jquery.min.js"]);
     // From the file's bytes: 36 records begin with 1, and request_0 took from 0x249 to 0x36b ms after 1_756_297_866_... .
     let first = &binary.events[0];
-    assert_eq!(first.service(), Some(Nanos::from_millis(0x36b - 0x249)));
-    assert_eq!(first.sent, Some(Nanos::from_millis(0x198_dff0_abd4 + 0x249)));
+    assert_eq!(first.service(), Some(Nanos::from_millis(0x36b - 0x249).into()));
+    assert_eq!(first.sent, Some(Instant::from_millis(0x198_dff0_abd4 + 0x249)));
     Ok(())
 }
 

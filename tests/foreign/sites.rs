@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use offered_logs::{Findings, Model, Options, Progress, inputs, read};
-use offered_model::{Agenda, Law, Nanos, Share, Workload};
+use offered_model::{Agenda, Instant, Law, Share, Workload};
 
 use crate::harness::Tested;
 use crate::program::real;
@@ -21,7 +21,7 @@ fn findings(name: &str) -> Findings {
 /// The launches of `workload` against a server that answers at once, as Squid would log them: a session is a client.
 fn log_of(workload: &Workload) -> String {
     let (mut agenda, mut log) = (Agenda::new(workload, Share::ALL), String::new());
-    while let Some(launch) = agenda.due(Nanos::MAX) {
+    while let Some(launch) = agenda.due(Instant::MAX) {
         let ms = launch.intended.0 / 1_000_000;
         let (seconds, ms) = (1_700_000_000 + ms / 1000, ms % 1000);
         let client = format!("10.{}.{}.{}", launch.session >> 16, launch.session >> 8 & 255, launch.session & 255);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offered_model::{Event, Launch, Nanos, Outcome, Visit, Workload};
+use offered_model::{Event, Instant, Launch, Outcome, Visit, Workload};
 
 use crate::harness::{Tested, needs};
 use crate::process::{Serve, soon};
@@ -142,8 +142,13 @@ fn a_large_body_costs_no_memory_and_holds_up_no_launch() {
         let mix = Workload::parse(&text(*seed), "w.toml", &|_| Err(String::new())).unwrap().mix();
         (0..300)
             .filter(|session| {
-                mix.choose(Launch { intended: Nanos::ZERO, session: *session, step: 0, place: 0, visit: Visit::FIRST })
-                    == 0
+                mix.choose(Launch {
+                    intended: Instant::ZERO,
+                    session: *session,
+                    step: 0,
+                    place: 0,
+                    visit: Visit::FIRST,
+                }) == 0
             })
             .collect::<Vec<_>>()
     };
@@ -166,7 +171,7 @@ fn a_large_body_costs_no_memory_and_holds_up_no_launch() {
     assert!((1_000_000_000..1_000_000_400).contains(&large.bytes_in), "{large:?}");
     assert!((1..200_000).contains(&most), "{most} kB");
     let (first, done) = (large.first_byte.unwrap(), large.done.unwrap());
-    let meanwhile = |at: Option<Nanos>| at.is_some_and(|at| first < at && at < done);
+    let meanwhile = |at: Option<Instant>| at.is_some_and(|at| first < at && at < done);
     let due = run.events.iter().filter(|event| meanwhile(Some(event.intended))).count();
     let sent = run.events.iter().filter(|event| meanwhile(event.sent)).count();
     assert!(due > 10 && sent * 2 > due, "{sent} of the {due} launches due during the large answer were sent during it");

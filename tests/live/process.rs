@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
 use offered_clock::Clock;
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// No test waits longer for anything.
-const LONGEST: Nanos = Nanos::from_secs(50);
+const LONGEST: Instant = Instant::from_secs(50);
 
 /// `offered` with these arguments.
 pub(crate) fn offered(args: &[&str]) -> Command {

@@ -6,7 +6,7 @@
 //! A machine that stands still for a second with both of them spreads the means so far that they tell nothing of a
 //! queue. Such a run is known by the lateness of either.
 
-use offered_model::{Event, Law, Nanos, Outcome, Seed, Share, Workload};
+use offered_model::{Difference, Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::partly_open::Sessions;
@@ -57,9 +57,9 @@ fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
     let events: Vec<Event> = sinks.into_iter().flatten().collect();
     assert_eq!((summary.requests, summary.arrivals.len()), (events.len() as u64, events.len()), "{name}");
     assert!(events.iter().all(|event| event.outcome == Outcome::Ok), "{name}");
-    let mut judged: Vec<&Event> = events.iter().filter(|event| event.intended >= workload.skip_first()).collect();
+    let mut judged: Vec<&Event> = events.iter().filter(|event| event.intended >= workload.counted().start).collect();
     judged.sort_unstable_by_key(|event| event.intended);
-    let mean = |events: &[&Event], time: fn(&Event) -> Option<Nanos>| {
+    let mean = |events: &[&Event], time: fn(&Event) -> Option<Difference>| {
         events.iter().map(|event| time(event).unwrap().as_secs_f64()).sum::<f64>() / events.len() as f64
     };
     let response = mean(&judged, Event::response);
@@ -71,7 +71,7 @@ fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
         // Batches of visits are alike, and count as fewer.
         error: (variance / independent(&batches)).sqrt(),
         own: mean(&judged, Event::lateness) + summary.lateness_mean.as_secs_f64() + 0.0005,
-        latest: judged.iter().filter_map(|event| event.lateness()).max().unwrap().max(summary.lateness_max),
+        latest: judged.iter().filter_map(|event| event.lateness()).max().unwrap().positive().max(summary.lateness_max),
     }
 }
 

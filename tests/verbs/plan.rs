@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 use serde_json::Value;
 
 fn plan(args: &str) -> Output {
@@ -263,7 +263,7 @@ fn web_users_are_read_from_a_recording() {
     let run = folder.path().join("run");
     let mut writer = offered_store::Writer::create(&run, "", vec!["a".to_owned()]).unwrap();
     let event = |i: u64| {
-        let sent = Nanos::from_millis(50 * i);
+        let sent = Instant::from_millis(50 * i);
         Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(250)), outcome: Outcome::Ok, ..Event::at(sent) }
     };
     writer.write((0..=2000).map(event).collect()).unwrap();

@@ -8,7 +8,7 @@ use offered_experiment::document::finite;
 use offered_experiment::{Made, Plan};
 use offered_model::document::Schema;
 use offered_model::workload::{Closed, Draft, Length, Server as Modelled, Sessions, Target, Url};
-use offered_model::{Event, Law, Nanos, Rate, Schedule, Seed, Share, Workload};
+use offered_model::{Event, Instant, Law, Nanos, Rate, Schedule, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
@@ -169,11 +169,12 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
 
 /// The mean response in milliseconds with its 95 % interval, from ten batches of the time that is judged.
 fn mean_response(workload: &Workload, events: &[Event]) -> Estimate {
-    let (from, span) = (workload.skip_first(), workload.duration() - workload.skip_first());
+    let from = Instant::ZERO + workload.skip_first();
+    let span = from.until(workload.end());
     let mut batches = [(0.0, 0.0); 10];
     for event in events.iter().filter(|event| event.intended >= from) {
         if let Some(response) = event.response() {
-            let batch = (event.intended - from).0 * 10 / span.0;
+            let batch = from.until(event.intended).0 * 10 / span.0;
             let (sum, count) = &mut batches[batch as usize];
             *sum += response.as_millis_f64();
             *count += 1.0;

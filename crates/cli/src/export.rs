@@ -16,7 +16,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use offered_model::csv::Table;
-use offered_model::{Event, Nanos, Outcome, Reason, Recording};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason, Recording};
 use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::exit::{Exit, Failure};
@@ -131,7 +131,7 @@ fn sent(recording: &Recording) -> Vec<&Event> {
 }
 
 /// Those of them that ended, with when they were sent and done.
-fn ended(recording: &Recording) -> impl Iterator<Item = (&Event, Nanos, Nanos)> {
+fn ended(recording: &Recording) -> impl Iterator<Item = (&Event, Instant, Instant)> {
     sent(recording).into_iter().filter_map(|event| Some((event, event.sent?, event.done?)))
 }
 
@@ -148,11 +148,11 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
     )?;
     let mut table = Table::new(out);
     for (event, sent, done) in ended(recording) {
-        let ms = |from: Nanos, to: Nanos| to.since(from).0 / 1_000_000;
-        let since_1970 = |at: Nanos| Some((origin + at).0);
+        let ms = |from: Instant, to: Instant| from.until(to).0 / 1_000_000;
+        let since_1970 = |at: Instant| Some((at + origin).0);
         let ok = event.outcome == Outcome::Ok;
         table
-            .number(Some((origin + sent).0 / 1_000_000))?
+            .number(Some((sent + origin).0 / 1_000_000))?
             .number(Some(ms(sent, done)))?
             .text(label(recording, event))?;
         match event.status {
@@ -185,7 +185,8 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
     table.row(offered_store::CSV_COLUMNS)?;
     let mut events: Vec<&Event> = recording.events.iter().chain(&recording.objects).collect();
     events.sort_by_key(|event| (event.intended, event.session, event.step, event.object));
-    let ns = |at: Option<Nanos>| at.map(|at| at.0);
+    let ns = |at: Option<Instant>| at.map(|at| at.0);
+    let length = |length: Option<Nanos>| length.map(|length| length.0);
     for event in events {
         let intended = Some(event.intended).filter(|_| recording.intent_known || event.sent.is_none());
         table.number(ns(intended))?.number(ns(event.sent))?.number(ns(event.first_byte))?;
@@ -193,9 +194,9 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.number(Some(event.step))?.text(label(recording, event))?.text(event.outcome.name())?;
         table.number(Some(event.status))?.number(Some(event.bytes_out))?.number(Some(event.bytes_in))?;
         table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
-        table.text(&event.why())?.number(ns(event.handshake))?;
+        table.text(&event.why())?.number(length(event.handshake))?;
         table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
-        table.number(start(recording, origin))?.number(ns(event.waited))?.number(Some(event.rows))?.end()?;
+        table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?.end()?;
     }
     table.flush()
 }
@@ -204,7 +205,7 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
 /// 399, so an answer that was good has one though its tool kept none, and one that was not has none of them.
 fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     for ((event, sent, done), seq) in ended(recording).zip(0u64..) {
-        let at = jiff::Timestamp::from_nanosecond(i128::from((origin + sent).0)).map_err(io::Error::other)?;
+        let at = jiff::Timestamp::from_nanosecond(i128::from((sent + origin).0)).map_err(io::Error::other)?;
         let error = match (&event.error, event.outcome) {
             (Some(error), _) => error.text(),
             (None, Outcome::Ok) => "".into(),
@@ -220,7 +221,7 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
             "seq": seq,
             "code": code,
             "timestamp": at.to_string(),
-            "latency": done.since(sent).0,
+            "latency": (done - sent).0,
             "bytes_out": event.bytes_out,
             "bytes_in": event.bytes_in,
             "error": error,
@@ -237,7 +238,7 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
 /// One interval for every second in which something was done; Java's tools show its maximum in ms.
 fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     const SECOND: u64 = 1_000_000_000;
-    let mut events: Vec<(&Event, Nanos, Nanos)> = ended(recording).collect();
+    let mut events: Vec<(&Event, Instant, Instant)> = ended(recording).collect();
     events.sort_unstable_by_key(|(_, _, done)| *done);
     // Stamps since 1970 make the start of the log; the intervals count from there.
     let start = origin + Nanos(events.first().map_or(0, |(_, _, done)| done.0 / SECOND * SECOND));
@@ -249,11 +250,14 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         .with_max_value_divisor(1e6)
         .begin_log_with(out, &mut serializer)?;
     for second in events.chunk_by(|a, b| a.2.0 / SECOND == b.2.0 / SECOND) {
-        let from = Duration::from_nanos((origin + Nanos(second[0].2.0 / SECOND * SECOND)).since(start).0);
+        let from = Duration::from_nanos((origin + Nanos(second[0].2.0 / SECOND * SECOND)).saturating_sub(start).0);
         for (name, time) in [("response", Event::response as fn(&Event) -> _), ("service", Event::service)] {
             let mut histogram: Histogram<u64> = Histogram::new(3).expect("three digits are allowed");
             for value in second.iter().filter_map(|(event, ..)| time(event)) {
-                histogram.record(value.0).map_err(io::Error::other)?;
+                let negative = |_| {
+                    io::Error::other(format!("a {name} of {value} has no place in a histogram: see `offered verify`"))
+                };
+                histogram.record(u64::try_from(value.0).map_err(negative)?).map_err(io::Error::other)?;
             }
             log.write_histogram(&histogram, from, Duration::from_secs(1), Tag::new(name)).map_err(io::Error::other)?;
         }
@@ -262,7 +266,7 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
 }
 
 fn gaps(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
-    let launches: Vec<Nanos> = sent(recording).iter().filter_map(|event| event.sent).collect();
+    let launches: Vec<Instant> = sent(recording).iter().filter_map(|event| event.sent).collect();
     for pair in launches.windows(2) {
         writeln!(out, "{:.6}", (pair[1] - pair[0]).as_millis_f64())?;
     }

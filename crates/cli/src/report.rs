@@ -195,8 +195,7 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
         let text = file::text(&own)?;
         let workload = Workload::parse(&text, &own.display().to_string(), &file::beside(Some(&own)));
         let workload = workload.map_err(Failure::input)?;
-        let (from, to) = (workload.skip_first(), workload.duration() - workload.skip_last());
-        let measured = Measured::new(&recording, &run.verdict, from, to);
+        let measured = Measured::new(&recording, &run.verdict, workload.counted());
         run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails);
         run.checks = Tried::all(&workload, &recording);
         drop(recording);

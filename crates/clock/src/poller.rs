@@ -22,7 +22,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 
 use crate::Clock;
 
@@ -106,15 +106,15 @@ impl Poller {
     pub fn wait_until(
         &mut self,
         clock: &Clock,
-        deadline: Nanos,
+        deadline: Instant,
         spin: Nanos,
         ready: &mut Vec<Ready>,
     ) -> io::Result<()> {
         loop {
-            let left = deadline.since(clock.now());
+            let left = clock.now().until(deadline);
             // Linux lets a sleep in epoll run over by a thousandth of its length (`select_estimate_accuracy`).
             let early = spin + Nanos(left.0 / 1000);
-            self.wait(Some(left.since(early)), ready)?;
+            self.wait(Some(left.saturating_sub(early)), ready)?;
             // Inside the spin nothing but a socket or the deadline ends the wait; outside it a wake-up does too.
             if !ready.is_empty() || left == Nanos::ZERO || (left > early && clock.now() + early < deadline) {
                 return Ok(());
@@ -171,7 +171,7 @@ mod tests {
         let is_prompt = (0..500).any(|_| {
             let deadline = clock.now() + Nanos::from_micros(100);
             poller.wait_until(&clock, deadline, Nanos::ZERO, &mut Vec::new()).unwrap();
-            clock.now().since(deadline) < Nanos::from_micros(500)
+            deadline.until(clock.now()) < Nanos::from_micros(500)
         });
         assert!(is_prompt || cfg!(not(target_os = "linux")) || cfg!(feature = "portable"));
     }
@@ -182,8 +182,8 @@ mod tests {
         let mut poller = Poller::new().unwrap();
         let waker = poller.waker();
         let thread = std::thread::spawn(move || waker.wake());
-        poller.wait_until(&clock, Nanos::from_secs(60), Nanos::ZERO, &mut Vec::new()).unwrap();
+        poller.wait_until(&clock, Instant::from_secs(60), Nanos::ZERO, &mut Vec::new()).unwrap();
         thread.join().unwrap();
-        assert!(clock.now() < Nanos::from_secs(50));
+        assert!(clock.now() < Instant::from_secs(50));
     }
 }

@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods)] // this is the room the walls are for
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
 
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
 /// How soon a request not to wait for the start any longer is noticed.
@@ -13,20 +13,20 @@ const NOTICE: Duration = Duration::from_millis(50);
 /// The real clock of one run: nanoseconds since its start on the system's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    origin: Instant,
+    origin: time::Instant,
     unix: Nanos,
 }
 
 impl Clock {
     /// A run that starts now.
     pub fn start() -> Self {
-        Self { origin: Instant::now(), unix: unix_now() }
+        Self { origin: time::Instant::now(), unix: unix_now() }
     }
 
     /// A run that starts at `unix` (since the Unix epoch), which may lie ahead: several machines given the same instant start
     /// together as well as their wall clocks agree.
     pub fn starting_at(unix: Nanos) -> Self {
-        let (here, wall) = (Instant::now(), unix_now());
+        let (here, wall) = (time::Instant::now(), unix_now());
         let origin = match unix.0.checked_sub(wall.0) {
             Some(ahead) => here + Duration::from_nanos(ahead),
             None => here.checked_sub(Duration::from_nanos(wall.0 - unix.0)).unwrap_or(here),
@@ -37,12 +37,12 @@ impl Clock {
     /// A run that starts in so long, when everything is in place.
     pub fn starting_in(ahead: Nanos) -> Self {
         let ahead = Duration::from_nanos(ahead.0);
-        Self { origin: Instant::now() + ahead, unix: unix_now() + Nanos(ahead.as_nanos() as u64) }
+        Self { origin: time::Instant::now() + ahead, unix: unix_now() + Nanos(ahead.as_nanos() as u64) }
     }
 
     /// Waits for the start, or until `stop` is set: sleeping while it is far, then asking without a pause.
     pub fn wait_for_start(&self, stop: &AtomicBool) {
-        while let Some(left) = self.origin.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        while let Some(left) = self.origin.checked_duration_since(time::Instant::now()).filter(|left| !left.is_zero()) {
             match left.checked_sub(Duration::from_millis(1)) {
                 Some(_) if stop.load(Relaxed) => return,
                 Some(long) => std::thread::sleep(long.min(NOTICE)),
@@ -56,16 +56,16 @@ impl Clock {
         self.unix
     }
 
-    /// The time since the start; zero before it.
+    /// Now; before the start, the start.
     #[inline]
-    pub fn now(&self) -> Nanos {
-        Nanos(Instant::now().saturating_duration_since(self.origin).as_nanos() as u64)
+    pub fn now(&self) -> Instant {
+        Instant(time::Instant::now().saturating_duration_since(self.origin).as_nanos() as u64)
     }
 
     /// Sleeps until `instant`, or a little later: for those whom a millisecond does not hurt.
-    pub fn sleep_until(&self, instant: Nanos) {
+    pub fn sleep_until(&self, instant: Instant) {
         let wake = self.origin + Duration::from_nanos(instant.0);
-        while let Some(left) = wake.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        while let Some(left) = wake.checked_duration_since(time::Instant::now()).filter(|left| !left.is_zero()) {
             std::thread::sleep(left);
         }
     }
@@ -89,21 +89,21 @@ mod tests {
     #[test]
     fn a_start_ahead_reads_zero_until_it_comes() {
         let clock = Clock::starting_at(unix_now() + Nanos::from_secs(3600));
-        assert_eq!(clock.now(), Nanos::ZERO);
+        assert_eq!(clock.now(), Instant::ZERO);
         let clock = Clock::starting_at(Nanos(unix_now().0 - 3_600_000_000_000));
-        assert!(clock.now() >= Nanos::from_secs(3600));
+        assert!(clock.now() >= Instant::from_secs(3600));
         let clock = Clock::starting_in(Nanos::from_millis(2));
-        assert_eq!(clock.now(), Nanos::ZERO);
+        assert_eq!(clock.now(), Instant::ZERO);
         clock.wait_for_start(&AtomicBool::new(false));
-        assert!(clock.now() < Nanos::from_secs(60));
+        assert!(clock.now() < Instant::from_secs(60));
         Clock::starting_in(Nanos::from_secs(3600)).wait_for_start(&AtomicBool::new(true));
     }
 
     #[test]
     fn sleeping_never_ends_early() {
         let clock = Clock::start();
-        clock.sleep_until(Nanos::from_millis(3));
-        assert!(clock.now() >= Nanos::from_millis(3));
+        clock.sleep_until(Instant::from_millis(3));
+        assert!(clock.now() >= Instant::from_millis(3));
         let used = cpu_time();
         assert!(used > Nanos::ZERO && used < Nanos::from_secs(600));
     }

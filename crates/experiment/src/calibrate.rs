@@ -142,7 +142,7 @@ pub fn measure(long: Nanos) -> Result<Calibration, Error> {
 
 impl Launches {
     fn of(precision: &str, rate: u64, events: &[Event], done: &Done, long: Nanos) -> Self {
-        let mut late: Vec<u64> = events.iter().filter_map(|event| Some(event.lateness()?.0)).collect();
+        let mut late: Vec<i64> = events.iter().filter_map(|event| Some(event.lateness()?.0)).collect();
         late.sort_unstable();
         let row = Summary::of_sorted(&late, 1e3);
         let figure = |figure: fn(&Summary) -> f64| row.as_ref().map_or(0.0, figure);

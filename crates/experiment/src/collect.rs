@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use offered_clock::Clock;
-use offered_model::{Event, Exchange, Nanos};
+use offered_model::{Event, Exchange, Instant, Nanos};
 use offered_run::{Counts, Sink};
 use offered_store::{Error, Recorder, keep_failure};
 use offered_watch::{Feed, Pulse, Tally};
@@ -119,7 +119,7 @@ fn collect(
     clock: &OnceLock<Clock>,
 ) -> Collected {
     let mut collected = Collected::default();
-    let mut next = PULSE;
+    let mut next = Instant::ZERO + PULSE;
     loop {
         collected.look(&watch);
         match inbox.recv_timeout(NOTICE) {

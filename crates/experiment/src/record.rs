@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use offered_model::{After, Event, Launch, Nanos, Outcome, Workload};
+use offered_model::{After, Event, Instant, Launch, Outcome, Workload};
 use offered_simulate::drive::Sink;
 use offered_simulate::{Doubt, Job, Simulated, Stop, simulate};
 use offered_store::{MadeBy, RunRecord, Until, Writer};
@@ -47,7 +47,7 @@ struct Tape {
 const BATCH: usize = 10_000;
 
 impl Tape {
-    fn push(&mut self, launch: Launch, class: u16, done: Nanos, outcome: Outcome) -> ControlFlow<()> {
+    fn push(&mut self, launch: Launch, class: u16, done: Instant, outcome: Outcome) -> ControlFlow<()> {
         self.batch.push(event(launch, class, done, outcome));
         if self.batch.len() < BATCH {
             return ControlFlow::Continue(());
@@ -68,7 +68,7 @@ impl Tape {
 }
 
 /// A launch that the server was given when it was meant to be.
-fn event(launch: Launch, class: u16, done: Nanos, outcome: Outcome) -> Event {
+fn event(launch: Launch, class: u16, done: Instant, outcome: Outcome) -> Event {
     let answered = outcome == Outcome::Ok;
     Event {
         sent: Some(launch.intended),
@@ -88,35 +88,35 @@ fn event(launch: Launch, class: u16, done: Nanos, outcome: Outcome) -> Event {
 pub(crate) struct Memory(pub(crate) Vec<Event>);
 
 impl Sink for Memory {
-    fn arrived(&mut self, _: Nanos) {}
+    fn arrived(&mut self, _: Instant) {}
 
     fn refused(&mut self, launch: Launch, class: u16, _: After) {
         self.0.push(event(launch, class, launch.intended, Outcome::Refused));
     }
 
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
         self.0.push(event(launch, job.class, now, Outcome::Ok));
         ControlFlow::Continue(())
     }
 
-    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
         self.0.push(event(launch, class, now, Outcome::Cut));
     }
 }
 
 impl Sink for Tape {
-    fn arrived(&mut self, _: Nanos) {}
+    fn arrived(&mut self, _: Instant) {}
 
     fn refused(&mut self, launch: Launch, class: u16, _: After) {
         // A failure is kept, and stops the simulation at the next completion.
         let _ = self.push(launch, class, launch.intended, Outcome::Refused);
     }
 
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
         self.push(launch, job.class, now, Outcome::Ok)
     }
 
-    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
         let _ = self.push(launch, class, now, Outcome::Cut);
     }
 }

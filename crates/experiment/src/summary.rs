@@ -7,7 +7,7 @@ pub use failures::{Failure, failures};
 use std::collections::BTreeMap;
 
 use offered_model::document::{Document, Schema};
-use offered_model::{Event, Nanos, Outcome, Recording, Share, Workload};
+use offered_model::{Difference, Event, Outcome, Recording, Share, Workload};
 use offered_run::Done;
 use offered_stats::Summary as Numbers;
 use offered_verify::{
@@ -158,15 +158,15 @@ impl Summary {
         }
         let counts = || Outcome::ALL.into_iter().zip(counted);
         let outcomes = counts().map(|(outcome, n)| (outcome.name().to_owned(), n)).filter(|(_, n)| *n > 0).collect();
-        let (from, to) = (workload.skip_first(), workload.duration() - workload.skip_last());
-        let judged = || events.iter().filter(move |event| (from..to).contains(&event.intended));
-        let times = |time: &dyn Fn(&Event) -> Option<Nanos>| {
-            let mut nanos: Vec<u64> = judged().filter_map(|event| time(event).map(|t| t.0)).collect();
+        let counted_time = workload.counted();
+        let judged = || events.iter().filter(|event| counted_time.contains(&event.intended));
+        let times = |time: &dyn Fn(&Event) -> Option<Difference>| {
+            let mut nanos: Vec<i64> = judged().filter_map(|event| time(event).map(|t| t.0)).collect();
             nanos.sort_unstable();
             Numbers::of_sorted(&nanos, 1.0)
         };
         let total = verdict.launches.last();
-        let measured = Measured::new(recording, verdict, from, to);
+        let measured = Measured::new(recording, verdict, workload.counted());
         let thresholds = Checked::all(workload.thresholds(), &measured, verdict.judgement != Judgement::Fails);
         Self {
             schema: Schema::new(),
@@ -185,8 +185,8 @@ impl Summary {
                 .map(Millis::from_nanos),
             service_ms: times(&|event| event.service().filter(|_| event.outcome == Outcome::Ok))
                 .map(Millis::from_nanos),
-            handshake_ms: times(&|event| event.handshake).map(Millis::from_nanos),
-            waited_ms: times(&|event| event.waited).map(Millis::from_nanos),
+            handshake_ms: times(&|event| event.handshake.map(Difference::from)).map(Millis::from_nanos),
+            waited_ms: times(&|event| event.waited.map(Difference::from)).map(Millis::from_nanos),
             lateness_us: times(&Event::lateness).map(|n| Micros {
                 p50: n.median / 1e3,
                 p99: n.p99 / 1e3,
@@ -206,7 +206,7 @@ impl Summary {
             bytes_in: events.iter().chain(&recording.objects).map(|event| event.bytes_in).sum(),
             bytes_out: events.iter().chain(&recording.objects).map(|event| event.bytes_out).sum(),
             rows: events.iter().map(|event| event.rows).sum(),
-            pages: Pages::of(recording, from..to),
+            pages: Pages::of(recording, workload.counted()),
             duration_s: done.workers.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),

@@ -17,7 +17,7 @@ use crate::law::Law;
 use crate::random::{Purpose, Seed};
 use crate::sessions::{Closed, Length, Start};
 use crate::share::Share;
-use crate::time::Nanos;
+use crate::time::{Instant, Nanos};
 use crate::trace::{Replay, Way};
 use crate::workload::{Sessions, Workload};
 
@@ -35,7 +35,7 @@ pub enum After {
 /// The next launches of one share of a workload, in order of time; ties in order of session.
 pub struct Agenda {
     seed: Seed,
-    end: Nanos,
+    end: Instant,
     share: Share,
     arrivals: Option<Numbered>,
     /// The first of the arrivals still to come; [`NEVER`] when there is none.
@@ -47,7 +47,8 @@ pub struct Agenda {
 }
 
 /// No launch: later than all others.
-const NEVER: Launch = Launch { intended: Nanos::MAX, session: u64::MAX, step: u32::MAX, place: 0, visit: Visit::FIRST };
+const NEVER: Launch =
+    Launch { intended: Instant::MAX, session: u64::MAX, step: u32::MAX, place: 0, visit: Visit::FIRST };
 
 /// What a session does between its requests.
 enum Turn {
@@ -119,7 +120,7 @@ impl Iterator for Numbered {
 impl Agenda {
     /// The launches of `share` of `workload`.
     pub fn new(workload: &Workload, share: Share) -> Self {
-        let (seed, end) = (workload.seed(), workload.duration());
+        let (seed, end) = (workload.seed(), workload.end());
         let mut agenda =
             Self { seed, end, share, arrivals: None, arriving: NEVER, returning: Heap::default(), sessions: None };
         match workload.sessions() {
@@ -165,20 +166,20 @@ impl Agenda {
 
     /// When the next launch is due; `None` when nothing is, until a completion brings a session back.
     #[inline]
-    pub fn next_due(&self) -> Option<Nanos> {
-        let returning = self.returning.first().map_or(Nanos::MAX, |top| Nanos(top.key));
+    pub fn next_due(&self) -> Option<Instant> {
+        let returning = self.returning.first().map_or(Instant::MAX, |top| Instant(top.key));
         let first = self.arriving.intended.min(returning);
         (first < self.end).then_some(first)
     }
 
     /// Takes the next launch if it is due by `now`.
-    pub fn due(&mut self, now: Nanos) -> Option<Launch> {
+    pub fn due(&mut self, now: Instant) -> Option<Launch> {
         self.due_before(now + Nanos(1))
     }
 
     /// Takes the next launch if it is due before `until`.
     #[inline]
-    pub fn due_before(&mut self, until: Nanos) -> Option<Launch> {
+    pub fn due_before(&mut self, until: Instant) -> Option<Launch> {
         let mut launch = self.first_before(until.min(self.end))?;
         if launch.step == 0
             && let Some(Turn::Flowing { flows, .. }) = &self.sessions
@@ -189,7 +190,7 @@ impl Agenda {
     }
 
     #[inline]
-    fn first_before(&mut self, until: Nanos) -> Option<Launch> {
+    fn first_before(&mut self, until: Instant) -> Option<Launch> {
         let arriving = self.arriving;
         if let Some(top) = self.returning.first()
             && (top.key, top.serial) < (arriving.intended.0, arriving.session)
@@ -198,7 +199,7 @@ impl Agenda {
                 return None;
             }
             let Entry { key, serial, what: (step, place, visit) } = self.returning.pop()?;
-            return Some(Launch { intended: Nanos(key), session: serial, step, place, visit });
+            return Some(Launch { intended: Instant(key), session: serial, step, place, visit });
         }
         if arriving.intended >= until {
             return None;
@@ -209,7 +210,7 @@ impl Agenda {
 
     /// Tells that `launch` was answered (or given up, or not sent) at `done`, and answers what its session does now.
     #[inline]
-    pub fn completed(&mut self, launch: Launch, done: Nanos) -> After {
+    pub fn completed(&mut self, launch: Launch, done: Instant) -> After {
         let Some(turn) = &self.sessions else { return After::Leaves };
         let Some((think, place, visit)) = turn.after(self.seed, launch) else { return After::Leaves };
         self.come_back(launch, done + think, place, visit)
@@ -217,7 +218,7 @@ impl Agenda {
 
     /// The session of `launch` launches again at `intended`, unless the run is over by then.
     #[inline]
-    fn come_back(&mut self, launch: Launch, intended: Nanos, place: u16, visit: Visit) -> After {
+    fn come_back(&mut self, launch: Launch, intended: Instant, place: u16, visit: Visit) -> After {
         if intended >= self.end {
             return After::TooLate;
         }
@@ -226,7 +227,7 @@ impl Agenda {
     }
 
     /// Tells that the visit of `launch` is over before its time, at `done`; a closed user begins another after a think time.
-    pub fn broken_off(&mut self, launch: Launch, done: Nanos) -> After {
+    pub fn broken_off(&mut self, launch: Launch, done: Instant) -> After {
         let (seed, Launch { session, step, place, visit, .. }) = (self.seed, launch);
         match &self.sessions {
             Some(Turn::User { .. }) => self.completed(launch, done),
@@ -260,8 +261,8 @@ impl Law {
 impl Closed {
     /// The first launch of `user`: after its place in the ramp, and what is left of a think time under way (or a whole one).
     fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
-        let ramp = Nanos((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
-        let launch = |intended: Nanos| Entry { key: intended.0, serial: user, what: (0, 0, Visit::FIRST) };
+        let ramp = Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
+        let launch = |intended: Instant| Entry { key: intended.0, serial: user, what: (0, 0, Visit::FIRST) };
         if self.think().is_zero() {
             return launch(ramp);
         }

@@ -13,7 +13,7 @@ pub use profile::Profile;
 use crate::Wrong;
 use crate::law::Law;
 use crate::random::{Purpose, Seed, Stream};
-use crate::time::{Nanos, Rate, written_number};
+use crate::time::{Instant, Nanos, Rate, written_number};
 
 /// When sessions arrive: how many per second, with which pattern, and how many together.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl Schedule {
     }
 
     /// The instants up to `end` (not included), from `seed`; they never decrease.
-    pub fn arrivals(&self, seed: Seed, end: Nanos) -> Arrivals {
+    pub fn arrivals(&self, seed: Seed, end: Instant) -> Arrivals {
         Arrivals::new(self, seed, end)
     }
 }
@@ -191,10 +191,10 @@ pub struct Arrivals {
     gaps: Stream,
     bursts: Stream,
     pattern: Pattern,
-    end: Nanos,
+    end: Instant,
     /// Operational time: the expected number of batches before the last one.
     count: f64,
-    at: Nanos,
+    at: Instant,
     /// Sessions still to come at `at`.
     together: u64,
     ahead: Ahead,
@@ -203,7 +203,7 @@ pub struct Arrivals {
 /// Arrivals that are drawn already: a Poisson process is drawn many at a time, in half the time.
 #[derive(Clone, Debug)]
 struct Ahead {
-    instants: [Nanos; 32],
+    instants: [Instant; 32],
     /// How many there are, and how many of them have been taken.
     drawn: usize,
     taken: usize,
@@ -216,11 +216,11 @@ enum Pattern {
     Constant { next: u64 },
     FixedCount { left: u64, total: f64 },
     Renewal { law: Law, begun: bool },
-    Modulated { modulation: Modulation, state: usize, until: Nanos },
+    Modulated { modulation: Modulation, state: usize, until: Instant },
 }
 
 impl Arrivals {
-    fn new(schedule: &Schedule, seed: Seed, end: Nanos) -> Self {
+    fn new(schedule: &Schedule, seed: Seed, end: Instant) -> Self {
         let mut bursts = seed.stream(Purpose::Burst);
         let pattern = match &schedule.process {
             Process::Poisson => Pattern::Poisson,
@@ -239,7 +239,7 @@ impl Arrivals {
                     at < 0.0
                 };
                 let state = (0..states).find(held).unwrap_or(states - 1);
-                let until = Nanos::from_secs_f64(modulation.sojourns[state] * bursts.exponential());
+                let until = Instant::from_secs_f64(modulation.sojourns[state] * bursts.exponential());
                 Pattern::Modulated { modulation: modulation.clone(), state, until }
             }
         };
@@ -251,9 +251,9 @@ impl Arrivals {
             pattern,
             end,
             count: 0.0,
-            at: Nanos::ZERO,
+            at: Instant::ZERO,
             together: 0,
-            ahead: Ahead { instants: [Nanos::ZERO; 32], drawn: 0, taken: 0 },
+            ahead: Ahead { instants: [Instant::ZERO; 32], drawn: 0, taken: 0 },
         }
     }
 
@@ -264,7 +264,7 @@ impl Arrivals {
             let mut gaps = self.gaps.clone();
             for instant in &mut self.ahead.instants {
                 self.count += gaps.exponential();
-                self.at = self.rate.instant(self.count).unwrap_or(Nanos::MAX);
+                self.at = self.rate.instant(self.count).unwrap_or(Instant::MAX);
                 *instant = self.at;
             }
             self.gaps = gaps;
@@ -278,7 +278,7 @@ impl Arrivals {
     }
 
     /// The next arrival.
-    fn one(&mut self) -> Option<Nanos> {
+    fn one(&mut self) -> Option<Instant> {
         if self.together == 0 {
             // Rounding to the nanosecond must not turn order around.
             self.at = self.next_batch()?.max(self.at);
@@ -290,7 +290,7 @@ impl Arrivals {
 
     /// The instant of the next batch, or `None` when there is none before the end.
     #[inline]
-    fn next_batch(&mut self) -> Option<Nanos> {
+    fn next_batch(&mut self) -> Option<Instant> {
         let size = self.batch.mean();
         let gap = match &mut self.pattern {
             Pattern::Poisson => self.gaps.exponential(),
@@ -340,10 +340,10 @@ impl Arrivals {
 }
 
 impl Iterator for Arrivals {
-    type Item = Nanos;
+    type Item = Instant;
 
     #[inline]
-    fn next(&mut self) -> Option<Nanos> {
+    fn next(&mut self) -> Option<Instant> {
         if self.ahead.taken == self.ahead.drawn {
             self.draw();
         }

@@ -10,25 +10,25 @@
 use std::borrow::Cow;
 
 use crate::reason::Reason;
-use crate::time::Nanos;
+use crate::time::{Difference, Instant, Nanos};
 
 /// What became of one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it was meant to be launched, since the start of the run.
-    pub intended: Nanos,
+    pub intended: Instant,
     /// When the generator acted: it wrote the request's first byte or, where it had to open a connection for it, called
     /// `connect`, or, where all connections of its pool were busy, put it into their queue. `None`: never sent, see `error`.
-    pub sent: Option<Nanos>,
+    pub sent: Option<Instant>,
     /// How long the TLS handshake took on the connection opened for this launch; `None` where none was made.
     pub handshake: Option<Nanos>,
     /// How long the request waited, once launched, for a connection of a pool that is as large as it may be: a part of `service`,
     /// like the handshake. `None`: it is not of a protocol with such pools, or was not sent.
     pub waited: Option<Nanos>,
     /// When the first byte of the answer was read.
-    pub first_byte: Option<Nanos>,
+    pub first_byte: Option<Instant>,
     /// When the last byte of the answer was read, or the attempt was given up. `None`: never sent.
-    pub done: Option<Nanos>,
+    pub done: Option<Instant>,
     /// The session (a user of a closed system, a visit of a partly-open one, the arrival itself in an open one).
     pub session: u64,
     /// Which request of its session, from 0.
@@ -59,7 +59,7 @@ pub struct Event {
 
 impl Event {
     /// An event at `intended` of which nothing more is known yet.
-    pub fn at(intended: Nanos) -> Self {
+    pub fn at(intended: Instant) -> Self {
         Self {
             intended,
             sent: None,
@@ -84,13 +84,13 @@ impl Event {
     }
 
     /// done - intended.
-    pub fn response(&self) -> Option<Nanos> {
-        Some(self.done?.since(self.intended))
+    pub fn response(&self) -> Option<Difference> {
+        Some(self.done? - self.intended)
     }
 
     /// done - sent.
-    pub fn service(&self) -> Option<Nanos> {
-        Some(self.done?.since(self.sent?))
+    pub fn service(&self) -> Option<Difference> {
+        Some(self.done? - self.sent?)
     }
 
     /// Why it failed or was not sent, in words; empty when it went well.
@@ -98,9 +98,9 @@ impl Event {
         self.error.as_ref().map(Reason::text).unwrap_or_default()
     }
 
-    /// sent - intended.
-    pub fn lateness(&self) -> Option<Nanos> {
-        Some(self.sent?.since(self.intended))
+    /// sent - intended; negative where it was sent too early.
+    pub fn lateness(&self) -> Option<Difference> {
+        Some(self.sent? - self.intended)
     }
 }
 
@@ -207,11 +207,17 @@ mod tests {
 
     #[test]
     fn three_times_with_three_names() {
-        let event = Event { sent: Some(Nanos(12)), done: Some(Nanos(30)), ..Event::at(Nanos(10)) };
+        let event = Event { sent: Some(Instant(12)), done: Some(Instant(30)), ..Event::at(Instant(10)) };
         assert_eq!(
             (event.response(), event.service(), event.lateness()),
-            (Some(Nanos(20)), Some(Nanos(18)), Some(Nanos(2)))
+            (Some(Difference(20)), Some(Difference(18)), Some(Difference(2)))
         );
-        assert_eq!(Event::at(Nanos(10)).response(), None);
+        assert_eq!(Event::at(Instant(10)).response(), None);
+    }
+
+    #[test]
+    fn a_launch_before_its_instant_has_a_negative_lateness() {
+        let early = Event { sent: Some(Instant::from_millis(7)), ..Event::at(Instant::from_millis(10)) };
+        assert_eq!(early.lateness().map(|lateness| lateness.to_string()).as_deref(), Some("-3ms"));
     }
 }

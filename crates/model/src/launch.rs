@@ -1,12 +1,12 @@
 //! A launch: one request that is due, and where in its session it stands.
 
-use crate::time::Nanos;
+use crate::time::Instant;
 
 /// One request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Launch {
     /// When.
-    pub intended: Nanos,
+    pub intended: Instant,
     /// By which session: the user of a closed system, else the arrival's number in the whole run.
     pub session: u64,
     /// Which request of that session, from 0.

@@ -7,7 +7,7 @@
 //! The launches of a minute of Poisson arrivals, and those of the second of three workers: every third of them, to the
 //! nanosecond.
 //! ```
-//! use offered_model::{Agenda, Nanos, Share, Workload};
+//! use offered_model::{Agenda, Instant, Share, Workload};
 //!
 //! let text = r#"
 //!     seed = 42
@@ -16,9 +16,9 @@
 //!     target.url = "http://127.0.0.1:8080/"
 //! "#;
 //! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
-//! let launches = |share: Share| -> Vec<Nanos> {
+//! let launches = |share: Share| -> Vec<Instant> {
 //!     let mut agenda = Agenda::new(&workload, share);
-//!     std::iter::from_fn(|| agenda.due(Nanos::MAX)).map(|launch| launch.intended).collect()
+//!     std::iter::from_fn(|| agenda.due(Instant::MAX)).map(|launch| launch.intended).collect()
 //! };
 //! let (all, second) = (launches(Share::ALL), launches("2/3".parse()?));
 //! assert!((all.len() as f64 - 6000.0).abs() < 4.0 * 6000f64.sqrt());
@@ -67,7 +67,7 @@ pub use share::Share;
 pub use sqlstate::SqlState;
 pub use template::Template;
 pub use threshold::{Objective, Threshold};
-pub use time::{Nanos, Rate};
+pub use time::{Difference, Instant, Nanos, Rate};
 pub use trace::{Replay, Trace};
 pub use workload::Workload;
 

@@ -1,15 +1,20 @@
-//! Nanoseconds and rates: the two quantities every schedule is made of, both exact.
+//! Lengths of time, instants and rates: what every schedule is made of, all exact.
 //!
-//! An instant is a count of nanoseconds since the start of the run, so launch times are absolute and never the sum of
-//! rounded sleeps. A rate is a ratio of two integers, so the millionth launch at `31.73/s` is where it belongs.
+//! A length and an instant are two types: 5 ms is how long a request takes, or 5 ms into the run is when it is sent. An instant
+//! is a count of nanoseconds since the start of the run, so launch times are absolute and never the sum of rounded sleeps. A
+//! rate is a ratio of two integers, so the millionth launch at `31.73/s` is where it belongs.
+
+mod instant;
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::str::FromStr;
 
+pub use instant::{Difference, Instant};
+
 use crate::Wrong;
 
-/// An instant since the start of the run, or a length of time, in whole nanoseconds.
+/// A length of time, in whole nanoseconds. When something happens is an [`Instant`].
 ///
 /// Written `500ms`, `10s`, `1m30s`, `25m`, `1h`, `12.5s`; units are `h m s ms us ns` (and `µs`). Printing gives a text that
 /// parses to the same value.
@@ -17,9 +22,9 @@ use crate::Wrong;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The start of the run; no time at all.
+    /// No time at all.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens (584 years).
+    /// Longer than anything takes (584 years).
     pub const MAX: Self = Self(u64::MAX);
 
     /// So many whole seconds.
@@ -61,11 +66,11 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// The time from `earlier` to `self`, zero if it is not earlier.
+    /// What is left after `part` of it; nothing where that is longer.
     #[inline]
     #[must_use]
-    pub fn since(self, earlier: Self) -> Self {
-        Self(self.0.saturating_sub(earlier.0))
+    pub fn saturating_sub(self, part: Self) -> Self {
+        Self(self.0.saturating_sub(part.0))
     }
 }
 
@@ -86,10 +91,10 @@ impl AddAssign for Nanos {
 
 impl Sub for Nanos {
     type Output = Self;
-    /// The difference; taking a later instant from an earlier one is a bug and panics in every build.
+    /// What is left after a part of it; taking a longer time from a shorter one is a bug and panics in every build.
     #[inline]
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.checked_sub(other.0).expect("an instant before the other"))
+    fn sub(self, part: Self) -> Self {
+        Self(self.0.checked_sub(part.0).expect("a part no longer than the whole"))
     }
 }
 
@@ -254,9 +259,9 @@ impl Rate {
 
     /// The instant of launch number `index` (from 0) of a perfectly even stream, to the nanosecond, without drift.
     #[inline]
-    pub fn instant(self, index: u64) -> Nanos {
+    pub fn instant(self, index: u64) -> Instant {
         let nanos = u128::from(index) * u128::from(self.per) / u128::from(self.count);
-        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        Instant(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 
@@ -343,10 +348,10 @@ mod tests {
     #[test]
     fn rates_are_exact_fractions() {
         assert_eq!("6000/m".parse::<Rate>().unwrap(), "100/s".parse::<Rate>().unwrap());
-        assert_eq!("31.73/s".parse::<Rate>().unwrap().instant(3173), Nanos::from_secs(100));
-        assert_eq!("0.5/s".parse::<Rate>().unwrap().instant(3), Nanos::from_secs(6));
+        assert_eq!("31.73/s".parse::<Rate>().unwrap().instant(3173), Instant::from_secs(100));
+        assert_eq!("0.5/s".parse::<Rate>().unwrap().instant(3), Instant::from_secs(6));
         // A third of a millisecond cannot be a whole number of nanoseconds; a million launches later it has not drifted.
-        assert_eq!("3000/s".parse::<Rate>().unwrap().instant(3_000_000), Nanos::from_secs(1000));
+        assert_eq!("3000/s".parse::<Rate>().unwrap().instant(3_000_000), Instant::from_secs(1000));
         for text in ["0/s", "-1/s", "NaN/s", "inf/s", "100", "100/x", "/s", "1e3/s"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }

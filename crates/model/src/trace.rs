@@ -15,7 +15,7 @@
 
 use crate::Wrong;
 use crate::sessions::Closed;
-use crate::time::Nanos;
+use crate::time::{Instant, Nanos};
 use crate::{Law, Purpose, Seed};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Trace {
     /// The file it was read from, as it was named.
     file: String,
     /// When each entry came.
-    instants: Vec<Nanos>,
+    instants: Vec<Instant>,
     /// What it asked for: an index into the requests that came with the trace.
     requests: Vec<u16>,
     /// The entries of session s are `order[begins[s]..begins[s + 1]]`.
@@ -119,7 +119,7 @@ impl Trace {
 #[derive(Default)]
 struct Reading {
     known: Vec<(String, String)>,
-    instants: Vec<Nanos>,
+    instants: Vec<Instant>,
     requests: Vec<u16>,
     session_of: Vec<u32>,
     sessions: u32,
@@ -156,7 +156,7 @@ impl Reading {
         else {
             return Err(expected());
         };
-        let instant: Nanos = format!("{time}s").parse().map_err(|_| expected())?;
+        let instant = Instant::ZERO + format!("{time}s").parse().map_err(|_| expected())?;
         let (session, request): (u32, u16) =
             (session.parse().map_err(|_| expected())?, request.parse().map_err(|_| expected())?);
         if self.instants.last().is_some_and(|last| *last > instant) {
@@ -256,15 +256,19 @@ impl Replay {
         if self.speed == 1.0 { recorded } else { Nanos((recorded.0 as f64 / self.speed).round() as u64) }
     }
 
+    fn scaled_instant(&self, recorded: Instant) -> Instant {
+        Instant::ZERO + self.scaled(Instant::ZERO.until(recorded))
+    }
+
     /// When arrival number `session` comes; `None` after the last. (The users of a closed replay do not arrive.)
     #[inline]
-    pub(crate) fn arrival(&self, session: u64) -> Option<Nanos> {
+    pub(crate) fn arrival(&self, session: u64) -> Option<Instant> {
         let entry = match self.way {
             Way::Open => usize::try_from(session).ok()?,
             _ if session < self.trace.sessions() as u64 => self.trace.of(session)[0] as usize,
             _ => return None,
         };
-        self.trace.instants.get(entry).map(|recorded| self.scaled(*recorded))
+        self.trace.instants.get(entry).map(|recorded| self.scaled_instant(*recorded))
     }
 
     /// The entry that step `step` of `session` stands for.
@@ -297,7 +301,7 @@ impl Replay {
             Way::Open => None,
             Way::Sessions { think: None } => {
                 let now = self.entry(session, step)?;
-                Some(self.scaled(self.trace.instants[next] - self.trace.instants[now]))
+                Some(self.scaled(self.trace.instants[now].until(self.trace.instants[next])))
             }
             Way::Sessions { think: Some(law) } => Some(law.think(seed, session, step + 1)),
             Way::Closed(closed) => Some(closed.think().think(seed, session, step + 1)),
@@ -305,14 +309,15 @@ impl Replay {
     }
 
     /// How many entries were recorded before `end` of the replay; `None` for a closed one, whose rate is the server's.
-    pub(crate) fn entries_before(&self, end: Nanos) -> Option<usize> {
-        let before = || self.trace.instants.partition_point(|recorded| self.scaled(*recorded) < end);
+    pub(crate) fn entries_before(&self, end: Instant) -> Option<usize> {
+        let before = || self.trace.instants.partition_point(|recorded| self.scaled_instant(*recorded) < end);
         (!matches!(self.way, Way::Closed(_))).then(before)
     }
 
     /// The most entries in any second of the replay, before `end`.
-    pub fn peak(&self, end: Nanos) -> u64 {
-        let scaled = self.trace.instants.iter().map(|recorded| self.scaled(*recorded)).take_while(|at| *at < end);
+    pub fn peak(&self, end: Instant) -> u64 {
+        let scaled =
+            self.trace.instants.iter().map(|recorded| self.scaled_instant(*recorded)).take_while(|at| *at < end);
         let (mut peak, mut second, mut count) = (0, 0, 0);
         for at in scaled {
             let this = at.0 / 1_000_000_000;

@@ -18,6 +18,7 @@ mod tests;
 mod url;
 mod write;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use crate::sessions::{Closed, Length, Sessions, Start};
@@ -37,7 +38,7 @@ use crate::Wrong;
 use crate::flow::Flows;
 use crate::random::Seed;
 use crate::threshold::Threshold;
-use crate::time::Nanos;
+use crate::time::{Instant, Nanos};
 use check::{counted, weighted};
 use script::Variable;
 
@@ -140,9 +141,14 @@ impl Workload {
         self.0.seed
     }
 
-    /// Launches are meant from 0 up to here.
+    /// How long launches are meant to be made.
     pub fn duration(&self) -> Nanos {
         self.0.duration
+    }
+
+    /// When that is over: launches are meant from the start of the run up to here, which is not included.
+    pub fn end(&self) -> Instant {
+        Instant::ZERO + self.0.duration
     }
 
     /// Ramp-up, kept in the data, left out of statistics.
@@ -153,6 +159,11 @@ impl Workload {
     /// Ramp-down, likewise.
     pub fn skip_last(&self) -> Nanos {
         self.0.skip_last
+    }
+
+    /// The instants that statistics count: neither in the ramp-up nor in the ramp-down.
+    pub fn counted(&self) -> Range<Instant> {
+        Instant::ZERO + self.0.skip_first..self.end().earlier(self.0.skip_last)
     }
 
     /// What to do about launches that are late.
@@ -236,13 +247,13 @@ impl Workload {
     /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose
     /// rate depends on the server.
     pub fn asked_rate(&self) -> Option<f64> {
-        Some(self.asked_before(self.0.duration)? / self.0.duration.as_secs_f64())
+        Some(self.asked_before(self.end())? / self.0.duration.as_secs_f64())
     }
 
     /// How many launches are meant before `end`, in the mean over all seeds, where the workload alone says so. Of a partly-open
     /// system: by the sessions that arrive before `end`.
-    pub fn asked_before(&self, end: Nanos) -> Option<f64> {
-        let end = end.min(self.0.duration);
+    pub fn asked_before(&self, end: Instant) -> Option<f64> {
+        let end = end.min(self.end());
         match &self.0.sessions {
             Sessions::Open(schedule) => Some(schedule.rate().cumulative(end)),
             Sessions::PartlyOpen { schedule, length, .. } => Some(length.mean() * schedule.rate().cumulative(end)),

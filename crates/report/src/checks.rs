@@ -55,7 +55,7 @@ impl Tried {
 
 #[cfg(test)]
 mod tests {
-    use offered_model::{Event, Nanos};
+    use offered_model::{Event, Instant};
 
     use super::*;
 
@@ -70,7 +70,7 @@ mod tests {
             label,
             outcome,
             error: why.map(|why| why.to_owned().into()),
-            ..Event::at(Nanos(1))
+            ..Event::at(Instant(1))
         };
         let events = vec![
             event(0, Outcome::Ok, None),

@@ -19,14 +19,14 @@ pub use spread::{Ends, Spread};
 use std::ops::Range;
 
 use offered_experiment::{Failure, failures};
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Difference, Event, Instant, Nanos, Outcome, Recording};
 use offered_verify::{Ask, Pages, Scope, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The time that was judged, on the recording's clock.
-fn judged(recording: &Recording, window: &Window) -> Range<Nanos> {
-    let from = |origin: Nanos, s: f64| origin + Nanos::from_secs_f64(s);
+fn judged(recording: &Recording, window: &Window) -> Range<Instant> {
+    let from = |origin: Instant, s: f64| origin + Nanos::from_secs_f64(s);
     match origin(recording).unwrap_or_default() {
         // Of a file both ends are inclusive.
         first if !recording.on_run_clock => from(first, window.from_s)..from(first, window.to_s) + Nanos(1),
@@ -35,9 +35,9 @@ fn judged(recording: &Recording, window: &Window) -> Range<Nanos> {
 }
 
 /// What time is counted from: of a run of ours its start, of a file its first launch; `None` when nothing was sent.
-fn origin(recording: &Recording) -> Option<Nanos> {
+fn origin(recording: &Recording) -> Option<Instant> {
     let first = recording.events.iter().filter_map(|event| event.sent).min()?;
-    Some(if recording.on_run_clock { Nanos::ZERO } else { first })
+    Some(if recording.on_run_clock { Instant::ZERO } else { first })
 }
 
 /// The next length of time as people count it: 1, 2 or 5 times a power of ten. In ns.
@@ -77,7 +77,7 @@ pub struct Portrait {
 }
 
 /// `time` of good answers alone.
-fn good(time: fn(&Event) -> Option<Nanos>) -> impl Fn(&Event) -> Option<Nanos> {
+fn good(time: fn(&Event) -> Option<Difference>) -> impl Fn(&Event) -> Option<Difference> {
     move |event| time(event).filter(|_| event.outcome == Outcome::Ok)
 }
 

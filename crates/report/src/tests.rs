@@ -2,7 +2,7 @@
 
 mod mutants;
 
-use offered_model::{Event, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_model::{Event, Instant, Nanos, Outcome, Purpose, Recording, Seed};
 use offered_verify::{Ask, Checked, Judgement, verify};
 
 use crate::chart::{Chart, Scale, Shape};
@@ -17,7 +17,7 @@ fn run(name: &str, mean_ms: f64) -> Run {
     let mut at = 0.0;
     let event = |i: u64| {
         at -= chance.uniform().ln() * 10.0;
-        let intended = Nanos::from_secs_f64(at / 1e3);
+        let intended = Instant::from_secs_f64(at / 1e3);
         let sent = intended + Nanos::from_micros(i % 7);
         let stay = -chance.uniform().ln() * mean_ms;
         let outcome = if i.is_multiple_of(10) { Outcome::HttpError } else { Outcome::Ok };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::workload::{Late, Mix};
-use offered_model::{After, Agenda, Event, Launch, Nanos, Outcome, Reason, Visit};
+use offered_model::{After, Agenda, Event, Instant, Launch, Nanos, Outcome, Reason, Visit};
 
 use crate::live::{Counts, Live};
 use crate::{Sink, Transport};
@@ -27,7 +27,7 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) mix: Mix,
     pub(crate) late: Late,
     /// Launches are meant from 0 up to here.
-    pub(crate) end: Nanos,
+    pub(crate) end: Instant,
     /// At most so many launches under way.
     pub(crate) in_flight: u64,
     /// This worker's number and how many there are: its launches are numbered `worker`, `worker + workers`, ...
@@ -47,11 +47,11 @@ struct Books {
     counts: Counts,
     batch: Vec<Event>,
     /// When the first event of the batch came.
-    since: Nanos,
+    since: Instant,
     /// Events that have come and are not yet booked.
     fresh: Vec<Event>,
     /// When the last object of the page was done whose launch comes next.
-    page: Nanos,
+    page: Instant,
 }
 
 impl<T: Transport> Driver<'_, T> {
@@ -61,11 +61,11 @@ impl<T: Transport> Driver<'_, T> {
         let mut books = Books {
             counts: Counts::default(),
             batch: Vec::with_capacity(BATCH),
-            since: Nanos::ZERO,
+            since: Instant::ZERO,
             fresh: Vec::new(),
-            page: Nanos::ZERO,
+            page: Instant::ZERO,
         };
-        let mut stopped: Option<Nanos> = None;
+        let mut stopped: Option<Instant> = None;
         loop {
             let mut now = self.transport.now();
             self.book(now, &mut books);
@@ -83,16 +83,16 @@ impl<T: Transport> Driver<'_, T> {
                 break;
             }
             // A launch that ended at once may bring its session back at once.
-            let next = if books.fresh.is_empty() { next.unwrap_or(Nanos::MAX) } else { now };
+            let next = if books.fresh.is_empty() { next.unwrap_or(Instant::MAX) } else { now };
             let deadline = next.min(now + NOTICE);
             self.transport.wait(deadline, &mut books.fresh);
         }
         self.hand_over(&mut books);
-        (self.transport.now(), self.transport.idle())
+        (Instant::ZERO.until(self.transport.now()), self.transport.idle())
     }
 
     /// Launches what is due at `now`; the time when that was done.
-    fn launch(&mut self, mut now: Nanos, books: &mut Books) -> Nanos {
+    fn launch(&mut self, mut now: Instant, books: &mut Books) -> Instant {
         for _ in 0..IN_A_ROW {
             let Some(launch) = self.agenda.due(now) else { break };
             let label = self.mix.choose(launch);
@@ -105,8 +105,8 @@ impl<T: Transport> Driver<'_, T> {
             let refusal = match self.late {
                 // At a rate far beyond what can be sent the run would else go on for ever.
                 _ if now > self.end + GRACE => Some(Reason::Over),
-                Late::Skip(limit) if now.since(launch.intended) > limit => {
-                    Some(Reason::Late(now.since(launch.intended)))
+                Late::Skip(limit) if launch.intended.until(now) > limit => {
+                    Some(Reason::Late(launch.intended.until(now)))
                 }
                 _ if books.counts.in_flight > self.in_flight => Some(Reason::InFlight(self.in_flight)),
                 _ => None,
@@ -126,7 +126,7 @@ impl<T: Transport> Driver<'_, T> {
     }
 
     /// Books the events that have come: their sessions go on or leave, the counters move, the batch grows.
-    fn book(&mut self, now: Nanos, books: &mut Books) {
+    fn book(&mut self, now: Instant, books: &mut Books) {
         for event in books.fresh.drain(..) {
             if T::PAGES && event.object > 0 {
                 books.page = books.page.max(event.done.unwrap_or_default());
@@ -169,7 +169,7 @@ impl<T: Transport> Driver<'_, T> {
             books.batch.push(event);
         }
         self.live.show(books.counts);
-        if books.batch.len() >= BATCH || (!books.batch.is_empty() && now.since(books.since) >= BATCH_AGE) {
+        if books.batch.len() >= BATCH || (!books.batch.is_empty() && books.since.until(now) >= BATCH_AGE) {
             self.hand_over(books);
         }
     }

@@ -7,7 +7,7 @@ use std::{io, thread};
 
 use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
 use offered_model::workload::{Precision, Sessions, Target};
-use offered_model::{Agenda, Event, Law, Nanos, Share, Workload};
+use offered_model::{Agenda, Event, Instant, Law, Nanos, Share, Workload};
 
 use crate::driver::Driver;
 use crate::halt::{Halt, Halted};
@@ -405,7 +405,7 @@ impl Generator {
             agenda,
             mix: self.workload.mix(),
             late: self.workload.late(),
-            end: self.workload.duration(),
+            end: self.workload.end(),
             in_flight: in_flight.map_or(u64::MAX, u64::from),
             numbering: (self.worker(thread), self.share.parts() * u64::from(self.threads)),
             transport,
@@ -416,7 +416,7 @@ impl Generator {
             places: self.workload.flows().map(|_| HashMap::new()),
         };
         let (elapsed, idle) = driver.run();
-        Worker { elapsed, busy: elapsed.since(idle), cpu: cpu_time().since(used) }
+        Worker { elapsed, busy: elapsed.saturating_sub(idle), cpu: cpu_time() - used }
     }
 
     /// The number of this thread in the whole run.
@@ -434,9 +434,9 @@ impl Generator {
 /// As many threads as the rate needs; a closed system without think time takes what there is.
 fn suggested(workload: &Workload, share: Share) -> u16 {
     let peak = match workload.sessions() {
-        Sessions::Open(schedule) => schedule.rate().peak(workload.duration()),
-        Sessions::Replay(replay) => replay.peak(workload.duration()) as f64,
-        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().peak(workload.duration()) * length.mean(),
+        Sessions::Open(schedule) => schedule.rate().peak(workload.end()),
+        Sessions::Replay(replay) => replay.peak(workload.end()) as f64,
+        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().peak(workload.end()) * length.mean(),
         Sessions::Closed(closed) => match closed.mean_think() {
             0.0 => closed.users() as f64 * 100.0,
             think => closed.users() as f64 / think,
@@ -447,7 +447,7 @@ fn suggested(workload: &Workload, share: Share) -> u16 {
 
 fn keep_resolving(way: &Way, clock: &Clock, every: Nanos, ended: &AtomicBool) {
     clock.wait_for_start(ended);
-    let mut next = every;
+    let mut next = Instant::ZERO + every;
     while !ended.load(Relaxed) {
         clock.sleep_until(next.min(clock.now() + Nanos::from_millis(50)));
         if clock.now() >= next {

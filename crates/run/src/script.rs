@@ -18,7 +18,7 @@ pub(crate) use value::Lack;
 
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
 use offered_model::workload::{Call, Request, Sessions, Target, Workload};
-use offered_model::{Nanos, Template};
+use offered_model::{Instant, Template};
 
 use self::body::Body;
 use self::hear::{Check, Extraction};
@@ -187,7 +187,7 @@ impl Script {
     /// # Errors
     /// Another value that is not there.
     pub(crate) fn unanswered(&self, label: u16, moment: Moment) -> Result<Ask, Lack> {
-        let mut ask = self.ask(label, moment, Some(&self.values.unanswered()), Nanos::ZERO)?;
+        let mut ask = self.ask(label, moment, Some(&self.values.unanswered()), Instant::ZERO)?;
         for name in self.values.names() {
             // As a URL has the braces.
             ask.path = ask.path.replace(&format!("%7B{name}%7D"), &format!("{{{name}}}"));

@@ -30,7 +30,7 @@ pub(crate) use way::{Spoken, Way, wording};
 pub(crate) use websocket::WebSocket;
 pub(crate) use wire::{Ask, MOST_KEPT, Reply, Wire};
 
-use offered_model::{Event, Launch, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
 
 /// How long before a launch a precise wait stops sleeping: above nearly all the wake-up errors of a quiet machine.
 pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
@@ -42,16 +42,16 @@ pub trait Transport {
     const PAGES: bool = false;
 
     /// The time since the run's start.
-    fn now(&self) -> Nanos;
+    fn now(&self) -> Instant;
 
     /// Sends request `label` for `launch`, number `sequence` of the whole run, without waiting; the time when that was done.
     ///
     /// Exactly one event whose object is 0 follows for each call: in `events` at once if the launch could not be sent, else from
     /// a later [`wait`](Self::wait) or [`abandon`](Self::abandon).
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos;
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant;
 
     /// Waits until something is answered, or until `deadline`; adds what is answered to `events`.
-    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>);
+    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>);
 
     /// Whether the session of a launch that ended with `event` is over before its time.
     #[inline]

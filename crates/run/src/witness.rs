@@ -79,10 +79,10 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Nanos;
+    use offered_model::Instant;
 
     fn failed(label: u16, why: &'static str) -> Event {
-        Event { label, outcome: Outcome::CheckFailed, error: Some(Reason::words(why)), ..Event::at(Nanos(1)) }
+        Event { label, outcome: Outcome::CheckFailed, error: Some(Reason::words(why)), ..Event::at(Instant(1)) }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use offered_clock::{Clock, Poller};
-use offered_model::{Law, Nanos, Purpose, Rate, Seed};
+use offered_model::{Instant, Law, Nanos, Purpose, Rate, Seed};
 use offered_serve::{Address, Options, Running, Server};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Infinite, Ps};
@@ -59,10 +59,12 @@ fn responses(rate: &str, count: u64) {
     let begin = clock.now() + Nanos::from_millis(10);
     let response = |number| {
         let spin = Nanos::from_micros(100);
-        poller.wait_until(&clock, begin + even.instant(number), spin, &mut Vec::new()).expect("time passes");
+        poller
+            .wait_until(&clock, begin + Instant::ZERO.until(even.instant(number)), spin, &mut Vec::new())
+            .expect("time passes");
         let sent = clock.now();
         ask(&mut stream);
-        clock.now() - sent
+        sent.until(clock.now())
     };
     let all = (0..count).map(response).collect();
     server.stop().expect("a server that stops");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown, sockopt};
 
@@ -35,13 +35,13 @@ enum Stage {
 /// A request and the answer it will get.
 #[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) arrival: Nanos,
+    pub(crate) arrival: Instant,
     /// When the system received its last byte, if it says so.
-    pub(crate) received: Option<Nanos>,
+    pub(crate) received: Option<Instant>,
     /// The work of its job, once it has arrived and has one.
     pub(crate) work: Option<Nanos>,
     /// When its answer was due, on paper.
-    pub(crate) due: Option<Nanos>,
+    pub(crate) due: Option<Instant>,
     /// Its target; empty when nobody records it.
     pub(crate) path: String,
     pub(crate) asked: Option<Work>,
@@ -183,7 +183,7 @@ impl Connection {
     }
 
     /// The bytes are no request: this is answered in its turn, and nothing more is read.
-    pub(crate) fn refuse(&mut self, bad: Bad, now: Nanos) {
+    pub(crate) fn refuse(&mut self, bad: Bad, now: Instant) {
         self.incoming = Incoming::Ignored;
         self.drop_unfinished();
         let reply = match bad {
@@ -304,7 +304,7 @@ impl Connection {
 impl Request {
     fn new(demand: Demand, manner: Manner) -> Self {
         Self {
-            arrival: Nanos::ZERO,
+            arrival: Instant::ZERO,
             received: None,
             work: None,
             due: None,
@@ -335,20 +335,20 @@ impl Request {
     }
 
     /// Its last byte was read.
-    pub(crate) fn arrive(&mut self, now: Nanos, received: Option<Nanos>) {
+    pub(crate) fn arrive(&mut self, now: Instant, received: Option<Instant>) {
         self.arrival = now;
         self.received = received;
         self.stage = Stage::Served;
     }
 
     /// Its job and its pause were over at `due`.
-    pub(crate) fn ready(&mut self, due: Nanos) {
+    pub(crate) fn ready(&mut self, due: Instant) {
         self.due = Some(due);
         self.stage = Stage::Ready;
     }
 
     /// There was no room for its job.
-    pub(crate) fn turn_away(&mut self, now: Nanos) {
+    pub(crate) fn turn_away(&mut self, now: Instant) {
         self.reply = Reply::Status(503);
         self.ready(now);
     }

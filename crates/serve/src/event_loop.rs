@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use offered_clock::{Poller, Ready};
-use offered_model::{Law, Nanos, Purpose, Seed};
+use offered_model::{Instant, Law, Nanos, Purpose, Seed};
 use offered_simulate::discipline::Infinite;
 use rustix::io::Errno;
 use slab::Slab;
@@ -123,7 +123,7 @@ impl EventLoop {
     }
 
     /// Until a socket is ready, a job is done, or one of the less exact things is due.
-    fn wait(&mut self, end: Option<Nanos>, events: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, end: Option<Instant>, events: &mut Vec<Ready>) -> io::Result<()> {
         if !self.again.is_empty() {
             return self.poller.wait(Some(Nanos::ZERO), events);
         }
@@ -219,7 +219,7 @@ impl EventLoop {
     /// the epoch.
     fn arrive(&mut self, place: usize, mut input: &[u8], stamp: Option<Nanos>) {
         let now = self.ledger.clock.now();
-        let received = stamp.map(|at| at.since(self.ledger.clock.unix_origin()));
+        let received = stamp.map(|at| Instant::ZERO + at.saturating_sub(self.ledger.clock.unix_origin()));
         let is_recorded = self.ledger.recorder.is_some();
         while let Some(connection) = self.connections.get_mut(place)
             && connection.is_heard()
@@ -241,7 +241,7 @@ impl EventLoop {
     }
 
     /// A request has arrived: its job, its pause or its answer begins.
-    fn begin(&mut self, owner: Owner, now: Nanos, received: Option<Nanos>) {
+    fn begin(&mut self, owner: Owner, now: Instant, received: Option<Instant>) {
         self.ledger.arrived(now);
         let Some(request) = owned(&mut self.connections, owner) else { return };
         request.arrive(now, received);
@@ -261,7 +261,7 @@ impl EventLoop {
     }
 
     /// A request without a job, or whose job is done at `now` on paper: its pause begins, or it may be answered.
-    fn served(&mut self, owner: Owner, now: Nanos) {
+    fn served(&mut self, owner: Owner, now: Instant) {
         // Whoever has gone away in the meantime was served all the same, as by any server.
         let Some(request) = owned(&mut self.connections, owner) else { return };
         if let Some(length) = request.pause.take() {
@@ -274,7 +274,7 @@ impl EventLoop {
 
     /// Takes out what is done by `now`, in the order of the paper instants; a pause that ends when a job does goes first,
     /// since that job may begin another.
-    fn advance(&mut self, now: Nanos) {
+    fn advance(&mut self, now: Instant) {
         loop {
             let (job, pause) = (self.jobs.next(), self.pauses.next());
             let Some(due) = job.into_iter().chain(pause).min().filter(|due| *due <= now) else { return };

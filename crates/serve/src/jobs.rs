@@ -1,6 +1,6 @@
 //! Jobs in a discipline, and whose they are.
 
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 use offered_simulate::{Discipline, Job};
 use slab::Slab;
 
@@ -27,7 +27,7 @@ impl Jobs {
     }
 
     /// A job arrives; whatever was done by `now` must have been taken out before.
-    pub(crate) fn arrive(&mut self, now: Nanos, size: Nanos, owner: Owner) {
+    pub(crate) fn arrive(&mut self, now: Instant, size: Nanos, owner: Owner) {
         let id = self.owners.insert(owner) as u64;
         self.discipline.arrive(now, Job { id, class: 0, size, arrived: now });
     }
@@ -38,12 +38,12 @@ impl Jobs {
     }
 
     /// When to ask for a completion, on paper.
-    pub(crate) fn next(&self) -> Option<Nanos> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.discipline.next()
     }
 
     /// The owner of the job done exactly at `due`, which is [`next`](Self::next); `None` when only the turn changed.
-    pub(crate) fn complete(&mut self, due: Nanos) -> Option<Owner> {
+    pub(crate) fn complete(&mut self, due: Instant) -> Option<Owner> {
         self.owners.try_remove(self.discipline.complete(due)?.id as usize)
     }
 }

@@ -1,7 +1,7 @@
 //! What a server has seen and done so far.
 
 use offered_clock::Clock;
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 
 use crate::Summary;
 use crate::connection::Request;
@@ -24,7 +24,7 @@ impl Ledger {
     }
 
     /// A request's last byte was read.
-    pub(crate) fn arrived(&mut self, now: Nanos) {
+    pub(crate) fn arrived(&mut self, now: Instant) {
         self.summary.requests += 1;
         if self.keep_arrivals {
             self.summary.arrivals.push(now);
@@ -32,10 +32,10 @@ impl Ledger {
     }
 
     /// The last byte of a request's answer was handed to the system.
-    pub(crate) fn answered(&mut self, request: Request, now: Nanos) {
+    pub(crate) fn answered(&mut self, request: Request, now: Instant) {
         self.summary.answered += 1;
         if let (Some(_), Some(due)) = (request.work, request.due) {
-            let late = now.since(due);
+            let late = due.until(now);
             self.jobs_answered += 1;
             self.late += u128::from(late.0);
             self.summary.lateness_max = self.summary.lateness_max.max(late);
@@ -48,7 +48,7 @@ impl Ledger {
         self.record(request, None);
     }
 
-    fn record(&mut self, request: Request, done: Option<Nanos>) {
+    fn record(&mut self, request: Request, done: Option<Instant>) {
         if let Some(recorder) = &mut self.recorder {
             let Request { arrival, received, work, due, path, .. } = request;
             recorder.add(Row { arrival, work, due, done, path, received });

@@ -41,7 +41,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use offered_clock::{Clock, Poller, Waker, allow_sockets};
-use offered_model::{Law, Nanos, Seed};
+use offered_model::{Instant, Law, Nanos, Seed};
 use offered_simulate::Discipline;
 
 pub use address::Address;
@@ -134,7 +134,7 @@ pub struct Summary {
     /// The same, at worst.
     pub lateness_max: Nanos,
     /// When each request arrived, in order, if it was asked for.
-    pub arrivals: Vec<Nanos>,
+    pub arrivals: Vec<Instant>,
 }
 
 /// The reference server; see [`Server::start`].

@@ -6,24 +6,24 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use offered_model::Nanos;
 use offered_model::csv::Table;
+use offered_model::{Instant, Nanos};
 
 /// One request as the server saw it; times are since the server's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// When its last byte was read.
-    pub(crate) arrival: Nanos,
+    pub(crate) arrival: Instant,
     /// Its work; `None` for endpoints without a job.
     pub(crate) work: Option<Nanos>,
     /// When the discipline had it done, on paper, and the answer was due.
-    pub(crate) due: Option<Nanos>,
+    pub(crate) due: Option<Instant>,
     /// When the last byte of the answer was handed to the system; `None` if it never was.
-    pub(crate) done: Option<Nanos>,
+    pub(crate) done: Option<Instant>,
     /// The request's target.
     pub(crate) path: String,
     /// When the system received its last byte; `None` where it does not say.
-    pub(crate) received: Option<Nanos>,
+    pub(crate) received: Option<Instant>,
 }
 
 /// The head of the file.
@@ -36,7 +36,7 @@ const EVERY: Nanos = Nanos::from_millis(500);
 pub(crate) struct Recorder {
     rows: Vec<Row>,
     /// When `rows` were last handed over.
-    handed: Nanos,
+    handed: Instant,
     writer: Sender<Vec<Row>>,
     thread: JoinHandle<io::Result<()>>,
 }
@@ -47,11 +47,11 @@ impl Recorder {
         let file = File::create_new(path)?;
         let (writer, rows) = channel();
         let thread = std::thread::Builder::new().name("record".into()).spawn(move || write(file, &rows))?;
-        Ok(Self { rows: Vec::with_capacity(BATCH), handed: Nanos::ZERO, writer, thread })
+        Ok(Self { rows: Vec::with_capacity(BATCH), handed: Instant::ZERO, writer, thread })
     }
 
     /// When rows that wait here must be handed over.
-    pub(crate) fn next(&self) -> Option<Nanos> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         (!self.rows.is_empty()).then(|| self.handed + EVERY)
     }
 
@@ -60,7 +60,7 @@ impl Recorder {
     }
 
     /// Hands the rows over if it is time.
-    pub(crate) fn tick(&mut self, now: Nanos) {
+    pub(crate) fn tick(&mut self, now: Instant) {
         if self.rows.len() >= BATCH || self.next().is_some_and(|next| next <= now) {
             // A writer that failed is gone; `finish` says why.
             let _ = self.writer.send(std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH)));
@@ -90,8 +90,12 @@ fn write(file: File, batches: &Receiver<Vec<Row>>) -> io::Result<()> {
 }
 
 fn write_row(table: &mut Table<File>, row: &Row) -> io::Result<()> {
-    let ns = |time: Option<Nanos>| time.map(|time| time.0);
-    table.number(Some(row.arrival.0))?.number(ns(row.work))?.number(ns(row.due))?.number(ns(row.done))?;
+    let ns = |at: Option<Instant>| at.map(|at| at.0);
+    table
+        .number(Some(row.arrival.0))?
+        .number(row.work.map(|work| work.0))?
+        .number(ns(row.due))?
+        .number(ns(row.done))?;
     table.text(&row.path)?.number(ns(row.received))?.end()
 }
 
@@ -105,16 +109,16 @@ mod tests {
         let path = folder.path().join("seen.csv");
         let mut recorder = Recorder::create(&path).unwrap();
         let row = |arrival, path: &str| Row {
-            arrival: Nanos(arrival),
+            arrival: Instant(arrival),
             work: None,
-            due: Some(Nanos(7)),
+            due: Some(Instant(7)),
             done: None,
             path: path.into(),
-            received: (arrival > 1).then_some(Nanos(1)),
+            received: (arrival > 1).then_some(Instant(1)),
         };
         recorder.add(row(1, "/"));
-        assert_eq!(recorder.next(), Some(EVERY));
-        recorder.tick(EVERY);
+        assert_eq!(recorder.next(), Some(Instant::ZERO + EVERY));
+        recorder.tick(Instant::ZERO + EVERY);
         assert_eq!(recorder.next(), None);
         recorder.add(row(2, "/a,b?c=\"d\""));
         recorder.finish().unwrap();

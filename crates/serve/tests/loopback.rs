@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use offered_model::{Law, Nanos, Purpose, Seed};
+use offered_model::{Instant, Law, Nanos, Purpose, Seed};
 use offered_serve::{Address, Error, Options, Running, Server};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Fcfs, Infinite, RoundRobin};
@@ -204,14 +204,15 @@ fn nasty_ends() {
 }
 
 /// The rows of a record: arrival, work, due, done; in the order of arrival.
-fn rows(path: &Path) -> Vec<(Nanos, Nanos, Nanos, Option<Nanos>)> {
+fn rows(path: &Path) -> Vec<(Instant, Nanos, Instant, Option<Instant>)> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("arrival_ns,work_ns,due_ns,done_ns,path,received_ns"));
     let row = |line: &str| {
-        let mut cells = line.split(',').map(|cell| cell.parse().ok().map(Nanos));
+        let mut cells = line.split(',').map(|cell| cell.parse::<u64>().ok());
         let mut next = || cells.next().flatten();
-        (next().unwrap(), next().unwrap(), next().unwrap_or_default(), next())
+        let (arrival, work) = (Instant(next().unwrap()), Nanos(next().unwrap()));
+        (arrival, work, next().map(Instant).unwrap_or_default(), next().map(Instant))
     };
     let mut rows: Vec<_> = lines.map(row).collect();
     rows.sort_by_key(|row| (row.0, row.2));
@@ -273,7 +274,7 @@ fn jobs_are_done_at_the_instants_of_the_discipline_however_late_the_loop() {
     assert_eq!(rows.len(), 200);
     assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), summary.arrivals);
     // Lindley's recursion, to the nanosecond: one server is free when the last job is done, and works from then on.
-    let mut free = Nanos::ZERO;
+    let mut free = Instant::ZERO;
     for (number, (arrival, work, due, done)) in rows.into_iter().enumerate() {
         let size = Nanos::from_secs_f64(law.sample(&mut Seed(9).at(Purpose::Size, number as u64, 0)));
         assert_eq!(work, size, "the size of job {number}");

@@ -1,7 +1,7 @@
 //! Jobs per second of the simulator on one core, statistics on; one printed table. `cargo bench -p offered-simulate`.
 
 use offered_clock::cpu_time;
-use offered_model::{Agenda, Nanos, Purpose, Seed, Share, Workload};
+use offered_model::{Agenda, Instant, Purpose, Seed, Share, Workload};
 use offered_simulate::drive::{Demands, Served, drive};
 use offered_simulate::policy::Use;
 use offered_simulate::statistics::{Counted, Statistics};
@@ -20,7 +20,7 @@ impl Use for Race {
         let mut agenda = Agenda::new(&self.workload, Share::ALL);
         let mut served = Served::new(discipline, None);
         let sessions = self.workload.sessions().end();
-        let counted = Counted { servers: 1, classes: 1, sessions, from: Nanos::ZERO, until: Nanos::MAX };
+        let counted = Counted { servers: 1, classes: 1, sessions, from: Instant::ZERO, until: Instant::MAX };
         let mut statistics = Statistics::new(counted, JOBS);
         let start = cpu_time();
         drive(&mut agenda, &mut served, &self.demands, &mut statistics);

@@ -45,7 +45,7 @@ pub use round_robin::RoundRobin;
 pub use shortest::{Psjf, Shortest, Sjf};
 pub use srpt::Srpt;
 
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 
 /// A request as a server sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Job {
     /// Its work: the time it needs alone on a server of speed 1.
     pub size: Nanos,
     /// When it arrived.
-    pub arrived: Nanos,
+    pub arrived: Instant,
 }
 
 /// A server (or several) and its queue.
@@ -66,37 +66,37 @@ pub struct Job {
 /// calls [`complete`](Self::complete)`(now)` until it answers `None`.
 ///
 /// ```
-/// use offered_model::Nanos;
+/// use offered_model::{Instant, Nanos};
 /// use offered_simulate::{Discipline, Job, discipline::Fcfs};
 ///
 /// let mut server = Fcfs::new(1);
-/// let job = |id, at| Job { id, class: 0, size: Nanos(10), arrived: Nanos(at) };
-/// server.arrive(Nanos(0), job(1, 0));
-/// server.arrive(Nanos(4), job(2, 4));
-/// assert_eq!(server.next(), Some(Nanos(10)));
+/// let job = |id, at| Job { id, class: 0, size: Nanos(10), arrived: Instant(at) };
+/// server.arrive(Instant(0), job(1, 0));
+/// server.arrive(Instant(4), job(2, 4));
+/// assert_eq!(server.next(), Some(Instant(10)));
 /// // Somebody looks late, at 25: both are done, the second since 20.
-/// assert_eq!(server.complete(Nanos(25)).unwrap().id, 1);
-/// assert_eq!(server.next(), Some(Nanos(20)));
-/// assert_eq!(server.complete(Nanos(25)).unwrap().id, 2);
-/// assert_eq!(server.complete(Nanos(25)), None);
+/// assert_eq!(server.complete(Instant(25)).unwrap().id, 1);
+/// assert_eq!(server.next(), Some(Instant(20)));
+/// assert_eq!(server.complete(Instant(25)).unwrap().id, 2);
+/// assert_eq!(server.complete(Instant(25)), None);
 /// ```
 pub trait Discipline {
     /// A job arrives.
-    fn arrive(&mut self, now: Nanos, job: Job);
+    fn arrive(&mut self, now: Instant, job: Job);
 
     /// When to call [`complete`](Self::complete) next if nothing else arrives; `None` when the system is empty.
     ///
     /// Nothing is finished before. A job is finished then, or (in disciplines that take turns, or send jobs from one station
     /// to the next) only the turn changes and `complete` answers `None`.
-    fn next(&self) -> Option<Nanos>;
+    fn next(&self) -> Option<Instant>;
 
     /// The first job that is finished by `now`, if one is. It was finished at `now` exactly when `now` was
     /// [`next`](Self::next), and at some instant between the two when the caller is late.
-    fn complete(&mut self, now: Nanos) -> Option<Job>;
+    fn complete(&mut self, now: Instant) -> Option<Job>;
 }
 
 /// The sooner of two instants, where `None` is never.
-fn sooner(a: Option<Nanos>, b: Option<Nanos>) -> Option<Nanos> {
+fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

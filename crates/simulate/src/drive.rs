@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use offered_model::workload::{Mix, Server, Station};
-use offered_model::{After, Agenda, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
+use offered_model::{After, Agenda, Instant, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
 
 use crate::discipline::{Discipline, Job};
 
@@ -171,23 +171,23 @@ impl<D: Discipline> Served<D> {
 /// Somebody who looks on while a workload is simulated. Instants never decrease.
 pub trait Sink {
     /// A launch was let in.
-    fn arrived(&mut self, now: Nanos);
+    fn arrived(&mut self, now: Instant);
     /// A launch found no room, and its session goes on or not.
     fn refused(&mut self, launch: Launch, class: u16, after: After);
     /// A launch is finished, and its session goes on or not; [`ControlFlow::Break`] stops the simulation, which can be taken
     /// up again.
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, after: After) -> ControlFlow<()>;
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()>;
     /// The simulation has ended at `now`, before this launch was finished.
-    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
         let _ = (now, launch, class);
     }
 }
 
 /// Nobody: looks at nothing.
 impl Sink for () {
-    fn arrived(&mut self, _: Nanos) {}
+    fn arrived(&mut self, _: Instant) {}
     fn refused(&mut self, _: Launch, _: u16, _: After) {}
-    fn completed(&mut self, _: Nanos, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
+    fn completed(&mut self, _: Instant, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -195,7 +195,7 @@ impl Sink for () {
 /// Two who look on together; one of them is enough to stop.
 impl<A: Sink, B: Sink> Sink for (&mut A, &mut B) {
     #[inline]
-    fn arrived(&mut self, now: Nanos) {
+    fn arrived(&mut self, now: Instant) {
         self.0.arrived(now);
         self.1.arrived(now);
     }
@@ -207,12 +207,12 @@ impl<A: Sink, B: Sink> Sink for (&mut A, &mut B) {
     }
 
     #[inline]
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
         let (first, second) = (self.0.completed(now, launch, job, after), self.1.completed(now, launch, job, after));
         if first.is_break() { first } else { second }
     }
 
-    fn cut(&mut self, now: Nanos, launch: Launch, class: u16) {
+    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
         self.0.cut(now, launch, class);
         self.1.cut(now, launch, class);
     }
@@ -227,7 +227,7 @@ pub fn drive<D: Discipline, S: Sink>(agenda: &mut Agenda, server: &mut Served<D>
     loop {
         let next = server.discipline.next();
         // A launch before the next completion, or the completion.
-        if let Some(launch) = agenda.due_before(next.unwrap_or(Nanos::MAX)) {
+        if let Some(launch) = agenda.due_before(next.unwrap_or(Instant::MAX)) {
             let now = launch.intended;
             let (class, size) = ahead.of(launch);
             if let Some(place) = server.admit(launch, class) {

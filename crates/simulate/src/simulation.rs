@@ -1,7 +1,7 @@
 //! One simulation: a workload in, figures with their intervals and their doubts out.
 
 use offered_model::workload::Sessions;
-use offered_model::{Agenda, Nanos, Share, Workload, Wrong};
+use offered_model::{Agenda, Instant, Nanos, Share, Workload, Wrong};
 use offered_stats::steady_state::Estimate;
 
 use crate::discipline::Discipline;
@@ -134,12 +134,12 @@ impl<S: Sink> Use for Run<'_, S> {
         let Self { workload, demands, modelled, stop, also } = self;
         let mut agenda = Agenda::new(workload, Share::ALL);
         let mut served = Served::new(discipline, modelled.room());
-        let from = workload.skip_first();
+        let counted = workload.counted();
         let until = match stop {
-            Stop::Duration => Nanos(workload.duration().0 - workload.skip_last().0),
-            Stop::Jobs(_) | Stop::Precision(_) => Nanos::MAX,
+            Stop::Duration => counted.end,
+            Stop::Jobs(_) | Stop::Precision(_) => Instant::MAX,
         };
-        let warm_up = if from > Nanos::ZERO { WarmUp::Fixed } else { WarmUp::Mser };
+        let warm_up = if counted.start > Instant::ZERO { WarmUp::Fixed } else { WarmUp::Mser };
         let enough = match stop {
             Stop::Duration => u64::MAX,
             Stop::Jobs(jobs) => jobs,
@@ -149,7 +149,7 @@ impl<S: Sink> Use for Run<'_, S> {
             servers: modelled.counted_servers().unwrap_or(1),
             classes: workload.requests().len(),
             sessions: workload.sessions().end(),
-            from,
+            from: counted.start,
             until,
         };
         let mut statistics = Statistics::new(counted, enough);
@@ -179,8 +179,8 @@ impl<S: Sink> Use for Run<'_, S> {
 }
 
 /// The largest and the mean time since arrival of the jobs inside, in seconds.
-fn ages<D: Discipline>(served: &Served<D>, now: Nanos) -> Ages {
-    let ages: Vec<f64> = served.unfinished().map(|(launch, _)| now.since(launch.intended).as_secs_f64()).collect();
+fn ages<D: Discipline>(served: &Served<D>, now: Instant) -> Ages {
+    let ages: Vec<f64> = served.unfinished().map(|(launch, _)| (now - launch.intended).as_secs_f64()).collect();
     let oldest = ages.iter().copied().reduce(f64::max)?;
     Some((oldest, ages.iter().sum::<f64>() / ages.len() as f64))
 }

@@ -13,7 +13,7 @@ mod visits;
 
 use std::ops::ControlFlow;
 
-use offered_model::{After, Launch, Nanos};
+use offered_model::{After, Instant, Launch, Nanos};
 use offered_stats::steady_state::{Beyond, Estimate, Ranks, independent, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
@@ -31,9 +31,9 @@ pub struct Statistics {
     batches: Batches,
     servers: u64,
     /// What is completed before is not counted.
-    from: Nanos,
+    from: Instant,
     /// Nothing is counted from here on.
-    until: Nanos,
+    until: Instant,
     /// Stop after so many completions in all.
     enough: u64,
     completed: u64,
@@ -56,9 +56,9 @@ pub struct Counted {
     /// Whether sessions make several requests and end.
     pub sessions: bool,
     /// Completions before are left out.
-    pub from: Nanos,
+    pub from: Instant,
     /// Nothing is counted from here on.
-    pub until: Nanos,
+    pub until: Instant,
 }
 
 /// What is known of a kind of time, in seconds, or of slowdowns.
@@ -184,13 +184,13 @@ impl Statistics {
     }
 
     /// The last instant it has seen.
-    pub fn now(&self) -> Nanos {
+    pub fn now(&self) -> Instant {
         self.passed.at
     }
 
     /// Nothing changed until `now`.
     #[inline]
-    fn pass(&mut self, now: Nanos) {
+    fn pass(&mut self, now: Instant) {
         if self.passed.at < self.from {
             self.stretch(now.min(self.from));
             self.batches.begin(self.passed);
@@ -199,14 +199,14 @@ impl Statistics {
     }
 
     #[inline]
-    fn stretch(&mut self, to: Nanos) {
+    fn stretch(&mut self, to: Instant) {
         self.passed.stretch(to, self.present, self.servers);
     }
 
     /// What had passed at the end: the end of what counts, or what was seen last where there is none.
     fn end(&self) -> Passed {
         let mut end = self.passed;
-        if self.until < Nanos::MAX {
+        if self.until < Instant::MAX {
             end.stretch(self.until, self.present, self.servers);
         }
         end
@@ -320,7 +320,7 @@ impl Spread {
 
 impl Sink for Statistics {
     #[inline]
-    fn arrived(&mut self, now: Nanos) {
+    fn arrived(&mut self, now: Instant) {
         self.pass(now);
         if now < self.until {
             self.present += 1;
@@ -338,7 +338,7 @@ impl Sink for Statistics {
     }
 
     #[inline]
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
         self.pass(now);
         if now >= self.until {
             return ControlFlow::Continue(());
@@ -349,7 +349,7 @@ impl Sink for Statistics {
         if now < self.from {
             return ControlFlow::Continue(());
         }
-        let (response, size) = (real(now.since(job.arrived)), real(job.size));
+        let (response, size) = (real(job.arrived.until(now)), real(job.size));
         let slowdown = if size > 0.0 { response / size } else { 1.0 };
         let open = &mut self.batches.open;
         open.work += size;
@@ -370,14 +370,14 @@ impl Sink for Statistics {
 impl Statistics {
     /// A request of a session was answered or refused; of a session that is over, the whole of it counts.
     #[inline]
-    fn visited(&mut self, now: Nanos, launch: Launch, after: After) {
+    fn visited(&mut self, now: Instant, launch: Launch, after: After) {
         let Some(visits) = &mut self.visits else { return };
         let Some(visit) = visits.answered(launch, now, after) else { return };
         if let Some([durations, waits]) = &mut self.batches.open.sessions
             && now >= self.from
             && now < self.until
         {
-            durations.add(real(now.since(visit.began)));
+            durations.add(real(visit.began.until(now)));
             waits.add(real(visit.waited));
         }
     }

@@ -151,11 +151,13 @@ fn quantiles_are_the_toolkits_order_statistics() {
     // floor(p (n - 1/2)) from 0: floor(4.75) = 4, floor(8.55) = 8, floor(9.405) = 9.
     assert_eq!([0.5, 0.9, 0.99].map(|p| quantile(&ten, p)), [5, 9, 10]);
     assert_eq!(quantile(&[7], 0.99), 7);
-    let row = Summary::of_sorted(&[1_000_000, 2_000_000, 6_000_000], 1e6).unwrap();
+    let row = Summary::of_sorted(&[1_000_000u64, 2_000_000, 6_000_000], 1e6).unwrap();
     assert_eq!((row.n, row.mean, row.median, row.max), (3, 3.0, 2.0, 6.0));
     assert!((row.sdev - 7f64.sqrt()).abs() < 1e-12);
-    assert_eq!(Summary::of_sorted(&[], 1.0), None);
-    assert_eq!(Summary::of_sorted(&[0, 0], 1.0).unwrap().cov, 0.0);
+    assert_eq!(Summary::of_sorted::<u64>(&[], 1.0), None);
+    assert_eq!(Summary::of_sorted(&[0u64, 0], 1.0).unwrap().cov, 0.0);
+    let signed = Summary::of_sorted(&[-3_000_000i64, 0, 6_000_000], 1e6).unwrap();
+    assert_eq!((signed.mean, signed.min, signed.median), (1.0, -3.0, 0.0));
 }
 
 #[test]

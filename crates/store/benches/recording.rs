@@ -10,7 +10,7 @@
 use std::hint::spin_loop;
 
 use offered_clock::{Clock, cpu_time};
-use offered_model::{Event, Nanos, Outcome, Purpose, Seed};
+use offered_model::{Event, Instant, Nanos, Outcome, Purpose, Seed};
 use offered_store::{MadeBy, ReadOptions, Recorder, RunRecord, Until, Writer, read};
 
 const EVENTS: u64 = 1_000_000;
@@ -25,7 +25,7 @@ fn events(rate: f64, service_us: f64, labels: u64, connections: u64) -> Vec<Even
     let seed = Seed(7);
     let (mut gaps, mut service, mut choice) =
         (seed.stream(Purpose::Arrivals), seed.stream(Purpose::Size), seed.stream(Purpose::Choice));
-    let mut intended = Nanos::ZERO;
+    let mut intended = Instant::ZERO;
     let event = |i| {
         intended += Nanos::from_secs_f64(gaps.exponential() / rate);
         let sent = intended + Nanos(300 + choice.below(2000));
@@ -65,12 +65,12 @@ fn paced(seconds: u64, mut keep: impl FnMut(Vec<Event>)) -> Vec<u64> {
     let mut batch = Vec::with_capacity(BATCH);
     let clock = Clock::start();
     for (at, late) in late.iter_mut().enumerate() {
-        let due = Nanos(at as u64 * GAP.0);
+        let due = Instant(at as u64 * GAP.0);
         while clock.now() < due {
             spin_loop();
         }
         let now = clock.now();
-        *late = now.since(due).0;
+        *late = due.until(now).0;
         batch.push(Event {
             sent: Some(now),
             done: Some(now),
@@ -123,14 +123,14 @@ fn main() {
                 writer.write(batch).expect("room on the disk");
             }
             writer.finish(&record()).expect("room on the disk");
-            writing.push(cpu_time().since(before).as_micros_f64() / EVENTS as f64);
+            writing.push((cpu_time() - before).as_micros_f64() / EVENTS as f64);
             bytes = std::fs::read_dir(run.join("events"))
                 .expect("a folder")
                 .map(|part| part.and_then(|part| part.metadata()).expect("a part").len())
                 .sum();
             let before = cpu_time();
             assert_eq!(read(&run, &ReadOptions::default()).expect("a run").events.len() as u64, EVENTS);
-            reading.push(cpu_time().since(before).as_micros_f64() / EVENTS as f64);
+            reading.push((cpu_time() - before).as_micros_f64() / EVENTS as f64);
         }
         println!("{name:<8} {:>9.3} {:>8.3} {:>6.1}", median(writing), median(reading), bytes as f64 / EVENTS as f64);
     }

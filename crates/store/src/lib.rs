@@ -18,8 +18,8 @@
 //! let recording = read_from("results.jtl", table.as_bytes(), &ReadOptions::default())?;
 //! assert_eq!((recording.format.as_str(), recording.labels.as_slice()), ("jtl-csv", &["home".to_owned()][..]));
 //! let (first, second) = (&recording.events[0], &recording.events[1]);
-//! assert_eq!(second.sent.unwrap() - first.sent.unwrap(), Nanos::from_millis(250));
-//! assert_eq!((first.service(), second.status), (Some(Nanos::from_millis(40)), 503));
+//! assert_eq!(second.sent.unwrap() - first.sent.unwrap(), Nanos::from_millis(250).into());
+//! assert_eq!((first.service(), second.status), (Some(Nanos::from_millis(40).into()), 503));
 //! # Ok::<(), offered_store::Error>(())
 //! ```
 

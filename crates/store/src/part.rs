@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_model::{Event, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -40,7 +40,9 @@ struct Kind {
 enum Of {
     /// 64 bits.
     Long(fn(&Event) -> u64, fn(&mut Event, u64)),
-    /// An instant or a time in ns, or none.
+    /// An instant in ns, or none.
+    At(fn(&Event) -> Option<Instant>, fn(&mut Event, Option<Instant>)),
+    /// A time in ns, or none.
     Time(fn(&Event) -> Option<Nanos>, fn(&mut Event, Option<Nanos>)),
     /// So many bits.
     Int(u8, fn(&Event) -> u32, fn(&mut Event, u32)),
@@ -56,10 +58,10 @@ enum Of {
 
 /// The columns in the order in which they stand. New ones come last, and a part without them is an older one.
 static COLUMNS: [Kind; 19] = [
-    required("intended_ns", Of::Long(|e| e.intended.0, |e, ns| e.intended = Nanos(ns))),
-    optional("sent_ns", Of::Time(|e| e.sent, |e, at| e.sent = at)),
-    optional("first_byte_ns", Of::Time(|e| e.first_byte, |e, at| e.first_byte = at)),
-    optional("done_ns", Of::Time(|e| e.done, |e, at| e.done = at)),
+    required("intended_ns", Of::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
+    optional("sent_ns", Of::At(|e| e.sent, |e, at| e.sent = at)),
+    optional("first_byte_ns", Of::At(|e| e.first_byte, |e, at| e.first_byte = at)),
+    optional("done_ns", Of::At(|e| e.done, |e, at| e.done = at)),
     required("session", Of::Long(|e| e.session, |e, session| e.session = session)),
     required("step", Of::Int(32, |e| e.step, |e, step| e.step = step)),
     required("label", Of::Label),
@@ -94,7 +96,7 @@ impl Kind {
         let (physical, logical) = match self.of {
             Of::Long(..) if self.name.ends_with("_ns") => ("int64", String::new()),
             Of::Long(..) => ("int64", " (integer(64, false))".to_owned()),
-            Of::Time(..) => ("int64", String::new()),
+            Of::At(..) | Of::Time(..) => ("int64", String::new()),
             Of::Int(bits, ..) => ("int32", format!(" (integer({bits}, false))")),
             Of::Label | Of::Outcome | Of::Error => ("binary", " (string)".to_owned()),
             Of::Reused => ("boolean", String::new()),
@@ -105,7 +107,7 @@ impl Kind {
 
     /// Numbers whose neighbours differ little are delta-packed; the other columns repeat few values and are dictionaries.
     fn is_number(&self) -> bool {
-        matches!(self.of, Of::Long(..) | Of::Time(..) | Of::Int(..))
+        matches!(self.of, Of::Long(..) | Of::At(..) | Of::Time(..) | Of::Int(..))
     }
 }
 
@@ -184,7 +186,8 @@ impl<W: Write + Send> Columns<'_, W> {
     fn put(&mut self, kind: &Kind, names: &[ByteArray]) -> Result<()> {
         match &kind.of {
             Of::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
-            Of::Time(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
+            Of::At(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
+            Of::Time(get, _) => self.some::<Int64Type>(|e| get(e).map(|took| took.0 as i64)),
             Of::Int(_, get, _) => self.each::<Int32Type>(|e| get(e) as i32),
             Of::Label => self.each::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
                 Some(name) => name.clone(),
@@ -275,7 +278,7 @@ fn read_group(
     // What the footer says of the number of rows is believed only when the first column has so many.
     let intended = Column::<Int64Type>::read(group, 0, rows)?;
     let first = events.len();
-    events.extend(intended.values.iter().map(|&ns| Event::at(Nanos(ns as u64))));
+    events.extend(intended.values.iter().map(|&ns| Event::at(Instant(ns as u64))));
     let mut rows = Rows { group, events: &mut events[first..] };
     for (index, column) in columns.iter().enumerate().skip(1) {
         rows.fill(index, column, labels)?;
@@ -293,7 +296,8 @@ impl Rows<'_> {
     fn fill(&mut self, index: usize, kind: &Kind, labels: &mut Labels) -> Result<()> {
         match &kind.of {
             Of::Long(_, set) => self.each::<Int64Type>(index, |e, n| set(e, n.map_or(0, |&n| n as u64))),
-            Of::Time(_, set) => self.each::<Int64Type>(index, |e, at| set(e, at.map(|&ns| Nanos(ns as u64)))),
+            Of::At(_, set) => self.each::<Int64Type>(index, |e, at| set(e, at.map(|&ns| Instant(ns as u64)))),
+            Of::Time(_, set) => self.each::<Int64Type>(index, |e, took| set(e, took.map(|&ns| Nanos(ns as u64)))),
             Of::Int(_, _, set) => self.each::<Int32Type>(index, |e, n| set(e, n.map_or(0, |&n| n as u32))),
             Of::Label => {
                 let mut before: Option<(ByteArray, u16)> = None;

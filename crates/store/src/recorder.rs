@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use offered_model::{Event, Nanos};
+use offered_model::{Event, Instant, Nanos};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -117,7 +117,7 @@ struct Keeper {
     writer: Writer,
     waiting: Arc<AtomicUsize>,
     /// How far the events had come when the open part got its first.
-    opened: Option<Nanos>,
+    opened: Option<Instant>,
     lost: u64,
     first: Option<Error>,
 }
@@ -161,7 +161,7 @@ impl Keeper {
         };
         let written = self.writer.write(events);
         self.note(written);
-        if now.since(*self.opened.get_or_insert(now)) >= PART {
+        if self.opened.get_or_insert(now).until(now) >= PART {
             self.rotate();
         }
     }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn events(from: u64, count: u64) -> Vec<Event> {
-        (from..from + count).map(|i| Event::at(Nanos::from_millis(i))).collect()
+        (from..from + count).map(|i| Event::at(Instant::from_millis(i))).collect()
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed, Stream};
+use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed, Stream};
 use offered_verify::{Ask, Check, Judgement, verify};
 
 /// Mean gap of all streams, in seconds: about that of the paper's run 1830.
@@ -43,7 +43,7 @@ fn recording(kind: &Kind, n: usize, tick: u64, seed: u64) -> Recording {
     let mut at = 0.0;
     let events = (0..=n).map(|i| {
         at += (kind.gap)(&mut stream, i);
-        let sent = Nanos((at * 1e9) as u64 / tick * tick);
+        let sent = Instant((at * 1e9) as u64 / tick * tick);
         Event { sent: Some(sent), done: Some(sent), outcome: Outcome::Ok, ..Event::at(sent) }
     });
     Recording { events: events.collect(), format: "made".into(), resolution: Nanos(tick), ..Recording::default() }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_model::{Event, Instant, Law, Outcome, Purpose, Recording, Seed};
 use offered_verify::{Ask, Judgement, verify};
 
 /// Launches a second.
@@ -129,10 +129,10 @@ fn run(n: usize, sends: Sends, seed: u64) -> (f64, [Judgement; 2]) {
     let response = |done: &[f64]| done.iter().zip(&meant).map(|(done, meant)| done - meant).collect::<Vec<f64>>();
     let punctual = response(&served(server, servers, &meant, &work));
     let event = |i: usize| Event {
-        sent: Some(Nanos::from_secs_f64(sent[i])),
-        done: Some(Nanos::from_secs_f64(done[i])),
+        sent: Some(Instant::from_secs_f64(sent[i])),
+        done: Some(Instant::from_secs_f64(done[i])),
         outcome: Outcome::Ok,
-        ..Event::at(Nanos::from_secs_f64(meant[i]))
+        ..Event::at(Instant::from_secs_f64(meant[i]))
     };
     let recording = Recording::of_run((0..n).map(event).collect(), vec!["a".into()]);
     let judged = |effect_tolerance| {

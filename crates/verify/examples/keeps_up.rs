@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p offered-verify --example keeps_up`; an argument sets the repetitions.
 
-use offered_model::{Event, Law, Nanos, Outcome, Purpose, Seed};
+use offered_model::{Event, Instant, Law, Outcome, Purpose, Seed};
 use offered_verify::{Flows, Judgement};
 
 /// The loads of the columns.
@@ -12,15 +12,15 @@ const LOADS: [f64; 9] = [0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.3, 1.6];
 fn judged(load: f64, n: u64, work: &Law, seed: u64) -> Judgement {
     let (mut arrivals, mut sizes) = (Seed(seed).stream(Purpose::Arrivals), Seed(seed).stream(Purpose::Size));
     let (mut at, mut free) = (0.0, 0.0f64);
-    let mut flows = Flows::new(Nanos::ZERO, Nanos::from_secs(n));
+    let mut flows = Flows::new(Instant::ZERO, Instant::from_secs(n));
     loop {
         at += arrivals.exponential();
         if at >= n as f64 {
             return flows.keeps_up(false).judgement;
         }
         free = free.max(at) + load * work.sample(&mut sizes);
-        let sent = Nanos::from_secs_f64(at);
-        let done = Some(Nanos::from_secs_f64(free));
+        let sent = Instant::from_secs_f64(at);
+        let done = Some(Instant::from_secs_f64(free));
         flows.add(&Event { sent: Some(sent), done, outcome: Outcome::Ok, ..Event::at(sent) });
     }
 }

@@ -2,7 +2,7 @@
 
 use offered_model::trace::Way;
 use offered_model::workload::{Generator, Sessions};
-use offered_model::{Nanos, Seed, Workload};
+use offered_model::{Instant, Nanos, Seed, Workload};
 
 use crate::meant::Meant;
 
@@ -16,7 +16,7 @@ pub struct Ask {
     /// The rate that was asked for, launches (of a partly-open system: sessions) per second.
     pub rate_per_s: Option<f64>,
     /// Of a rate that changes: the instants on the clock of our own run between which `rate_per_s` is its mean.
-    pub rate_over: Option<(Nanos, Nanos)>,
+    pub rate_over: Option<(Instant, Instant)>,
     /// How long launches were meant, on the clock of a run of ours; `None`: until the last.
     pub lasts: Option<Nanos>,
     /// So much is left out at the beginning: of a run of ours after its start, of a file after the first launch.
@@ -76,7 +76,7 @@ impl Ask {
 
     /// The same in a part of its own: all but this much at the start and at the end.
     pub fn of_part(workload: &Workload, fraction: f64, skip_first: Nanos, skip_last: Nanos) -> Self {
-        let (from, to) = (skip_first, workload.duration().since(skip_last));
+        let (from, to) = (Instant::ZERO + skip_first, workload.end().earlier(skip_last));
         let (meant, seed) = (Meant::of(workload, skip_first).share(fraction), workload.seed());
         let schedule = match workload.sessions() {
             Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => Some(schedule).filter(|_| from < to),
@@ -84,7 +84,7 @@ impl Ask {
         };
         let rate_per_s = schedule.map(|schedule| {
             let expected = schedule.rate().cumulative(to) - schedule.rate().cumulative(from);
-            expected / (to - from).as_secs_f64() * fraction
+            expected / from.until(to).as_secs_f64() * fraction
         });
         let rate_over = schedule.filter(|schedule| schedule.rate().as_constant().is_none()).map(|_| (from, to));
         let insecure = workload.target().is_some_and(|target| target.tls().insecure);

@@ -82,6 +82,7 @@ fn in_words(finding: &Finding) -> String {
 fn punctual(late: &Lateness) -> String {
     match late.max_us {
         max if max > 0.0 => format!("launches came {} late at worst", span(max * 1e3)),
+        _ if late.mean_us < 0.0 => "no launch came late, and some left before they were meant".to_owned(),
         _ => "every launch came at the instant it was meant for".to_owned(),
     }
 }

@@ -17,7 +17,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use offered_model::Outcome;
+use offered_model::{Instant, Outcome};
 use offered_stats::summary::quantile;
 
 use crate::ask::Ask;
@@ -39,7 +39,7 @@ pub struct Share {
     pub response_ms: f64,
     /// done - sent: the response without lateness.
     pub without_lateness_ms: f64,
-    /// How much of the response is lateness, as a fraction of it.
+    /// How much of the response is lateness, as a fraction of it; below 0 where launches left before they were meant.
     pub waiting: f64,
     /// How much more company launches had at the server than was meant, as a fraction of what was meant, themselves included; below
     /// 0 where it was less. `None` in a closed system.
@@ -49,12 +49,12 @@ pub struct Share {
 impl Share {
     /// At most so much of the figure is the generator's, as a fraction of it.
     pub fn at_most(&self) -> f64 {
-        self.waiting + self.company.unwrap_or(0.0).abs()
+        self.waiting.abs() + self.company.unwrap_or(0.0).abs()
     }
 
     /// Whether that is more than is tolerated, where anything is, and no matter of microseconds.
     pub(crate) fn is_doubtful(&self, tolerance: f64) -> bool {
-        let late = self.response_ms - self.without_lateness_ms >= LATE_MS;
+        let late = (self.response_ms - self.without_lateness_ms).abs() >= LATE_MS;
         late && tolerance > 0.0 && self.at_most() > tolerance
     }
 }
@@ -107,13 +107,14 @@ impl Effect {
         if times.len() < FEWEST {
             return None;
         }
-        let response = sorted(times.iter().map(|[intended, _, done]| done.saturating_sub(*intended)));
-        let service = sorted(times.iter().map(|[_, sent, done]| done.saturating_sub(*sent)));
-        let window = quantile(&service, 0.5).max(1);
+        let passed = |from: u64, to: u64| Instant(to) - Instant(from);
+        let response = sorted(times.iter().map(|[intended, _, done]| passed(*intended, *done)));
+        let service = sorted(times.iter().map(|[_, sent, done]| passed(*sent, *done)));
+        let window = quantile(&service, 0.5).positive().0.max(1);
         let meant = company(&sorted(arrivals.iter().map(|[intended, _]| *intended)), window);
         let sent = company(&sorted(arrivals.iter().map(|[_, sent]| *sent)), window);
         let share = |p: f64| {
-            let (with, without) = (quantile(&response, p) as f64, quantile(&service, p) as f64);
+            let (with, without) = (quantile(&response, p).0 as f64, quantile(&service, p).0 as f64);
             let company = (!arrivals.is_empty()).then(|| {
                 let (met, expected) = (smoothed(&sent, p), smoothed(&meant, p));
                 (met - expected) / (1.0 + expected)
@@ -122,7 +123,7 @@ impl Effect {
                 percentile: p * 100.0,
                 response_ms: with / 1e6,
                 without_lateness_ms: without / 1e6,
-                waiting: if with > 0.0 { (with - without).max(0.0) / with } else { 0.0 },
+                waiting: if with == 0.0 { 0.0 } else { (with - without) / with.abs() },
                 company,
             }
         };
@@ -130,8 +131,8 @@ impl Effect {
     }
 }
 
-fn sorted(all: impl Iterator<Item = u64>) -> Vec<u64> {
-    let mut all: Vec<u64> = all.collect();
+fn sorted<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all: Vec<T> = all.collect();
     all.sort_unstable();
     all
 }

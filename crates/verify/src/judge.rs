@@ -198,14 +198,14 @@ fn rate(scope: Scope, ask: &Ask, stream: &Stream) -> Option<Finding> {
         Some((from, to)) => {
             let counts = |event: &&Event| !ask.meant.is_of_sessions() || event.step == 0;
             let last = scope.recording.events.iter().map(|event| event.intended).max()?;
-            if to.since(last).as_secs_f64() > ENDED * (to - from).as_secs_f64() {
+            if last.until(to).as_secs_f64() > ENDED * from.until(to).as_secs_f64() {
                 // Stopped before its time, or meant to be silent at the end: which of them cannot be told here.
                 return None;
             }
             let meant = scope.recording.events.iter().filter(|event| (from..to).contains(&event.intended));
             let n = meant.filter(|event| event.sent.is_some()).filter(counts).count();
             // Counts of bursts vary more than Poisson counts, by at most about the squared CoV of the gaps.
-            (n as f64 / (to - from).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
+            (n as f64 / from.until(to).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
         }
     };
     let ratio = offered / ask.rate_per_s.filter(|rate| *rate > 0.0)?;

@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Outcome};
 use offered_stats::growth::growth;
 
 use crate::verdict::Judgement;
@@ -65,8 +65,8 @@ pub enum Unchecked {
 /// What arrives and what leaves, counted part by part of the time that counts: all that is needed to tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flows {
-    from: Nanos,
-    to: Nanos,
+    from: Instant,
+    to: Instant,
     before: i64,
     arrived: [u64; PARTS],
     left: [u64; PARTS],
@@ -75,7 +75,7 @@ pub struct Flows {
 
 impl Flows {
     /// Of a run whose time that counts is [`from`, `to`), before its first event.
-    pub fn new(from: Nanos, to: Nanos) -> Self {
+    pub fn new(from: Instant, to: Instant) -> Self {
         Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0 }
     }
 
@@ -101,14 +101,14 @@ impl Flows {
         }
     }
 
-    fn part(&self, at: Nanos) -> Option<usize> {
-        let span = u128::from((self.to - self.from).0);
-        (self.from..self.to).contains(&at).then(|| (u128::from((at - self.from).0) * PARTS as u128 / span) as usize)
+    fn part(&self, at: Instant) -> Option<usize> {
+        let span = u128::from(self.from.until(self.to).0);
+        (self.from..self.to).contains(&at).then(|| (u128::from(self.from.until(at).0) * PARTS as u128 / span) as usize)
     }
 
     /// Whether the system kept up; `closed` where users wait for their answers.
     pub fn keeps_up(&self, closed: bool) -> KeepsUp {
-        let seconds = (self.to - self.from).as_secs_f64();
+        let seconds = self.from.until(self.to).as_secs_f64();
         let changes: Vec<f64> =
             self.arrived.iter().zip(&self.left).map(|(arrived, left)| *arrived as f64 - *left as f64).collect();
         let launched: u64 = self.arrived.iter().sum();
@@ -142,7 +142,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Purpose, Seed};
+    use offered_model::{Instant, Nanos, Purpose, Seed};
 
     /// Poisson arrivals at 100/s for a minute at one server of this load: FCFS, exponential work.
     fn queue(load: f64, seed: u64) -> Vec<Event> {
@@ -155,14 +155,14 @@ mod tests {
                 return events;
             }
             free = free.max(at) + load / 100.0 * stream.exponential();
-            let sent = Nanos::from_secs_f64(at);
-            let done = Some(Nanos::from_secs_f64(free));
+            let sent = Instant::from_secs_f64(at);
+            let done = Some(Instant::from_secs_f64(free));
             events.push(Event { sent: Some(sent), done, outcome: Outcome::Ok, status: 200, ..Event::at(sent) });
         }
     }
 
     fn judged(events: &[Event], closed: bool) -> KeepsUp {
-        let mut flows = Flows::new(Nanos::from_secs(10), Nanos::from_secs(60));
+        let mut flows = Flows::new(Instant::from_secs(10), Instant::from_secs(60));
         for event in events {
             flows.add(event);
         }

@@ -12,7 +12,7 @@ pub(crate) fn lateness(scope: Scope) -> Option<Lateness> {
     if !scope.recording.intent_known {
         return None;
     }
-    let mut late: Vec<u64> = scope.launches().filter_map(|(_, event)| Some(event.lateness()?.0)).collect();
+    let mut late: Vec<i64> = scope.launches().filter_map(|(_, event)| Some(event.lateness()?.0)).collect();
     late.sort_unstable();
     let row = Summary::of_sorted(&late, 1e3)?;
     let usual = Nanos((row.median * 1e3) as u64);

@@ -9,11 +9,11 @@
 //! # Example
 //! Launches every 10 ms are a clock, whatever was meant; a Poisson process was not kept.
 //! ```
-//! use offered_model::{Event, Nanos, Outcome, Recording};
+//! use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 //! use offered_verify::{Ask, Judgement, Meant, Pattern, verify};
 //!
 //! let launch = |i: u64| {
-//!     let sent = Nanos::from_millis(10 * i);
+//!     let sent = Instant::from_millis(10 * i);
 //!     Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(3)), outcome: Outcome::Ok, ..Event::at(sent) }
 //! };
 //! let recording = Recording {
@@ -186,6 +186,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     doubts.extend(warnings::of_queue(ask, &queue));
     doubts.extend(warnings::of_length(ask, &queue, &ladder));
     doubts.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
+    doubts.extend(warnings::of_early(scope));
     doubts.extend(generator.into_iter().flat_map(warnings::of_generator));
 
     let because = because::because(&Because {

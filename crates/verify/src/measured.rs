@@ -1,7 +1,9 @@
 //! What a run came to, figure by figure: for thresholds, and with intervals for curves through several runs.
 
+use std::ops::Range;
+
 use offered_model::threshold::{Metric, Quantity, Statistic};
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Difference, Event, Instant, Outcome, Recording};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile;
 
@@ -15,14 +17,14 @@ const PARTS: usize = 10;
 pub struct Measured<'a> {
     recording: &'a Recording,
     verdict: &'a Verdict,
-    from: Nanos,
-    to: Nanos,
+    from: Instant,
+    to: Instant,
 }
 
 impl<'a> Measured<'a> {
-    /// Of a run of ours and the verdict on it; `from` and `to` count from the run's start.
-    pub fn new(recording: &'a Recording, verdict: &'a Verdict, from: Nanos, to: Nanos) -> Self {
-        Self { recording, verdict, from, to }
+    /// Of a run of ours and the verdict on it, in the time that counts.
+    pub fn new(recording: &'a Recording, verdict: &'a Verdict, counted: Range<Instant>) -> Self {
+        Self { recording, verdict, from: counted.start, to: counted.end }
     }
 
     /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.
@@ -55,7 +57,7 @@ impl<'a> Measured<'a> {
                 known(ratio(&pairs))
             }
             Quantity::ThroughputRate => {
-                let mut pairs = [(0.0, (self.to - self.from).as_secs_f64() / PARTS as f64); PARTS];
+                let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
                 let answered = |event: &&Event| event.outcome.is_answer();
                 for event in self.recording.events.iter().filter(of_label).filter(answered) {
                     if let Some(part) = event.done.and_then(|done| self.part(done)) {
@@ -76,7 +78,7 @@ impl<'a> Measured<'a> {
     }
 
     /// The times of the launches that count, part by part, in which one that failed never came back.
-    pub fn waits(&self, time: fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
+    pub fn waits(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> Parts {
         self.times(
             move |event| match event.outcome {
                 Outcome::Ok => time(event),
@@ -89,12 +91,12 @@ impl<'a> Measured<'a> {
     }
 
     /// The times of the good answers among them, part by part.
-    pub fn good(&self, time: fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
+    pub fn good(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> Parts {
         self.times(move |event| time(event).filter(|_| event.outcome == Outcome::Ok), label)
     }
 
     /// What `time` says of the launches that count, part by part.
-    pub fn times(&self, time: impl Fn(&Event) -> Option<Nanos>, label: Option<u16>) -> Parts {
+    pub fn times(&self, time: impl Fn(&Event) -> Option<Difference>, label: Option<u16>) -> Parts {
         let mut parts = vec![Vec::new(); PARTS];
         for event in self.recording.events.iter().filter(|event| label.is_none_or(|label| event.label == label)) {
             if let (Some(part), Some(time)) = (self.part(event.intended), time(event)) {
@@ -105,9 +107,9 @@ impl<'a> Measured<'a> {
     }
 
     /// Which part of the time that counts `at` lies in.
-    fn part(&self, at: Nanos) -> Option<usize> {
-        let span = u128::from((self.to - self.from).0);
-        (self.from..self.to).contains(&at).then(|| (u128::from((at - self.from).0) * PARTS as u128 / span) as usize)
+    fn part(&self, at: Instant) -> Option<usize> {
+        let span = u128::from(self.from.until(self.to).0);
+        (self.from..self.to).contains(&at).then(|| (u128::from(self.from.until(at).0) * PARTS as u128 / span) as usize)
     }
 
     /// The row of gaps between launches, of the label or of all, as the verdict has it.
@@ -121,25 +123,25 @@ impl<'a> Measured<'a> {
 }
 
 /// The time of what never came back.
-const NEVER: Nanos = Nanos::MAX;
+const NEVER: Difference = Difference(i64::MAX);
 
 /// In seconds.
-fn seconds(time: u64) -> f64 {
+fn seconds(time: i64) -> f64 {
     if time == NEVER.0 { f64::INFINITY } else { time as f64 / 1e9 }
 }
 
 /// Times in nanoseconds, in parts of a run or trial by trial: [`Parts::estimate`] pools them and asks each for the interval.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// All of them, ascending; last those that never came back, as `u64::MAX`.
-    pub all: Vec<u64>,
+    /// All of them, ascending; last those that never came back, as `i64::MAX`.
+    pub all: Vec<i64>,
     /// Each part, ascending.
-    each: Vec<Vec<u64>>,
+    each: Vec<Vec<i64>>,
 }
 
 impl Parts {
     /// Of these, in any order.
-    pub fn new(mut each: Vec<Vec<u64>>) -> Self {
+    pub fn new(mut each: Vec<Vec<i64>>) -> Self {
         for part in &mut each {
             part.sort_unstable();
         }
@@ -154,11 +156,11 @@ impl Parts {
     /// came back.
     pub fn estimate(&self, statistic: Statistic) -> Option<Estimate> {
         self.all.last()?;
-        let came = |part: &[u64]| part.partition_point(|time| *time < NEVER.0);
+        let came = |part: &[i64]| part.partition_point(|time| *time < NEVER.0);
         let Some(largest) = came(&self.all).checked_sub(1).map(|last| self.all[last]) else {
             return Some(unsure(f64::INFINITY));
         };
-        let sum = |part: &Vec<u64>| {
+        let sum = |part: &Vec<i64>| {
             let came = &part[..came(part)];
             (came.iter().map(|t| *t as f64 / 1e9).sum::<f64>(), came.len() as f64)
         };
@@ -169,7 +171,7 @@ impl Parts {
                 let p = percent / 100.0;
                 let value = seconds(quantile(&self.all, p));
                 // Of fewer values the percentile is their extreme.
-                let enough = |part: &Vec<u64>| part.len() as f64 * p.min(1.0 - p) >= 1.0;
+                let enough = |part: &Vec<i64>| part.len() as f64 * p.min(1.0 - p) >= 1.0;
                 if !self.each.iter().all(enough) {
                     return Some(unsure(value));
                 }

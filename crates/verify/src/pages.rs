@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Outcome, Recording};
 use offered_stats::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub struct Pages {
 /// What is known of a page's objects.
 #[derive(Default)]
 struct Brought {
-    last: Option<Nanos>,
+    last: Option<Instant>,
     objects: u64,
     failed: u64,
     bytes: (u64, u64),
@@ -50,7 +50,7 @@ struct Brought {
 
 impl Pages {
     /// Of the launches meant within `judged`, since the run's start; `None` where no launch brought any object.
-    pub fn of(recording: &Recording, judged: Range<Nanos>) -> Option<Self> {
+    pub fn of(recording: &Recording, judged: Range<Instant>) -> Option<Self> {
         let mut brought: HashMap<(u64, u32), Brought> = HashMap::new();
         for object in &recording.objects {
             let page = brought.entry((object.session, object.step)).or_default();
@@ -62,13 +62,13 @@ impl Pages {
         let pages = recording.events.iter().filter(|event| judged.contains(&event.intended));
         let pages: Vec<(&Event, &Brought)> =
             pages.filter_map(|event| Some((event, brought.get(&(event.session, event.step))?))).collect();
-        let mut responses: Vec<u64> = pages
+        let mut responses: Vec<i64> = pages
             .iter()
-            .filter_map(|(event, brought)| Some(event.done.max(brought.last)?.since(event.intended).0))
+            .filter_map(|(event, brought)| Some((event.done.max(brought.last)? - event.intended).0))
             .collect();
         responses.sort_unstable();
         let ms = Summary::of_sorted(&responses, 1e6)?;
-        let seconds = (judged.end - judged.start).as_secs_f64();
+        let seconds = judged.start.until(judged.end).as_secs_f64();
         let sum = |of: fn(&Brought) -> u64| pages.iter().map(|(_, brought)| of(brought)).sum::<u64>();
         let failed = |(event, brought): &&(&Event, &Brought)| event.outcome != Outcome::Ok || brought.failed > 0;
         Some(Self {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_page_is_there_with_its_last_object() {
-        let ms = Nanos::from_millis;
+        let ms = Instant::from_millis;
         let event = |session, object, intended: u64, done: u64, outcome| Event {
             session,
             object,
@@ -117,10 +117,10 @@ mod tests {
         ];
         let recording = Recording::of_run(events, vec!["page".to_owned()]);
         assert_eq!((recording.events.len(), recording.objects.len()), (4, 4));
-        let pages = Pages::of(&recording, Nanos::ZERO..Nanos::from_secs(4)).unwrap();
+        let pages = Pages::of(&recording, Instant::ZERO..Instant::from_secs(4)).unwrap();
         assert_eq!((pages.pages, pages.failed, pages.objects, pages.objects_failed), (2, 1, 3, 1));
         assert_eq!((pages.pages_per_s, pages.objects_per_s), (0.5, 0.75));
         assert_eq!((pages.response_max_ms, pages.response_mean_ms, pages.bytes_in), (50.0, 35.0, 30));
-        assert_eq!(Pages::of(&Recording { objects: Vec::new(), ..recording }, Nanos::ZERO..Nanos::MAX), None);
+        assert_eq!(Pages::of(&Recording { objects: Vec::new(), ..recording }, Instant::ZERO..Instant::MAX), None);
     }
 }

@@ -15,8 +15,8 @@ struct Session {
     first_sent: u64,
     last_sent: u64,
     /// The sum of done - sent over all launches, and over the last one alone.
-    serving: u64,
-    last_serving: u64,
+    serving: i128,
+    last_serving: i128,
 }
 
 /// Little's law for a run whose launches came at `rate_per_s`. R is the mean time of all that left the system, well or not.
@@ -53,9 +53,9 @@ pub(crate) fn queue(scope: Scope, rate_per_s: Option<f64>, keeps_up: Option<&Kee
 
 /// The mean of R in ms, over all that came to an end.
 fn mean_response_ms(scope: Scope) -> Option<f64> {
-    let (mut n, mut sum) = (0u64, 0u128);
+    let (mut n, mut sum) = (0u64, 0i128);
     for response in scope.launches().filter_map(|(_, event)| event.response()) {
-        (n, sum) = (n + 1, sum + u128::from(response.0));
+        (n, sum) = (n + 1, sum + i128::from(response.0));
     }
     (n > 0).then(|| sum as f64 / n as f64 / 1e6)
 }
@@ -67,7 +67,7 @@ fn sessions(scope: Scope) -> Option<HashMap<u64, Session>> {
     }
     let mut sessions: HashMap<u64, Session> = HashMap::new();
     for (sent, event) in scope.launches() {
-        let serving = event.service().map_or(0, |service| service.0);
+        let serving = event.service().map_or(0, |service| i128::from(service.0));
         let session = sessions.entry(event.session).or_insert(Session {
             launches: 0,
             first_sent: sent,
@@ -92,7 +92,7 @@ fn think_ms(sessions: &HashMap<u64, Session>) -> Option<f64> {
     let (mut waits, mut idle) = (0u64, 0i128);
     for session in sessions.values().filter(|session| session.launches > 1) {
         waits += session.launches - 1;
-        idle += i128::from(session.last_sent - session.first_sent) - i128::from(session.serving - session.last_serving);
+        idle += i128::from(session.last_sent - session.first_sent) - (session.serving - session.last_serving);
     }
     (waits > 0 && idle >= 0).then(|| idle as f64 / waits as f64 / 1e6)
 }

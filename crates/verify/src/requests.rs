@@ -12,7 +12,7 @@ use crate::verdict::Request;
 /// HTTP status.
 pub(crate) fn requests(scope: Scope) -> (Vec<Request>, BTreeMap<u16, u64>) {
     let labels = &scope.recording.labels;
-    let mut rows: Vec<(u64, u64, Vec<u64>)> = vec![(0, 0, Vec::new()); labels.len() + 1];
+    let mut rows: Vec<(u64, u64, Vec<i64>)> = vec![(0, 0, Vec::new()); labels.len() + 1];
     let mut statuses = BTreeMap::new();
     for event in scope.meant() {
         if event.status > 0 {
@@ -25,7 +25,7 @@ pub(crate) fn requests(scope: Scope) -> (Vec<Request>, BTreeMap<u16, u64>) {
             _ => row.0 += 1,
         }
     }
-    let request = |name: &str, failed: u64, cut: u64, mut times: Vec<u64>| {
+    let request = |name: &str, failed: u64, cut: u64, mut times: Vec<i64>| {
         times.sort_unstable();
         let at = |p: f64| (!times.is_empty()).then(|| quantile(&times, p) as f64 / 1e6);
         let ok = times.len() as u64;
@@ -52,12 +52,12 @@ pub(crate) fn requests(scope: Scope) -> (Vec<Request>, BTreeMap<u16, u64>) {
 mod tests {
     use super::*;
     use crate::Ask;
-    use offered_model::{Event, Nanos, Recording};
+    use offered_model::{Event, Instant, Nanos, Recording};
 
     #[test]
     fn each_launch_is_counted_once_and_failures_have_no_time() {
         let event = |i: u64, outcome, status| {
-            let at = Nanos::from_millis(i);
+            let at = Instant::from_millis(i);
             let (sent, done) = (Some(at), Some(at + Nanos::from_millis(i + 1)));
             Event { sent, done, outcome, status, label: (i % 2) as u16, ..Event::at(at) }
         };
@@ -67,7 +67,7 @@ mod tests {
             event(2, Outcome::Ok, 204),
             event(3, Outcome::Timeout, 0),
             event(4, Outcome::Cut, 0),
-            Event { label: 1, ..Event::at(Nanos::from_millis(4)) },
+            Event { label: 1, ..Event::at(Instant::from_millis(4)) },
         ];
         let labels = vec!["view".into(), "buy".into(), "never".into()];
         let recording = Recording::of_run(events, labels);

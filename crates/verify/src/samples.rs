@@ -14,7 +14,7 @@ pub struct Sample {
     /// The gaps between its launches in ns, in the order of time.
     pub gaps: Vec<u64>,
     /// Its response times in ns, in the order of the recording.
-    pub responses: Vec<u64>,
+    pub responses: Vec<i64>,
 }
 
 /// The samples behind the tables of a verdict: a [`Sample`] per label that launched something, then `Total`.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Outcome, Recording};
 
 use crate::ask::{Ask, Failures};
 use crate::keeps_up::{Flows, KeepsUp};
@@ -58,8 +58,8 @@ impl<'a> Scope<'a> {
     }
 
     /// The instants that are looked at, on the recording's clock.
-    pub fn range(self) -> Range<Nanos> {
-        Nanos(self.from)..Nanos(self.to)
+    pub fn range(self) -> Range<Instant> {
+        Instant(self.from)..Instant(self.to)
     }
 
     /// Everything launched in the window, with the instant it was sent.
@@ -89,7 +89,7 @@ impl<'a> Scope<'a> {
 
     /// The window as the verdict tells it, `launches` of it being looked at.
     pub(crate) fn window(self, launches: u64) -> Window {
-        let since = |at: u64| Nanos(at).since(Nanos(self.origin)).as_secs_f64();
+        let since = |at: u64| Instant(self.origin).until(Instant(at)).as_secs_f64();
         let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
         let inside = |sent: u64| sent >= self.run.0 && sent <= self.run.1;
         let all = self.events.iter().filter(|event| event.sent.is_some_and(|sent| inside(sent.0))).count() as u64;
@@ -105,7 +105,7 @@ impl<'a> Scope<'a> {
         let to = if stopped { self.to.min(last) } else { self.to };
         let known = self.events.iter().any(|event| event.done.is_some());
         (self.from < to && known).then(|| {
-            let mut flows = Flows::new(Nanos(self.from), Nanos(to));
+            let mut flows = Flows::new(Instant(self.from), Instant(to));
             self.events.iter().for_each(|event| flows.add(event));
             flows.keeps_up(ask.is_closed())
         })

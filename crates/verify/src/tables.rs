@@ -5,7 +5,7 @@
 
 use offered_model::{Event, Outcome, Recording};
 use offered_stats::cov::exponential_interval;
-use offered_stats::summary::gaps;
+use offered_stats::summary::{Whole, gaps};
 use offered_stats::{Interval, Summary};
 
 use crate::ask::Ask;
@@ -82,7 +82,7 @@ fn made(scope: Scope, rule: Rule) -> Tables {
         .into_iter()
         .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
     let first_byte =
-        column(scope, &groups, MS, |event| Some(event.first_byte.filter(|_| good(event))?.since(event.intended).0))
+        column(scope, &groups, MS, |event| Some((event.first_byte.filter(|_| good(event))? - event.intended).0))
             .into_iter()
             .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
     Tables {
@@ -192,11 +192,11 @@ fn groups(scope: Scope) -> Vec<Group> {
 }
 
 /// A measure summarised for every group that has it; the whole is in the last row.
-fn column<'a>(
+fn column<'a, T: Whole + Ord>(
     scope: Scope,
     groups: &'a [Group],
     per_unit: f64,
-    measure: impl Fn(&Event) -> Option<u64>,
+    measure: impl Fn(&Event) -> Option<T>,
 ) -> Vec<(&'a Group, Summary)> {
     let values = Values::of(scope, |_, event| measure(event));
     let row = |group: &'a Group| Some((group, Summary::of_sorted(values.of_group(group), per_unit)?));
@@ -204,15 +204,15 @@ fn column<'a>(
 }
 
 /// A measure of every launch, ascending: of each label by itself, and of all.
-struct Values {
-    of_label: Vec<Vec<u64>>,
-    all: Vec<u64>,
+struct Values<T> {
+    of_label: Vec<Vec<T>>,
+    all: Vec<T>,
 }
 
-impl Values {
+impl<T: Copy + Ord> Values<T> {
     /// What `measure` says of each launch, given the instant it was sent.
-    fn of(scope: Scope, measure: impl Fn(u64, &Event) -> Option<u64>) -> Self {
-        let mut of_label: Vec<Vec<u64>> = vec![Vec::new(); scope.recording.labels.len()];
+    fn of(scope: Scope, measure: impl Fn(u64, &Event) -> Option<T>) -> Self {
+        let mut of_label: Vec<Vec<T>> = vec![Vec::new(); scope.recording.labels.len()];
         let mut all = Vec::new();
         for (sent, event) in scope.launches() {
             let Some(value) = measure(sent, event) else { continue };
@@ -231,7 +231,7 @@ impl Values {
         Self { of_label, all }
     }
 
-    fn of_group(&self, group: &Group) -> &[u64] {
+    fn of_group(&self, group: &Group) -> &[T] {
         match group.label {
             Some(label) if self.of_label.len() > 1 => &self.of_label[usize::from(label)],
             _ => &self.all,

@@ -4,7 +4,7 @@ mod document;
 mod own;
 mod runs;
 
-use offered_model::{Event, Law, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed};
 use serde_json::Value;
 
 use crate::{Ask, Check, Doubt, Failures, Judgement, Meant, Pattern, merge, samples, verify};
@@ -14,7 +14,7 @@ const S: f64 = 1e9;
 /// A recording of launches at these instants (ns), each answered after a millisecond.
 fn launched(at: impl IntoIterator<Item = f64>) -> Recording {
     let events = at.into_iter().map(|at| {
-        let sent = Nanos(at as u64);
+        let sent = Instant(at as u64);
         Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(1)), outcome: Outcome::Ok, ..Event::at(sent) }
     });
     Recording {
@@ -43,7 +43,7 @@ fn poisson(n: usize, rate: f64, seed: u64) -> Recording {
 /// The same with stamps of whole milliseconds.
 fn in_ms(mut recording: Recording) -> Recording {
     for event in &mut recording.events {
-        let sent = Nanos(event.intended.0 / 1_000_000 * 1_000_000);
+        let sent = Instant(event.intended.0 / 1_000_000 * 1_000_000);
         (event.intended, event.sent, event.done) = (sent, Some(sent), Some(sent + Nanos::from_millis(1)));
     }
     recording.resolution = Nanos::from_millis(1);
@@ -269,7 +269,7 @@ fn windows_and_failures_leave_out_what_they_say() {
 fn nothing_and_nonsense_get_a_verdict() {
     for recording in [
         Recording::default(),
-        Recording { events: vec![Event::at(Nanos(5))], ..Recording::default() },
+        Recording { events: vec![Event::at(Instant(5))], ..Recording::default() },
         launched([7.0]),
         launched([7.0; 300]),
         launched([0.0, 1.8e19]),

@@ -137,12 +137,12 @@ impl JsonSchema for Checked {
 mod tests {
     use super::*;
     use crate::{Ask, verify};
-    use offered_model::{Event, Nanos, Outcome, Recording};
+    use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 
     /// A launch every 10 ms for 10 s; number i answers after i % 100 ms, every 50th is an error, and every other is `even`.
     fn recording() -> Recording {
         let event = |i: u64| {
-            let intended = Nanos::from_millis(10 * i);
+            let intended = Instant::from_millis(10 * i);
             Event {
                 sent: Some(intended + Nanos::from_micros(5)),
                 done: Some(intended + Nanos::from_millis(i % 100)),
@@ -157,7 +157,7 @@ mod tests {
     fn checked(text: &str, believable: bool) -> Checked {
         let recording = recording();
         let verdict = verify(&recording, &Ask::default());
-        let measured = Measured::new(&recording, &verdict, Nanos::ZERO, Nanos::from_secs(10));
+        let measured = Measured::new(&recording, &verdict, Instant::ZERO..Instant::from_secs(10));
         Checked::all(&[text.parse().unwrap()], &measured, believable).remove(0)
     }
 
@@ -215,7 +215,7 @@ mod tests {
     fn too_few_values_make_no_interval() {
         let recording = recording();
         let verdict = verify(&recording, &Ask::default());
-        let measured = Measured::new(&recording, &verdict, Nanos::ZERO, Nanos::from_secs(10));
+        let measured = Measured::new(&recording, &verdict, Instant::ZERO..Instant::from_secs(10));
         let width = |text: &str| {
             let threshold: Threshold = text.parse().unwrap();
             measured.estimate(&threshold.metric).unwrap().half_width()

@@ -2,8 +2,8 @@
 //!
 //! A doubt is found by its type. Its words are those of a library: what can be done, and not by which flag of which program.
 
-use offered_model::Recording;
 use offered_model::recording::Evidence;
+use offered_model::{Event, Nanos, Recording};
 use offered_stats::dispersion::Dispersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use crate::ask::Ask;
 use crate::judge::SATURATED;
 use crate::meant::Meant;
 use crate::pattern::{Look, span};
+use crate::scope::Scope;
 use crate::stream::{FEWEST_GAPS, Stream};
 use crate::verdict::{Lateness, Pattern, Queue, Stalls, Warning};
 use crate::windows;
@@ -126,6 +127,13 @@ pub enum Doubt {
         /// The 99 % point.
         p99_us: f64,
     },
+    /// Launches left before the instants they were meant for.
+    Early {
+        /// How many.
+        launches: u64,
+        /// By how much the earliest of them did.
+        most_us: f64,
+    },
     /// Launches were never sent.
     Unsent {
         /// How many.
@@ -203,6 +211,9 @@ impl Doubt {
                 span(longest_ms * 1e6)
             ),
             Self::Late { p99_us } => format!("one launch in a hundred was more than {} late", span(p99_us * 1e3)),
+            Self::Early { launches, most_us } => {
+                format!("{launches} launches left before they were meant, by up to {}", span(most_us * 1e3))
+            }
             Self::Unsent { unsent, launches } => format!("{unsent} launches of {launches} were never sent"),
             Self::SeveralRuns { runs, evidence } => format!("{runs} runs are told apart: {evidence}"),
             Self::StoodStill { evidence } => format!("the run stood still: {evidence}"),
@@ -249,6 +260,9 @@ impl Doubt {
             }
             Self::Late { .. } => {
                 "the generator is saturated: lower the rate, add threads, or share the load among machines"
+            }
+            Self::Early { .. } => {
+                "look at what wrote the two stamps: one of them is wrong, or their clocks differ, and no response is to be believed"
             }
             Self::Unsent { .. } => {
                 "raise the limits on connections and requests in flight, or lower the rate: unsent load was not offered"
@@ -370,6 +384,18 @@ pub(crate) fn of_length(ask: &Ask, queue: &Queue, ladder: &[Dispersion]) -> Opti
     let short = window_ms < CYCLES * rtt_ms && matches!(ask.meant, Meant::Poisson | Meant::FixedCount);
     let needed_ms = windows::FEWEST as f64 * CYCLES * rtt_ms;
     short.then_some(Doubt::ShortForUsers { rtt_ms, window_ms, needed_ms })
+}
+
+/// Doubts about launches that left too early, by more than the tick of their stamps: no generator does that, a clock may.
+pub(crate) fn of_early(scope: Scope) -> Option<Doubt> {
+    let recording = scope.recording;
+    let early = |(_, event): (u64, &Event)| {
+        let by = event.sent?.until(event.intended);
+        (recording.intent_known && by > recording.resolution).then_some(by)
+    };
+    let (launches, most) =
+        scope.launches().filter_map(early).fold((0, Nanos::ZERO), |(n, most), by| (n + 1, most.max(by)));
+    (launches > 0).then(|| Doubt::Early { launches, most_us: most.as_micros_f64() })
 }
 
 /// Doubts about the generator's punctuality; that it `stalled` is a doubt of its own.

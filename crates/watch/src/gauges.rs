@@ -46,7 +46,7 @@ impl Gauge {
             _ => event.response(),
         };
         if let Some(time) = time {
-            self.times.record(time.0).expect("it grows as it must");
+            self.times.record(time.positive().0).expect("it grows as it must");
         }
     }
 
@@ -97,6 +97,7 @@ impl Gauge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_model::Instant;
 
     #[test]
     fn what_failed_never_came_back() {
@@ -105,7 +106,7 @@ mod tests {
             let mut gauges = Gauge::all(&[text.parse().unwrap()], &labels);
             let gauge = &mut gauges[0];
             for i in 0..100usize {
-                let at = Nanos::from_millis(i as u64);
+                let at = Instant::from_millis(i as u64);
                 let outcome = if i < failed { Outcome::HttpError } else { Outcome::Ok };
                 let done = Some(at + Nanos::from_millis(10));
                 gauge.add(&Event { sent: Some(at), done, outcome, label: (i % 2) as u16, ..Event::at(at) });

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use offered_model::workload::Sessions;
-use offered_model::{Event, Nanos, Outcome, Workload};
+use offered_model::{Event, Instant, Nanos, Outcome, Workload};
 use offered_run::Counts;
 use offered_stats::cov::exponential_interval;
 use offered_stats::growth::growth;
@@ -27,7 +27,7 @@ pub struct Tally {
     fraction: f64,
     ask: Ask,
     /// The instants meant that count.
-    counted: Range<Nanos>,
+    counted: Range<Instant>,
     /// From sending to the last word about it, at the longest.
     longest: Nanos,
     all: Times,
@@ -47,9 +47,9 @@ pub struct Tally {
     /// Launches that count: sent, and never sent.
     counts: (u64, u64),
     /// The first and the last instant of sending of those.
-    span: Option<(Nanos, Nanos)>,
+    span: Option<(Instant, Instant)>,
     /// Launches sent by then, of the last seconds.
-    before: VecDeque<(Nanos, u64)>,
+    before: VecDeque<(Instant, u64)>,
 }
 
 impl Tally {
@@ -61,7 +61,7 @@ impl Tally {
             workload: workload.clone(),
             fraction,
             ask: Ask::of(workload, fraction),
-            counted: workload.skip_first()..workload.duration() - workload.skip_last(),
+            counted: workload.counted(),
             longest: longest + BATCHED,
             all: Times::default(),
             ring: Ring::default(),
@@ -74,7 +74,7 @@ impl Tally {
             under_way: Vec::new(),
             counts: (0, 0),
             span: None,
-            before: VecDeque::from([(Nanos::ZERO, 0)]),
+            before: VecDeque::from([(Instant::ZERO, 0)]),
         }
     }
 
@@ -111,8 +111,8 @@ impl Tally {
     }
 
     /// The figures `now`, with what the launching threads count; `stopping` once somebody stopped the run.
-    pub fn pulse(&mut self, now: Nanos, live: Counts, stopping: bool) -> Pulse {
-        let gone = now.since(self.longest).0;
+    pub fn pulse(&mut self, now: Instant, live: Counts, stopping: bool) -> Pulse {
+        let gone = now.earlier(self.longest).0;
         self.sent.forget(gone);
         self.meant.forget(gone);
         // The two are not read in the same instant.
@@ -123,7 +123,7 @@ impl Tally {
         let so_far = Figures {
             asked_per_s: self.asked(from, to),
             sent_per_s: self.rate(),
-            answered_per_s: rate(self.all.answered(), to.since(from)),
+            answered_per_s: rate(self.all.answered(), from.until(to)),
             response_ms: self.all.response(),
             lateness_us: self.all.lateness(),
         };
@@ -140,8 +140,8 @@ impl Tally {
             phase: self.phase(now, stopping),
             recent: Figures {
                 asked_per_s: self.asked(since.0, now),
-                sent_per_s: rate(sent.saturating_sub(since.1), now.since(since.0)),
-                answered_per_s: rate(recent.answered(), now.min(Nanos::from_secs(RECENT))),
+                sent_per_s: rate(sent.saturating_sub(since.1), since.0.until(now)),
+                answered_per_s: rate(recent.answered(), Instant::ZERO.until(now).min(Nanos::from_secs(RECENT))),
                 response_ms: recent.response(),
                 lateness_us: recent.lateness(),
             },
@@ -149,7 +149,7 @@ impl Tally {
             without_lateness_ms,
             requests: self.requests(),
             bars: recent.bars(),
-            thresholds: self.gauges.iter().map(|gauge| gauge.checked(to.since(from), self.rate(), cov)).collect(),
+            thresholds: self.gauges.iter().map(|gauge| gauge.checked(from.until(to), self.rate(), cov)).collect(),
             growth: self.growth(),
             launched: live.launched,
             unsent: live.unsent,
@@ -166,7 +166,7 @@ impl Tally {
     }
 
     /// The figures of a run that is over.
-    pub fn last(&mut self, now: Nanos, live: Counts) -> Pulse {
+    pub fn last(&mut self, now: Instant, live: Counts) -> Pulse {
         Pulse { phase: Phase::Ended, ..self.pulse(now, live, true) }
     }
 
@@ -239,18 +239,18 @@ impl Tally {
         }
     }
 
-    fn phase(&self, now: Nanos, stopping: bool) -> Phase {
+    fn phase(&self, now: Instant, stopping: bool) -> Phase {
         match now {
             _ if stopping => Phase::Stopping,
-            Nanos::ZERO => Phase::Starting,
+            Instant::ZERO => Phase::Starting,
             now if now < self.counted.start => Phase::WarmingUp,
-            now if now < self.workload.duration() => Phase::Running,
+            now if now < self.workload.end() => Phase::Running,
             _ => Phase::Draining,
         }
     }
 
     /// Where the last seconds begin, and how many launches had been sent by then; notes how many there are `now`.
-    fn recent_from(&mut self, now: Nanos, sent: u64) -> (Nanos, u64) {
+    fn recent_from(&mut self, now: Instant, sent: u64) -> (Instant, u64) {
         self.before.push_back((now, sent));
         while self.before.len() > 2 && self.before[1].0 + Nanos::from_secs(RECENT) <= now {
             self.before.pop_front();
@@ -261,13 +261,13 @@ impl Tally {
     /// Launches per second sent, of those that count.
     fn rate(&self) -> Option<f64> {
         let (first, last) = self.span?;
-        rate(self.counts.0 - 1, last - first)
+        rate(self.counts.0 - 1, first.until(last))
     }
 
     /// Launches per second asked for in a stretch; nothing is asked for after the run's duration.
-    fn asked(&self, from: Nanos, to: Nanos) -> Option<f64> {
+    fn asked(&self, from: Instant, to: Instant) -> Option<f64> {
         let launches = self.workload.asked_before(to)? - self.workload.asked_before(from)?;
-        (to > from).then(|| launches * self.fraction / (to - from).as_secs_f64())
+        (to > from).then(|| launches * self.fraction / from.until(to).as_secs_f64())
     }
 }
 

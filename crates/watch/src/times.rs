@@ -1,7 +1,7 @@
 //! Response and lateness in histograms: of all, and of the last seconds.
 
 use hdrhistogram::Histogram;
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Outcome};
 
 use crate::pulse::{Bar, Lateness, Response};
 
@@ -10,7 +10,8 @@ const PER_DECADE: f64 = 4.0;
 /// The last seconds are so many.
 pub(crate) const RECENT: u64 = 10;
 
-/// Times of events, in nanoseconds, to three digits: the response of good answers, the lateness of all launches.
+/// Times of events, in nanoseconds, to three digits: the response of good answers, the lateness of all launches. A histogram has
+/// no place below zero, and a generator never launches before the instant it was meant to.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     response: Histogram<u64>,
@@ -31,7 +32,7 @@ impl Times {
         let response = event.response().filter(|_| event.outcome == Outcome::Ok);
         for (histogram, time) in [(&mut self.response, response), (&mut self.lateness, event.lateness())] {
             if let Some(time) = time {
-                histogram.record(time.0).expect("it grows as it must");
+                histogram.record(time.positive().0).expect("it grows as it must");
             }
         }
     }
@@ -99,7 +100,7 @@ impl Default for Services {
 impl Services {
     pub(crate) fn add(&mut self, event: &Event) {
         if let Some(service) = event.service().filter(|_| event.outcome == Outcome::Ok) {
-            self.0.record(service.0).expect("it grows as it must");
+            self.0.record(service.positive().0).expect("it grows as it must");
         }
     }
 
@@ -143,7 +144,7 @@ impl Ring {
     }
 
     /// What ended in the last seconds before `now`, the one under way included.
-    pub(crate) fn recent(&self, now: Nanos) -> Times {
+    pub(crate) fn recent(&self, now: Instant) -> Times {
         let mut all = Times::default();
         for cell in self.cells.iter().filter(|cell| cell.second + RECENT >= second(now)) {
             all.merge(&cell.times);
@@ -152,17 +153,18 @@ impl Ring {
     }
 }
 
-fn second(instant: Nanos) -> u64 {
+fn second(instant: Instant) -> u64 {
     instant.0 / 1_000_000_000
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_model::Nanos;
 
     /// Meant for 1 us before it was sent, done after `response`.
-    fn event(done: Nanos, response: Nanos) -> Event {
-        let intended = done - response;
+    fn event(done: Instant, response: Nanos) -> Event {
+        let intended = done.earlier(response);
         let sent = Some(intended + Nanos::from_micros(1));
         Event { sent, done: Some(done), outcome: Outcome::Ok, ..Event::at(intended) }
     }
@@ -176,10 +178,10 @@ mod tests {
         let mut times = Times::default();
         assert_eq!((times.response(), times.lateness()), (None, None));
         for i in 1..=1000 {
-            times.add(&event(Nanos::from_secs(10), Nanos::from_millis(i)));
+            times.add(&event(Instant::from_secs(10), Nanos::from_millis(i)));
         }
-        times.add(&Event::at(Nanos::ZERO)); // never sent, took no time
-        let failed = event(Nanos::from_secs(10), Nanos::from_micros(2));
+        times.add(&Event::at(Instant::ZERO)); // never sent, took no time
+        let failed = event(Instant::from_secs(10), Nanos::from_micros(2));
         times.add(&Event { outcome: Outcome::HttpError, ..failed }); // an answer, and not a good one
         assert_eq!(times.answered(), 1001);
         let bars = times.bars();
@@ -193,15 +195,15 @@ mod tests {
     #[test]
     fn the_last_seconds_forget_what_came_before() {
         let mut ring = Ring::default();
-        let slow = |s| event(Nanos::from_secs(s), Nanos::from_millis(100));
-        let quick = |s| event(Nanos::from_secs(s), Nanos::from_millis(1));
+        let slow = |s| event(Instant::from_secs(s), Nanos::from_millis(100));
+        let quick = |s| event(Instant::from_secs(s), Nanos::from_millis(1));
         ring.add(&slow(5));
         (6..=15).for_each(|s| ring.add(&quick(s)));
-        assert!(near(ring.recent(Nanos::from_secs(15)).response().unwrap().p99, 100.0));
-        assert!(near(ring.recent(Nanos::from_secs(16)).response().unwrap().p99, 1.0));
+        assert!(near(ring.recent(Instant::from_secs(15)).response().unwrap().p99, 100.0));
+        assert!(near(ring.recent(Instant::from_secs(16)).response().unwrap().p99, 1.0));
         (16..=18).for_each(|s| ring.add(&quick(s)));
         ring.add(&slow(4)); // its cell is that of second 15
-        assert!(near(ring.recent(Nanos::from_secs(18)).response().unwrap().p99, 1.0));
-        assert_eq!(ring.recent(Nanos::from_secs(60)).response(), None);
+        assert!(near(ring.recent(Instant::from_secs(18)).response().unwrap().p99, 1.0));
+        assert_eq!(ring.recent(Instant::from_secs(60)).response(), None);
     }
 }

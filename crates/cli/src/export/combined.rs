@@ -14,7 +14,7 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'\\');
 
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     for event in sent(recording) {
-        let at = i128::from((origin + event.sent.unwrap_or_default()).0);
+        let at = i128::from((event.sent.unwrap_or_default() + origin).0);
         let at = jiff::Timestamp::from_nanosecond(at).map_err(io::Error::other)?;
         let time = at.strftime("%d/%b/%Y:%H:%M:%S +0000");
         let name = label(recording, event);

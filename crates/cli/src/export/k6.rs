@@ -6,18 +6,18 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 use serde_json::{Value, json};
 
 use super::{ended, label};
 
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    let mut requests: Vec<(&Event, Nanos, Nanos)> = ended(recording).collect();
+    let mut requests: Vec<(&Event, Instant, Instant)> = ended(recording).collect();
     requests.sort_by_key(|(_, _, done)| *done);
     let mut defined = BTreeSet::new();
     for (event, sent, done) in requests {
         let time =
-            jiff::Timestamp::from_nanosecond(i128::from((origin + done).0)).map_err(io::Error::other)?.to_string();
+            jiff::Timestamp::from_nanosecond(i128::from((done + origin).0)).map_err(io::Error::other)?.to_string();
         let tags = tags(recording, event);
         for (name, kind, value) in samples(event, sent, done) {
             if defined.insert(name) {
@@ -34,21 +34,21 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
 }
 
 /// Name, kind and value of all that k6 says of a request, times in ms.
-fn samples(event: &Event, sent: Nanos, done: Nanos) -> [(&'static str, &'static str, f64); 9] {
+fn samples(event: &Event, sent: Instant, done: Instant) -> [(&'static str, &'static str, f64); 9] {
     let ms = |time: Nanos| time.as_millis_f64();
-    let handshake = event.handshake.unwrap_or_default().min(done.since(sent));
+    let handshake = event.handshake.unwrap_or_default().min(sent.until(done));
     let begun = sent + handshake;
     let first_byte = event.first_byte.unwrap_or(done).max(begun);
     let failed = f64::from(u8::from(event.outcome != Outcome::Ok));
     [
         ("http_reqs", "counter", 1.0),
-        ("http_req_duration", "trend", ms(done.since(begun))),
+        ("http_req_duration", "trend", ms(begun.until(done))),
         ("http_req_blocked", "trend", ms(handshake)),
         ("http_req_connecting", "trend", 0.0),
         ("http_req_tls_handshaking", "trend", ms(handshake)),
         ("http_req_sending", "trend", 0.0),
-        ("http_req_waiting", "trend", ms(first_byte.since(begun))),
-        ("http_req_receiving", "trend", ms(done.since(first_byte))),
+        ("http_req_waiting", "trend", ms(begun.until(first_byte))),
+        ("http_req_receiving", "trend", ms(first_byte.until(done))),
         ("http_req_failed", "rate", failed),
     ]
 }

@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 
 use super::ended;
 
 /// Client, number of the transaction, time, script, end in seconds and microseconds and, where it is known when launches were
-/// meant, the lag: the time counts from then, as `pgbench -R` has it, and the lag is what passed before the request was on its way.
+/// meant, the lag: the time counts from then, as `pgbench -R` has it, and the lag is what passed before the request was on its way;
+/// it is negative where that was too early.
 /// A client is a connection of a pool, or else a session. What did not go well has `failed` for its time.
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    let us = |at: Nanos| (origin + at).0 / 1000;
+    let us = |at: Instant| (at + origin).0 / 1000;
+    let since = |from: u64, to: u64| to.cast_signed() - from.cast_signed();
     let mut clients: HashMap<(u16, u64), (usize, u64)> = HashMap::new();
-    let mut events: Vec<(&Event, Nanos, Nanos)> = ended(recording).collect();
+    let mut events: Vec<(&Event, Instant, Instant)> = ended(recording).collect();
     events.sort_by_key(|(_, _, done)| *done);
     for (event, sent, done) in events {
         let who = match event.waited {
@@ -24,10 +26,10 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
         let (client, number) = clients.entry(who).or_insert((next, 0));
         let (begun, done) = (us(sent + event.waited.unwrap_or_default()), us(done));
         let from = if recording.intent_known { us(event.intended) } else { begun };
-        let time = if event.outcome == Outcome::Ok { (done - from).to_string() } else { "failed".to_owned() };
+        let time = if event.outcome == Outcome::Ok { since(from, done).to_string() } else { "failed".to_owned() };
         write!(out, "{client} {number} {time} {} {} {}", event.label, done / 1_000_000, done % 1_000_000)?;
         if recording.intent_known {
-            write!(out, " {}", begun - from)?;
+            write!(out, " {}", since(from, begun))?;
         }
         writeln!(out)?;
         *number += 1;

@@ -6,7 +6,7 @@ use super::*;
 /// A run of a second and a half: every outcome, all optional times, names and errors that need quotes.
 fn recording() -> Recording {
     let events = (0..1500u64).map(|i| {
-        let intended = Nanos(i * 1_000_000 + i * 7919 % 900_000);
+        let intended = Instant(i * 1_000_000 + i * 7919 % 900_000);
         let sent = intended + Nanos(12_345);
         let outcome = Outcome::ALL[if i % 10 == 3 { (i % 9) as usize } else { 0 }];
         let unsent = outcome == Outcome::Unsent;
@@ -56,7 +56,7 @@ fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
     let origin = Nanos::from_secs(1_795_186_049);
     let (run, log) = (recording(), read_back(To::Pgbench, origin));
     assert_eq!((log.format.as_str(), log.intent_known, log.unreadable), ("pgbench", true, 0));
-    let us = |at: Nanos| Nanos((origin + at).0 / 1000 * 1000);
+    let us = |at: Instant| Instant((at + origin).0 / 1000 * 1000);
     let good = |recording: &Recording| -> Vec<Event> {
         recording.events.iter().filter(|event| event.outcome == Outcome::Ok).cloned().collect()
     };
@@ -120,9 +120,10 @@ fn k6_and_combined_logs_are_read_as_what_was_sent() {
     read.sort_by_key(|event| event.sent);
     assert_eq!(read.len(), launched.len());
     for (read, event) in read.iter().zip(&launched) {
-        let near = |a: Option<Nanos>, b: Option<Nanos>| a.unwrap().0.abs_diff(b.unwrap().0) <= 2;
-        assert!(near(read.sent, event.sent.map(|at| origin + at)), "{read:?} {event:?}");
-        assert!(near(read.service(), event.service()), "{read:?} {event:?}");
+        let near = |a: Option<Instant>, b: Option<Instant>| (a.unwrap() - b.unwrap()).0.abs() <= 2;
+        assert!(near(read.sent, event.sent.map(|at| at + origin)), "{read:?} {event:?}");
+        let took = |event: &Event| event.service().map(|service| Instant::ZERO + service.positive());
+        assert!(near(took(read), took(event)), "{read:?} {event:?}");
         assert_eq!(read.session, event.session);
         assert_eq!(read.outcome == Outcome::Ok, event.outcome == Outcome::Ok, "{event:?}");
         assert_eq!(k6.labels[usize::from(read.label)], run.labels[usize::from(event.label)]);
@@ -131,13 +132,13 @@ fn k6_and_combined_logs_are_read_as_what_was_sent() {
     assert_eq!((log.format.as_str(), log.unreadable, log.resolution), ("access-log", 0, Nanos::from_secs(1)));
     assert_eq!(log.events.len(), launched.len());
     for (read, event) in log.events.iter().zip(&launched) {
-        let second = (origin + event.sent.unwrap()).0 / 1_000_000_000;
-        assert_eq!((read.sent, read.status), (Some(Nanos::from_secs(second)), event.status));
+        let second = (event.sent.unwrap() + origin).0 / 1_000_000_000;
+        assert_eq!((read.sent, read.status), (Some(Instant::from_secs(second)), event.status));
     }
 }
 
 /// Intended, sent, done, how it ended, and whose session it was.
-type Times = (Nanos, Option<Nanos>, Option<Nanos>, Outcome, u64);
+type Times = (Instant, Option<Instant>, Option<Instant>, Outcome, u64);
 
 /// What a verdict looks at of a recording.
 fn known(recording: &Recording) -> (bool, bool, Nanos, Vec<Times>) {

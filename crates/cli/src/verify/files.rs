@@ -80,9 +80,8 @@ impl Files {
         }
         for sample in samples {
             for &cell in &self.cells {
-                for (suffix, name, values) in
-                    [("arr", "Inter-arrival", &sample.gaps), ("rt", "Response", &sample.responses)]
-                {
+                let gaps = sample.gaps.iter().map(|gap| i64::try_from(*gap).unwrap_or(i64::MAX)).collect();
+                for (suffix, name, values) in [("arr", "Inter-arrival", &gaps), ("rt", "Response", &sample.responses)] {
                     let file = format!("{stem}_{}_{suffix}_{cell:04}.csv", plain(&sample.label));
                     let title = format!("{name} Time Histogram For {} - {stem}", sample.label);
                     let text = format!("{title}\n{}", self.histogram(values, cell));
@@ -93,9 +92,15 @@ impl Files {
         Ok(())
     }
 
-    fn histogram(&self, values: &[u64], cell: u64) -> String {
-        let histogram = Histogram::of(values.iter().copied(), cell * 1_000_000, self.most_cells);
+    /// Of times in ns, in cells of so many ms; below zero are those of launches that ended before they were meant.
+    fn histogram(&self, values: &[i64], cell: u64) -> String {
+        let known = values.iter().filter_map(|value| u64::try_from(*value).ok());
+        let histogram = Histogram::of(known.clone(), cell * 1_000_000, self.most_cells);
         let mut text = "Milliseconds,Count\n".to_owned();
+        let negative = values.len() - known.count();
+        if negative > 0 {
+            let _ = writeln!(text, "<0,{negative}");
+        }
         for (i, count) in histogram.counts.iter().enumerate() {
             let _ = writeln!(text, "{},{count}", i as u64 * cell);
         }

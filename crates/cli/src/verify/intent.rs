@@ -117,7 +117,7 @@ fn of_workload(path: &Path, fraction: f64, window: &Window) -> Result<Ask, Failu
     let workload = workload.map_err(Failure::input)?;
     let skip_first = window.skip_first.unwrap_or(workload.skip_first());
     let skip_last = window.skip_last.unwrap_or(workload.skip_last());
-    let taken = window.take.map_or(Nanos::ZERO, |take| workload.duration().since(skip_first + take));
+    let taken = window.take.map_or(Nanos::ZERO, |take| workload.duration().saturating_sub(skip_first + take));
     Ok(Ask { skip_last, ..Ask::of_part(&workload, fraction, skip_first, skip_last.max(taken)) })
 }
 

@@ -1,7 +1,7 @@
 //! The page and the files, of a recording whose numbers are known.
 
 use clap::Parser;
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 use offered_verify::{Ask, Verdict, verify};
 
 use super::files::Files;
@@ -16,7 +16,7 @@ struct Command {
 /// Launches 10, 30 and 10 ms apart, answered after 5 ms with 1000 bytes; every second one has the other label.
 fn recording() -> Recording {
     let events = [0, 10, 40, 50].into_iter().enumerate().map(|(i, ms)| {
-        let sent = Nanos::from_millis(1_700_000_000_000 + ms);
+        let sent = Instant::from_millis(1_700_000_000_000 + ms);
         Event {
             sent: Some(sent),
             first_byte: Some(sent + Nanos::from_millis(2)),
@@ -91,7 +91,7 @@ fn pages_fit_into_a_hundred_and_twenty_columns() {
     let mut long = Recording { resolution: Nanos(1), sessions_known: true, ..recording };
     long.events = (0..5000u64)
         .map(|i| {
-            let sent = Nanos(1_700_000_000_000_000_000 + i * 2_345_678_901 + i * i % 7 * 100_003);
+            let sent = Instant(1_700_000_000_000_000_000 + i * 2_345_678_901 + i * i % 7 * 100_003);
             let event = &long.events[(i % 4) as usize];
             Event { sent: Some(sent), done: Some(sent + Nanos::from_secs(100)), first_byte: None, ..event.clone() }
         })

@@ -53,16 +53,16 @@ pub fn failures(recording: &Recording) -> Vec<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Event, Nanos};
+    use offered_model::{Event, Instant, Nanos};
 
     #[test]
     fn failures_are_counted_per_request_and_reason() {
-        let failed = |label, why: Reason| Event { label, error: Some(why), ..Event::at(Nanos(1)) };
+        let failed = |label, why: Reason| Event { label, error: Some(why), ..Event::at(Instant(1)) };
         let events = vec![
             failed(0, Reason::Late(Nanos::from_micros(12_500))),
             failed(0, Reason::Late(Nanos::from_millis(3))),
             failed(1, "extract csrf2".into()),
-            Event { outcome: Outcome::Ok, ..Event::at(Nanos(2)) },
+            Event { outcome: Outcome::Ok, ..Event::at(Instant(2)) },
         ];
         let labels = vec!["form".to_owned(), "item".to_owned()];
         let found = failures(&Recording { events, labels, ..Recording::default() });
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_one_more_and_none_is_lost() {
-        let failed = |n: u16| Event { label: n % 30, ..Event::at(Nanos(1)) };
+        let failed = |n: u16| Event { label: n % 30, ..Event::at(Instant(1)) };
         let found = failures(&Recording { events: (0..60).map(failed).collect(), ..Recording::default() });
         assert_eq!(found.len(), MAX_KINDS + 1);
         assert_eq!(found[MAX_KINDS].why.as_deref(), Some("10 more kinds"));

@@ -189,8 +189,8 @@ impl Histogram {
     pub const PER_DECADE: f64 = 20.0;
 
     /// Of times in nanoseconds, ascending; those below a microsecond are counted as one.
-    fn of(sorted: &[u64]) -> Self {
-        let place = |ns: &u64| ((*ns as f64 / 1e3).max(1.0).log10() * Self::PER_DECADE).floor() as usize;
+    fn of(sorted: &[i64]) -> Self {
+        let place = |ns: &i64| ((*ns as f64 / 1e3).max(1.0).log10() * Self::PER_DECADE).floor() as usize;
         let (Some(first), Some(last)) = (sorted.first().map(place), sorted.last().map(place)) else {
             return Self { edges_ms: Vec::new(), counts: Vec::new() };
         };

@@ -12,7 +12,7 @@ fn workload(text: &str) -> Workload {
 /// Plays one share on a virtual clock against a server that answers after `response(launch)`.
 fn play(workload: &Workload, share: Share, response: impl Fn(&Launch) -> Nanos) -> Vec<(Launch, u16)> {
     let (mut agenda, mix) = (Agenda::new(workload, share), workload.mix());
-    let mut under_way: BinaryHeap<Reverse<(Nanos, Launch)>> = BinaryHeap::new();
+    let mut under_way: BinaryHeap<Reverse<(Instant, Launch)>> = BinaryHeap::new();
     let mut launched = Vec::new();
     loop {
         let done = under_way.peek().map(|top| top.0.0);
@@ -20,7 +20,7 @@ fn play(workload: &Workload, share: Share, response: impl Fn(&Launch) -> Nanos) 
             (Some(due), done) if done.is_none_or(|done| due < done) => {
                 let launch = agenda.due(due).unwrap();
                 assert_eq!(launch.intended, due);
-                assert!(due == Nanos::ZERO || agenda.due(Nanos(due.0 - 1)).is_none(), "a launch before it is due");
+                assert!(due == Instant::ZERO || agenda.due(Instant(due.0 - 1)).is_none(), "a launch before it is due");
                 under_way.push(Reverse((due + response(&launch), launch)));
                 launched.push((launch, mix.choose(launch)));
             }
@@ -80,7 +80,7 @@ fn launches_come_in_order_of_time_and_none_after_the_end() {
         let workload = workload(model);
         let launched = play(&workload, Share::ALL, response);
         assert!(launched.windows(2).all(|w| w[0].0.intended <= w[1].0.intended), "{model}");
-        assert!(launched.iter().all(|(launch, _)| launch.intended < workload.duration()), "{model}");
+        assert!(launched.iter().all(|(launch, _)| launch.intended < workload.end()), "{model}");
     }
 }
 
@@ -134,7 +134,7 @@ fn a_closed_user_alternates_between_request_and_think_time() {
         "duration = \"100s\"\narrivals.closed = { users = 1, think = { constant = \"1s\" }, start = \"at-once\" }",
     );
     let launched = play(&workload, Share::ALL, |_| Nanos::from_millis(250));
-    let expected: Vec<Nanos> = (0..80).map(|i| Nanos::from_millis(1250 * i)).collect();
+    let expected: Vec<Instant> = (0..80).map(|i| Instant::from_millis(1250 * i)).collect();
     assert_eq!(launched.iter().map(|(launch, _)| launch.intended).collect::<Vec<_>>(), expected);
 }
 
@@ -162,7 +162,7 @@ fn a_ramp_spreads_the_users_evenly() {
     );
     let launched = play(&workload, Share::ALL, |_| Nanos(0));
     assert_eq!(launched.len(), 100);
-    assert!(launched.iter().enumerate().all(|(i, (launch, _))| launch.intended == Nanos::from_millis(50 * i as u64)));
+    assert!(launched.iter().enumerate().all(|(i, (launch, _))| launch.intended == Instant::from_millis(50 * i as u64)));
 }
 
 proptest! {
@@ -186,9 +186,9 @@ fn a_visit_that_is_broken_off_is_over() {
     let after = |arrivals: &str| {
         let mut agenda =
             Agenda::new(&workload(&format!("duration = \"10s\"\narrivals.{arrivals}\n{flow}")), Share::ALL);
-        let first = agenda.due(Nanos::from_secs(9)).unwrap();
+        let first = agenda.due(Instant::from_secs(9)).unwrap();
         let after = agenda.broken_off(first, first.intended + Nanos::from_millis(1));
-        (after, first, agenda.due(Nanos::from_secs(9)))
+        (after, first, agenda.due(Instant::from_secs(9)))
     };
     let (left, first, next) = after("partly_open.rate = \"1/s\"");
     assert_eq!(left, After::Leaves);
@@ -241,10 +241,10 @@ fn users_who_make_so_many_visits_leave_after_them() {
         &workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}")),
         Share::ALL,
     );
-    let first = agenda.due(Nanos::ZERO).unwrap();
-    assert_eq!(agenda.broken_off(first, Nanos(5)), After::Returns);
-    let second = agenda.due(Nanos(5)).unwrap();
-    assert_eq!(agenda.broken_off(second, Nanos(9)), After::Leaves);
+    let first = agenda.due(Instant::ZERO).unwrap();
+    assert_eq!(agenda.broken_off(first, Instant(5)), After::Returns);
+    let second = agenda.due(Instant(5)).unwrap();
+    assert_eq!(agenda.broken_off(second, Instant(9)), After::Leaves);
     // Counted as far as they are told apart, and no further.
     let last = (0..2 * Visit::MAX).fold(Visit::FIRST, |visit, _| visit.next(None).unwrap());
     assert_eq!((last.number(), last.begins(), last.on().begins()), (Visit::MAX, true, false));

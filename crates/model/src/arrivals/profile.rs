@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Wrong;
-use crate::time::{Nanos, Rate, written_number};
+use crate::time::{Instant, Nanos, Rate, written_number};
 
 /// A rate over time with an exact running total and its exact inverse.
 ///
@@ -178,7 +178,7 @@ impl Profile {
     }
 
     /// The rate at an instant, per second.
-    pub fn rate_at(&self, instant: Nanos) -> f64 {
+    pub fn rate_at(&self, instant: Instant) -> f64 {
         let t = instant.as_secs_f64();
         match &self.0 {
             Kind::Constant(rate, _) => rate.per_sec(),
@@ -191,12 +191,12 @@ impl Profile {
     }
 
     /// The highest rate before `end`, per second, to within a thousandth of the run.
-    pub fn peak(&self, end: Nanos) -> f64 {
-        (0..=1000).map(|i| self.rate_at(Nanos(end.0 / 1000 * i))).fold(0.0, f64::max)
+    pub fn peak(&self, end: Instant) -> f64 {
+        (0..=1000).map(|i| self.rate_at(Instant(end.0 / 1000 * i))).fold(0.0, f64::max)
     }
 
     /// How many arrivals are expected before an instant.
-    pub fn cumulative(&self, instant: Nanos) -> f64 {
+    pub fn cumulative(&self, instant: Instant) -> f64 {
         let t = instant.as_secs_f64();
         match &self.0 {
             Kind::Constant(rate, _) => rate.per_sec() * t,
@@ -210,15 +210,15 @@ impl Profile {
 
     /// The instant by which `count` arrivals are expected; `None` when the profile ends before.
     #[inline]
-    pub fn instant(&self, count: f64) -> Option<Nanos> {
+    pub fn instant(&self, count: f64) -> Option<Instant> {
         match &self.0 {
-            Kind::Constant(_, gap) => Some(Nanos::from_secs_f64(count * gap)),
+            Kind::Constant(_, gap) => Some(Instant::from_secs_f64(count * gap)),
             _ => self.varying_instant(count),
         }
     }
 
     /// The same where the rate changes; apart, so that the usual case is small enough to stand in a loop.
-    fn varying_instant(&self, count: f64) -> Option<Nanos> {
+    fn varying_instant(&self, count: f64) -> Option<Instant> {
         let t = match &self.0 {
             Kind::Constant(_, gap) => count * gap,
             Kind::Pieces(pieces, _) => {
@@ -230,12 +230,12 @@ impl Profile {
             }
             Kind::Sine { mean, amplitude, period } => sine_inverse(*mean, *amplitude, *period, count),
         };
-        Some(Nanos::from_secs_f64(t))
+        Some(Instant::from_secs_f64(t))
     }
 
     /// The instant of arrival `index` of a perfectly even stream: exact to the nanosecond where the rate is constant.
     #[inline]
-    pub fn instant_of(&self, index: u64) -> Option<Nanos> {
+    pub fn instant_of(&self, index: u64) -> Option<Instant> {
         match &self.0 {
             Kind::Constant(rate, _) => Some(rate.instant(index)),
             _ => self.instant(index as f64),

@@ -5,11 +5,11 @@ fn rate(text: &str) -> Rate {
     text.parse().unwrap()
 }
 
-fn instants(process: Process, rate: Profile, batch: Batch, seed: u64, end: Nanos) -> Vec<Nanos> {
-    Schedule { rate, process, batch }.arrivals(Seed(seed), end).collect()
+fn instants(process: Process, rate: Profile, batch: Batch, seed: u64, length: Nanos) -> Vec<Instant> {
+    Schedule { rate, process, batch }.arrivals(Seed(seed), Instant::ZERO + length).collect()
 }
 
-fn gaps(instants: &[Nanos]) -> Vec<f64> {
+fn gaps(instants: &[Instant]) -> Vec<f64> {
     instants.windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect()
 }
 
@@ -20,8 +20,8 @@ fn cov(values: &[f64]) -> f64 {
 }
 
 /// Variance over mean of the counts in windows of `window`: 1 for Poisson at every scale.
-fn dispersion(instants: &[Nanos], window: Nanos, end: Nanos) -> f64 {
-    let mut counts = vec![0f64; (end.0 / window.0) as usize];
+fn dispersion(instants: &[Instant], window: Nanos, length: Nanos) -> f64 {
+    let mut counts = vec![0f64; (length.0 / window.0) as usize];
     for at in instants {
         if let Some(count) = counts.get_mut((at.0 / window.0) as usize) {
             *count += 1.0;
@@ -127,7 +127,7 @@ fn constant_instants_are_exact() {
     assert_eq!(at.len(), 300);
     assert_eq!(
         (at[0], at[1], at[3], at[299]),
-        (Nanos(0), Nanos(333_333_333), Nanos::from_secs(1), Nanos(99_666_666_666))
+        (Instant(0), Instant(333_333_333), Instant::from_secs(1), Instant(99_666_666_666))
     );
 }
 
@@ -153,7 +153,7 @@ fn arrivals_follow_their_profile() {
         let end = minute * 10;
         let at = instants(Process::Poisson, profile.clone(), Batch::Single, 21, end);
         for i in 1..=10 {
-            let by = minute * i;
+            let by = Instant::ZERO + minute * i;
             let (seen, expected) = (at.iter().filter(|a| **a < by).count() as f64, profile.cumulative(by));
             assert!(
                 (seen - expected).abs() < 4.5 * expected.sqrt() + 1.0,
@@ -195,7 +195,7 @@ proptest! {
         let profile = if seed % 2 == 0 { Profile::sine(per_sec as f64, per_sec as f64, Nanos::from_secs(7)).unwrap() } else { Profile::constant(Rate::new(per_sec, Nanos::from_secs(1)).unwrap()) };
         let at = instants(process, profile, batch, seed, Nanos::from_secs(30));
         prop_assert!(at.windows(2).all(|w| w[0] <= w[1]));
-        prop_assert!(at.iter().all(|a| *a < Nanos::from_secs(30)));
+        prop_assert!(at.iter().all(|a| *a < Instant::from_secs(30)));
     }
 
     #[test]

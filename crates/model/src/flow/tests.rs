@@ -99,7 +99,7 @@ fn a_repeated_step_is_repeated_and_thinks_its_own_time() {
     for launches in visitors {
         assert_eq!(launches[0].place, 0, "visitors begin at home");
         for pair in launches.windows(2) {
-            let thought = pair[1].intended.since(pair[0].intended);
+            let thought = pair[0].intended.until(pair[1].intended);
             let searching = (1..=3).contains(&pair[0].place);
             searched += u32::from(searching);
             assert_eq!(thought, Nanos::from_secs(if searching { 4 } else { 1 }));

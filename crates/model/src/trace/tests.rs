@@ -22,7 +22,7 @@ fn workload(replay: &str) -> Result<Workload, crate::workload::Mistake> {
 /// Every launch in order, in milliseconds, with the path it sends, when answers take a second.
 fn play(workload: &Workload, share: Share) -> Vec<(u64, u64, u32, String)> {
     let (mut agenda, mix) = (Agenda::new(workload, share), workload.mix());
-    let mut under_way: Vec<(Nanos, Launch)> = Vec::new();
+    let mut under_way: Vec<(Instant, Launch)> = Vec::new();
     let mut played = Vec::new();
     loop {
         under_way.sort_unstable();

@@ -6,7 +6,7 @@ use super::{Sessions, Workload};
 use crate::flow::Flows;
 use crate::launch::{Launch, Visit};
 use crate::random::{Purpose, Seed};
-use crate::time::Nanos;
+use crate::time::Instant;
 use crate::trace::Replay;
 
 /// Chooses which request a launch sends.
@@ -40,7 +40,7 @@ impl Workload {
     pub fn walk(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
         let (seed, flows) = (self.0.seed, self.flows());
         let place = flows.map_or(0, |flows| flows.enter(seed, session, 0));
-        let first = Launch { intended: Nanos::ZERO, session, step: 0, place, visit: Visit::FIRST };
+        let first = Launch { intended: Instant::ZERO, session, step: 0, place, visit: Visit::FIRST };
         let after = move |launch: &Launch| {
             let Launch { step, place, visit, .. } = *launch;
             let place = match flows {

@@ -73,7 +73,8 @@ fn a_whole_workload_is_read_to_the_last_key() {
     let mix = workload.mix();
     let homes = (0..50_000)
         .filter(|session| {
-            mix.choose(Launch { intended: Nanos::ZERO, session: *session, step: 0, place: 0, visit: Visit::FIRST }) == 0
+            mix.choose(Launch { intended: Instant::ZERO, session: *session, step: 0, place: 0, visit: Visit::FIRST })
+                == 0
         })
         .count();
     assert!((39_500..40_500).contains(&homes), "weight 4 of 5: {homes} of 50000");

@@ -1,5 +1,6 @@
 //! A grid of counts: columns of time (or of anything else), rows of equal factors.
 
+use offered_model::Difference;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +43,9 @@ impl Filling {
         Self { columns: vec![vec![0; ROWS * FINE]; columns] }
     }
 
-    /// Counts a value in ns; what is below a nanosecond is in the first row.
-    pub(super) fn add(&mut self, column: usize, ns: u64) {
-        let row = ((ns.max(1) as f64).log10() * (PER_DECADE * FINE) as f64) as usize;
+    /// Counts a time; what is below a nanosecond is in the first row.
+    pub(super) fn add(&mut self, column: usize, time: Difference) {
+        let row = ((time.0.max(1) as f64).log10() * (PER_DECADE * FINE) as f64) as usize;
         self.columns[column][row.min(ROWS * FINE - 1)] += 1;
     }
 
@@ -97,8 +98,8 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_values() {
         let mut filling = Filling::new(3);
-        (1..=1000).for_each(|i| filling.add(0, i * 1_000_000));
-        (1..=10).for_each(|i| filling.add(1, i * 1000));
+        (1..=1000).for_each(|i| filling.add(0, Difference(i * 1_000_000)));
+        (1..=10).for_each(|i| filling.add(1, Difference(i * 1000)));
         let p = filling.percentiles();
         assert_eq!(p.n, [1000, 10, 0]);
         let near = |value: Option<f64>, truth: f64| (value.unwrap() / truth - 1.0).abs() < 0.019;
@@ -111,7 +112,7 @@ mod tests {
     fn the_coarse_grid_loses_nothing() {
         let mut filling = Filling::new(2);
         for ns in [1, 10, 10, 5_000_000, 7_000_000_000] {
-            filling.add(1, ns);
+            filling.add(1, Difference(ns));
         }
         let grid = filling.finish().unwrap();
         assert_eq!(grid.counts.iter().map(|row| row[1]).sum::<u64>(), 5);

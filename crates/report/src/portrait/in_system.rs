@@ -34,7 +34,7 @@ impl InSystem {
                 gone += 1;
             }
             if let Some(response) = event.response().filter(|_| event.outcome == offered_model::Outcome::Ok) {
-                found.push((before.saturating_sub(gone) as u64, response.0));
+                found.push((before.saturating_sub(gone) as u64, response));
             }
         }
         let most = found.iter().map(|(number, _)| *number).max()?;
@@ -61,7 +61,7 @@ impl InSystem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Nanos, Outcome, Recording};
+    use offered_model::{Instant, Nanos, Outcome, Recording};
     use offered_verify::Ask;
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
         // One a millisecond, each staying as many milliseconds as its turn says.
         let stay = [5u64, 1, 1, 10, 1];
         let events = stay.iter().enumerate().map(|(i, stay)| {
-            let sent = Nanos::from_millis(i as u64);
+            let sent = Instant::from_millis(i as u64);
             let done = Some(sent + Nanos::from_millis(*stay));
             Event { sent: Some(sent), done, outcome: Outcome::Ok, ..Event::at(sent) }
         });

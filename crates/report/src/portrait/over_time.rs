@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use offered_model::{Event, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Outcome, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,12 +71,12 @@ impl Cells {
     }
 
     /// The cell of an instant of the span.
-    fn at(&self, instant: Nanos) -> usize {
+    fn at(&self, instant: Instant) -> usize {
         ((instant.0.saturating_sub(self.origin) / self.cell) as usize).min(self.count - 1)
     }
 
     /// The cell of an instant, unless it lies behind the span.
-    fn within(&self, instant: Nanos) -> Option<usize> {
+    fn within(&self, instant: Instant) -> Option<usize> {
         (instant.0 <= self.origin + self.span).then(|| self.at(instant))
     }
 }
@@ -91,12 +91,12 @@ struct UnderWay {
 
 impl UnderWay {
     /// One more is under way from `from` until `to`; a damaged row that ends before it begins was never under way.
-    fn add(&mut self, cells: &Cells, from: Nanos, to: Nanos) {
+    fn add(&mut self, cells: &Cells, from: Instant, to: Instant) {
         let end = to.0.min(cells.origin + cells.span);
         if end < from.0 {
             return;
         }
-        let (first, last) = (cells.at(from), cells.at(Nanos(end)));
+        let (first, last) = (cells.at(from), cells.at(Instant(end)));
         let (from, end) = (from.0.saturating_sub(cells.origin), end.saturating_sub(cells.origin));
         if first == last {
             self.partial[first] += end.saturating_sub(from);
@@ -161,13 +161,13 @@ impl OverTime {
             let cell = cells.at(sent);
             all.sent[cell] += 1;
             if let Some(response) = event.response() {
-                responses.add(cell, response.0);
+                responses.add(cell, response);
                 if event.outcome == Outcome::Ok {
-                    good.add(cell / together, response.0);
+                    good.add(cell / together, response);
                 }
             }
             if let (true, Some(late)) = (recording.intent_known, event.lateness()) {
-                lateness.add(cell, late.0);
+                lateness.add(cell, late);
             }
             if let Some(done) = event.done {
                 under_way.add(&cells, sent, done);
@@ -256,7 +256,7 @@ mod tests {
             let mut under_way = UnderWay { partial: vec![0; cells.count], whole: vec![0; cells.count] };
             let mut total = 0;
             for (from, stay) in stays {
-                under_way.add(&cells, Nanos(origin + from), Nanos(origin + from + stay));
+                under_way.add(&cells, Instant(origin + from), Instant(origin + from + stay));
                 total += (from + stay).min(span) - from;
             }
             let means = under_way.means(&cells);

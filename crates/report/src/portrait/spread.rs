@@ -1,6 +1,6 @@
 //! The spread of a time: its percentiles, its density, and how well its mean is known.
 
-use offered_model::{Event, Nanos};
+use offered_model::{Difference, Event};
 use offered_stats::Summary;
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile;
@@ -69,11 +69,11 @@ impl Ends {
 
 impl Spread {
     /// Of what `time` says of the launches of `scope`, whose clock has this tick; `None` when it says nothing of any.
-    pub(super) fn over_time(scope: Scope, tick: u64, time: impl Fn(&Event) -> Option<Nanos>) -> Option<Self> {
+    pub(super) fn over_time(scope: Scope, tick: u64, time: impl Fn(&Event) -> Option<Difference>) -> Option<Self> {
         let valued = || scope.launches().filter_map(|(sent, event)| Some((sent, time(event)?.0)));
         let (first, last) = valued().fold((u64::MAX, 0), |(low, high), (sent, _)| (low.min(sent), high.max(sent)));
         let span = u128::from(last.checked_sub(first)?) + 1;
-        let mut parts: [Vec<u64>; BATCHES] = Default::default();
+        let mut parts: [Vec<i64>; BATCHES] = Default::default();
         for (sent, value) in valued() {
             parts[(u128::from(sent - first) * BATCHES as u128 / span) as usize].push(value);
         }
@@ -109,7 +109,7 @@ impl Spread {
 }
 
 /// The percentiles of `sorted` from the 11 % point, up to where fewer than two values are left above.
-fn curve(sorted: &[u64]) -> Vec<[f64; 2]> {
+fn curve(sorted: &[i64]) -> Vec<[f64; 2]> {
     let places = (1..=PER_NINE * NINES).map(|k| 1.0 - 10f64.powf(-f64::from(k) / f64::from(PER_NINE)));
     let seen = places.take_while(|p| sorted.len() as f64 * (1.0 - p) >= 2.0);
     seen.map(|p| [p, quantile(sorted, p) as f64 / 1e6]).collect()
@@ -117,8 +117,10 @@ fn curve(sorted: &[u64]) -> Vec<[f64; 2]> {
 
 /// The counts of `sorted` in cells of equal factors, whose edges are whole ticks so that each has its share of them.
 /// The first edge is a nanosecond or more, and what is not above it is in no cell.
-fn cells(sorted: &[u64], tick: u64) -> Vec<(f64, f64, u64)> {
-    let (Some(&min), Some(&max)) = (sorted.iter().find(|value| **value > 0), sorted.last()) else { return Vec::new() };
+fn cells(sorted: &[i64], tick: u64) -> Vec<(f64, f64, u64)> {
+    let sorted = &sorted[sorted.partition_point(|value| *value <= 0)..];
+    let above = |value: &i64| value.unsigned_abs();
+    let (Some(min), Some(max)) = (sorted.first().map(above), sorted.last().map(above)) else { return Vec::new() };
     let place = |value: u64| (value as f64).log10() * f64::from(PER_DECADE);
     let whole =
         |k: i32| ((10f64.powf(f64::from(k) / f64::from(PER_DECADE)) / tick as f64).ceil() as u64).saturating_mul(tick);
@@ -129,7 +131,7 @@ fn cells(sorted: &[u64], tick: u64) -> Vec<(f64, f64, u64)> {
             edges.push(whole(k));
         }
     }
-    let upto: Vec<usize> = edges.iter().map(|edge| sorted.partition_point(|value| value <= edge)).collect();
+    let upto: Vec<usize> = edges.iter().map(|edge| sorted.partition_point(|value| above(value) <= *edge)).collect();
     let cell = |i: usize| (edges[i] as f64 / 1e6, edges[i + 1] as f64 / 1e6, (upto[i + 1] - upto[i]) as u64);
     (0..edges.len() - 1).map(cell).collect()
 }
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_curve_passes_through_the_percentiles_of_the_tables() {
-        let values: Vec<u64> = (1..=100_000).map(|i| i * 1000).collect();
+        let values: Vec<i64> = (1..=100_000).map(|i| i * 1000).collect();
         let curve = curve(&values);
         let at = |p: f64| curve.iter().find(|point| (point[0] - p).abs() < 1e-12).unwrap()[1];
         for p in [0.9, 0.99, 0.999, 0.9999] {
@@ -162,12 +164,12 @@ mod tests {
     #[test]
     fn every_value_is_in_one_cell() {
         for tick in [1, 1_000_000] {
-            let values: Vec<u64> = (1..5000u64).map(|i| (i * i * 7).next_multiple_of(tick)).collect();
+            let values: Vec<i64> = (1..5000u64).map(|i| (i * i * 7).next_multiple_of(tick) as i64).collect();
             let cells = cells(&values, tick);
             assert_eq!(cells.iter().map(|cell| cell.2).sum::<u64>(), values.len() as u64, "{tick}");
             assert!(cells.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
         }
-        assert!(cells(&[0, 0], 1).is_empty(), "zeros have no place on a logarithmic axis");
-        assert_eq!(cells(&[2], 1).iter().map(|cell| cell.2).sum::<u64>(), 1);
+        assert!(cells(&[-5, 0, 0], 1).is_empty(), "zeros and less have no place on a logarithmic axis");
+        assert_eq!(cells(&[-5, 2], 1).iter().map(|cell| cell.2).sum::<u64>(), 1);
     }
 }

@@ -22,7 +22,7 @@ fn events(text: &str, threads: u16, share: Share, response: &str) -> Vec<Event> 
     events
 }
 
-type Key = (Nanos, u64, u32, u16);
+type Key = (Instant, u64, u32, u16);
 
 fn keys(events: &[Event]) -> BTreeSet<Key> {
     events.iter().map(|event| (event.intended, event.session, event.step, event.label)).collect()
@@ -74,7 +74,10 @@ fn every_launch_is_one_event_with_times_in_order() {
     let events = events("duration = \"20s\"\narrivals.open = { rate = \"300/s\" }", 2, Share::ALL, "exponential:500ms");
     assert!(events.iter().all(|event| {
         let (sent, done) = (event.sent.unwrap(), event.done.unwrap());
-        event.intended <= sent && sent <= done && event.outcome == Outcome::Ok && event.lateness() == Some(Nanos::ZERO)
+        event.intended <= sent
+            && sent <= done
+            && event.outcome == Outcome::Ok
+            && event.lateness() == Some(Nanos::ZERO.into())
     }));
 }
 
@@ -102,15 +105,15 @@ fn a_closed_user_that_finds_no_place_pauses_instead_of_spinning() {
 struct Slow(Mock, Nanos);
 
 impl Transport for Slow {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.0.now() + self.1
     }
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         self.1 += Nanos::from_millis(1);
         self.0.send(launch, label, sequence, events);
         self.now()
     }
-    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         self.0.wait(deadline, events);
     }
     fn leave(&mut self, _: u64) {}
@@ -135,7 +138,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
         mix: workload.mix(),
         places: workload.flows().map(|_| HashMap::new()),
         late,
-        end: workload.duration(),
+        end: workload.end(),
         in_flight: u64::MAX,
         numbering: (0, 1),
         transport: Slow(Mock::new(workload.seed(), law, 0), Nanos::ZERO),

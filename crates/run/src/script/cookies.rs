@@ -2,7 +2,7 @@
 //! sets ever new ones would else fill memory and requests.
 
 use cookie::Cookie;
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 
 /// So many cookies of one answer are looked at (`MAX_SET_COOKIE_AMOUNT`).
 pub(super) const OF_AN_ANSWER: usize = 50;
@@ -23,7 +23,7 @@ struct Kept {
     value: String,
     path: String,
     /// Until when, since the run's start; `None`: as long as the session.
-    until: Option<Nanos>,
+    until: Option<Instant>,
 }
 
 impl Jar {
@@ -34,7 +34,7 @@ impl Jar {
         host: &str,
         secure: bool,
         path: &str,
-        now: Nanos,
+        now: Instant,
         unix_now: impl Fn() -> Nanos,
     ) {
         if line.len() > LINE {
@@ -73,7 +73,7 @@ impl Jar {
     }
 
     /// What is sent with a request for `path`: `a=1; b=2`, the longest path first, as many as there is room for; `None`: nothing.
-    pub(crate) fn header(&self, path: &str, now: Nanos) -> Option<String> {
+    pub(crate) fn header(&self, path: &str, now: Instant) -> Option<String> {
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let goes = |kept: &&Kept| {
             let under = path.strip_prefix(&*kept.path);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn cookies_are_kept_replaced_and_thrown_away() {
         let mut jar = Jar::default();
-        let now = Nanos::from_secs(10);
+        let now = Instant::from_secs(10);
         let mut set = |line: &str, now| {
             jar.set(line.as_bytes(), "shop.test", false, "/cart/add?x=1", now, || Nanos::from_secs(2_000_000_000));
         };
@@ -141,18 +141,18 @@ mod tests {
     #[test]
     fn a_server_that_sets_ever_new_cookies_fills_neither_memory_nor_requests() {
         let mut jar = Jar::default();
-        let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Nanos::ZERO, || Nanos::ZERO);
+        let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Instant::ZERO, || Nanos::ZERO);
         set(&format!("long={}", "x".repeat(LINE)));
         for n in 0..1000 {
             set(&format!("c{n}={n}"));
         }
         assert_eq!(jar.0.len(), KEPT);
-        let sent = jar.header("/", Nanos::ZERO).unwrap();
+        let sent = jar.header("/", Instant::ZERO).unwrap();
         assert!(sent.starts_with("c850=850; ") && sent.ends_with("; c999=999"), "{sent}");
-        let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Nanos::ZERO, || Nanos::ZERO);
+        let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Instant::ZERO, || Nanos::ZERO);
         for n in 0..100 {
             set(&format!("l{n}={}", "x".repeat(1000)));
         }
-        assert!((7000..=HEADER).contains(&jar.header("/", Nanos::ZERO).unwrap().len()));
+        assert!((7000..=HEADER).contains(&jar.header("/", Instant::ZERO).unwrap().len()));
     }
 }

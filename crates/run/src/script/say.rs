@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use offered_model::Nanos;
+use offered_model::Instant;
 use offered_model::template::in_url;
 
 use super::cookies::OF_AN_ANSWER;
@@ -15,7 +15,7 @@ impl Script {
     ///
     /// # Errors
     /// A value that is not there, or cannot stand where it is asked for.
-    pub(crate) fn ask(&self, label: u16, moment: Moment, memory: Option<&Memory>, now: Nanos) -> Result<Ask, Lack> {
+    pub(crate) fn ask(&self, label: u16, moment: Moment, memory: Option<&Memory>, now: Instant) -> Result<Ask, Lack> {
         let request = &self.requests[usize::from(label)];
         let body = request.body.bytes(&self.values, moment, memory)?;
         let expected = ["POST", "PUT", "PATCH"].contains(&request.method.as_str());
@@ -47,7 +47,7 @@ impl Script {
         lane: u8,
         moment: Moment,
         memory: Option<&Memory>,
-        now: Nanos,
+        now: Instant,
     ) -> Result<Ask, Lack> {
         let path = &self.requests[usize::from(label)].paths[usize::from(object) - 1];
         let mut ask = Ask {
@@ -73,7 +73,7 @@ impl Script {
         status: u16,
         reply: &Reply,
         memory: Option<&Memory>,
-        now: Nanos,
+        now: Instant,
     ) -> Result<Option<Ask>, String> {
         if !matches!(status, 301 | 302 | 303 | 307 | 308) {
             return Ok(None);
@@ -97,7 +97,7 @@ impl Script {
     }
 
     /// Stores the cookies of an answer to a request for `path`.
-    pub(crate) fn store_cookies(&self, path: &str, reply: &Reply, memory: &mut Memory, now: Nanos) {
+    pub(crate) fn store_cookies(&self, path: &str, reply: &Reply, memory: &mut Memory, now: Instant) {
         let cookies = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         cookies.take(OF_AN_ANSWER).for_each(|(_, line)| {
             memory.jar.set(line, &self.host, self.scheme == "https", path, now, offered_clock::unix_now);
@@ -105,7 +105,7 @@ impl Script {
     }
 
     /// Adds the session's cookies.
-    fn remind(&self, ask: &mut Ask, memory: Option<&Memory>, now: Nanos) {
+    fn remind(&self, ask: &mut Ask, memory: Option<&Memory>, now: Instant) {
         let kept = memory.filter(|_| self.cookies).and_then(|memory| memory.jar.header(&ask.path, now));
         if let Some(kept) = kept {
             ask.headers.push((COOKIE.to_owned(), kept));

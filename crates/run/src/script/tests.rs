@@ -1,4 +1,4 @@
-use offered_model::Nanos;
+use offered_model::Instant;
 use proptest::prelude::*;
 
 use super::*;
@@ -25,7 +25,7 @@ fn script(text: &str) -> Result<Script, Error> {
 const AT: Moment = Moment { session: 1, step: 2, visit: 0, sequence: 9 };
 
 fn ask(text: &str) -> Ask {
-    script(text).unwrap().ask(0, AT, None, Nanos::ZERO).unwrap()
+    script(text).unwrap().ask(0, AT, None, Instant::ZERO).unwrap()
 }
 
 fn header<'a>(ask: &'a Ask, name: &str) -> Option<&'a str> {
@@ -77,10 +77,10 @@ fn who_asks_forms_and_parts() {
 fn a_value_that_would_break_the_request_is_a_lack() {
     let script = script("[variables]\nodd = { file = \"users.csv\", columns = [\"a\", \"b\"] }\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"t\", regex = \"(?s)(.*)\" }]\n[[request]]\nname = \"b\"\nget = \"/{odd.a}\"\nheaders = { X = \"{t}\" }\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
     let mut memory = Memory::default();
-    let lack = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap_err();
+    let lack = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap_err();
     assert_eq!(lack, Lack::Value("{t} has no value (nothing was extracted)".to_owned()));
     script.hear(0, AT, 200, &reply(&[], b"x\r\nHost: evil"), &mut memory, &|| false).unwrap();
-    let lack = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap_err();
+    let lack = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap_err();
     assert!(matches!(&lack, Lack::Value(why) if why.contains("X has a control character")), "{lack:?}");
 }
 
@@ -89,7 +89,7 @@ fn rows_are_functions_of_the_session_whoever_holds_it() {
     let of = |per: &str, at: Moment| {
         let text =
             format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{user.name}}\"");
-        script(&text).unwrap().ask(0, at, None, Nanos::ZERO).map(|ask| ask.path)
+        script(&text).unwrap().ask(0, at, None, Instant::ZERO).map(|ask| ask.path)
     };
     let at = |session, sequence| Moment { session, step: 0, visit: 0, sequence };
     assert_eq!(of("order = \"sequential\"", at(4, 0)).unwrap(), "/bob");
@@ -112,7 +112,7 @@ fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() 
     let script = script(text).unwrap();
     assert!(script.counts_visits);
     let of = |session, step, visit| {
-        script.ask(0, Moment { session, step, visit, sequence: 99 }, None, Nanos::ZERO).unwrap().path
+        script.ask(0, Moment { session, step, visit, sequence: 99 }, None, Instant::ZERO).unwrap().path
     };
     // The same at every step of a visit, another in the next.
     assert_eq!(of(1, 0, 0), of(1, 1, 0));
@@ -131,8 +131,9 @@ fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() 
 fn uuids_are_of_version_4_and_each_their_own() {
     let text = "[variables]\na.uuid = true\nb.uuid = true\nc = { uuid = true, per = \"request\" }\n[[request]]\nget = \"/{a}/{b}/{c}\"";
     let script = script(text).unwrap();
-    let of =
-        |session, step| script.ask(0, Moment { session, step, visit: 0, sequence: 0 }, None, Nanos::ZERO).unwrap().path;
+    let of = |session, step| {
+        script.ask(0, Moment { session, step, visit: 0, sequence: 0 }, None, Instant::ZERO).unwrap().path
+    };
     let pieces = |path: String| path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let (first, second) = (pieces(of(1, 0)), pieces(of(1, 1)));
     for uuid in &first {
@@ -157,7 +158,7 @@ fn heard_within(rest: &str, status: u16, answer: &Reply, is_over: &dyn Fn() -> b
     let script = script(&text).unwrap_or_else(|why| panic!("{why}"));
     let mut memory = Memory::default();
     let result = script.hear(0, AT, status, answer, &mut memory, is_over);
-    let told = script.ask(1, AT, Some(&memory), Nanos::ZERO);
+    let told = script.ask(1, AT, Some(&memory), Instant::ZERO);
     (result, told.map_or_else(|lack| format!("{lack:?}"), |ask| ask.path))
 }
 
@@ -172,7 +173,7 @@ fn one_at_random_is_each_as_likely_and_what_is_not_found_may_stay() {
         let mut memory = Memory::default();
         let mut told = |body: &[u8]| {
             assert_eq!(script.hear(0, at, 200, &reply(&[], body), &mut memory, &|| false), Ok(()));
-            script.ask(0, at, Some(&memory), Nanos::ZERO).unwrap().path
+            script.ask(0, at, Some(&memory), Instant::ZERO).unwrap().path
         };
         assert_eq!(told(b"none"), "/first");
         let drawn = told(b"0, 1 or 2");
@@ -320,9 +321,10 @@ fn redirects_go_where_a_browser_goes() {
     let script =
         script("[target]\nurl = \"http://h:81/\"\nredirects = 3\n[[request]]\npost = \"/a/b?c\"\nform = { x = \"1\" }")
             .unwrap();
-    let asked = script.ask(0, AT, None, Nanos::ZERO).unwrap();
-    let go =
-        |status, place: &str| script.redirected(&asked, status, &reply(&[("Location", place)], b""), None, Nanos::ZERO);
+    let asked = script.ask(0, AT, None, Instant::ZERO).unwrap();
+    let go = |status, place: &str| {
+        script.redirected(&asked, status, &reply(&[("Location", place)], b""), None, Instant::ZERO)
+    };
     for (place, path) in [
         ("/x", "/x"),
         ("x?y=z", "/a/x?y=z"),
@@ -342,7 +344,7 @@ fn redirects_go_where_a_browser_goes() {
     assert!(go(301, "http://other/").unwrap_err().contains("is not of http://h:81"));
     assert!(go(301, "https://h:81/").is_err(), "another scheme is another door");
     assert_eq!(go(304, "/x"), Ok(None));
-    assert_eq!(script.redirected(&asked, 302, &reply(&[], b""), None, Nanos::ZERO), Ok(None));
+    assert_eq!(script.redirected(&asked, 302, &reply(&[], b""), None, Instant::ZERO), Ok(None));
 }
 
 proptest! {
@@ -358,7 +360,7 @@ proptest! {
         let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{v}?q={v}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
         let mut memory = Memory::default();
         let _ = script.hear(0, AT, 200, &reply(&[], value.as_bytes()), &mut memory, &|| false);
-        let path = script.ask(1, AT, Some(&memory), Nanos::ZERO).unwrap().path;
+        let path = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap().path;
         prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
     }
 }

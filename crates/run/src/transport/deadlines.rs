@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 
 /// What is over is swept out when it is more than half of a queue, and the queue longer than this.
 const SWEEP: usize = 1024;
@@ -12,7 +12,7 @@ const SWEEP: usize = 1024;
 pub(super) struct Deadlines {
     within: Nanos,
     /// (instant, key, serial) in order of time.
-    queue: VecDeque<(Nanos, usize, u64)>,
+    queue: VecDeque<(Instant, usize, u64)>,
 }
 
 impl Deadlines {
@@ -31,7 +31,7 @@ impl Deadlines {
     #[inline]
     pub(super) fn push(
         &mut self,
-        start: Nanos,
+        start: Instant,
         key: usize,
         serial: u64,
         live: usize,
@@ -43,21 +43,21 @@ impl Deadlines {
         self.queue.push_back((start + self.within, key, serial));
     }
 
-    /// The first instant at which somebody's time is over; [`Nanos::MAX`] when nobody waits. Those before that one who do not
+    /// The first instant at which somebody's time is over; [`Instant::MAX`] when nobody waits. Those before that one who do not
     /// wait any more are forgotten on the way.
     #[inline]
-    pub(super) fn first(&mut self, waits: impl Fn(usize, u64) -> bool) -> Nanos {
+    pub(super) fn first(&mut self, waits: impl Fn(usize, u64) -> bool) -> Instant {
         while let Some((at, key, serial)) = self.queue.front() {
             if waits(*key, *serial) {
                 return *at;
             }
             self.queue.pop_front();
         }
-        Nanos::MAX
+        Instant::MAX
     }
 
     /// Takes the key of one who waits and whose time is over at `now`.
-    pub(super) fn over(&mut self, now: Nanos, waits: impl Fn(usize, u64) -> bool) -> Option<usize> {
+    pub(super) fn over(&mut self, now: Instant, waits: impl Fn(usize, u64) -> bool) -> Option<usize> {
         let first = self.first(waits);
         if first > now {
             return None;
@@ -74,23 +74,23 @@ mod tests {
     fn the_first_who_still_waits_is_the_first_whose_time_is_over() {
         let mut deadlines = Deadlines::new(Nanos(10));
         for start in 0..4 {
-            deadlines.push(Nanos(start), start as usize, start, 4, |_, _| true);
+            deadlines.push(Instant(start), start as usize, start, 4, |_, _| true);
         }
         let waits = |key: usize, serial: u64| key as u64 == serial && key != 0 && key != 2;
-        assert_eq!(deadlines.first(waits), Nanos(11));
-        assert_eq!(deadlines.over(Nanos(10), waits), None);
-        assert_eq!(deadlines.over(Nanos(20), waits), Some(1));
-        assert_eq!(deadlines.over(Nanos(20), waits), Some(3));
-        assert_eq!((deadlines.over(Nanos(20), waits), deadlines.first(waits)), (None, Nanos::MAX));
+        assert_eq!(deadlines.first(waits), Instant(11));
+        assert_eq!(deadlines.over(Instant(10), waits), None);
+        assert_eq!(deadlines.over(Instant(20), waits), Some(1));
+        assert_eq!(deadlines.over(Instant(20), waits), Some(3));
+        assert_eq!((deadlines.over(Instant(20), waits), deadlines.first(waits)), (None, Instant::MAX));
     }
 
     #[test]
     fn what_is_over_does_not_pile_up_behind_one_that_waits_long() {
         let mut deadlines = Deadlines::new(Nanos(10));
         for start in 0..100_000 {
-            deadlines.push(Nanos(start), start as usize, start, 2, |key, _| key == 0 || key as u64 == start);
+            deadlines.push(Instant(start), start as usize, start, 2, |key, _| key == 0 || key as u64 == start);
         }
         assert!(deadlines.queue.len() <= SWEEP + 2, "{}", deadlines.queue.len());
-        assert_eq!(deadlines.first(|key, _| key == 0), Nanos(10));
+        assert_eq!(deadlines.first(|key, _| key == 0), Instant(10));
     }
 }

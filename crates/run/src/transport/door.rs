@@ -7,7 +7,7 @@
 use std::io;
 
 use offered_clock::{Clock, Poller};
-use offered_model::{Nanos, Outcome, Reason};
+use offered_model::{Instant, Nanos, Outcome, Reason};
 
 use super::Failure;
 use super::route::Route;
@@ -102,7 +102,7 @@ impl Tried {
     fn open(&mut self, route: &Route, timeout: Nanos) -> Result<(), Failure> {
         let mut ready = Vec::new();
         while !self.stream.is_open() {
-            let left = timeout.since(self.clock.now());
+            let left = self.clock.now().until(Instant::ZERO + timeout);
             if left == Nanos::ZERO {
                 return Err((Outcome::Timeout, Reason::NotConnected(timeout)));
             }
@@ -115,14 +115,14 @@ impl Tried {
     }
 
     /// Reads what comes next, at most until `until`; `None`: nothing did.
-    fn read(&mut self, buffer: &mut [u8], until: Nanos) -> Result<Option<Read>, Failure> {
+    fn read(&mut self, buffer: &mut [u8], until: Instant) -> Result<Option<Read>, Failure> {
         let mut ready = Vec::new();
         loop {
             match self.stream.read(buffer)? {
                 Read::Nothing { drained: true } => {}
                 read => return Ok(Some(read)),
             }
-            let left = until.since(self.clock.now());
+            let left = self.clock.now().until(until);
             if left == Nanos::ZERO {
                 return Ok(None);
             }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Reuse, Workload};
-use offered_model::{Event, Launch, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use self::answer::{Answer, Progress};
@@ -255,7 +255,7 @@ impl Http1 {
     }
 
     /// From now on the answer is due within its timeout.
-    fn expect_answer(&mut self, sent: Nanos, key: usize, serial: u64) {
+    fn expect_answer(&mut self, sent: Instant, key: usize, serial: u64) {
         let connections = &self.connections;
         let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_at(serial));
         self.turns.answering.push(sent, key, serial, connections.len(), waits);
@@ -370,7 +370,7 @@ impl Http1 {
     }
 
     /// The answer is complete.
-    fn complete(&mut self, key: usize, keep: bool, now: Nanos, ear: &mut impl Ear) {
+    fn complete(&mut self, key: usize, keep: bool, now: Instant, ear: &mut impl Ear) {
         let keep = keep && self.setup.reuse != Reuse::Fresh;
         let exchange = if keep {
             let connection = &mut self.connections[key];
@@ -401,7 +401,7 @@ impl Http1 {
 
     /// Begins an exchange; the time when it was sent.
     #[inline]
-    fn begin_with(&mut self, event: Event, answer: Answer, lane: u8, say: &impl Say, ear: &mut impl Ear) -> Nanos {
+    fn begin_with(&mut self, event: Event, answer: Answer, lane: u8, say: &impl Say, ear: &mut impl Ear) -> Instant {
         let reusable = self.reusable(event.session, lane);
         if reusable.is_none() && self.connections.len() >= self.limit {
             let why = Reason::Connections(self.limit as u64);
@@ -490,16 +490,16 @@ impl<E: Ear> Served<E> for Http1 {
 
 impl Transport for Http1 {
     #[inline]
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.turns.clock.now()
     }
 
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let answer = Answer::new(self.setup.requests[usize::from(label)].head_only);
         self.begin_with(begun(launch, label, self.worker), answer, 0, &Prepared(sequence), events)
     }
 
-    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         turn(self, deadline, events);
     }
 
@@ -518,11 +518,11 @@ impl Transport for Http1 {
 
 /// Under a script: the bytes of each request are made when it is sent, and answers are listened to.
 impl Wire for Http1 {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.turns.clock.now()
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
         let say = match request::bytes(ask, &self.setup.host, self.setup.reuse == Reuse::Fresh) {
             Ok(bytes) => Given(bytes),
             Err(why) => {
@@ -534,7 +534,7 @@ impl Wire for Http1 {
         self.begin_with(Event { worker: self.worker, ..event }, answer, ask.lane, &say, heard)
     }
 
-    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
         turn(self, deadline, heard);
     }
 

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use h2::client::{self, SendRequest};
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Reuse, Workload};
-use offered_model::{Event, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use self::exchange::{Exchange, State, failure};
@@ -94,7 +94,7 @@ impl Setup {
         let poller = Poller::new().map_err(|error| error.to_string())?;
         let mut wire = Http2::new(self.clone(), Clock::start(), poller, None, Nanos::ZERO);
         let mut heard = Vec::new();
-        wire.begin(&Arc::new(ask.clone()), Event::at(Nanos::ZERO), &mut heard);
+        wire.begin(&Arc::new(ask.clone()), Event::at(Instant::ZERO), &mut heard);
         loop {
             for told in heard.drain(..) {
                 match told {
@@ -105,7 +105,7 @@ impl Setup {
                     }
                 }
             }
-            wire.wait(Nanos::MAX, &mut heard);
+            wire.wait(Instant::MAX, &mut heard);
         }
     }
 }
@@ -214,7 +214,7 @@ impl Http2 {
     }
 
     /// Begins to connect; the new connection's key.
-    fn open(&mut self, session: u64, now: Nanos) -> Result<usize, Failure> {
+    fn open(&mut self, session: u64, now: Instant) -> Result<usize, Failure> {
         let stream = Stream::dial(&self.setup.route, &self.turns.clock)?;
         let key = self.connections.vacant_key();
         self.turns.poller.add(&stream, key).map_err(undialed)?;
@@ -504,11 +504,11 @@ impl Opening for Connection {
 }
 
 impl Wire for Http2 {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.turns.clock.now()
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
         let unsent = |event: Event, why: Reason, heard: &mut Vec<Heard>| {
             heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
         };
@@ -562,7 +562,7 @@ impl Wire for Http2 {
         sent
     }
 
-    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
         turn(self, deadline, heard);
     }
 

@@ -5,13 +5,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use offered_model::{Event, Launch, Law, Nanos, Outcome, Purpose, Seed};
+use offered_model::{Event, Instant, Launch, Law, Nanos, Outcome, Purpose, Seed};
 
 use super::{Transport, begun};
 
 /// A virtual clock and a server with room for everybody.
 pub struct Mock {
-    now: Nanos,
+    now: Instant,
     seed: Seed,
     response: Law,
     worker: u16,
@@ -21,16 +21,16 @@ pub struct Mock {
 /// An answer to come: (done, session, step) and the request it answers.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Answer {
-    done: Nanos,
+    done: Instant,
     launch: Launch,
     label: u16,
-    sent: Nanos,
+    sent: Instant,
 }
 
 impl Mock {
     /// A server whose response times follow `response`, in seconds, each a function of `seed`, session and step.
     pub fn new(seed: Seed, response: Law, worker: u16) -> Self {
-        Self { now: Nanos::ZERO, seed, response, worker, under_way: BinaryHeap::new() }
+        Self { now: Instant::ZERO, seed, response, worker, under_way: BinaryHeap::new() }
     }
 
     fn event(&self, answer: &Answer) -> Event {
@@ -39,18 +39,18 @@ impl Mock {
 }
 
 impl Transport for Mock {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.now
     }
 
-    fn send(&mut self, launch: Launch, label: u16, _sequence: u64, _events: &mut Vec<Event>) -> Nanos {
+    fn send(&mut self, launch: Launch, label: u16, _sequence: u64, _events: &mut Vec<Event>) -> Instant {
         let mut stream = self.seed.at(Purpose::Size, launch.session, launch.step);
         let done = self.now + Nanos::from_secs_f64(self.response.sample(&mut stream));
         self.under_way.push(Reverse(Answer { done, launch, label, sent: self.now }));
         self.now
     }
 
-    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         let first = self.under_way.peek().map(|top| top.0.done).filter(|done| *done <= deadline);
         self.now = self.now.max(first.unwrap_or(deadline));
         while self.under_way.peek().is_some_and(|top| top.0.done <= self.now) {
@@ -69,6 +69,6 @@ impl Transport for Mock {
     }
 
     fn idle(&self) -> Nanos {
-        self.now
+        Instant::ZERO.until(self.now)
     }
 }

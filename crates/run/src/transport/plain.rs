@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use offered_model::template::{Piece, Template};
 use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Call, Request, Target, Workload};
-use offered_model::{Event, Launch, Nanos};
+use offered_model::{Event, Instant, Launch, Nanos};
 
 use super::wire::{Ask, Heard, Wire};
 use super::{Transport, begun};
@@ -138,11 +138,11 @@ impl<W: Wire> Plain<W> {
 }
 
 impl<W: Wire> Transport for Plain<W> {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.wire.now()
     }
 
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let (request, event) = (&self.requests[usize::from(label)], begun(launch, label, self.worker));
         let sent = match &request.fixed {
             Some(ask) => self.wire.begin(ask, event, &mut self.heard),
@@ -152,7 +152,7 @@ impl<W: Wire> Transport for Plain<W> {
         sent
     }
 
-    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         self.wire.wait(deadline, &mut self.heard);
         self.hear(events);
     }

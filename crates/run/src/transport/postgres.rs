@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::BytesMut;
 use offered_clock::{Clock, Poller, Ready};
-use offered_model::{Event, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use postgres_protocol::message::frontend;
 use slab::Slab;
 
@@ -74,7 +74,7 @@ struct Pool {
     /// Requests that wait, by key and serial number. Those given up are passed over.
     queue: VecDeque<(usize, u64)>,
     /// After a connection could not be made: when the next is tried. Only one is, until one succeeds.
-    again: Option<Nanos>,
+    again: Option<Instant>,
 }
 
 impl Postgres {
@@ -234,7 +234,7 @@ impl Postgres {
         let now = self.turns.clock.now();
         connection.state = State::Busy(exchange);
         carried.on = Some(key);
-        carried.event.waited = carried.event.sent.map(|sent| now.since(sent));
+        carried.event.waited = carried.event.sent.map(|sent| sent.until(now));
         (carried.event.connection, carried.event.reused) = (connection.number, connection.carried > 0);
         connection.carried += 1;
         if let Err(failure) = self.execute(key, exchange) {
@@ -330,7 +330,7 @@ impl Postgres {
     }
 
     /// Hears one message.
-    fn told(&mut self, key: usize, frame: Frame<'_>, now: Nanos, heard: &mut Vec<Heard>) -> Result<(), Failure> {
+    fn told(&mut self, key: usize, frame: Frame<'_>, now: Instant, heard: &mut Vec<Heard>) -> Result<(), Failure> {
         let connection = &mut self.connections[key];
         match &mut connection.state {
             State::Busy(exchange) => {
@@ -389,7 +389,7 @@ impl Postgres {
         key: usize,
         exchange: usize,
         frame: Frame<'_>,
-        now: Nanos,
+        now: Instant,
         heard: &mut Vec<Heard>,
     ) -> Result<(), Failure> {
         let carried = &mut self.exchanges[exchange];
@@ -424,7 +424,7 @@ impl Postgres {
         key: usize,
         exchange: usize,
         state: &[u8],
-        now: Nanos,
+        now: Instant,
         heard: &mut Vec<Heard>,
     ) -> Result<(), Failure> {
         let (connection, carried) = (&mut self.connections[key], &mut self.exchanges[exchange]);
@@ -506,7 +506,7 @@ impl Postgres {
             for (exchange, serial) in pool.queue.drain(..) {
                 if self.exchanges.get(exchange).is_some_and(|e| e.is_at(serial) && e.on.is_none()) {
                     let Exchange { event, .. } = self.exchanges.remove(exchange);
-                    let waited = event.sent.map(|sent| now.since(sent));
+                    let waited = event.sent.map(|sent| sent.until(now));
                     let (outcome, why) = failure.clone();
                     let event = Event { done: Some(now), waited, outcome, error: Some(why), ..event };
                     heard.push(Heard::Ended(event, None));
@@ -583,7 +583,7 @@ impl Served<Vec<Heard>> for Postgres {
         let now = self.turns.clock.now();
         let (why, waited) = match on {
             Some(_) => (Reason::NotAnswered(within), event.waited),
-            None => (Reason::NoneFree(within), event.sent.map(|sent| now.since(sent))),
+            None => (Reason::NoneFree(within), event.sent.map(|sent| sent.until(now))),
         };
         let error = Some(why);
         heard.push(Heard::Ended(Event { done: Some(now), waited, outcome: Outcome::Timeout, error, ..event }, None));
@@ -594,11 +594,11 @@ impl Served<Vec<Heard>> for Postgres {
 }
 
 impl Wire for Postgres {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.turns.clock.now()
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
         let pool = self.setup.statements.pool(event.label);
         self.serial += 1;
         let (sent, serial) = (self.turns.clock.now(), self.serial);
@@ -619,7 +619,7 @@ impl Wire for Postgres {
         sent
     }
 
-    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
         let again = self.pools.iter().filter(|pool| pool.live < pool.size).filter_map(|pool| pool.again).min();
         turn(self, again.map_or(deadline, |again| deadline.min(again)), heard);
         self.hooked(heard);

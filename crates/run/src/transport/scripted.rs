@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use offered_model::workload::script::{OnFailure, When};
-use offered_model::{Event, Launch, Nanos, Outcome};
+use offered_model::{Event, Instant, Launch, Nanos, Outcome};
 
 use self::seen::Seen;
 pub(crate) use self::seen::asked;
@@ -53,7 +53,7 @@ struct Page {
     /// Whether that is over.
     answered: bool,
     /// When its objects were first wanted.
-    wanted: Option<Nanos>,
+    wanted: Option<Instant>,
     /// Events of the objects that are over.
     objects: Vec<Event>,
     /// The next object to fetch, from 1.
@@ -236,11 +236,11 @@ impl<W: Wire> Scripted<W> {
 impl<W: Wire> Transport for Scripted<W> {
     const PAGES: bool = true;
 
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.wire.now()
     }
 
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Nanos {
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let now = self.wire.now();
         let visit = self.visit(launch);
         let moment = Moment { session: launch.session, step: launch.step, visit, sequence };
@@ -280,7 +280,7 @@ impl<W: Wire> Transport for Scripted<W> {
         sent
     }
 
-    fn wait(&mut self, deadline: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         self.wire.wait(deadline, &mut self.heard);
         self.look(events);
     }
@@ -338,7 +338,7 @@ fn lacking(event: Event, lack: Lack, halt: &Halt) -> Event {
 }
 
 /// The event of a request that was `earlier` redirected `redirects` times and then ended as `event` says.
-fn joined(earlier: &Event, event: Event, redirects: u32, now: Nanos) -> Event {
+fn joined(earlier: &Event, event: Event, redirects: u32, now: Instant) -> Event {
     if redirects == 0 {
         return event;
     }

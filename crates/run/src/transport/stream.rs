@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use offered_clock::{Clock, Poller};
-use offered_model::{Nanos, Outcome, Reason};
+use offered_model::{Instant, Nanos, Outcome, Reason};
 use rustix::net::{SendFlags, send, sockopt};
 
 use super::Failure;
@@ -32,7 +32,7 @@ enum Stage {
     /// Asking a database whether it speaks TLS; so much of the question is said.
     Asking(usize),
     /// In the TLS handshake, since then.
-    Handshake(Nanos),
+    Handshake(Instant),
     Open,
 }
 
@@ -118,7 +118,7 @@ impl Stream {
                 },
                 (Stage::Handshake(since), Some(tls)) => match tls.handshake(self.socket.as_fd())? {
                     true => {
-                        self.handshake = Some(clock.now().since(*since));
+                        self.handshake = Some(since.until(clock.now()));
                         Stage::Open
                     }
                     false => return Ok(false),
@@ -178,7 +178,7 @@ impl Stream {
         poller.add(&stream, 0).map_err(system)?;
         let mut ready = Vec::new();
         while !stream.is_open() {
-            let left = timeout.since(clock.now());
+            let left = clock.now().until(Instant::ZERO + timeout);
             if left == Nanos::ZERO {
                 return Err((Outcome::Timeout, Reason::NotConnected(timeout)));
             }

@@ -5,7 +5,7 @@
 //! socket that was being served. What was not reached is served first in the next turn.
 
 use offered_clock::{Clock, Poller, Ready};
-use offered_model::{Nanos, Outcome, Reason};
+use offered_model::{Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use super::Failure;
@@ -102,7 +102,7 @@ impl Turns {
 
 /// Waits until something is ready, or until `deadline`; serves what is, as far as one turn goes.
 #[inline]
-pub(super) fn turn<H, S: Served<H>>(served: &mut S, deadline: Nanos, heard: &mut H) {
+pub(super) fn turn<H, S: Served<H>>(served: &mut S, deadline: Instant, heard: &mut H) {
     let (turns, connections, exchanges) = served.parts();
     let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_opening(serial));
     let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_at(serial));
@@ -115,7 +115,7 @@ pub(super) fn turn<H, S: Served<H>>(served: &mut S, deadline: Nanos, heard: &mut
         panic!("waiting for sockets: {error}");
     }
     let now = turns.clock.now();
-    turns.idle += now.since(before);
+    turns.idle += before.until(now);
     let mut budget = Budget { end: now + LENGTH, read: 0, is_over: false, had_more: 0 };
     for (ready, number) in again {
         let (turns, connections, _) = served.parts();
@@ -153,7 +153,7 @@ pub(super) fn turn<H, S: Served<H>>(served: &mut S, deadline: Nanos, heard: &mut
 
 /// What is left of a turn.
 struct Budget {
-    end: Nanos,
+    end: Instant,
     read: usize,
     is_over: bool,
     /// How many of those that were served have more.
@@ -177,7 +177,7 @@ impl Budget {
 }
 
 /// Gives up what is not connected or answered in time.
-fn expire<H, S: Served<H>>(served: &mut S, now: Nanos, heard: &mut H) {
+fn expire<H, S: Served<H>>(served: &mut S, now: Instant, heard: &mut H) {
     loop {
         let (turns, connections, _) = served.parts();
         let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_opening(serial));

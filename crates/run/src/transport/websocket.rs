@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue, Request, Uri};
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Call, Reuse, Workload};
-use offered_model::{Event, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use regex::bytes::Regex;
 use slab::Slab;
 use tungstenite::handshake::MidHandshake;
@@ -458,11 +458,11 @@ impl Served<Vec<Heard>> for WebSocket {
 }
 
 impl Wire for WebSocket {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.turns.clock.now()
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
         let session = event.session;
         let connections = &self.connections;
         let own =
@@ -521,7 +521,7 @@ impl Wire for WebSocket {
         sent
     }
 
-    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
         turn(self, deadline, heard);
     }
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use offered_model::{Event, Nanos};
+use offered_model::{Event, Instant, Nanos};
 
 /// The most of an answer's body that is kept for who wants to look into it, and of all together, over all threads.
 pub(crate) const MOST_KEPT: usize = 16 * 1024 * 1024;
@@ -17,17 +17,17 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// Carries the exchanges of one thread.
 pub(crate) trait Wire {
     /// The time since the run's start.
-    fn now(&self) -> Nanos;
+    fn now(&self) -> Instant;
 
     /// Begins the exchange of `event`, in which nothing has happened yet, without waiting; the time when that was done.
     ///
     /// Exactly one [`Heard::Ended`] follows for each call: in `heard` at once if nothing could be sent, else from a later
     /// [`wait`](Self::wait) or [`abandon`](Self::abandon). It brings the same event with what happened filled in. Exchanges
     /// are told apart by session, step and object; of those under way no two have all three in common.
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Nanos;
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant;
 
     /// Waits until something is heard, or until `deadline`; adds it to `heard`.
-    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>);
+    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>);
 
     /// A session has left: what was its own (connections) is closed.
     fn leave(&mut self, session: u64);

@@ -1,7 +1,7 @@
 //! FB: foreground-background, also called LAS, least attained service.
 
-use offered_model::Nanos;
 use offered_model::heap::{Entry, Heap};
+use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job, sooner};
 
@@ -19,8 +19,8 @@ pub struct Fb {
     /// Emptied levels, kept for their memory.
     spare: Vec<Level>,
     came: u64,
-    last: Nanos,
-    next: Option<Nanos>,
+    last: Instant,
+    next: Option<Instant>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -40,9 +40,9 @@ impl Level {
 impl Fb {
     /// Serves the top level until `now`; nobody came or went since `last`.
     #[inline]
-    fn advance(&mut self, now: Nanos) {
+    fn advance(&mut self, now: Instant) {
         if let Some(top) = self.levels.last_mut() {
-            top.attained += (now - self.last).0 as f64 / top.jobs.len() as f64;
+            top.attained += self.last.until(now).0 as f64 / top.jobs.len() as f64;
         }
         self.last = now;
     }
@@ -97,7 +97,7 @@ impl Fb {
 
 impl Discipline for Fb {
     #[inline]
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.advance(now);
         self.came += 1;
@@ -109,12 +109,12 @@ impl Discipline for Fb {
     }
 
     #[inline]
-    fn next(&self) -> Option<Nanos> {
+    fn next(&self) -> Option<Instant> {
         self.next
     }
 
     #[inline]
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         while let Some(at) = self.next.filter(|next| *next <= now) {
             self.advance(at);
             let top = self.levels.last()?;

@@ -1,6 +1,6 @@
 //! The delay station: a server for everybody.
 
-use offered_model::Nanos;
+use offered_model::Instant;
 use offered_model::heap::Heap;
 
 use super::{Discipline, Job};
@@ -15,18 +15,18 @@ pub struct Infinite {
 
 impl Discipline for Infinite {
     #[inline]
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         self.arrived += 1;
         self.serving.push((now + job.size).0, self.arrived, job);
     }
 
     #[inline]
-    fn next(&self) -> Option<Nanos> {
-        self.serving.first().map(|first| Nanos(first.key))
+    fn next(&self) -> Option<Instant> {
+        self.serving.first().map(|first| Instant(first.key))
     }
 
     #[inline]
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         self.next().filter(|next| *next <= now)?;
         self.serving.pop().map(|entry| entry.what)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_model::{Nanos, Wrong};
+use offered_model::{Instant, Wrong};
 
 use super::{Discipline, Job, Ps};
 
@@ -32,7 +32,7 @@ impl LimitedPs {
 
 impl Discipline for LimitedPs {
     #[inline]
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         if self.present < self.limit {
             self.present += 1;
             self.inside.arrive(now, job);
@@ -42,12 +42,12 @@ impl Discipline for LimitedPs {
     }
 
     #[inline]
-    fn next(&self) -> Option<Nanos> {
+    fn next(&self) -> Option<Instant> {
         self.inside.next()
     }
 
     #[inline]
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         let finished = self.next()?;
         let done = self.inside.complete(now)?;
         match self.outside.pop_front() {

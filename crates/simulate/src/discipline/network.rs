@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_model::{Law, Nanos, Purpose, Seed, Stream, Wrong};
+use offered_model::{Instant, Law, Nanos, Purpose, Seed, Stream, Wrong};
 
 use super::{Discipline, Job, sooner};
 
@@ -43,7 +43,7 @@ pub struct Network {
     /// Free places in `travellers`.
     free: Vec<usize>,
     moving: VecDeque<usize>,
-    finished: VecDeque<(Nanos, Job)>,
+    finished: VecDeque<(Instant, Job)>,
     /// One stream of work per station, so that a change at one leaves the others alone.
     sizes: Vec<Stream>,
 }
@@ -93,7 +93,7 @@ impl Network {
     }
 
     /// Sends a traveller to the next place of its route, or home.
-    fn send(&mut self, now: Nanos, place: usize) {
+    fn send(&mut self, now: Instant, place: usize) {
         let traveller = &mut self.travellers[place];
         // A visit that is always made takes no chance, so whole visits are what they were.
         let chances = &mut self.chances;
@@ -112,7 +112,7 @@ impl Network {
     }
 
     /// Lets all who are finished with a station at `at` leave it, in the order of the stations.
-    fn leave(&mut self, at: Nanos) {
+    fn leave(&mut self, at: Instant) {
         for station in &mut self.stations {
             while let Some(job) = station.discipline.complete(at) {
                 self.moving.push_back(job.id as usize);
@@ -121,7 +121,7 @@ impl Network {
     }
 
     /// Moves everybody who moves at `at`: completions first, so that no station sees an arrival before them.
-    fn step(&mut self, at: Nanos) {
+    fn step(&mut self, at: Instant) {
         self.leave(at);
         while let Some(place) = self.moving.pop_front() {
             self.travellers[place].visit += 1;
@@ -132,7 +132,7 @@ impl Network {
 }
 
 impl Discipline for Network {
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         let traveller = Traveller { job, visit: 0 };
         let place = if let Some(place) = self.free.pop() {
             self.travellers[place] = traveller;
@@ -144,12 +144,12 @@ impl Discipline for Network {
         self.send(now, place);
     }
 
-    fn next(&self) -> Option<Nanos> {
+    fn next(&self) -> Option<Instant> {
         let moves = || self.stations.iter().fold(None, |next, station| sooner(next, station.discipline.next()));
         self.finished.front().map(|(at, _)| *at).or_else(moves)
     }
 
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         while self.finished.is_empty() {
             let at = self.next().filter(|next| *next <= now)?;
             self.step(at);

@@ -1,6 +1,6 @@
 //! The non-preemptive server: a job once started is finished. What differs between disciplines is the waiting room.
 
-use offered_model::Nanos;
+use offered_model::Instant;
 use offered_model::heap::{Entry, Heap};
 
 use super::{Discipline, Job};
@@ -32,7 +32,7 @@ impl<R: Room> OneByOne<R> {
     }
 
     #[inline]
-    fn start(&mut self, now: Nanos, job: Job) {
+    fn start(&mut self, now: Instant, job: Job) {
         self.started += 1;
         let mine = Entry { key: (now + job.size).0, serial: self.started, what: job };
         match &mut self.first {
@@ -47,7 +47,7 @@ impl<R: Room> OneByOne<R> {
 
 impl<R: Room> Discipline for OneByOne<R> {
     #[inline]
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
         if usize::from(self.first.is_some()) + self.others.len() < self.servers {
             self.start(now, job);
@@ -57,12 +57,12 @@ impl<R: Room> Discipline for OneByOne<R> {
     }
 
     #[inline]
-    fn next(&self) -> Option<Nanos> {
-        self.first.as_ref().map(|first| Nanos(first.key))
+    fn next(&self) -> Option<Instant> {
+        self.first.as_ref().map(|first| Instant(first.key))
     }
 
     #[inline]
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         let finished = self.next().filter(|next| *next <= now)?;
         let done = self.first.take()?.what;
         self.first = self.others.pop();

@@ -1,7 +1,7 @@
 //! The preemptive server: whoever stands first by a rank is served, and a job pushed aside goes on later where it stopped.
 
-use offered_model::Nanos;
 use offered_model::heap::{Entry, Heap};
+use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job, Rank, sooner};
 
@@ -16,13 +16,13 @@ pub struct Preemptive<R: Rank> {
     waiting: Heap<Paused>,
     servers: usize,
     came: u64,
-    next: Option<Nanos>,
+    next: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Served {
     job: Job,
-    ends: Nanos,
+    ends: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,8 @@ impl<R: Rank> Preemptive<R> {
 
     /// The place in `serving` of the job that would be pushed out, with the key it has at `now`.
     #[inline]
-    fn last(&self, now: Nanos) -> (usize, u64) {
-        let standing = |turn: &Entry<Served>| R::with_left(turn.key, turn.what.ends - now);
+    fn last(&self, now: Instant) -> (usize, u64) {
+        let standing = |turn: &Entry<Served>| R::with_left(turn.key, now.until(turn.what.ends));
         let places = self.serving.iter().enumerate().map(|(place, turn)| (standing(turn), turn.serial, place));
         let (key, _, place) = places.max().expect("at least one server, all of them busy");
         (place, key)
@@ -54,7 +54,7 @@ impl<R: Rank> Preemptive<R> {
 
 impl<R: Rank> Discipline for Preemptive<R> {
     #[inline]
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.came += 1;
         let (key, serial) = (self.rank.of(&job), self.came);
@@ -68,19 +68,19 @@ impl<R: Rank> Discipline for Preemptive<R> {
                 return;
             }
             let out = std::mem::replace(&mut self.serving[place], served);
-            let paused = Paused { job: out.what.job, left: out.what.ends - now };
+            let paused = Paused { job: out.what.job, left: now.until(out.what.ends) };
             self.waiting.push(worst, out.serial, paused);
         }
         self.foresee();
     }
 
     #[inline]
-    fn next(&self) -> Option<Nanos> {
+    fn next(&self) -> Option<Instant> {
         self.next
     }
 
     #[inline]
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         let finished = self.next.filter(|next| *next <= now)?;
         let ended = self.serving.iter().enumerate().filter(|(_, turn)| turn.what.ends == finished);
         let place = ended.min_by_key(|(_, turn)| turn.serial)?.0;

@@ -1,7 +1,7 @@
 //! PS: processor sharing.
 
-use offered_model::Nanos;
 use offered_model::heap::{Entry, Heap};
+use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job};
 
@@ -26,8 +26,8 @@ pub struct Ps {
     arrived: u64,
     /// V at `last`.
     v: f64,
-    last: Nanos,
-    next: Option<Nanos>,
+    last: Instant,
+    next: Option<Instant>,
 }
 
 impl Ps {
@@ -40,21 +40,21 @@ impl Ps {
             speed: 1.0,
             arrived: 0,
             v: 0.0,
-            last: Nanos::ZERO,
+            last: Instant::ZERO,
             next: None,
         }
     }
 
     /// Moves virtual time to `now`; nobody came or went since `last`.
     #[inline]
-    fn advance(&mut self, now: Nanos) {
-        self.v += (now - self.last).0 as i64 as f64 * self.speed;
+    fn advance(&mut self, now: Instant) {
+        self.v += self.last.until(now).0 as i64 as f64 * self.speed;
         self.last = now;
     }
 
     /// A job comes in at `now`; others may still be about to be finished at the same instant.
     #[inline]
-    pub(super) fn enter(&mut self, now: Nanos, job: Job) {
+    pub(super) fn enter(&mut self, now: Instant, job: Job) {
         self.advance(now);
         if self.serving.is_empty() {
             self.v = 0.0;
@@ -82,18 +82,18 @@ impl Ps {
 
 impl Discipline for Ps {
     #[inline]
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.enter(now, job);
     }
 
     #[inline]
-    fn next(&self) -> Option<Nanos> {
+    fn next(&self) -> Option<Instant> {
         self.next
     }
 
     #[inline]
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         let finished = self.next.filter(|next| *next <= now)?;
         self.advance(finished);
         let shared = self.stretch > 1.0;

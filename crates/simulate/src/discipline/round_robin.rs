@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use offered_model::heap::Heap;
-use offered_model::{Nanos, Wrong};
+use offered_model::{Instant, Nanos, Wrong};
 
 use super::{Discipline, Job};
 
@@ -42,7 +42,7 @@ impl RoundRobin {
     }
 
     #[inline]
-    fn start(&mut self, now: Nanos, Share { job, left }: Share) {
+    fn start(&mut self, now: Instant, Share { job, left }: Share) {
         let turn = left.min(self.quantum);
         self.turns += 1;
         self.serving.push((now + turn).0, self.turns, Share { job, left: left - turn });
@@ -51,7 +51,7 @@ impl RoundRobin {
 
 impl Discipline for RoundRobin {
     #[inline]
-    fn arrive(&mut self, now: Nanos, job: Job) {
+    fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
         let share = Share { job, left: job.size };
         if self.serving.len() < self.servers {
@@ -62,12 +62,12 @@ impl Discipline for RoundRobin {
     }
 
     #[inline]
-    fn next(&self) -> Option<Nanos> {
-        self.serving.first().map(|first| Nanos(first.key))
+    fn next(&self) -> Option<Instant> {
+        self.serving.first().map(|first| Instant(first.key))
     }
 
     #[inline]
-    fn complete(&mut self, now: Nanos) -> Option<Job> {
+    fn complete(&mut self, now: Instant) -> Option<Job> {
         while let Some(ended) = self.next().filter(|next| *next <= now) {
             let share = self.serving.pop()?.what;
             let done = share.left == Nanos::ZERO;

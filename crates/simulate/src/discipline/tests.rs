@@ -3,7 +3,7 @@
 mod properties;
 mod theory;
 
-use offered_model::{Law, Nanos, Purpose, Seed};
+use offered_model::{Instant, Law, Nanos, Purpose, Seed};
 
 use super::*;
 
@@ -28,17 +28,17 @@ fn all() -> Vec<(&'static str, Box<dyn Discipline>)> {
 }
 
 /// What happens to a list of jobs in order of arrival: each with the instant it was finished, in that order.
-fn run(server: &mut dyn Discipline, jobs: &[Job]) -> Vec<(Nanos, Job)> {
+fn run(server: &mut dyn Discipline, jobs: &[Job]) -> Vec<(Instant, Job)> {
     let mut done = Vec::new();
     for job in jobs {
         drain(server, job.arrived, &mut done);
         server.arrive(job.arrived, *job);
     }
-    drain(server, Nanos::MAX, &mut done);
+    drain(server, Instant::MAX, &mut done);
     done
 }
 
-fn drain(server: &mut dyn Discipline, until: Nanos, done: &mut Vec<(Nanos, Job)>) {
+fn drain(server: &mut dyn Discipline, until: Instant, done: &mut Vec<(Instant, Job)>) {
     while let Some(at) = server.next().filter(|at| *at <= until) {
         done.extend(server.complete(at).map(|job| (at, job)));
     }
@@ -52,7 +52,7 @@ fn poisson(seed: u64, jobs: u64, load: f64, law: &Law) -> Vec<Job> {
     let job = |id| {
         at += gaps.exponential() * law.mean() / load;
         let size = Nanos::from_secs_f64(law.sample(&mut sizes));
-        Job { id, class: 0, size, arrived: Nanos::from_secs_f64(at) }
+        Job { id, class: 0, size, arrived: Instant::from_secs_f64(at) }
     };
     (0..jobs).map(job).collect()
 }

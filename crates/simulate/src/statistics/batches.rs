@@ -1,6 +1,6 @@
 //! Batches: a run of unknown length cut into a bounded number of equal pieces.
 
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 
 use super::tally::Tally;
 
@@ -17,7 +17,7 @@ fn merge<const BITS: u32>(mine: &mut Pair<BITS>, others: &Pair<BITS>) {
 /// What has passed since the start: integrals over time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Passed {
-    pub(super) at: Nanos,
+    pub(super) at: Instant,
     /// Of the number in the system, in job nanoseconds.
     pub(super) present: u128,
     /// Of the number of busy servers, in server nanoseconds.
@@ -27,8 +27,8 @@ pub(super) struct Passed {
 impl Passed {
     /// Until `to` so many were present, at so many servers.
     #[inline]
-    pub(super) fn stretch(&mut self, to: Nanos, present: u64, servers: u64) {
-        let time = u128::from(to.since(self.at).0);
+    pub(super) fn stretch(&mut self, to: Instant, present: u64, servers: u64) {
+        let time = u128::from(self.at.until(to).0);
         self.present += u128::from(present) * time;
         self.busy += u128::from(present.min(servers)) * time;
         self.at = to;
@@ -80,7 +80,7 @@ impl Batch {
 
     /// It lasted from one moment to another.
     fn lasted(&mut self, from: Passed, to: Passed) {
-        self.length = to.at.since(from.at);
+        self.length = from.at.until(to.at);
         self.present = (to.present - from.present) as f64;
         self.busy = (to.busy - from.busy) as f64;
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use offered_model::{After, Launch, Nanos};
+use offered_model::{After, Instant, Launch, Nanos};
 
 /// The sessions that have made a request and are to make another.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Visits(HashMap<u64, Visit, BuildHasherDefault<Multiplied>>);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Visit {
     /// Its first launch.
-    pub(super) began: Nanos,
+    pub(super) began: Instant,
     /// How long it has waited for answers in all.
     pub(super) waited: Nanos,
 }
@@ -21,9 +21,9 @@ pub(super) struct Visit {
 impl Visits {
     /// One more answer; the whole visit, when it was the last.
     #[inline]
-    pub(super) fn answered(&mut self, launch: Launch, now: Nanos, after: After) -> Option<Visit> {
+    pub(super) fn answered(&mut self, launch: Launch, now: Instant, after: After) -> Option<Visit> {
         let Launch { intended, session, step, .. } = launch;
-        let waited = now.since(intended);
+        let waited = intended.until(now);
         if step == 0 {
             let visit = Visit { began: intended, waited };
             if after == After::Returns {
@@ -68,18 +68,18 @@ mod tests {
     fn a_visit_lasts_from_its_first_launch_to_its_last_answer() {
         let mut visits = Visits::default();
         let launch = |intended, session, step| Launch {
-            intended: Nanos(intended),
+            intended: Instant(intended),
             session,
             step,
             place: 0,
             visit: offered_model::Visit::FIRST,
         };
-        let visit = |began, waited| Some(Visit { began: Nanos(began), waited: Nanos(waited) });
-        assert_eq!(visits.answered(launch(5, 0, 0), Nanos(9), After::Leaves), visit(5, 4));
-        assert_eq!(visits.answered(launch(6, 1, 0), Nanos(10), After::Returns), None);
-        assert_eq!(visits.answered(launch(12, 1, 1), Nanos(13), After::Returns), None);
-        assert_eq!(visits.answered(launch(7, 2, 0), Nanos(14), After::TooLate), None);
-        assert_eq!(visits.answered(launch(15, 1, 2), Nanos(20), After::Leaves), visit(6, 10));
+        let visit = |began, waited| Some(Visit { began: Instant(began), waited: Nanos(waited) });
+        assert_eq!(visits.answered(launch(5, 0, 0), Instant(9), After::Leaves), visit(5, 4));
+        assert_eq!(visits.answered(launch(6, 1, 0), Instant(10), After::Returns), None);
+        assert_eq!(visits.answered(launch(12, 1, 1), Instant(13), After::Returns), None);
+        assert_eq!(visits.answered(launch(7, 2, 0), Instant(14), After::TooLate), None);
+        assert_eq!(visits.answered(launch(15, 1, 2), Instant(20), After::Leaves), visit(6, 10));
         assert!(visits.0.is_empty());
     }
 }

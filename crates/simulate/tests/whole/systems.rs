@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use offered_model::{After, Launch, Nanos, Workload};
+use offered_model::{After, Instant, Launch, Nanos, Workload};
 use offered_simulate::drive::Sink;
 use offered_simulate::load::at_load;
 use offered_simulate::{Doubt, Job, Simulated, Stop, simulate};
@@ -125,23 +125,23 @@ fn visits_that_are_no_whole_number_have_the_right_mean() {
 fn the_beginning_is_left_out_whatever_ends_the_run() {
     let text = format!("skip_first = \"50s\"\narrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", EXPONENTIAL));
     for stop in [Stop::Jobs(20_000), Stop::Precision(0.2)] {
-        let last = std::cell::Cell::new(Nanos::MAX);
+        let last = std::cell::Cell::new(Instant::MAX);
         let answer = simulate(&workload(&text), stop, &mut LastAnswer(&last)).unwrap();
         assert_eq!(answer.summary.warm_up, 0, "{stop:?}: what was skipped is no warm-up");
         if stop == Stop::Jobs(20_000) {
             assert_eq!(answer.summary.jobs, 20_000);
-            assert!(last.get() > Nanos::from_secs(430), "20,000 of 50 per second after 50 s end after 450 s");
+            assert!(last.get() > Instant::from_secs(430), "20,000 of 50 per second after 50 s end after 450 s");
         }
     }
 }
 
 /// Remembers when the last request was answered.
-struct LastAnswer<'a>(&'a std::cell::Cell<Nanos>);
+struct LastAnswer<'a>(&'a std::cell::Cell<Instant>);
 
 impl Sink for LastAnswer<'_> {
-    fn arrived(&mut self, _: Nanos) {}
+    fn arrived(&mut self, _: Instant) {}
     fn refused(&mut self, _: Launch, _: u16, _: After) {}
-    fn completed(&mut self, now: Nanos, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
+    fn completed(&mut self, now: Instant, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
         self.0.set(now);
         ControlFlow::Continue(())
     }
@@ -193,18 +193,18 @@ fn without_thinking_the_unfinished_are_not_forgotten() {
 
 /// Remembers everything.
 #[derive(Default, PartialEq, Debug)]
-struct Tape(Vec<(Nanos, Launch, Job)>);
+struct Tape(Vec<(Instant, Launch, Job)>);
 
 impl Sink for Tape {
-    fn arrived(&mut self, _: Nanos) {}
+    fn arrived(&mut self, _: Instant) {}
     fn refused(&mut self, _: Launch, _: u16, _: After) {}
-    fn completed(&mut self, now: Nanos, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
         self.0.push((now, launch, *job));
         ControlFlow::Continue(())
     }
 }
 
-fn tape(text: &str) -> Vec<(Nanos, Launch, Job)> {
+fn tape(text: &str) -> Vec<(Instant, Launch, Job)> {
     let mut tape = Tape::default();
     simulate(&workload(text), Stop::Jobs(20_000), &mut tape).unwrap();
     tape.0

@@ -2,7 +2,7 @@
 //!
 //! Launches within a second cannot be told apart; the recording's resolution says so, and whoever judges must heed it.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
 use super::number::whole;
@@ -24,7 +24,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let [seconds, total, connect, wait] = intake.header(&mut rows, ["seconds", "ttime", "ctime", "wait"])?;
     intake.each_row(&mut rows, |intake, row| {
         let ms = |column| whole(row.maybe(column)).map(|ms| MS * ms);
-        let start = S * whole(row.maybe(seconds)).ok_or("its seconds are no number")?;
+        let start = Instant::ZERO + S * whole(row.maybe(seconds)).ok_or("its seconds are no number")?;
         let done = start + ms(total).ok_or("its ttime is no whole number of ms")?;
         intake.launch(
             b"request",

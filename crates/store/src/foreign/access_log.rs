@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use memchr::memchr;
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::{Bad, Intake};
 use super::number::{log_time, whole};
@@ -20,7 +20,7 @@ pub(super) static READER: Reader =
 
 struct Line<'a> {
     host: &'a [u8],
-    time: Nanos,
+    time: Instant,
     request: &'a [u8],
     status: u16,
     bytes: u64,

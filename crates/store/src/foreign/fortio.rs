@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};
@@ -32,7 +32,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.each_row(&mut rows, |intake, row| {
         let line: Line = serde_json::from_slice(row.get(0)).map_err(|why| Bad::from(why.to_string()))?;
         let took = from_f64(line.latency, Nanos::from_secs(1)).ok_or("its latency is no time in seconds")?;
-        let (start, status) = (Nanos(line.timestamp), whole(line.details.as_bytes()));
+        let (start, status) = (Instant(line.timestamp), whole(line.details.as_bytes()));
         intake.launch(
             b"call",
             Event {

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
 use super::{Content, Head, Reader};
@@ -179,7 +179,7 @@ impl Log<'_> {
         if to == i32::MIN {
             return Ok(());
         }
-        let at = |offset: i32| MS * start.saturating_add_signed(i64::from(offset));
+        let at = |offset: i32| Instant::ZERO + MS * start.saturating_add_signed(i64::from(offset));
         intake.launch(
             &path.join(&b" / "[..]),
             Event {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::{Bad, Intake};
 use super::number::whole;
@@ -63,16 +63,17 @@ fn request(row: &Row, users: &mut HashMap<Box<[u8]>, u64>, intake: &mut Intake) 
         b"" => Cow::Borrowed(row.get(name)),
         groups => Cow::Owned([groups, b" / ", row.get(name)].concat()),
     };
+    let (start, end) = (Instant::ZERO + MS * start, Instant::ZERO + MS * end.max(start));
     let ok = row.get(status) == b"OK";
     intake.launch(
         &label,
         Event {
-            sent: Some(MS * start),
-            done: Some(MS * end.max(start)),
+            sent: Some(start),
+            done: Some(end),
             session: session.unwrap_or(0),
             outcome: if ok { Outcome::Ok } else { Outcome::HttpError },
             error: (!ok).then(|| crate::labels::text(row.get(status + 1).trim_ascii()).into()),
-            ..Event::at(MS * start)
+            ..Event::at(start)
         },
     );
     Ok(())

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};
@@ -61,7 +61,7 @@ impl LeftOut {
             self.updates += 1;
             return;
         }
-        let start = MS * line.elapsed;
+        let start = Instant::ZERO + MS * line.elapsed;
         intake.launch(
             line.name.as_bytes(),
             Event {

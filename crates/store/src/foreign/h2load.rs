@@ -1,6 +1,6 @@
 //! h2load's request log (`--log-file=FILE`): start in us since 1970, status or -1, duration in us, between tabs.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
 use super::number::whole;
@@ -26,7 +26,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.recording.resolution = US;
     let mut rows = Rows::of_plain_fields(content, b'\t');
     intake.each_row(&mut rows, |intake, row| {
-        let start = US * whole(row.get(0)).ok_or("its start is no whole number of us")?;
+        let start = Instant::ZERO + US * whole(row.get(0)).ok_or("its start is no whole number of us")?;
         let took = US * whole(row.get(2)).ok_or("its duration is no whole number of us")?;
         let status = whole(row.get(1)).unwrap_or(0) as u16;
         intake.launch(

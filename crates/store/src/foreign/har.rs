@@ -87,7 +87,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             format!("{} {url}", entry.request.method).as_bytes(),
             Event {
                 sent: Some(start),
-                first_byte: (status > 0).then(|| Nanos(done.0.saturating_sub(receive.0)).max(start)),
+                first_byte: (status > 0).then(|| done.earlier(receive).max(start)),
                 done: Some(done),
                 session: page as u64,
                 bytes_out: u64::try_from(entry.request.body_size).unwrap_or(0),

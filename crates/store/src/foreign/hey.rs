@@ -5,7 +5,7 @@
 use offered_model::{Event, Nanos, Outcome};
 
 use super::intake::Intake;
-use super::number::{nanos, whole};
+use super::number::{instant, nanos, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::door::ReadOptions;
@@ -29,7 +29,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.note("hey lists only requests that got an answer: the launches of the others are missing");
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
-        let start = seconds(offset).ok_or("its offset is no time in seconds")?;
+        let start = instant(row.maybe(offset), S).ok_or("its offset is no time in seconds")?;
         let done = start + seconds(total).ok_or("its response time is no time in seconds")?;
         let parts = [dial, write, delay].map(seconds);
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;

@@ -3,10 +3,10 @@
 //! A number's unit is `--unit`, or what its size says: an instant of this century has 10 digits in seconds, 13 in ms, 16 in us
 //! and 19 in ns. Smaller numbers count as seconds.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
-use super::number::{date_time, nanos, tick};
+use super::number::{self, date_time, tick};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::door::ReadOptions;
@@ -22,7 +22,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// An instant as a tool may write it, and the step it is written in.
-pub(super) fn instant(text: &[u8], unit: Option<Nanos>) -> Option<(Nanos, Nanos)> {
+pub(super) fn instant(text: &[u8], unit: Option<Nanos>) -> Option<(Instant, Nanos)> {
     let text = text.trim_ascii();
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let unit = unit.unwrap_or(match digits {
@@ -31,7 +31,7 @@ pub(super) fn instant(text: &[u8], unit: Option<Nanos>) -> Option<(Nanos, Nanos)
         12..=14 => Nanos::from_millis(1),
         _ => Nanos::from_secs(1),
     });
-    nanos(text, unit).map(|at| (at, tick(text, unit))).or_else(|| date_time(text))
+    number::instant(text, unit).map(|at| (at, tick(text, unit))).or_else(|| date_time(text))
 }
 
 fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {

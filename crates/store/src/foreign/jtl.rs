@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
 use crate::door::Stamps;
@@ -106,10 +106,15 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u6
     Ok(())
 }
 
+/// How long the sample took: JMeter writes that beside the stamp, so no sample ends before it begins.
+fn elapsed(event: &Event) -> Nanos {
+    event.service().unwrap_or_default().positive()
+}
+
 /// The stamp was the end: everything happened one elapsed time earlier.
 fn shift_to_end(event: &mut Event) {
-    let (start, elapsed) = (event.intended, event.service().unwrap_or_default());
-    let earlier = |at: Nanos| Nanos(at.0.saturating_sub(elapsed.0));
+    let (start, elapsed) = (event.intended, elapsed(event));
+    let earlier = |at: Instant| at.earlier(elapsed);
     event.intended = earlier(start);
     event.sent = Some(earlier(start));
     event.done = Some(start);
@@ -141,15 +146,15 @@ fn parents(labels: &[String]) -> HashMap<u16, u16> {
 /// A thread logs its samples one after another, so the order of the file serves; pairs that go backward (a second run
 /// appended) tell nothing. Stamps and times are rounded, so an overlap by one tick is none.
 fn overlaps(events: &[Event], parents: &HashMap<u16, u16>, tick: Nanos) -> (u64, u64, u64) {
-    let mut last: HashMap<u64, (Nanos, Nanos)> = HashMap::new();
+    let mut last: HashMap<u64, (Instant, Nanos)> = HashMap::new();
     let (mut pairs, mut start, mut end) = (0, 0, 0);
     for event in events.iter().filter(|event| parents.is_empty() || !parents.contains_key(&event.label)) {
-        let (stamp, elapsed) = (event.sent.unwrap_or_default(), event.service().unwrap_or_default());
+        let (stamp, elapsed) = (event.sent.unwrap_or_default(), elapsed(event));
         let Some((before, took)) = last.insert(event.session, (stamp, elapsed)) else { continue };
         if stamp >= before {
             pairs += 1;
             start += u64::from(stamp + tick < before + took);
-            end += u64::from(stamp.since(before) + tick < elapsed);
+            end += u64::from(before.until(stamp) + tick < elapsed);
         }
     }
     (pairs, start, end)

@@ -4,7 +4,7 @@
 //! header names them. Without one the position of `success` and the number of columns behind it tell the version.
 
 use offered_model::csv::unguarded;
-use offered_model::{Event, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 
 use super::intake::{Bad, Intake};
 use super::jtl::{Threads, is_controller, outcome, settle};
@@ -135,9 +135,9 @@ fn headerless(bytes: &[u8]) -> Option<(u8, Columns)> {
 
 /// A stamp and its tick: milliseconds since 1970, or a date.
 #[inline]
-fn stamp(text: &[u8]) -> Option<(Nanos, Nanos)> {
+fn stamp(text: &[u8]) -> Option<(Instant, Nanos)> {
     match whole(text) {
-        Some(ms) => Some((MS * ms, MS)),
+        Some(ms) => Some((Instant::ZERO + MS * ms, MS)),
         None => date_time(text),
     }
 }
@@ -198,20 +198,21 @@ struct Seen {
     /// The finest tick.
     finest: Option<Nanos>,
     /// When the run started, where the first row tells it.
-    start: Option<Nanos>,
+    start: Option<Instant>,
 }
 
 /// Lays the instants of `event` on the clock of a run that started then.
-fn since(event: &mut Event, start: Nanos) {
-    event.intended = event.intended.since(start);
+fn since(event: &mut Event, start: Instant) {
+    let since = |at: Instant| Instant::ZERO + start.until(at);
+    event.intended = since(event.intended);
     for at in [&mut event.sent, &mut event.first_byte, &mut event.done] {
-        *at = at.map(|at| at.since(start));
+        *at = at.map(since);
     }
 }
 
 impl Exact {
     fn refine(&self, row: &Row, event: &mut Event, seen: &mut Seen) -> Result<(), Bad> {
-        let ns = |column| whole(row.get(column)).map(Nanos);
+        let ns = |column| whole(row.get(column)).map(Instant);
         let missing = "its intended_ns, sent_ns, done_ns or step is no whole number";
         let (sent, done) = (ns(self.sent).ok_or(missing)?, ns(self.done).ok_or(missing)?);
         event.intended = match row.get(self.intended) {
@@ -220,7 +221,7 @@ impl Exact {
             _ => ns(self.intended).ok_or(missing)?,
         };
         (event.sent, event.first_byte, event.done) = (Some(sent), ns(self.first_byte), Some(done));
-        if done < sent {
+        if ![event.sent, event.first_byte, event.done].into_iter().flatten().is_sorted() {
             return Err("it is done before it was sent".into());
         }
         event.step = whole(row.get(self.step)).and_then(|step| step.try_into().ok()).ok_or(missing)?;
@@ -231,14 +232,14 @@ impl Exact {
         if seen.start != start {
             return Err("it is of another run than the rows before; export each run to a file of its own".into());
         }
-        if start.is_some_and(|start| event.intended < start) {
-            return Err("it is meant before its run started".into());
+        if start.is_some_and(|start| event.intended.min(sent) < start) {
+            return Err("it is meant or sent before its run started".into());
         }
         if let Some(outcome) = self.outcome.and_then(|column| Outcome::from_name(&crate::labels::text(row.get(column))))
         {
             event.outcome = outcome;
         }
-        let tick = self.tick.and_then(ns).unwrap_or(Nanos(1));
+        let tick = self.tick.and_then(|column| whole(row.get(column))).map_or(Nanos(1), Nanos);
         seen.finest = Some(seen.finest.map_or(tick, |finest| finest.min(tick)));
         seen.intent |= !row.get(self.intended).is_empty();
         Ok(())

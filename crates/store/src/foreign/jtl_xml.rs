@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event as Xml};
 
@@ -98,7 +98,7 @@ impl Log {
     fn sample(&mut self, tag: &BytesStart, intake: &mut Intake) -> Result<Kind, Bad> {
         let mut stamp = None;
         let mut elapsed = None;
-        let mut event = Event::at(Nanos::ZERO);
+        let mut event = Event::at(Instant::ZERO);
         let mut success = true;
         let mut first_byte = None;
         let (mut label, mut code, mut message) = (Cow::Borrowed(""), Cow::Borrowed(""), Cow::Borrowed(""));
@@ -107,7 +107,9 @@ impl Log {
             let text = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|why| why.to_string())?;
             let bytes = text.as_bytes();
             match attribute.key.as_ref() {
-                "ts" | "timeStamp" => stamp = whole(bytes).map(|ms| MS * ms).or_else(|| Some(date_time(bytes)?.0)),
+                "ts" | "timeStamp" => {
+                    stamp = whole(bytes).map(|ms| Instant::ZERO + MS * ms).or_else(|| Some(date_time(bytes)?.0))
+                }
                 "t" | "time" => elapsed = whole(bytes),
                 "lt" => first_byte = whole(bytes),
                 "s" | "success" => success = text != "false",

@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};
@@ -37,7 +37,7 @@ const US: Nanos = Nanos::from_micros(1);
 /// The samples of one request, as far as they came.
 #[derive(Default)]
 struct Request {
-    end: Nanos,
+    end: Instant,
     duration: Nanos,
     blocked: Nanos,
     connecting: Nanos,
@@ -63,11 +63,11 @@ impl Request {
 
     fn event(self) -> Event {
         let before = self.blocked.max(self.connecting + self.tls);
-        let start = Nanos(self.end.0.saturating_sub((self.duration + before).0));
+        let start = self.end.earlier(self.duration + before);
         let answered = self.status > 0;
         Event {
             sent: Some(start),
-            first_byte: answered.then(|| Nanos(self.end.0.saturating_sub(self.receiving.0)).max(start)),
+            first_byte: answered.then(|| self.end.earlier(self.receiving).max(start)),
             done: Some(self.end),
             session: self.session,
             label: self.label,
@@ -85,12 +85,12 @@ impl Request {
 }
 
 /// The END stamp of a CSV row and its tick; k6 writes whole seconds unless told otherwise.
-fn stamp(text: &[u8]) -> Option<(Nanos, Nanos)> {
+fn stamp(text: &[u8]) -> Option<(Instant, Nanos)> {
     match (whole(text), text.len()) {
-        (Some(n), 17..) => Some((Nanos(n), Nanos(1))),
-        (Some(n), 15..=16) => Some((US * n, US)),
-        (Some(n), 12..=14) => Some((MS * n, MS)),
-        (Some(n), _) => Some((S * n, S)),
+        (Some(n), 17..) => Some((Instant(n), Nanos(1))),
+        (Some(n), 15..=16) => Some((Instant::ZERO + US * n, US)),
+        (Some(n), 12..=14) => Some((Instant::ZERO + MS * n, MS)),
+        (Some(n), _) => Some((Instant::ZERO + S * n, S)),
         (None, _) => date_time(text),
     }
 }

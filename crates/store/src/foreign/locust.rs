@@ -5,7 +5,7 @@
 use offered_model::{Event, Nanos, Outcome};
 
 use super::intake::Intake;
-use super::number::{nanos, tick, whole};
+use super::number::{instant, nanos, tick, whole};
 use super::rows::Rows;
 use super::{Content, Head, Reader};
 use crate::door::ReadOptions;
@@ -37,7 +37,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let second = Nanos::from_secs(1);
     let mut finest = second;
     intake.each_row(&mut rows, |intake, row| {
-        let at = nanos(row.maybe(start), second).ok_or("its start is no time in seconds")?;
+        let at = instant(row.maybe(start), second).ok_or("its start is no time in seconds")?;
         let took = nanos(row.maybe(took), Nanos::from_millis(1)).ok_or("its response time is no time in ms")?;
         finest = finest.min(tick(row.maybe(start), second));
         let failed = !matches!(row.maybe(exception), b"" | b"None");

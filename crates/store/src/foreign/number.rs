@@ -1,7 +1,7 @@
 //! Numbers and times as text, read from bytes without allocation.
 
 use jiff::civil::{self, Date};
-use offered_model::Nanos;
+use offered_model::{Instant, Nanos};
 
 const EPOCH: Date = civil::date(1970, 1, 1);
 
@@ -21,6 +21,14 @@ pub(super) fn whole(text: &[u8]) -> Option<u64> {
         number = number * 10 + u64::from(digit);
     }
     Some(number)
+}
+
+/// The same with a sign before them, or without.
+pub(super) fn signed(text: &[u8]) -> Option<i64> {
+    let digits = text.trim_ascii_start();
+    let (negative, digits) = digits.strip_prefix(b"-").map_or((false, digits), |digits| (true, digits));
+    let number = i64::try_from(whole(digits)?).ok()?;
+    Some(if negative { -number } else { number })
 }
 
 /// A decimal number of `unit`s as nanoseconds, exact where it is written without an exponent; `None` below zero.
@@ -45,6 +53,11 @@ pub(super) fn nanos(text: &[u8], unit: Nanos) -> Option<Nanos> {
     u64::try_from(nanos).ok().map(Nanos)
 }
 
+/// The instant so many `unit`s after its clock's origin.
+pub(super) fn instant(text: &[u8], unit: Nanos) -> Option<Instant> {
+    nanos(text, unit).map(|since| Instant::ZERO + since)
+}
+
 /// `number` units; `None` for what is no length of time.
 pub(super) fn from_f64(number: f64, unit: Nanos) -> Option<Nanos> {
     let nanos = number * unit.0 as f64;
@@ -57,11 +70,11 @@ pub(super) fn tick(text: &[u8], unit: Nanos) -> Nanos {
     Nanos((unit.0 / 10u64.pow(decimals.min(9) as u32)).max(1))
 }
 
-/// A date and time as nanoseconds since 1970, with the step it is written in.
+/// A date and time as an instant since 1970, with the step it is written in.
 ///
 /// Year first (`2026-11-20T14:47:29.635317206Z`, `2026/11/20 14:47:29,635`) or, as JMeter knows, month first with a short
 /// year (`11/20/26 14:47:29`). Without a zone it counts as UTC, which moves all instants of a file alike.
-pub(super) fn date_time(text: &[u8]) -> Option<(Nanos, Nanos)> {
+pub(super) fn date_time(text: &[u8]) -> Option<(Instant, Nanos)> {
     let mut scan = Scan(text.trim_ascii());
     let (first, digits) = scan.number(4)?;
     scan.one_of(b"-/.")?;
@@ -78,7 +91,7 @@ pub(super) fn date_time(text: &[u8]) -> Option<(Nanos, Nanos)> {
 }
 
 /// The rest of a date and time after its date: `14:47:29.635Z`.
-fn clock(mut scan: Scan, day: u64) -> Option<(Nanos, Nanos)> {
+fn clock(mut scan: Scan, day: u64) -> Option<(Instant, Nanos)> {
     let hour = scan.number(2)?.0;
     scan.one_of(b":")?;
     let minute = scan.number(2)?.0;
@@ -95,11 +108,11 @@ fn clock(mut scan: Scan, day: u64) -> Option<(Nanos, Nanos)> {
     }
     let local = (day + hour * 3600 + minute * 60 + second) * 1_000_000_000 + fraction;
     let at = i128::from(local) - i128::from(scan.zone()?) * 1_000_000_000;
-    Some((Nanos(u64::try_from(at).ok()?), Nanos(tick)))
+    Some((Instant(u64::try_from(at).ok()?), Nanos(tick)))
 }
 
 /// The time of an access log, `01/Aug/1995:02:00:00 -0400`, in whole seconds.
-pub(super) fn log_time(text: &[u8]) -> Option<Nanos> {
+pub(super) fn log_time(text: &[u8]) -> Option<Instant> {
     const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut scan = Scan(text);
     let day = scan.number(2)?.0;
@@ -173,7 +186,7 @@ mod tests {
     #[test]
     fn dates_are_read_as_tools_write_them() {
         // Made with Python: int(datetime.fromisoformat(...).timestamp()).
-        let at = Nanos::from_secs(1_795_186_049);
+        let at = Instant::from_secs(1_795_186_049);
         let ms = Nanos::from_millis;
         for (text, expected) in [
             ("2026-11-20T14:47:29.635317206Z", (at + Nanos(635_317_206), Nanos(1))),
@@ -196,7 +209,7 @@ mod tests {
         ] {
             assert_eq!(date_time(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(log_time(b"01/Aug/1995:02:00:00 -0400"), Some(Nanos::from_secs(807_256_800)));
+        assert_eq!(log_time(b"01/Aug/1995:02:00:00 -0400"), Some(Instant::from_secs(807_256_800)));
         assert_eq!(day_of(2000, 2, 29), Some(11_016 * 86_400));
     }
 }

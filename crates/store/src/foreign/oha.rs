@@ -7,7 +7,7 @@
 use offered_model::{Event, Nanos, Outcome};
 
 use super::intake::Intake;
-use super::number::{nanos, whole};
+use super::number::{instant, nanos, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::door::ReadOptions;
@@ -25,7 +25,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.note("oha lists only requests that succeeded: the launches of the others are missing");
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
-        let start = seconds(start).ok_or("its request-start is no time in seconds")?;
+        let start = instant(row.maybe(start), S).ok_or("its request-start is no time in seconds")?;
         let done = start + seconds(duration).ok_or("its request-duration is no time in seconds")?;
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
         intake.launch(

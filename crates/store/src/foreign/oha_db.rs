@@ -3,7 +3,7 @@
 //! Only requests that succeeded are in it. Versions of oha differ in their columns (the later ones have `url` and `run`), so
 //! they are found by name. The file is held in memory while it is read.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
 use super::number::from_f64;
@@ -33,10 +33,13 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         .rows(root, &mut |row| {
             row_number += 1;
             let number = |column: Option<usize>| row.get(column?)?.number();
-            let seconds = |column| from_f64(number(column)?, Nanos::from_secs(1));
+            let seconds = |column| Some(Instant::ZERO + from_f64(number(column)?, Nanos::from_secs(1))?);
             let (Some(sent), Some(done)) = (seconds(start), seconds(end)) else {
                 return intake.bad(format!("row {row_number}"), "it has no start or no end in seconds");
             };
+            if done < sent {
+                return intake.bad(format!("row {row_number}"), "it is done before it was sent");
+            }
             let run = number(run);
             if runs.last() != Some(&run) {
                 runs.push(run);
@@ -57,7 +60,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
                     bytes_in: number(bytes_in).unwrap_or(0.0) as u64,
                     status,
                     outcome: if status < 400 { Outcome::Ok } else { Outcome::HttpError },
-                    ..Event::at(meant.map_or(sent, |meant| meant.min(sent)))
+                    ..Event::at(meant.unwrap_or(sent))
                 },
             );
         })

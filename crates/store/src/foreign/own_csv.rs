@@ -4,7 +4,7 @@
 //! 1970 (0 on a virtual clock). What is empty was not known; without `start_ns` instants are those of another tool's file.
 
 use offered_model::csv::unguarded;
-use offered_model::{Event, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 
 use super::intake::{Bad, Intake};
 use super::number::whole;
@@ -103,7 +103,8 @@ impl Fields<'_, '_> {
     }
 
     fn event(&self) -> Result<Event, Bad> {
-        let instant = |which| Ok::<_, Bad>(self.number(which)?.map(Nanos));
+        let instant = |which| Ok::<_, Bad>(self.number(which)?.map(Instant));
+        let length = |which| Ok::<_, Bad>(self.number(which)?.map(Nanos));
         let (intended, sent, first_byte, done) = (instant(0)?, instant(1)?, instant(2)?, instant(3)?);
         let in_order = [sent, first_byte, done].into_iter().flatten().is_sorted();
         if !in_order || sent.is_none() && done.is_some() {
@@ -115,8 +116,8 @@ impl Fields<'_, '_> {
             sent,
             first_byte,
             done,
-            handshake: instant(15)?,
-            waited: instant(19)?,
+            handshake: length(15)?,
+            waited: length(19)?,
             session: self.small(4)?,
             step: self.small(5)?,
             object: self.small(16)?,

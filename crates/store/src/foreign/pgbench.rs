@@ -2,12 +2,13 @@
 //!
 //! With `-R` the time counts from the *scheduled* start (`processXactStats` in `pgbench.c`), so intent is known:
 //! intended = end - time, sent = intended + lag. Without it sent = end - time. A transaction skipped by `--latency-limit` was
-//! never sent; all that is known of it is when pgbench gave it up, and that stands for when it was meant.
+//! never sent; all that is known of it is when pgbench gave it up, and that stands for when it was meant. A log that we exported
+//! has a time or a lag below zero where a launch left before it was meant.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
-use super::number::whole;
+use super::number::{signed, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::door::ReadOptions;
@@ -26,6 +27,12 @@ pub(super) static READER: Reader = Reader {
 const S: Nanos = Nanos::from_secs(1);
 const US: Nanos = Nanos::from_micros(1);
 
+/// The instant so many us later, or earlier.
+fn later(at: Instant, us: i64) -> Instant {
+    let by = US * us.unsigned_abs();
+    if us < 0 { at.earlier(by) } else { at + by }
+}
+
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.sessions_known = true;
     intake.recording.resolution = US;
@@ -35,8 +42,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let client = number(0).ok_or("its client is no number")?;
         let second =
             number(4).ok_or("it has no end time: is this an aggregated log? Leave out --aggregate-interval")?;
-        let end = S * second + US * number(5).ok_or("its end time has no us")?;
-        let lag = number(6).map(|lag| US * lag);
+        let end = Instant::ZERO + S * second + US * number(5).ok_or("its end time has no us")?;
+        let lag = signed(row.get(6));
         let label = [b"script ", row.get(3)].concat();
         let step = number(1).unwrap_or(0) as u32;
         let common = Event { session: client, step, ..Event::at(end) };
@@ -45,19 +52,19 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             intake.launch(&label, Event { error, ..common });
             return Ok(());
         }
-        let Some(time) = number(2) else {
+        let Some(time) = signed(row.get(2)) else {
             // A failed transaction (serialization, deadlock) is logged without its time.
             let (outcome, error) = (Outcome::Malformed, Some(crate::labels::text(row.get(2)).into()));
             intake.launch(&label, Event { sent: Some(end), done: Some(end), outcome, error, ..common });
             return Ok(());
         };
-        let intended = Nanos(end.0.saturating_sub((US * time).0));
+        let intended = later(end, -time);
         intake.recording.intent_known |= lag.is_some();
         intake.launch(
             &label,
             Event {
                 intended,
-                sent: Some((intended + lag.unwrap_or_default()).min(end)),
+                sent: Some(later(intended, lag.unwrap_or(0)).min(end)),
                 done: Some(end),
                 outcome: Outcome::Ok,
                 ..common

@@ -3,7 +3,7 @@
 use offered_model::{Event, Nanos, Outcome};
 
 use super::intake::Intake;
-use super::number::{nanos, tick, whole};
+use super::number::{instant, tick, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::door::ReadOptions;
@@ -26,7 +26,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_plain_fields(content, b'\t');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
-        let start = nanos(row.get(0), S).ok_or("its time is no time in seconds")?;
+        let start = instant(row.get(0), S).ok_or("its time is no time in seconds")?;
         let took = US * number(2).ok_or("its interval_real is no whole number of us")?;
         let net = number(10).ok_or("it has fewer than twelve columns")?;
         let status = number(11).ok_or("it has fewer than twelve columns")? as u16;

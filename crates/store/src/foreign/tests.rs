@@ -3,7 +3,7 @@ mod shapes;
 
 use super::*;
 use crate::Stamps;
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 
 fn parse(text: impl AsRef<[u8]>) -> Result<Recording, Error> {
     parse_with(text, &ReadOptions::default())

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::io::ErrorKind;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Outcome};
 use serde::Deserialize;
 
 use super::gob::{Stream, Value};
@@ -39,7 +39,7 @@ pub(super) static GOB: Reader = Reader {
     read: read_gob,
 };
 
-fn event(start: Nanos, took: u64, status: u16, error: Cow<str>) -> Event {
+fn event(start: Instant, took: u64, status: u16, error: Cow<str>) -> Event {
     let timed_out = error.contains("Client.Timeout") || error.contains("deadline exceeded");
     Event {
         sent: Some(start),
@@ -68,7 +68,7 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
         let error = crate::labels::text(&row.text(5));
         let label = [row.get(9), b" ", row.get(10)].concat();
         let (bytes_out, bytes_in) = (number(3).unwrap_or(0), number(4).unwrap_or(0));
-        intake.launch(&label, Event { bytes_out, bytes_in, ..event(Nanos(start), took, status, error.into()) });
+        intake.launch(&label, Event { bytes_out, bytes_in, ..event(Instant(start), took, status, error.into()) });
         Ok(())
     })
 }
@@ -113,7 +113,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
 /// A result as its fields come.
 #[derive(Default)]
 struct Found {
-    stamp: Option<Nanos>,
+    stamp: Option<Instant>,
     latency: Option<u64>,
     code: u16,
     bytes_out: u64,
@@ -140,13 +140,13 @@ impl Found {
 }
 
 /// Go's `time.Time` as bytes: a version, seconds since the year 1, nanoseconds, and a zone that does not matter here.
-fn time(bytes: &[u8]) -> Option<Nanos> {
+fn time(bytes: &[u8]) -> Option<Instant> {
     const YEAR_1: i64 = -62_135_596_800;
     let (version, rest) = bytes.split_first()?;
     let (seconds, rest) = rest.split_first_chunk::<8>()?;
     let ns = u32::from_be_bytes(*rest.first_chunk::<4>()?);
     let seconds = u64::try_from(i64::from_be_bytes(*seconds).checked_add(YEAR_1)?).ok()?;
-    (1..=2).contains(version).then_some(Nanos(seconds.checked_mul(1_000_000_000)?.checked_add(u64::from(ns))?))
+    (1..=2).contains(version).then_some(Instant(seconds.checked_mul(1_000_000_000)?.checked_add(u64::from(ns))?))
 }
 
 fn read_gob(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {

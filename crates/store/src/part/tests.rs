@@ -14,7 +14,7 @@ fn realistic() -> Vec<Event> {
     let seed = Seed(7);
     let (mut gaps, mut service, mut choice) =
         (seed.stream(Purpose::Arrivals), seed.stream(Purpose::Size), seed.stream(Purpose::Choice));
-    let mut intended = Nanos::from_secs(600);
+    let mut intended = Instant::from_secs(600);
     let mut events: Vec<Event> = (0..2000u64)
         .map(|i| {
             intended += Nanos::from_secs_f64(gaps.exponential() / 1000.0);
@@ -22,7 +22,7 @@ fn realistic() -> Vec<Event> {
             let done = sent + Nanos::from_secs_f64(0.01 * service.exponential());
             Event {
                 sent: Some(sent),
-                first_byte: Some(Nanos(done.0 - 20_000 - choice.below(10_000)).max(sent)),
+                first_byte: Some(Instant(done.0 - 20_000 - choice.below(10_000)).max(sent)),
                 done: Some(done),
                 session: 600_000 + i,
                 label: choice.below(4) as u16,
@@ -121,12 +121,12 @@ fn any_event() -> impl Strategy<Value = Event> {
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
     let late = (any::<Option<u64>>(), any::<u64>());
     (times, whole, rest, late).prop_map(|(t, w, r, l)| Event {
-        intended: Nanos(t.0),
-        sent: t.1.map(Nanos),
+        intended: Instant(t.0),
+        sent: t.1.map(Instant),
         handshake: r.4.map(Nanos),
         waited: l.0.map(Nanos),
-        first_byte: t.2.map(Nanos),
-        done: t.3.map(Nanos),
+        first_byte: t.2.map(Instant),
+        done: t.3.map(Instant),
         session: w.0,
         step: w.1,
         object: r.5,

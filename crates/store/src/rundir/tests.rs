@@ -1,5 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 
+use offered_model::Instant;
+
 use super::*;
 use crate::{MadeBy, ReadOptions, Until, read};
 
@@ -8,7 +10,7 @@ fn record() -> RunRecord {
 }
 
 fn events(from: u64, count: u64) -> Vec<Event> {
-    (from..from + count).map(|i| Event::at(Nanos(i))).collect()
+    (from..from + count).map(|i| Event::at(Instant(i))).collect()
 }
 
 #[test]

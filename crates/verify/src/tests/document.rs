@@ -1,7 +1,7 @@
 //! The document of a verdict: what is printed is read as what was printed.
 
 use offered_model::document::Schema;
-use offered_model::{Event, Law, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Law, Nanos, Outcome, Recording};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -10,8 +10,13 @@ use crate::{Ask, Failures, Meant, Verdict, Verdicts, verify};
 
 /// A launch among few others, of any fate.
 fn event() -> impl Strategy<Value = Event> {
-    let instant = || (0u64..5_000).prop_map(Nanos::from_millis);
-    let instants = (instant(), option::of(instant()), option::of(instant()), option::of(instant()));
+    let instant = || (0u64..5_000).prop_map(Instant::from_millis);
+    let instants = (
+        instant(),
+        option::of(instant()),
+        option::of(instant()),
+        option::of((0u64..5_000).prop_map(Nanos::from_millis)),
+    );
     let fate = (0..Outcome::ALL.len(), 0u16..600, 0u16..2, 0u64..3, 0u32..3, 0u16..3);
     (instants, fate, 0u64..9).prop_map(|((intended, sent, first, took), fate, bytes)| {
         let (outcome, status, label, session, step, worker) = fate;

@@ -1,7 +1,7 @@
 //! Runs of our own: what their workload meant, what their generator did, and who of them did it.
 
 use offered_model::recording::{Calibrated, Evidence};
-use offered_model::{Law, Nanos, Recording, Workload};
+use offered_model::{Instant, Law, Nanos, Recording, Workload};
 
 use super::{closed, launched, pattern, poisson, renewal};
 use crate::{Ask, Check, Doubt, Judgement, Meant, Pattern, merge, verify};
@@ -42,11 +42,11 @@ fn what_no_event_shows_is_judged_too() {
 
 #[test]
 fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
-    let second = Nanos::from_secs;
     let mut run = ours(launched((0..10).map(|i| f64::from(i) * 1e9)));
     // The last one that counts leaves late, behind the end of what counts.
-    run.events[7].sent = Some(second(8) + Nanos::from_millis(1));
-    let ask = Ask { lasts: Some(second(10)), skip_first: second(2), skip_last: second(2), ..Ask::default() };
+    run.events[7].sent = Some(Instant::from_secs(8) + Nanos::from_millis(1));
+    let (lasts, two) = (Some(Nanos::from_secs(10)), Nanos::from_secs(2));
+    let ask = Ask { lasts, skip_first: two, skip_last: two, ..Ask::default() };
     let verdict = verify(&run, &ask);
     let window = verdict.window;
     assert_eq!((window.from_s, window.to_s, window.launches, window.left_out), (2.0, 8.0, 6, 4));
@@ -59,10 +59,11 @@ fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
 /// Everything meant for these spans of ms leaves at their end.
 fn stalled(mut run: Recording, stalls: &[(u64, u64)]) -> Recording {
     for event in &mut run.events {
-        let inside =
-            |(from, to): &&(u64, u64)| (Nanos::from_millis(*from)..Nanos::from_millis(*to)).contains(&event.intended);
+        let inside = |(from, to): &&(u64, u64)| {
+            (Instant::from_millis(*from)..Instant::from_millis(*to)).contains(&event.intended)
+        };
         if let Some((_, to)) = stalls.iter().find(inside) {
-            (event.sent, event.done) = (Some(Nanos::from_millis(*to)), Some(Nanos::from_millis(*to + 1)));
+            (event.sent, event.done) = (Some(Instant::from_millis(*to)), Some(Instant::from_millis(*to + 1)));
         }
     }
     run
@@ -156,6 +157,38 @@ fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
 }
 
 #[test]
+fn what_left_before_it_was_meant_is_seen() {
+    // Every launch leaves 3 ms before its instant, and is answered 10 ms after it left.
+    let mut early = ours(poisson(5000, 250.0, 1));
+    for event in &mut early.events {
+        event.intended += Nanos::from_millis(10);
+        event.sent = Some(event.intended.earlier(Nanos::from_millis(3)));
+        event.done = event.sent.map(|sent| sent + Nanos::from_millis(10));
+    }
+    let verdict = verify(&early, &Ask::default());
+    let late = verdict.lateness.unwrap();
+    assert_eq!((late.mean_us, late.p50_us, late.p99_us, late.max_us), (-3000.0, -3000.0, -3000.0, -3000.0));
+    assert_eq!((verdict.responses[0].min_ms, verdict.responses[0].max_ms), (7.0, 7.0));
+    let doubts: Vec<&Doubt> = verdict.warnings.iter().filter_map(|warning| warning.about.as_ref()).collect();
+    assert_eq!(doubts, [&Doubt::Early { launches: 5000, most_us: 3000.0 }]);
+    // Three of the seven milliseconds that are missing are as doubtful as three too many.
+    let worst = *verdict.effect.as_ref().unwrap().worst();
+    assert_eq!((worst.response_ms, worst.without_lateness_ms, worst.waiting), (7.0, 10.0, -3.0 / 7.0));
+    assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt);
+    assert_eq!(
+        verdict.because,
+        "no launch came late, and some left before they were meant; at most 43 % of the p50 is the generator's"
+    );
+    // One that came back before it was meant to leave has a response below zero, which no mean may hide.
+    early.events[0].done = early.events[0].sent.map(|sent| sent + Nanos::from_millis(1));
+    assert_eq!(verify(&early, &Ask::default()).responses[0].min_ms, -2.0);
+    // A tick of the stamps is no evidence.
+    let coarse = Recording { resolution: Nanos::from_millis(3), ..early };
+    let verdict = verify(&coarse, &Ask::default());
+    assert!(!verdict.warnings.iter().any(|warning| matches!(warning.about, Some(Doubt::Early { .. }))));
+}
+
+#[test]
 fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
     let ask = Ask { meant: Meant::Closed { users: 20, think: Law::constant(0.999).unwrap() }, ..Ask::default() };
     let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
@@ -214,7 +247,7 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
         let firsts = (0..1000).map(|i| i * 50).chain((0..3000).map(|i| 50_000 + i * 50 / 3));
         for (session, at) in firsts.step_by(slow as usize).enumerate() {
             for step in 0..2 {
-                let sent = Nanos::from_millis(at + u64::from(step));
+                let sent = Instant::from_millis(at + u64::from(step));
                 let event = offered_model::Event::at(sent);
                 events.push(offered_model::Event { sent: Some(sent), session: session as u64, step, ..event });
             }

@@ -1,6 +1,6 @@
 //! Several runs in one file, and one run that stood still.
 
-use offered_model::{Law, Nanos, Recording};
+use offered_model::{Instant, Law, Nanos, Recording};
 
 use super::{S, closed, launched, poisson};
 use crate::{Ask, Judgement, Pattern, Verdict, verify};
@@ -10,7 +10,7 @@ fn appended(first: Recording, second: Recording, silence: f64) -> Recording {
     let end = first.events.iter().filter_map(|event| event.sent).max().unwrap();
     let mut both = first;
     both.events.extend(second.events.into_iter().map(|mut event| {
-        let later = |at: Nanos| at + end + Nanos((silence * S) as u64);
+        let later = |at: Instant| at + Instant::ZERO.until(end) + Nanos((silence * S) as u64);
         (event.intended, event.sent, event.done) =
             (later(event.intended), event.sent.map(later), event.done.map(later));
         event
@@ -79,7 +79,7 @@ fn users_who_begin_anew_are_another_run() {
     let run = || {
         let mut run = closed(40, &Law::exponential(1.0).unwrap(), 60.0, 1);
         for event in &mut run.events {
-            let later = |at: Nanos| at + Nanos(event.session * 200_000_000);
+            let later = |at: Instant| at + Nanos(event.session * 200_000_000);
             (event.intended, event.sent, event.done) =
                 (later(event.intended), event.sent.map(later), event.done.map(later));
         }
@@ -90,8 +90,8 @@ fn users_who_begin_anew_are_another_run() {
     assert!(verdict.warnings[0].doubt.contains("the same users begin in the same order"), "{:?}", verdict.warnings);
     // The same users, as they come, after a stall.
     let mut on = closed(40, &Law::exponential(1.0).unwrap(), 120.0, 3);
-    for event in on.events.iter_mut().filter(|event| event.intended > Nanos::from_secs(60)) {
-        let later = |at: Nanos| at + Nanos::from_secs(20);
+    for event in on.events.iter_mut().filter(|event| event.intended > Instant::from_secs(60)) {
+        let later = |at: Instant| at + Nanos::from_secs(20);
         (event.intended, event.sent, event.done) =
             (later(event.intended), event.sent.map(later), event.done.map(later));
     }

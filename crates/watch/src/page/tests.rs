@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 
-use offered_model::{Nanos, Workload};
+use offered_model::{Instant, Workload};
 use offered_run::Counts;
 
 use super::*;
@@ -20,7 +20,7 @@ fn pulse(secs: u64) -> Pulse {
     let text = "duration = \"9s\"\narrivals.open.rate = \"1/s\"\n";
     let workload = Workload::parse(text, "test", &|_| Err(String::new())).unwrap();
     let counts = Counts { launched: 100 + secs, ..Counts::default() };
-    Tally::new(&workload, 1.0).pulse(Nanos::from_secs(secs), counts, false)
+    Tally::new(&workload, 1.0).pulse(Instant::from_secs(secs), counts, false)
 }
 
 /// A request for `path` under the page's own, under way.

@@ -37,9 +37,9 @@ fn the_last_pulse_agrees_with_the_verdict() {
     // Pulses on the way must leave no trace in what comes after.
     for (second, batch) in events.chunks(500).enumerate() {
         tally.add(batch);
-        tally.pulse(Nanos::from_secs(second as u64 + 1), Counts::default(), false);
+        tally.pulse(Instant::from_secs(second as u64 + 1), Counts::default(), false);
     }
-    let pulse = tally.last(Nanos::from_secs(21), live(&events));
+    let pulse = tally.last(Instant::from_secs(21), live(&events));
     let verdict = verify(&Recording::of_run(events.clone(), workload.labels()), &Ask::of(&workload, 1.0));
     let (launches, responses) = (verdict.launches.last().unwrap(), verdict.responses.last().unwrap());
     close(pulse.cov, Some(launches.cov), 1e-3);
@@ -61,7 +61,7 @@ fn the_order_in_which_events_come_changes_nothing() {
     let last = |events: &[Event]| {
         let mut tally = Tally::new(&workload, 1.0);
         tally.add(events);
-        tally.last(Nanos::from_secs(21), live(events))
+        tally.last(Instant::from_secs(21), live(events))
     };
     let in_order = last(&events);
     events.reverse();
@@ -71,7 +71,7 @@ fn the_order_in_which_events_come_changes_nothing() {
 #[test]
 fn phases_follow_the_clock() {
     let mut tally = Tally::new(&workload(OPEN), 1.0);
-    let mut phase = |secs, stopping| tally.pulse(Nanos::from_secs(secs), Counts::default(), stopping).phase;
+    let mut phase = |secs, stopping| tally.pulse(Instant::from_secs(secs), Counts::default(), stopping).phase;
     let phases = [phase(0, false), phase(1, false), phase(2, false), phase(20, false), phase(20, true)];
     assert_eq!(phases, [Phase::Starting, Phase::WarmingUp, Phase::Running, Phase::Draining, Phase::Stopping]);
 }
@@ -81,7 +81,7 @@ fn the_last_seconds_are_counted_by_the_launching_threads() {
     let mut tally = Tally::new(&workload(OPEN), 1.0);
     let mut at = |secs, launched, unsent| {
         let live = Counts { launched, unsent, in_flight: 7, ..Counts::default() };
-        tally.pulse(Nanos::from_secs(secs), live, false)
+        tally.pulse(Instant::from_secs(secs), live, false)
     };
     assert_eq!(at(1, 600, 100).recent.sent_per_s, Some(500.0));
     (2..=15).for_each(|secs| drop(at(secs, 600 + 400 * (secs - 1), 100)));
@@ -96,9 +96,9 @@ fn a_changing_rate_is_asked_for_as_it_is_now() {
         "seed = 1\nduration = \"100s\"\n[arrivals.open]\nrate = { ramp = [\"0/s\", \"100/s\"], over = \"100s\" }\n";
     let mut tally = Tally::new(&workload(text), 0.5);
     for secs in 0..50 {
-        tally.pulse(Nanos::from_secs(secs), Counts::default(), false);
+        tally.pulse(Instant::from_secs(secs), Counts::default(), false);
     }
-    let pulse = tally.pulse(Nanos::from_secs(50), Counts::default(), false);
+    let pulse = tally.pulse(Instant::from_secs(50), Counts::default(), false);
     close(pulse.recent.asked_per_s, Some(45.0 / 2.0), 1e-9);
     close(pulse.so_far.asked_per_s, Some(25.0 / 2.0), 1e-9);
 }
@@ -114,7 +114,7 @@ fn partly_open_sessions_and_closed_users_are_judged_by_what_they_can_be_held_to(
         let events = events(&workload, &response);
         let mut tally = Tally::new(&workload, 1.0);
         tally.add(&events);
-        let pulse = tally.last(Nanos::from_secs(220), live(&events));
+        let pulse = tally.last(Instant::from_secs(220), live(&events));
         assert_eq!(pulse.judgement, Judgement::Holds, "{}", pulse.because);
         let judged = events.iter().filter(|event| !sessions_only || event.step == 0).count();
         assert_eq!(tally.sent.count() + 1, judged);
@@ -125,12 +125,12 @@ fn partly_open_sessions_and_closed_users_are_judged_by_what_they_can_be_held_to(
 #[test]
 fn errors_are_counted_by_kind() {
     let mut tally = Tally::new(&workload(OPEN), 1.0);
-    let ended = |outcome| Event { sent: Some(Nanos(5)), done: Some(Nanos(9)), outcome, ..Event::at(Nanos(5)) };
+    let ended = |outcome| Event { sent: Some(Instant(5)), done: Some(Instant(9)), outcome, ..Event::at(Instant(5)) };
     let outcomes = [Outcome::Ok, Outcome::Timeout, Outcome::Timeout, Outcome::HttpError, Outcome::Cut];
     let mut events: Vec<Event> = outcomes.into_iter().map(ended).collect();
-    events.push(Event::at(Nanos(7)));
+    events.push(Event::at(Instant(7)));
     tally.add(&events);
-    let pulse = tally.pulse(Nanos::from_secs(1), live(&events), false);
+    let pulse = tally.pulse(Instant::from_secs(1), live(&events), false);
     assert_eq!(pulse.errors().collect::<Vec<_>>(), [("http_error", 1), ("timeout", 2)]);
     assert_eq!((pulse.unsent, pulse.so_far.sent_per_s), (1, None), "all of it is warming up");
 }

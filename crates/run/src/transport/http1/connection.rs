@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use offered_model::{Event, Nanos};
+use offered_model::{Event, Instant};
 
 use super::answer::Answer;
 use crate::transport::stream::Stream;
@@ -98,7 +98,7 @@ fn waits(error: &io::Error) -> bool {
 
 impl Exchange {
     /// Bytes read at `now`.
-    pub(super) fn received(&mut self, bytes: usize, now: Nanos) {
+    pub(super) fn received(&mut self, bytes: usize, now: Instant) {
         self.event.first_byte.get_or_insert(now);
         self.event.bytes_in += bytes as u64;
     }

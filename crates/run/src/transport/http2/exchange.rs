@@ -10,7 +10,7 @@ use h2::client::ResponseFuture;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use offered_clock::Clock;
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Instant, Outcome};
 
 use crate::transport::Failure;
 use crate::transport::grpc::{self, Methods};
@@ -203,7 +203,7 @@ impl Exchange {
     }
 
     /// The answer is complete: what became of it, by its status or, of a call, by gRPC's.
-    pub(super) fn complete(&mut self, now: Nanos, methods: &Methods, heard: &mut Vec<Heard>) {
+    pub(super) fn complete(&mut self, now: Instant, methods: &Methods, heard: &mut Vec<Heard>) {
         let outcome = if self.event.status < 400 { Outcome::Ok } else { Outcome::HttpError };
         let mut event = Event { done: Some(now), outcome, ..self.event.clone() };
         let mut reply = std::mem::take(&mut self.reply);
@@ -220,7 +220,7 @@ impl Exchange {
     }
 
     /// It has failed.
-    pub(super) fn fail(self, now: Nanos, (outcome, why): Failure, heard: &mut Vec<Heard>) {
+    pub(super) fn fail(self, now: Instant, (outcome, why): Failure, heard: &mut Vec<Heard>) {
         // A status without the rest of its answer is none.
         let event = Event { done: Some(now), outcome, status: 0, error: Some(why), ..self.event };
         heard.push(Heard::Ended(event, None));

@@ -8,9 +8,9 @@ type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
 
 /// A server in memory: what it says to a path, a millisecond later.
 struct Fake {
-    now: Nanos,
+    now: Instant,
     answers: fn(&Ask) -> Said,
-    under_way: Vec<(Nanos, Event, Ask)>,
+    under_way: Vec<(Instant, Event, Ask)>,
     /// The most exchanges that were under way at a time, and everything asked: lane and path, cookie.
     most: usize,
     asked: Vec<(u8, String, Option<String>)>,
@@ -18,17 +18,17 @@ struct Fake {
 }
 
 impl Wire for Fake {
-    fn now(&self) -> Nanos {
+    fn now(&self) -> Instant {
         self.now
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, _heard: &mut Vec<Heard>) -> Nanos {
+    fn begin(&mut self, ask: &Arc<Ask>, event: Event, _heard: &mut Vec<Heard>) -> Instant {
         let cookie = ask.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
         self.asked.push((ask.lane, ask.path.clone(), cookie));
         let same =
             |other: &Event| (other.session, other.step, other.object) == (event.session, event.step, event.object);
         assert!(!self.under_way.iter().any(|(_, other, _)| same(other)), "two exchanges with one name");
-        let lane = |(_, other, asked): &(Nanos, Event, Ask)| other.session == event.session && asked.lane == ask.lane;
+        let lane = |(_, other, asked): &(Instant, Event, Ask)| other.session == event.session && asked.lane == ask.lane;
         assert!(!self.under_way.iter().any(lane), "a connection carries one exchange at a time");
         let event = Event { sent: Some(self.now), bytes_out: 100, ..event };
         self.under_way.push((self.now + Nanos::from_millis(1), event, Ask::clone(ask)));
@@ -36,7 +36,7 @@ impl Wire for Fake {
         self.now
     }
 
-    fn wait(&mut self, deadline: Nanos, heard: &mut Vec<Heard>) {
+    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
         let Some(first) = self.under_way.iter().map(|(at, ..)| *at).min().filter(|at| *at <= deadline) else {
             self.now = deadline;
             return;
@@ -103,7 +103,8 @@ fn sessions(requests: &str) -> Scripted<Fake> {
     );
     let workload = Workload::parse(&text, "w", &|_| Ok("n\n1\n".into())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
-    let fake = Fake { now: Nanos::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
+    let fake =
+        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
     Scripted::new(fake, script, Arc::default(), 3, None)
 }
 
@@ -113,7 +114,7 @@ fn launch(sessions: &mut Scripted<Fake>, label: u16, session: u64) -> Vec<Event>
     let launch = Launch { intended: sessions.now(), session, step: u32::from(label), place: 0, visit: Visit::FIRST };
     sessions.send(launch, label, 0, &mut events);
     while events.last().is_none_or(|event| event.object > 0) {
-        sessions.wait(Nanos::from_secs(100), &mut events);
+        sessions.wait(Instant::from_secs(100), &mut events);
     }
     events
 }
@@ -129,7 +130,10 @@ fn a_page_is_over_with_its_last_object() {
     let done: Vec<u64> = events.iter().map(|event| event.done.unwrap().0 / 1_000_000).collect();
     assert_eq!(done, [2, 2, 3, 3, 4, 1], "two at a time, after the page");
     assert!(events.iter().all(|event| event.outcome == Outcome::Ok && event.session == 8 && event.worker == 3));
-    assert!(events[..5].iter().all(|event| event.intended == Nanos::from_millis(1)), "wanted when the page was there");
+    assert!(
+        events[..5].iter().all(|event| event.intended == Instant::from_millis(1)),
+        "wanted when the page was there"
+    );
     let lanes: Vec<u8> = sessions.wire.asked.iter().map(|(lane, ..)| *lane).collect();
     assert_eq!((sessions.wire.most, lanes), (2, vec![0, 0, 1, 0, 1, 0]));
     assert!(sessions.pages.is_empty());
@@ -156,7 +160,7 @@ fn redirects_are_one_launch_and_cookies_go_along() {
     let mut sessions = sessions("[[request]]\npost = \"/login\"");
     let [event] = &launch(&mut sessions, 0, 4)[..] else { panic!("one event") };
     assert_eq!((event.outcome, event.status), (Outcome::Ok, 200));
-    assert_eq!((event.sent, event.done), (Some(Nanos::ZERO), Some(Nanos::from_millis(2))));
+    assert_eq!((event.sent, event.done), (Some(Instant::ZERO), Some(Instant::from_millis(2))));
     assert_eq!((event.bytes_out, event.bytes_in), (200, 20));
     let asked = [(0, "/login".to_owned(), None), (0, "/home".to_owned(), Some("sid=7".to_owned()))];
     assert_eq!(sessions.wire.asked, asked);
@@ -178,7 +182,7 @@ fn redirects_that_lead_nowhere_fail_by_name() {
         let mut sessions = sessions(&format!("[[request]]\nget = \"{path}\""));
         let [event] = &launch(&mut sessions, 0, 0)[..] else { panic!("one event") };
         assert_eq!((event.outcome, event.why().as_ref()), (outcome, error), "{path}");
-        assert_eq!(event.sent, Some(Nanos::ZERO));
+        assert_eq!(event.sent, Some(Instant::ZERO));
     }
 }
 
@@ -233,12 +237,12 @@ fn what_is_given_up_has_its_events_too() {
     let mut sessions = sessions(&format!("{PAGE}connections = 2"));
     let mut events = Vec::new();
     sessions.send(
-        Launch { intended: Nanos::ZERO, session: 0, step: 0, place: 0, visit: Visit::FIRST },
+        Launch { intended: Instant::ZERO, session: 0, step: 0, place: 0, visit: Visit::FIRST },
         0,
         0,
         &mut events,
     );
-    sessions.wait(Nanos::from_secs(1), &mut events);
+    sessions.wait(Instant::from_secs(1), &mut events);
     sessions.abandon(&mut events);
     let ended: Vec<(u16, Outcome)> = events.iter().map(|event| (event.object, event.outcome)).collect();
     assert_eq!(ended, [(1, Outcome::Cut), (2, Outcome::Cut), (0, Outcome::Ok)]);

@@ -13,18 +13,18 @@ fn traces() -> impl Strategy<Value = Vec<Job>> {
         let each = jobs.into_iter().enumerate().map(|(id, (gap, size, class))| {
             // A third of the jobs come together with the one before.
             now += if gap % 3 == 0 { 0 } else { gap };
-            Job { id: id as u64, class, size: Nanos(size), arrived: Nanos(now) }
+            Job { id: id as u64, class, size: Nanos(size), arrived: Instant(now) }
         });
         each.collect()
     })
 }
 
-fn total_response(done: &[(Nanos, Job)]) -> u64 {
-    done.iter().map(|(at, job)| (*at - job.arrived).0).sum()
+fn total_response(done: &[(Instant, Job)]) -> u64 {
+    done.iter().map(|(at, job)| job.arrived.until(*at).0).sum()
 }
 
 /// The last instant of every busy period, judged where half a microsecond of idleness follows.
-fn ends_of_busy_periods(done: &[(Nanos, Job)], jobs: &[Job]) -> Vec<Nanos> {
+fn ends_of_busy_periods(done: &[(Instant, Job)], jobs: &[Job]) -> Vec<Instant> {
     let ends = done.iter().enumerate().filter(|(i, (at, _))| {
         let came = jobs.partition_point(|job| job.arrived <= *at + Nanos(500));
         came == i + 1
@@ -42,7 +42,7 @@ proptest! {
             prop_assert_eq!(ids, (0..jobs.len() as u64).collect::<Vec<_>>(), "{}", name);
             prop_assert!(done.is_sorted_by_key(|(at, _)| *at), "{} goes back in time", name);
             for (at, job) in &done {
-                prop_assert!(*at - job.arrived >= job.size, "{} served {:?} in {:?}", name, job, *at - job.arrived);
+                prop_assert!(*at - job.arrived >= job.size.into(), "{} served {:?} in {:?}", name, job, *at - job.arrived);
             }
         }
     }
@@ -51,8 +51,8 @@ proptest! {
     fn all_have_the_same_busy_periods(jobs in traces()) {
         // Work conservation: the work left does not depend on the order of service. Sharing rounds each completion up to
         // the nanosecond, so its busy periods may end a nanosecond late; whole microseconds keep that from joining two.
-        let whole = |t: Nanos| Nanos(t.0.next_multiple_of(1000));
-        let round = |job: Job| Job { size: whole(job.size), arrived: whole(job.arrived), ..job };
+        let whole = |ns: u64| ns.next_multiple_of(1000);
+        let round = |job: Job| Job { size: Nanos(whole(job.size.0)), arrived: Instant(whole(job.arrived.0)), ..job };
         let jobs: Vec<Job> = jobs.into_iter().map(round).collect();
         let reference = ends_of_busy_periods(&run(&mut Fcfs::new(1), &jobs), &jobs);
         for (name, mut server) in all() {
@@ -76,10 +76,10 @@ proptest! {
 
     #[test]
     fn alone_every_discipline_is_fcfs(size in 0u64..10_000_000_000, at in 0u64..1_000_000_000_000) {
-        let job = Job { id: 0, class: 0, size: Nanos(size), arrived: Nanos(at) };
+        let job = Job { id: 0, class: 0, size: Nanos(size), arrived: Instant(at) };
         for (name, mut server) in all() {
             let done = run(&mut *server, &[job]);
-            prop_assert_eq!(done, vec![(Nanos(at + size), job)], "{}", name);
+            prop_assert_eq!(done, vec![(Instant(at + size), job)], "{}", name);
         }
     }
 
@@ -92,13 +92,13 @@ proptest! {
             let mut look = 0;
             for job in &jobs {
                 while look < job.arrived.0 {
-                    got.extend(std::iter::from_fn(|| late.complete(Nanos(look))));
+                    got.extend(std::iter::from_fn(|| late.complete(Instant(look))));
                     look += every;
                 }
                 got.extend(std::iter::from_fn(|| late.complete(job.arrived)));
                 late.arrive(job.arrived, *job);
             }
-            got.extend(std::iter::from_fn(|| late.complete(Nanos::MAX)));
+            got.extend(std::iter::from_fn(|| late.complete(Instant::MAX)));
             prop_assert_eq!(got, expected, "{}", name);
         }
     }
@@ -149,7 +149,7 @@ fn by_hand() {
         id: id as u64,
         class,
         size: Nanos(size),
-        arrived: Nanos(at),
+        arrived: Instant(at),
     };
     let jobs: Vec<Job> = jobs.into_iter().enumerate().map(job).collect();
     for (name, mut server) in all() {

@@ -77,7 +77,7 @@ fn server(case: &Case) -> Box<dyn Discipline> {
 }
 
 /// Mean response in ms and its standard error from 64 batches of completions.
-fn mean(done: &[(Nanos, Job)]) -> (f64, f64) {
+fn mean(done: &[(Instant, Job)]) -> (f64, f64) {
     let batches = done.chunks_exact(done.len() / 64).map(|batch| {
         batch.iter().map(|(at, job)| (*at - job.arrived).as_millis_f64()).sum::<f64>() / batch.len() as f64
     });

@@ -140,9 +140,9 @@ fn sample(format: &str, n: usize) -> Recording {
     parse(SAMPLES.iter().filter(|(name, _)| *name == format).nth(n).unwrap().1).unwrap()
 }
 
-const T0: Nanos = Nanos::from_secs(1_500_000_000);
+const T0: Instant = Instant::from_secs(1_500_000_000);
 
-fn after(ms: f64) -> Nanos {
+fn after(ms: f64) -> Instant {
     T0 + Nanos::from_secs_f64(ms / 1e3)
 }
 
@@ -219,7 +219,7 @@ fn vegeta_gob() {
     assert_eq!((good.sent, good.done, good.status), (Some(at), Some(at + Nanos(1_000_000)), 200));
     assert_eq!((good.outcome, good.bytes_out, good.bytes_in), (Outcome::Ok, 10, 20));
     assert_eq!((refused.sent, refused.outcome), (Some(at + Nanos(10_000_000)), Outcome::Refused));
-    assert_eq!(refused.service(), Some(Nanos::from_secs(2)));
+    assert_eq!(refused.service(), Some(Nanos::from_secs(2).into()));
     // Two attacks in one file: each stream defines its types anew.
     assert_eq!(parse([GOB, GOB].concat()).unwrap().events.len(), 4);
     let cut = parse(&GOB[..GOB.len() - 5]).unwrap();
@@ -263,7 +263,7 @@ fn jmeter_stamps_are_decided_by_overlaps() {
     assert!(ends.stamps.unwrap().starts_with("end of the sample"));
     let options = ReadOptions { stamps: Some(Stamps::Start), ..ReadOptions::default() };
     let forced = parse_with(log([1100, 1150, 1350]), &options).unwrap();
-    assert_eq!(forced.events[0].sent, Some(Nanos::from_millis(1100)));
+    assert_eq!(forced.events[0].sent, Some(Instant::from_millis(1100)));
 }
 
 #[test]
@@ -403,10 +403,13 @@ fn the_simple_tables() {
     );
 
     let hey = sample("hey-csv", 0);
-    assert_eq!((hey.events[0].sent, hey.events[0].first_byte), (Some(Nanos(109_600_000)), Some(Nanos(111_400_000))));
+    assert_eq!(
+        (hey.events[0].sent, hey.events[0].first_byte),
+        (Some(Instant(109_600_000)), Some(Instant(111_400_000)))
+    );
 
     let oha = sample("oha-csv", 0);
-    assert_eq!((oha.events[1].sent, oha.events[1].done), (Some(Nanos(10_517_000)), Some(Nanos(11_517_000))));
+    assert_eq!((oha.events[1].sent, oha.events[1].done), (Some(Instant(10_517_000)), Some(Instant(11_517_000))));
 
     let locust = sample("locust-csv", 0);
     assert_eq!((locust.events[0].sent, locust.events[0].done), (Some(after(250.0)), Some(after(262.34))));
@@ -443,7 +446,7 @@ fn pgbench_with_and_without_a_schedule() {
     let end = after(666.547);
     assert_eq!(
         (rate.events[0].intended, rate.events[0].sent),
-        (Nanos(end.0 - 4_883_000), Some(Nanos(end.0 - 4_784_000)))
+        (Instant(end.0 - 4_883_000), Some(Instant(end.0 - 4_784_000)))
     );
     assert_eq!((rate.events[1].outcome, rate.events[1].sent), (Outcome::Unsent, None));
     assert_eq!((rate.events[2].outcome, rate.events[2].why().as_ref()), (Outcome::Malformed, "serialization"));
@@ -465,7 +468,7 @@ fn instants_have_the_unit_their_size_says() {
         assert_eq!(list.resolution, Nanos::from_millis(tick));
     }
     let options = ReadOptions { unit: Some(Nanos::from_millis(1)), ..ReadOptions::default() };
-    assert_eq!(parse_with("5\n7\n", &options).unwrap().events[1].sent, Some(Nanos::from_millis(7)));
+    assert_eq!(parse_with("5\n7\n", &options).unwrap().events[1].sent, Some(Instant::from_millis(7)));
 }
 
 #[test]
@@ -483,7 +486,7 @@ fn any_table_with_named_columns() {
         let text = "what,begin,end\na,10,30\nb,20,25\n".replace(',', delimiter);
         let recording = parse_with(&text, &options).unwrap();
         assert_eq!(recording.labels, ["a", "b"]);
-        assert_eq!(recording.events[1].service(), Some(Nanos::from_micros(5)));
+        assert_eq!(recording.events[1].service(), Some(Nanos::from_micros(5).into()));
         let counted =
             ReadOptions { start_column: Some("2".to_owned()), end_column: Some("3".to_owned()), ..options.clone() };
         assert_eq!(parse_with(&text, &counted).unwrap().events, recording.events);
@@ -527,7 +530,7 @@ fn the_database_of_oha_knows_what_was_meant() {
     assert_eq!((recording.format.as_str(), recording.events.len(), recording.unreadable), ("oha-db", 200, 0));
     assert!(recording.intent_known);
     let event = &recording.events[100];
-    let ms = Nanos::from_millis;
+    let ms = Instant::from_millis;
     assert_eq!((event.intended, event.sent, event.done), (ms(1000), Some(ms(1250)), Some(ms(1375))));
     assert_eq!((event.bytes_in, event.status), (1100, 200));
     assert_eq!(recording.events[7].outcome, Outcome::HttpError);
