@@ -1,6 +1,8 @@
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
+use offered_model::Difference;
+
 use super::*;
 
 /// A run of a second and a half: every outcome, all optional times, names and errors that need quotes.
@@ -169,6 +171,36 @@ fn what_is_exported_is_judged_as_its_source_was() {
     let (vegeta, text) = again(To::Vegeta);
     assert_eq!((vegeta.resolution, vegeta.events[0].sent), (source.resolution, in_order.events[0].sent));
     assert_eq!(text.matches("\"code\":200").count(), 2, "an answer that was good is a success: {text}");
+}
+
+#[test]
+fn what_left_before_it_was_meant_stays_so() {
+    let event = |sent: u64, done: u64| Event {
+        sent: Some(Instant::from_millis(sent)),
+        done: Some(Instant::from_millis(done)),
+        outcome: Outcome::Ok,
+        status: 200,
+        ..Event::at(Instant::from_millis(10))
+    };
+    // 3 ms too early; and so much too early that the answer was there before it was meant to be asked for.
+    let early = Recording { events: vec![event(7, 17), event(4, 8)], ..recording() };
+    let written = |to, recording: &Recording| {
+        let mut out = Vec::new();
+        write(to, recording, Nanos::from_secs(1_795_186_049), &mut out).map(|()| out)
+    };
+    for to in [To::Csv, To::Jtl, To::Pgbench] {
+        let out = written(to, &early).unwrap();
+        let mut read = offered_store::read_from("x", &out[..], &ReadOptions::default()).unwrap();
+        read.events.sort_by_key(|event| std::cmp::Reverse(event.done));
+        let shown = |time: Option<Difference>| time.unwrap().to_string();
+        let times: Vec<_> =
+            read.events.iter().map(|event| (shown(event.lateness()), shown(event.response()))).collect();
+        let expected = [("-3ms", "7ms"), ("-6ms", "-2ms")].map(|(late, took)| (late.to_owned(), took.to_owned()));
+        assert_eq!((times.as_slice(), read.unreadable), (&expected[..], 0), "{}", String::from_utf8_lossy(&out));
+    }
+    let refused = written(To::Hdr, &early).unwrap_err().to_string();
+    assert!(refused.starts_with("a response of -2ms has no place in a histogram"), "{refused}");
+    written(To::Hdr, &Recording { events: vec![event(7, 17)], ..early }).unwrap();
 }
 
 #[test]

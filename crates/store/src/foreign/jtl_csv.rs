@@ -203,10 +203,10 @@ struct Seen {
 
 /// Lays the instants of `event` on the clock of a run that started then.
 fn since(event: &mut Event, start: Instant) {
-    let since = |at: Instant| Instant::ZERO + start.until(at);
-    event.intended = since(event.intended);
+    let since = |at: &mut Instant| *at = Instant::ZERO + start.until(*at);
+    since(&mut event.intended);
     for at in [&mut event.sent, &mut event.first_byte, &mut event.done] {
-        *at = at.map(since);
+        at.iter_mut().for_each(since);
     }
 }
 

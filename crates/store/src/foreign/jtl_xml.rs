@@ -108,7 +108,7 @@ impl Log {
             let bytes = text.as_bytes();
             match attribute.key.as_ref() {
                 "ts" | "timeStamp" => {
-                    stamp = whole(bytes).map(|ms| Instant::ZERO + MS * ms).or_else(|| Some(date_time(bytes)?.0))
+                    stamp = whole(bytes).map(|ms| Instant::ZERO + MS * ms).or_else(|| Some(date_time(bytes)?.0));
                 }
                 "t" | "time" => elapsed = whole(bytes),
                 "lt" => first_byte = whole(bytes),

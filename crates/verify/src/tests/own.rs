@@ -170,14 +170,14 @@ fn what_left_before_it_was_meant_is_seen() {
     assert_eq!((late.mean_us, late.p50_us, late.p99_us, late.max_us), (-3000.0, -3000.0, -3000.0, -3000.0));
     assert_eq!((verdict.responses[0].min_ms, verdict.responses[0].max_ms), (7.0, 7.0));
     let doubts: Vec<&Doubt> = verdict.warnings.iter().filter_map(|warning| warning.about.as_ref()).collect();
-    assert_eq!(doubts, [&Doubt::Early { launches: 5000, most_us: 3000.0 }]);
+    assert_eq!(doubts, [&Doubt::Early { launches: 5001, most_us: 3000.0 }]);
     // Three of the seven milliseconds that are missing are as doubtful as three too many.
     let worst = *verdict.effect.as_ref().unwrap().worst();
     assert_eq!((worst.response_ms, worst.without_lateness_ms, worst.waiting), (7.0, 10.0, -3.0 / 7.0));
     assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt);
     assert_eq!(
         verdict.because,
-        "no launch came late, and some left before they were meant; at most 43 % of the p50 is the generator's"
+        "no launch came late, and some left before they were meant; at most 43 % of the p99 is the generator's"
     );
     // One that came back before it was meant to leave has a response below zero, which no mean may hide.
     early.events[0].done = early.events[0].sent.map(|sent| sent + Nanos::from_millis(1));
