@@ -27,7 +27,8 @@ pub struct Pulse {
     pub unsent: u64,
     /// Those under way.
     pub in_flight: u64,
-    /// The requests of the workload, the busiest first, of all that counts so far; at most [`Pulse::REQUESTS`].
+    /// The requests of the workload, the busiest first, of all that counts so far; at most [`Pulse::REQUESTS`]. Where there are
+    /// several, all of them together stand last as `Total`.
     pub requests: Vec<Request>,
     /// How the responses of the last ten seconds are spread.
     pub bars: Vec<Bar>,
@@ -37,6 +38,8 @@ pub struct Pulse {
     pub growth: Option<Growth>,
     /// How those ended that are through, by the names of outcomes.
     pub outcomes: BTreeMap<&'static str, u64>,
+    /// How many of them had each HTTP status.
+    pub statuses: BTreeMap<u16, u64>,
     /// The CoV of the gaps between launches (of a partly-open system: between first launches of sessions).
     pub cov: Option<f64>,
     /// The lower end of its 95 % interval, right for exponential gaps.
@@ -110,6 +113,8 @@ pub struct Response {
     pub p95: f64,
     /// The 99 % point.
     pub p99: f64,
+    /// The longest.
+    pub max: f64,
 }
 
 /// Percentiles of lateness, in microseconds.

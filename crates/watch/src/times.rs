@@ -85,7 +85,12 @@ impl Times {
 
 fn percentiles(histogram: &Histogram<u64>) -> Option<Response> {
     let at = |p| histogram.value_at_quantile(p) as f64 / 1e6;
-    (!histogram.is_empty()).then(|| Response { p50: at(0.5), p95: at(0.95), p99: at(0.99) })
+    (!histogram.is_empty()).then(|| Response {
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(0.99),
+        max: histogram.max() as f64 / 1e6,
+    })
 }
 
 /// The time from sending to a good answer, in nanoseconds, to three digits.

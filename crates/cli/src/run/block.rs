@@ -143,14 +143,12 @@ fn thresholds(pulse: &Pulse) -> String {
 /// A row per request, the busiest first, as many as there is room for; nothing where there is only one.
 fn requests(pulse: &Pulse, room: usize) -> String {
     let rows = pulse.requests.len().min(room.saturating_sub(2));
-    if pulse.requests.len() < 2 || rows < 2 {
-        return String::new();
-    }
-    let mut table = Table::new(["request", "ok", "failed", "R p50 ms", "p95", "p99"]);
-    for request in &pulse.requests[..rows] {
-        let [p50, p95, p99] = [|r: Response| r.p50, |r: Response| r.p95, |r: Response| r.p99]
+    let Some((total, each)) = pulse.requests.split_last().filter(|_| rows > 1) else { return String::new() };
+    let mut table = Table::new(["request", "ok", "failed", "R p50 ms", "p95", "p99", "max"]);
+    for request in each.iter().take(rows - 1).chain([total]) {
+        let [p50, p95, p99, max] = [|r: Response| r.p50, |r: Response| r.p95, |r: Response| r.p99, |r: Response| r.max]
             .map(|of| number(request.response_ms.map(of)));
-        table.row([clipped(&request.name), request.ok.to_string(), request.failed.to_string(), p50, p95, p99]);
+        table.row([clipped(&request.name), request.ok.to_string(), request.failed.to_string(), p50, p95, p99, max]);
     }
     table.to_string()
 }
@@ -224,7 +222,7 @@ mod tests {
             asked_per_s: Some(100_000.0),
             sent_per_s: Some(99_873.2),
             answered_per_s: Some(61_873.2),
-            response_ms: Some(Response { p50: 1234.5, p95: 12_345.6, p99: 30_000.1 }),
+            response_ms: Some(Response { p50: 1234.5, p95: 12_345.6, p99: 30_000.1, max: 31_000.7 }),
             lateness_us: Some(Lateness { p50: 12_345.0, p99: 1_234_567.0 }),
         };
         let request = |name: &str, ok| Request { name: name.into(), ok, failed: 7, response_ms: figures.response_ms };
@@ -234,7 +232,7 @@ mod tests {
             phase: Phase::Draining,
             recent: figures,
             so_far: Figures::default(),
-            without_lateness_ms: Some(Response { p50: 1222.2, p95: 12_222.2, p99: 28_765.4 }),
+            without_lateness_ms: Some(Response { p50: 1222.2, p95: 12_222.2, p99: 28_765.4, max: 29_000.3 }),
             launched: 123_456_789,
             unsent: 12,
             in_flight: 1234,
@@ -249,6 +247,7 @@ mod tests {
             }],
             growth: Some(Growth { per_s: 38_000.0, outrun: true }),
             outcomes: [("ok", 5), ("timeout", 17), ("unsent", 12)].into(),
+            statuses: [(200, 5)].into(),
             cov: Some(1.0034),
             cov_low: Some(0.99),
             cov_high: Some(1.02),

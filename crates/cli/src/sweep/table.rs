@@ -30,6 +30,7 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
         "CoV",
         "RoRT",
         "late p99 us",
+        "keeps up",
         "verdict",
     ]);
     for Measured { point, figures: f, .. } in cells {
@@ -46,6 +47,7 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
             number(f.arrivals_cov.map(|c| c.value)),
             number(f.queue.rort),
             number(f.lateness_us.map(|late| late.p99)),
+            f.keeps_up.map_or_else(|| "-".to_owned(), |kept| kept.judgement.name().to_owned()),
             f.judgement.name().to_owned(),
         ]);
     }
@@ -104,6 +106,9 @@ pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
         number("arrivals_cov", &|f| Some(f.arrivals_cov?.value)),
         number("rort", &|f| f.queue.rort),
         number("lateness_p99_us", &|f| Some(f.lateness_us?.p99)),
+        text("keeps_up", &|cell| {
+            cell.figures.keeps_up.map_or_else(String::new, |kept| kept.judgement.name().to_owned())
+        }),
         text("verdict", &|cell| cell.figures.judgement.name().to_owned()),
         text("directory", &|cell| cell.directory.clone()),
     ];

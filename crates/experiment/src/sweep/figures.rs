@@ -3,7 +3,7 @@
 use offered_model::threshold::{Metric, Quantity, Statistic};
 use offered_model::{Event, Outcome, Recording, Workload};
 use offered_stats::steady_state::Estimate;
-use offered_verify::{Checked, Effect, Judgement, Measured, Parts, Queue, Sessions, Verdict, Warning};
+use offered_verify::{Checked, Effect, Judgement, KeepsUp, Measured, Parts, Queue, Sessions, Verdict, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -14,6 +14,9 @@ pub struct Figures {
     pub judgement: Judgement,
     /// Why, in one sentence.
     pub because: String,
+    /// Whether the system kept up with its load; sweeps of older versions do not say.
+    #[serde(default)]
+    pub keeps_up: Option<KeepsUp>,
     /// What to doubt, and what to do about it.
     #[serde(deserialize_with = "warnings")]
     pub warnings: Vec<Warning>,
@@ -119,6 +122,7 @@ impl Figures {
             judgement: verdict.judgement,
             thresholds: Checked::all(workload.thresholds(), run, verdict.judgement != Judgement::Fails),
             because: verdict.because.clone(),
+            keeps_up: verdict.keeps_up,
             warnings: verdict.warnings.clone(),
             launched: recording.events.len() as u64,
             unsent: recording.events.iter().filter(|event| event.outcome == Outcome::Unsent).count() as u64,

@@ -6,7 +6,7 @@ use offered_experiment::document::sweep::{Cell as Point, Document as Sweep};
 use offered_experiment::sweep::{Interval, Times};
 use offered_model::{Nanos, Rate};
 
-use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape};
+use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape, differ_tenfold};
 use crate::document::{Block, Cell, Section, Table};
 use crate::sweep::names;
 
@@ -58,7 +58,11 @@ impl Across {
             _ => "",
         };
         let axis = match &numbers {
-            Some(_) => Axis::linear(&format!("{}{unit}", first.field)),
+            Some(numbers) => {
+                let ends = numbers.iter().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
+                let title = format!("{}{unit}", first.field);
+                if differ_tenfold(ends.0, ends.1) { Axis::log(&title) } else { Axis::linear(&title) }
+            }
             None => Axis::names(&first.field, first.values.clone()),
         };
         let places = numbers.unwrap_or_else(|| (0..first.values.len()).map(|i| i as f64).collect());
@@ -117,7 +121,7 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
         |of: fn(&Point) -> Option<Interval>| across.lines(sweep, move |cell| of(cell).map(|figure| figure.value));
     let percentile = |id: &str, name: &str, series| {
         let reading = "A horizontal line at the time you promise cuts each curve at the most load that keeps it.";
-        across.chart(id, &format!("Response, {name}"), reading, "response (ms)", series)
+        across.chart(id, &format!("Response, {name}"), reading, "response (ms)", series).tenfold()
     };
     vec![
         percentile("mean", "mean", time(|times| times.mean)),
@@ -125,13 +129,15 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
         percentile("p90", "90 %", time(|times| times.p90)),
         percentile("p95", "95 %", time(|times| times.p95)),
         percentile("p99", "99 %", time(|times| times.p99)),
-        across.chart(
-            "throughput",
-            "Throughput",
-            "Answers per second rise with the load until the server is full, and stay there.",
-            "answers per second",
-            value(|cell| cell.figures.throughput_per_s),
-        ),
+        across
+            .chart(
+                "throughput",
+                "Throughput",
+                "Answers per second rise with the load until the server is full, and stay there.",
+                "answers per second",
+                value(|cell| cell.figures.throughput_per_s),
+            )
+            .tenfold(),
         across.chart(
             "cov",
             "CoV of the gaps",
@@ -191,6 +197,7 @@ fn cells(sweep: &Sweep) -> Table {
         vec![
             Cell::from(names(&cell.values)),
             cell.figures.judgement.into(),
+            cell.figures.keeps_up.map(|kept| kept.judgement).into(),
             cell.figures.offered_rate_per_s.into(),
             value(cell.figures.arrivals_cov),
             value(times.map(|times| times.mean)),
@@ -208,6 +215,7 @@ fn cells(sweep: &Sweep) -> Table {
         heads: vec![
             "cell",
             "judgement",
+            "keeps up",
             "λ per s",
             "CoV",
             "R mean",

@@ -56,6 +56,36 @@ function round(most) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * power).find((end) => end >= most * 0.999);
 }
 
+// How the responses of the last ten seconds are spread; made once, drawn anew with every pulse.
+const spread = (() => {
+  const figure = make(element("charts"), "figure");
+  make(figure, "figcaption", {}, "Responses R of the last 10 s, ms");
+  const svg = figure.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
+  svg.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", "How the responses of the last ten seconds are spread");
+  return svg;
+})();
+
+function drawSpread(bars) {
+  const top = round(Math.max(...bars.map((bar) => bar.n), 0));
+  const wide = (WIDE - LEFT - 6) / Math.max(bars.length, 1);
+  const y = (value) => HIGH - BOTTOM - value / top * (HIGH - TOP - BOTTOM);
+  spread.replaceChildren();
+  for (const part of [0, 0.5, 1]) {
+    const at = y(part * top);
+    make(spread, "line", { class: "grid", x1: LEFT, x2: WIDE - 6, y1: at, y2: at });
+    if (bars.length) make(spread, "text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, short(part * top));
+  }
+  const every = Math.ceil(bars.length / 8);
+  bars.forEach(({ from_ms, to_ms, n }, i) => {
+    const x = LEFT + i * wide;
+    const bar = make(spread, "rect", { class: "bar", x: x + 1, width: Math.max(wide - 2, 1), y: y(n), height: HIGH - BOTTOM - y(n) });
+    make(bar, "title", {}, `${short(from_ms)} to ${short(to_ms)} ms: ${n}`);
+    if (i % every === 0) make(spread, "text", { x, y: HIGH - 4, "text-anchor": "middle" }, short(Number(from_ms.toPrecision(2))));
+  });
+}
+
 function draw({ svg, legend, lines }) {
   const from = pulses[0].time_s, to = Math.max(pulses.at(-1).time_s, from + 10);
   const values = lines.flatMap(([, of]) => pulses.map(of)).filter((value) => value != null);
@@ -108,7 +138,8 @@ function table(id, rows) {
 function figure(checked) {
   const unit = { value_ms: " ms", value_percent: " %", value_per_s: "/s", value: "" };
   const key = Object.keys(unit).find((key) => key in checked);
-  return checked[key] == null ? "-" : short(checked[key]) + unit[key];
+  if (checked[key] != null) return short(checked[key]) + unit[key];
+  return checked.judgement === "fails" ? "never: too many failed" : "-";
 }
 
 function show(pulse) {
@@ -129,12 +160,14 @@ function show(pulse) {
   put("which", unkept.map((checked) => `${checked.metric} ${checked.bound}: ${figure(checked)}`).join("; "));
   table("thresholds", pulse.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.judgement]));
   const requests = pulse.requests.length > 1 ? pulse.requests : [];
-  table("requests", requests.map(({ name, ok, failed, response_ms: r }) => [name, ok, failed, r?.p50, r?.p95, r?.p99]));
+  table("requests", requests.map(({ name, ok, failed, response_ms: r }) => [name, ok + failed, ok, failed, r?.p50, r?.p95, r?.p99, r?.max]));
   for (const count of ["launched", "in_flight", "unsent", "pattern"]) put(count, pulse[count]);
   put("errors", errors(pulse).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
+  put("statuses", Object.entries(pulse.statuses).map(([status, count]) => `${count} of ${status}`).join(", ") || "none");
   put("cov", `${three(pulse.cov)} (95 % ${three(pulse.cov_low)} to ${three(pulse.cov_high)}), meant ${three(pulse.meant_cov)}`);
   element("stop").disabled = pulse.phase === "stopping" || pulse.phase === "ended";
   figures.forEach(draw);
+  drawSpread(pulse.bars);
 }
 
 // A burst of past pulses is drawn once.
