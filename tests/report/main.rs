@@ -79,7 +79,7 @@ fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
 
 /// Every number in a JSON text, bit by bit.
 fn numbers(json: &str) -> HashSet<u64> {
-    let tokens = json.split(|c: char| c.is_whitespace() || ",:[]{}".contains(c));
+    let tokens = json.split(|c: char| c.is_whitespace() || ",:[]{}\"".contains(c));
     tokens.filter_map(|token| token.parse::<f64>().ok()).map(f64::to_bits).collect()
 }
 

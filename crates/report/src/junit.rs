@@ -117,7 +117,13 @@ fn cases(run: &Run) -> Vec<Case> {
         };
         Case { name: finding.check.name().to_owned(), judgement, found }
     };
-    let requests = run.verdict.requests.iter().map(request).chain(run.checks.iter().map(check));
+    let said = &run.verdict.statuses;
+    let statuses = (!said.is_empty()).then(|| Case {
+        name: "HTTP statuses".to_owned(),
+        judgement: Judgement::Holds,
+        found: said.iter().map(|(status, n)| format!("{n} of {status}")).collect::<Vec<_>>().join(", "),
+    });
+    let requests = run.verdict.requests.iter().map(request).chain(statuses).chain(run.checks.iter().map(check));
     let findings = run.verdict.tests.iter().map(finding);
     [verdict].into_iter().chain(keeps_up).chain(thresholds).chain(requests).chain(findings).collect()
 }

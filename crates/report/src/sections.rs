@@ -85,10 +85,15 @@ pub fn summary(report: &Report) -> Document {
             .into_iter()
             .chain([Block::Words(tested::source(run))])
             .chain(
-                [responses::by_request(run), responses::checks(run), failures::by_request(run)]
-                    .into_iter()
-                    .flatten()
-                    .map(Block::Table),
+                [
+                    responses::by_request(run),
+                    responses::statuses(run),
+                    responses::checks(run),
+                    failures::by_request(run),
+                ]
+                .into_iter()
+                .flatten()
+                .map(Block::Table),
             )
             .chain([Block::Table(arrivals::meant_and_sent(run))])
             .collect(),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use offered_experiment::sweep::{Figures, Interval, Kept, Measured};
 use offered_model::Objective;
 use offered_store::{Cells, Column};
+use offered_verify::Unchecked;
 
 use crate::run::short;
 use crate::table::Table;
@@ -47,7 +48,10 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
             number(f.arrivals_cov.map(|c| c.value)),
             number(f.queue.rort),
             number(f.lateness_us.map(|late| late.p99)),
-            f.keeps_up.map_or_else(|| "-".to_owned(), |kept| kept.judgement.name().to_owned()),
+            // Users who wait for their answers outrun nobody.
+            f.keeps_up
+                .filter(|kept| kept.not_checked != Some(Unchecked::Closed))
+                .map_or_else(|| "-".to_owned(), |kept| kept.judgement.name().to_owned()),
             f.judgement.name().to_owned(),
         ]);
     }

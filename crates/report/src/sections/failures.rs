@@ -5,21 +5,20 @@ use std::borrow::Cow;
 use offered_experiment::Failure;
 
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Section, Table};
 use crate::portrait::OverTime;
 use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
     let over_time = run.portrait.as_ref().and_then(|portrait| over_time(&portrait.over_time));
-    let tables = [by_request(run), statuses(run)].into_iter().flatten().map(Block::Table);
-    by_request(run)?;
+    let table = Block::Table(by_request(run)?);
     Some(Section {
         id: "failures".into(),
         level: 2,
         title: "Failures".into(),
         reading: "What did not get a good answer, in the whole run, by request and by what was said of it.",
         page: None,
-        blocks: tables.chain(over_time.map(Block::Chart)).collect(),
+        blocks: [table].into_iter().chain(over_time.map(Block::Chart)).collect(),
     })
 }
 
@@ -39,16 +38,6 @@ pub(super) fn by_request(run: &Run) -> Option<Table> {
         caption: "Failures by request, the whole run".into(),
         heads: vec!["request", "launches", "outcome", "status", "why"],
         rows: failures.iter().map(row).collect(),
-    })
-}
-
-fn statuses(run: &Run) -> Option<Table> {
-    let statuses = &run.verdict.statuses;
-    let row = |(status, n): (&u16, &u64)| vec![Cell::Count(u64::from(*status)), Cell::Count(*n)];
-    (!statuses.is_empty()).then(|| Table {
-        caption: "HTTP statuses".into(),
-        heads: vec!["status", "answers"],
-        rows: statuses.iter().map(row).collect(),
     })
 }
 

@@ -16,7 +16,7 @@ pub(super) fn section(run: &Run) -> Section {
         portrait.and_then(|portrait| against_number(portrait.in_system.as_ref()?)),
     ];
     let pages = portrait.and_then(|portrait| portrait.pages.as_ref()).map(pages);
-    let tables = [by_request(run), checks(run), pages].into_iter().flatten().map(Block::Table);
+    let tables = [by_request(run), statuses(run), checks(run), pages].into_iter().flatten().map(Block::Table);
     Section {
         id: "responses".into(),
         level: 2,
@@ -46,6 +46,17 @@ pub(super) fn by_request(run: &Run) -> Option<Table> {
         caption: and_more("Responses by request (ms)", &format!("the {LABELS} that failed or launched most"), left_out),
         heads: vec!["request", "p50", "p95", "p99", "max", "launches", "ok", "failed"],
         rows: shown.into_iter().chain([total]).map(row).collect(),
+    })
+}
+
+/// How many answers had each status.
+pub(super) fn statuses(run: &Run) -> Option<Table> {
+    let statuses = &run.verdict.statuses;
+    let row = |(status, n): (&u16, &u64)| vec![Cell::Count(u64::from(*status)), Cell::Count(*n)];
+    (!statuses.is_empty()).then(|| Table {
+        caption: "HTTP statuses".into(),
+        heads: vec!["status", "answers"],
+        rows: statuses.iter().map(row).collect(),
     })
 }
 
