@@ -8,7 +8,7 @@ use offered_model::{Event, Instant, Nanos, Outcome, Workload};
 use offered_run::Counts;
 use offered_stats::cov::exponential_interval;
 use offered_stats::growth::growth;
-use offered_verify::{Ask, Share, SoFar, standing};
+use offered_verify::{Ask, Pattern, Share, SoFar, standing};
 
 use crate::gaps::Gaps;
 use crate::gauges::Gauge;
@@ -55,6 +55,8 @@ pub struct Tally {
     span: Option<(Instant, Instant)>,
     /// Launches sent by then, of the last seconds.
     before: VecDeque<(Instant, u64)>,
+    /// While launches count, the first and the last pulse, and how many launches had been sent by then.
+    counting: Option<((Instant, u64), (Instant, u64))>,
 }
 
 impl Tally {
@@ -81,6 +83,7 @@ impl Tally {
             counts: (0, 0),
             span: None,
             before: VecDeque::from([(Instant::ZERO, 0)]),
+            counting: (workload.counted().start == Instant::ZERO).then_some(((Instant::ZERO, 0), (Instant::ZERO, 0))),
         }
     }
 
@@ -131,7 +134,7 @@ impl Tally {
         let recent = self.ring.recent(now);
         let so_far = Figures {
             asked_per_s: self.asked(from, to),
-            sent_per_s: self.rate(),
+            sent_per_s: self.sent_per_s(now, sent, live.in_flight),
             answered_per_s: rate(self.all.answered(), from.until(to)),
             response_ms: self.all.response(),
             lateness_us: self.all.lateness(),
@@ -140,9 +143,11 @@ impl Tally {
         if (from..self.counted.end).contains(&now) {
             self.under_way.push(live.in_flight as f64);
         }
-        let cov = self.sent.cov();
+        let standing = standing(&self.so_far(self.asked(from, to), live.in_flight), &self.ask);
+        // Of launches that are under way nothing is known here yet: where they are many, the gaps between the others tell nothing.
+        let told = standing.pattern != Pattern::TooFew;
+        let cov = self.sent.cov().filter(|_| told);
         let interval = cov.map(|cov| exponential_interval(cov, self.sent.count()));
-        let standing = standing(&self.so_far(so_far.asked_per_s, live.in_flight), &self.ask);
         Pulse {
             time_s: now.as_secs_f64(),
             duration_s: self.workload.duration().as_secs_f64(),
@@ -168,7 +173,7 @@ impl Tally {
             cov,
             cov_low: interval.map(|interval| interval.low),
             cov_high: interval.map(|interval| interval.high),
-            meant_cov: self.meant.cov(),
+            meant_cov: self.meant.cov().filter(|_| told),
             pattern: standing.pattern,
             judgement: standing.judgement,
             because: standing.because,
@@ -272,7 +277,19 @@ impl Tally {
         self.before[0]
     }
 
-    /// Launches per second sent, of those that count.
+    /// Launches per second sent, of those that count: by the events where all are through, before that by what the threads count,
+    /// `sent` being how many there are `now`.
+    fn sent_per_s(&mut self, now: Instant, sent: u64, in_flight: u64) -> Option<f64> {
+        if self.counted.contains(&now) {
+            // A second that begins before launches count is not counted.
+            let begun = self.counting.map_or((now, sent), |(begun, _)| begun);
+            self.counting = Some((begun, (now, sent)));
+        }
+        let counting = self.counting.filter(|_| in_flight > 0);
+        counting.map_or_else(|| self.rate(), |((from, before), (to, after))| rate(after - before, from.until(to)))
+    }
+
+    /// Launches per second sent, of those that count and are through.
     fn rate(&self) -> Option<f64> {
         let (first, last) = self.span?;
         rate(self.counts.0 - 1, first.until(last))
