@@ -157,12 +157,14 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
     }
 }
 
-/// How many people the launches of a run stand for, where its rate and response are known.
+/// How many people the launches of a run stand for, where its rate and response are known and Little's law applies.
 ///
 /// # Errors
 /// A rate or a response that no arithmetic takes.
 pub fn web_users(queue: &Queue) -> Result<Vec<WebUsers>, Error> {
-    let (Some(rate), Some(response_ms)) = (queue.rate_per_s, queue.response_ms) else { return Ok(Vec::new()) };
+    let (Some(rate), Some(response_ms), Some(_)) = (queue.rate_per_s, queue.response_ms, queue.concurrency) else {
+        return Ok(Vec::new());
+    };
     let traffic = Traffic::new(rate, response_ms / 1e3, 1, 1)?;
     let row = |think_s: f64| {
         let web_users = traffic.web_users(think_s)?;

@@ -1,6 +1,7 @@
 //! Section 6: the queue. Little's law, the papers' Tables 3 and 4, and theory beside measurement.
 
 use offered_experiment::theory::{Prediction, WebUsers};
+use offered_verify::Judgement;
 
 use crate::chart::{Axis, Chart, Ink, Series, Shape};
 use crate::document::{Block, Cell, Section, Table, short};
@@ -10,6 +11,13 @@ use crate::report::Run;
 pub(super) fn section(run: &Run) -> Section {
     let q = &run.verdict.queue;
     let mut blocks = vec![Block::Table(little(run))];
+    if run.verdict.keeps_up.is_some_and(|kept| kept.judgement == Judgement::Fails) {
+        blocks.push(Block::Words(
+            "Little's law does not apply, and no number of people is told: both are about systems in balance, and more arrived \
+             here than left. The response grows as long as the run lasts."
+                .to_owned(),
+        ));
+    }
     if let Some(rort) = q.rort {
         blocks.push(Block::Words(format!(
             "Each user spends {} % of the time waiting for answers (RoRT); the nearer to zero, the less users launch in step \
@@ -150,5 +158,32 @@ fn web_users(rows: &[WebUsers]) -> Table {
         caption: "Web users N' = λ (R + Z') (Table 4 of Brady and Gunther)".into(),
         heads: vec!["think Z' (s)", "this run is N' users", "10,000 users make (per s)", "times this run"],
         rows: rows.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::Recording;
+    use offered_verify::{Ask, KeepsUp, verify};
+
+    #[test]
+    fn a_system_out_of_balance_is_said_to_be_none_of_littles() {
+        let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Ask::default()), None);
+        let kept = KeepsUp {
+            judgement: Judgement::Fails,
+            not_checked: None,
+            launched_per_s: 150.0,
+            answered_per_s: 90.0,
+            in_system_at_first: 0,
+            in_system_at_last: 600,
+            growth_per_s: 60.0,
+            growth_low: 50.0,
+            growth_high: 70.0,
+        };
+        let told = |run: &Run| format!("{:?}", section(run).blocks);
+        assert!(!told(&run).contains("does not apply"));
+        run.verdict.keeps_up = Some(kept);
+        assert!(told(&run).contains("Little's law does not apply"));
     }
 }

@@ -21,10 +21,10 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         vec![
             Cell::Text(format!("{request} (session {session}, step {step})")),
             Cell::Text(format!("{outcome}{status}{why}")),
+            text(answered.as_ref().map(side)),
             text(wanted),
             text(found),
             text(asked.as_ref().map(side)),
-            text(answered.as_ref().map(side)),
         ]
     };
     let caption = match seen.len().saturating_sub(SHOWN) {
@@ -33,7 +33,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     };
     let table = || Table {
         caption,
-        heads: vec!["request", "how it ended", "wanted", "found", "sent", "answered"],
+        heads: vec!["request", "how it ended", "answered", "wanted", "found", "sent"],
         rows: seen.iter().take(SHOWN).map(row).collect(),
     };
     (!seen.is_empty()).then(|| Section {
@@ -89,10 +89,10 @@ mod tests {
         let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
         assert_eq!((table.rows.len(), table.caption.ends_with("5 more in failed.jsonl")), (SHOWN, true));
         assert_eq!(
-            table.rows[0][..4],
+            [0, 1, 3, 4].map(|column| table.rows[0][column].clone()),
             ["page (session 0, step 0)", "check_failed 200: c", "the body contains `hi`", "nothing"].map(Cell::from)
         );
-        let Cell::Text(answered) = &table.rows[0][5] else { panic!("a text") };
+        let Cell::Text(answered) = &table.rows[0][2] else { panic!("a text") };
         assert!(answered.starts_with("GET / HTTP/1.1 xxx") && answered.chars().count() < 420, "{answered}");
     }
 }

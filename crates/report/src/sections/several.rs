@@ -14,7 +14,7 @@ const CURVES: usize = 8;
 
 /// The section, where there are several runs.
 pub(super) fn section(report: &Report) -> Section {
-    let mut blocks = vec![Block::Table(table(&report.runs))];
+    let mut blocks = vec![Block::Table(responses(&report.runs)), Block::Table(loads(&report.runs))];
     blocks.extend(models(&report.runs).map(|words| Block::Words(words.to_owned())));
     blocks.extend(report.differences.iter().map(|difference| Block::Words(difference.words())));
     blocks.extend(unknown(report).map(Block::Words));
@@ -76,51 +76,54 @@ fn thresholds(run: &Run) -> Option<Judgement> {
     [Judgement::Fails, Judgement::NotChecked, Judgement::HoldsWithDoubt, Judgement::Holds].into_iter().find_map(any)
 }
 
-fn table(runs: &[Run]) -> Table {
+fn ends(ends: Option<Ends>) -> Cell {
+    ends.map_or(Cell::Nothing, |ends| Cell::Interval(ends.low, ends.high))
+}
+
+/// What came back, the percentiles first: a telephone shows the first columns.
+fn responses(runs: &[Run]) -> Table {
     let row = |run: &Run| {
-        let (v, spread) = (&run.verdict, response(run));
-        let total = v.launches.last();
-        let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
-        let ends = |ends: Option<Ends>| ends.map_or(Cell::Nothing, |e| Cell::Interval(e.low, e.high));
+        let spread = response(run);
         vec![
             Cell::from(&run.name),
-            run.verdict.judgement.into(),
-            v.keeps_up.map(|kept| kept.judgement).into(),
-            thresholds(run).into(),
-            v.meant.arrivals.as_str().into(),
-            v.queue.rate_per_s.into(),
-            total.map(|total| total.cov).into(),
-            cov.unwrap_or(Cell::Nothing),
+            spread.map(|s| s.p50_ms).into(),
+            spread.map(|s| s.p95_ms).into(),
+            spread.map(|s| s.p99_ms).into(),
+            run.verdict.responses.last().and_then(|total| total.error_percent).into(),
+            ends(spread.and_then(|s| s.p95_interval_ms)),
             spread.map(|s| s.mean_ms).into(),
             ends(spread.and_then(|s| s.mean_interval_ms)),
             formula(run).into(),
-            spread.map(|s| s.p95_ms).into(),
-            ends(spread.and_then(|s| s.p95_interval_ms)),
-            spread.map(|s| s.p99_ms).into(),
-            v.responses.last().and_then(|total| total.error_percent).into(),
-            v.queue.rort.into(),
+            run.verdict.queue.rort.into(),
         ]
     };
     Table {
-        caption: "Every run with its intervals (responses in ms)".into(),
-        heads: vec![
-            "run",
-            "load",
-            "keeps up",
-            "thresholds",
-            "meant",
-            "λ per s",
-            "CoV",
-            "95 %",
-            "R mean",
-            "95 %",
-            "formula",
-            "R p95",
-            "95 %",
-            "R p99",
-            "% failed",
-            "RoRT",
-        ],
+        caption: "Responses of every run with their intervals (ms)".into(),
+        heads: vec!["run", "p50", "p95", "p99", "% failed", "95 % of p95", "mean", "95 %", "formula", "RoRT"],
+        rows: runs.iter().map(row).collect(),
+    }
+}
+
+/// Under which load, and what is to be believed of it.
+fn loads(runs: &[Run]) -> Table {
+    let row = |run: &Run| {
+        let v = &run.verdict;
+        let total = v.launches.last();
+        let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
+        vec![
+            Cell::from(&run.name),
+            v.judgement.into(),
+            v.keeps_up.map(|kept| kept.judgement).into(),
+            thresholds(run).into(),
+            v.queue.rate_per_s.into(),
+            v.meant.arrivals.as_str().into(),
+            total.map(|total| total.cov).into(),
+            cov.unwrap_or(Cell::Nothing),
+        ]
+    };
+    Table {
+        caption: "Load of every run".into(),
+        heads: vec!["run", "load", "keeps up", "thresholds", "λ per s", "meant", "CoV", "95 %"],
         rows: runs.iter().map(row).collect(),
     }
 }
