@@ -33,7 +33,7 @@ fn each_bad_ending_has_its_outcome() {
         ("/reset", Outcome::Reset, "eset"),
         ("/close", Outcome::Reset, "closed before an answer"),
         ("/early", Outcome::Reset, "closed with 500 bytes of the body to come"),
-        ("/garbage", Outcome::Malformed, "not an HTTP/1 answer"),
+        ("/garbage", Outcome::Malformed, "not an HTTP/1 answer; it begins with `"),
         ("/stall", Outcome::Timeout, "no complete answer within 400ms"),
     ];
     std::thread::scope(|scope| {

@@ -3,16 +3,12 @@
 //! Passwords, tokens and keys that stand in the text itself are blanked; what the text takes from the environment or from files
 //! (`{token}` with `token = { env = "TOKEN" }`) was never in it. Everything else stays to the letter, comments too.
 
+use offered_model::secret::is_secret;
 use toml_edit::{DocumentMut, TableLike, Value};
 
 /// What stands in the place of a secret.
 pub(crate) const BLANKED: &str = "(blanked)";
 
-/// Parts of names whose values are secrets: of headers, fields of forms, parameters and variables.
-const SECRET: [&str; 9] =
-    ["authorization", "cookie", "credential", "passphrase", "passwd", "password", "pwd", "secret", "token"];
-/// Those that are secrets when a name ends so: `api-key`, `X-Amz-Signature`, `client_key`.
-const SECRET_AT_END: [&str; 5] = ["api-key", "apikey", "_key", "-key", "signature"];
 /// Words before a secret that are none.
 const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Digest ", "Token "];
 
@@ -62,11 +58,6 @@ fn value(name: &str, value: &mut Value, named: bool) {
 /// Whether the keys of the table of that name are not the workload's own.
 fn is_named(table: &str) -> bool {
     ["headers", "form", "variables"].contains(&table)
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET.iter().any(|part| name.contains(part)) || SECRET_AT_END.iter().any(|end| name.ends_with(end))
 }
 
 /// `text` blanked, but for a scheme before it, and whole if templates bring what is secret in it.

@@ -42,6 +42,7 @@ pub mod policy;
 pub mod random;
 pub mod reason;
 pub mod recording;
+pub mod secret;
 mod sessions;
 pub mod share;
 mod sqlstate;

@@ -36,6 +36,8 @@ pub enum Reason {
     Stopped,
     /// The connection ended when so many bytes of the body had still to come.
     Missing(u64),
+    /// What came was no HTTP/1: how it begins, printable and bounded ([`Reason::not_http`]).
+    NotHttp(Box<str>),
     /// An error of the operating system, by its number.
     System(i32),
     /// Anything else, in the words of who said it.
@@ -58,6 +60,9 @@ const NONE_FREE: Around = ("no connection was free within ", "");
 const SQL: Around = ("SQLSTATE ", ": ");
 const STOPPED: &str = "the run was stopped";
 const MISSING: Around = ("closed with ", " bytes of the body to come");
+const NOT_HTTP: Around = ("not an HTTP/1 answer; it begins with `", "`");
+/// So many bytes are told of what is no HTTP.
+const BEGINNING: usize = 40;
 /// How the standard library ends an error of the system.
 const SYSTEM: Around = (" (os error ", ")");
 
@@ -65,6 +70,13 @@ impl Reason {
     /// In words.
     pub const fn words(words: &'static str) -> Self {
         Self::Words(Cow::Borrowed(words))
+    }
+
+    /// What came was no HTTP/1, and begins with these bytes, of which the first few are told.
+    pub fn not_http(bytes: &[u8]) -> Self {
+        let shown = &bytes[..bytes.len().min(BEGINNING)];
+        let cut = if shown.len() < bytes.len() { "..." } else { "" };
+        Self::NotHttp(format!("{}{cut}", shown.escape_ascii()).into())
     }
 
     /// The reason that `text` says: what `Display` wrote, or the words of somebody else.
@@ -86,6 +98,10 @@ impl Reason {
                 })
                 .or_else(|| count(text, STREAMS).map(Self::Streams))
                 .or_else(|| count(text, MISSING).map(Self::Missing))
+                .or_else(|| {
+                    let begins = text.strip_prefix(NOT_HTTP.0)?.strip_suffix(NOT_HTTP.1)?;
+                    Some(Self::NotHttp(begins.into()))
+                })
                 .or_else(|| count(text, IN_FLIGHT).map(Self::InFlight))
                 .or_else(|| count(text, CONNECTIONS).map(Self::Connections))
                 .or_else(|| {
@@ -109,6 +125,7 @@ impl Reason {
         match self {
             Self::Late(_) => Cow::Borrowed("later than is allowed (late = \"skip\")"),
             Self::Missing(_) => Cow::Borrowed("closed in the middle of the body"),
+            Self::NotHttp(_) => Cow::Borrowed("not an HTTP/1 answer"),
             // Its words quote the values of this launch: a key that was there already, a number that was none.
             Self::Sql(code, _) => {
                 let class = code.class().map(|class| format!(" ({class})")).unwrap_or_default();
@@ -140,6 +157,7 @@ impl fmt::Display for Reason {
             Self::Sql(code, words) => write!(f, "{}{code}{}{words}", SQL.0, SQL.1),
             Self::Stopped => f.write_str(STOPPED),
             Self::Missing(bytes) => around(MISSING, bytes),
+            Self::NotHttp(begins) => around(NOT_HTTP, begins),
             Self::System(number) => write!(f, "{}", io::Error::from_raw_os_error(*number)),
             Self::Words(words) => f.write_str(words),
         }
@@ -190,6 +208,7 @@ mod tests {
             ("[0-9A-Z]{5}", ".*").prop_map(|(code, words)| Reason::Sql(code.parse().unwrap(), words.into())),
             Just(Reason::Stopped),
             any::<u64>().prop_map(Reason::Missing),
+            any::<Vec<u8>>().prop_map(|bytes| Reason::not_http(&bytes)),
             any::<i32>().prop_map(Reason::System),
         ]
     }
@@ -226,6 +245,11 @@ mod tests {
         assert_eq!(late(3).kind(), late(4000).kind());
         assert_ne!(late(3).text(), late(4000).text());
         assert_eq!(Reason::Missing(1).kind(), Reason::Missing(2).kind());
+        let tls = Reason::not_http(b"\x15\x03\x01\0\x02");
+        assert_eq!(tls.text(), "not an HTTP/1 answer; it begins with `\\x15\\x03\\x01\\x00\\x02`");
+        assert_eq!(tls.kind(), Reason::not_http(b"SSH-2.0-OpenSSH").kind());
+        assert!(Reason::not_http(&[b'x'; 1000]).text().ends_with("xxx...`"));
+        assert!(Reason::not_http(&[0; 1000]).text().len() < 250);
         let taken = |key: &str| Reason::read(&format!("SQLSTATE 23505: duplicate key value {key}"));
         assert_eq!(taken("1").kind(), "SQLSTATE 23505 (integrity constraint violation)");
         assert_eq!(taken("1").kind(), taken("2").kind());

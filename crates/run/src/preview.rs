@@ -5,7 +5,7 @@ use offered_model::{Exchange, Workload};
 use crate::Error;
 use crate::halt::Halt;
 use crate::script::{Moment, Script};
-use crate::transport::{asked, wording};
+use crate::transport::{asked, learn, wording};
 
 /// So many bytes of a body are shown.
 const BODY: usize = 1 << 20;
@@ -23,7 +23,8 @@ pub fn preview(workload: &Workload, most: usize) -> Result<Vec<Exchange>, Error>
         let request = &workload.requests()[usize::from(label)];
         let told = |lack| Error::Request { name: request.name().to_owned(), why: Halt::default().told(lack) };
         let wording = wording(target, request, &script.unanswered(label, moment).map_err(told)?);
-        let secrets = script.secrets(moment);
+        let mut secrets = script.secrets(moment);
+        learn(&mut secrets, &wording);
         Ok(Exchange {
             request: request.name().to_owned(),
             session: launch.session,
@@ -60,6 +61,15 @@ mod tests {
         assert_eq!(login, format!("POST /in?n=70 HTTP/1.1|Host: h|{AGENT}|Content-Length: 15"));
         assert_eq!(body.as_deref(), Some("*** ***"));
         assert_eq!(get, format!("GET /a/{{token}}?t={{token}} HTTP/1.1|Host: h|Authorization: Bearer ***|{AGENT}"));
+    }
+
+    #[test]
+    fn what_stands_under_the_name_of_a_secret_is_not_told() {
+        let text = "arrivals.open.rate = \"1/s\"\ntarget = { url = \"http://h/\" }\nvariables = { api_token = \"tok4\" }\n\
+            request = [{ post = \"/in?password=abc&n=1\", body = '{\"secret\": \"s\", \"a\": \"tok4\"}' }]";
+        let [(head, body)] = previewed(text).try_into().unwrap();
+        assert!(head.starts_with("POST /in?password=***&n=1 HTTP/1.1|"), "{head}");
+        assert_eq!(body.as_deref(), Some("{\"secret\": \"***\", \"a\": \"***\"}"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod secrets;
 mod value;
 
 pub(crate) use cookies::Jar;
-pub(crate) use secrets::Secrets;
+pub(crate) use secrets::{BLANK, Secrets};
 pub(crate) use value::Lack;
 
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};

@@ -25,7 +25,7 @@ pub(crate) use http2::Http2;
 pub use mock::Mock;
 pub(crate) use plain::{Plain, Requests, requests};
 pub(crate) use postgres::Postgres;
-pub(crate) use scripted::{Scripted, asked};
+pub(crate) use scripted::{Scripted, asked, learn};
 pub(crate) use way::{Spoken, Way, wording};
 pub(crate) use websocket::WebSocket;
 pub(crate) use wire::{Ask, MOST_KEPT, Reply, Wire};

@@ -1,6 +1,13 @@
 //! What must not be read by those who look at an exchange.
 
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use offered_model::secret::is_secret;
 use offered_model::template::{Way, in_form, in_url};
+use percent_encoding::percent_decode_str;
+use regex::Regex;
 
 /// Stands for what is not shown.
 pub(crate) const BLANK: &str = "***";
@@ -10,6 +17,30 @@ const SHORTEST: usize = 4;
 /// Headers whose values say who somebody is.
 const CREDENTIALS: [&str; 6] =
     ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-auth-token", "authentication-info"];
+
+/// `name=value` of a query or a form, and `"name": value` of JSON: the name is the first group, the value the second.
+static NAMED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+    let parameter = r#"(?:^|[?&;\s"'])([^=&;\s?"'<>{}]{1,100})=([^&\s#"'<>]+)"#;
+    let member = r#""((?:[^"\\]|\\.){1,100})"\s*:\s*(?:"((?:[^"\\]|\\.)+)"|(?<number>-?[0-9][0-9.eE+-]*))"#;
+    [parameter, member].map(|pattern| Regex::new(pattern).expect("a pattern"))
+});
+
+/// Where the values of secret names stand in `text`, in order; a place for a value (`{token}`) is none.
+fn named(text: &str) -> Vec<Range<usize>> {
+    let of = |pattern: &Regex| -> Vec<Range<usize>> {
+        let secret = |found: regex::Captures<'_>| {
+            let value = found.get(2).or_else(|| found.name("number"))?;
+            let name = percent_decode_str(&found[1]).decode_utf8_lossy().into_owned();
+            let place = value.as_str().starts_with('{') && value.as_str().ends_with('}');
+            (is_secret(&name) && !place).then(|| value.range())
+        };
+        pattern.captures_iter(text).filter_map(secret).collect()
+    };
+    let mut all: Vec<Range<usize>> = NAMED.iter().flat_map(of).collect();
+    all.sort_by_key(|range| range.start);
+    all.dedup_by(|later, first| later.start < first.end);
+    all
+}
 
 /// Texts that are blanked wherever they stand, in the ways in which values are written.
 #[derive(Debug, Default)]
@@ -68,9 +99,26 @@ impl Secrets {
         }
     }
 
-    /// `text` without them.
+    /// Hides what the parameters and members of a text that was sent say under names of secrets, wherever it stands.
+    pub(crate) fn learn_named(&mut self, text: &str) {
+        for range in named(text) {
+            let value = &text[range];
+            self.hide(value);
+            self.hide(&percent_decode_str(value).decode_utf8_lossy());
+        }
+    }
+
+    /// `text` without them, and without the values of parameters and members whose names say that they are secrets.
     pub(crate) fn blanked(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), BLANK))
+        let known = self.0.iter().fold(Cow::Borrowed(text), |text, secret| match text.contains(secret.as_str()) {
+            true => Cow::Owned(text.replace(secret.as_str(), BLANK)),
+            false => text,
+        });
+        let mut blanked = known.clone().into_owned();
+        for range in named(&known).into_iter().rev() {
+            blanked.replace_range(range, BLANK);
+        }
+        blanked
     }
 
     /// A line of a head without them, and without what it says of somebody.
@@ -90,6 +138,7 @@ impl Secrets {
                 Some((scheme, _)) => format!("{name}: {scheme} {BLANK}"),
                 None => format!("{name}: {BLANK}"),
             },
+            _ if is_secret(name) => format!("{name}: {BLANK}"),
             _ => self.blanked(line),
         }
     }
@@ -106,6 +155,33 @@ mod tests {
         {
             assert_eq!(secrets.blanked(&format!("a={text};abc")), "a=***;abc", "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_name_says_is_secret_is_blanked_however_short() {
+        let secrets = Secrets::default();
+        for (text, blanked) in [
+            ("GET /in?api_key=abc&page=2&Password=x%26y HTTP/1.1", "GET /in?api_key=***&page=2&Password=*** HTTP/1.1"),
+            ("user=ann&password=pw&keep=1", "user=ann&password=***&keep=1"),
+            (
+                r#"{"user": "ann", "password" : "p\"w", "deep": [{"access_token":"t"}], "secret": 17, "n": 1}"#,
+                r#"{"user": "ann", "password" : "***", "deep": [{"access_token":"***"}], "secret": ***, "n": 1}"#,
+            ),
+            ("/a?token={token}&t=1", "/a?token={token}&t=1"),
+            (r#"{"token": null, "password": ""}"#, r#"{"token": null, "password": ""}"#),
+            ("a monkey=1 in ?the=zoo", "a monkey=1 in ?the=zoo"),
+        ] {
+            assert_eq!(secrets.blanked(text), blanked);
+        }
+        assert_eq!(secrets.line("X-Csrf-Token: abc"), "X-Csrf-Token: ***");
+    }
+
+    #[test]
+    fn what_was_sent_under_such_a_name_is_blanked_everywhere() {
+        let mut secrets = Secrets::default();
+        secrets.learn_named("GET /in?sig=1&signature=a%2Fbcd HTTP/1.1");
+        secrets.learn_named("password=hunter22");
+        assert_eq!(secrets.blanked("<p>a/bcd, a%2Fbcd, hunter22</p>"), "<p>***, ***, ***</p>");
     }
 
     #[test]

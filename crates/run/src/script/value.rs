@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use offered_model::secret::is_secret;
 use offered_model::template::{self, Format, Template, Way, in_form};
 use offered_model::workload::script::{AtEnd, Feeder, Order, Per, Source, Variable, data};
 use offered_model::{Seed, Stream};
@@ -223,11 +224,12 @@ impl Values {
         }
     }
 
-    /// What nobody should read who looks at this moment: values of the environment, and all cells of the rows of files.
+    /// What nobody should read who looks at this moment: values of the environment, those whose names say that they are secrets, and
+    /// all cells of the rows of files.
     pub(super) fn secret(&self, moment: Moment) -> Vec<Cow<'_, str>> {
         let columns = |variable: &Variable| match &variable.source {
             Source::Feeder(Feeder { rows: Ok(rows), .. }) => rows.columns().len(),
-            _ => usize::from(variable.env.is_some()),
+            _ => usize::from(variable.env.is_some() || is_secret(&variable.name)),
         };
         let numbered = (0u16..).zip(&self.variables);
         let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));

@@ -83,6 +83,10 @@ fn open(route: &Route, timeout: Nanos) -> Result<Tried, Error> {
         Ok(()) => Ok(tried),
         Err(failure) => Err(match tried.stream.mistrusts() {
             Some(why) => Error::Certificate { place: route.addresses.first(), why },
+            None if tried.stream.agrees_on_no_protocol() => Error::NoHttp2 {
+                place: route.addresses.first(),
+                why: "it refused all that was offered in the handshake",
+            },
             None => wrong(failure),
         }),
     }

@@ -358,7 +358,8 @@ impl Http1 {
                     // The end of a kept connection may already be there, and will not be told again.
                 }
                 Err(why) => {
-                    self.fail(key, (Outcome::Malformed, Reason::words(why)), ear);
+                    let why = exchange.answer.why(why);
+                    self.fail(key, (Outcome::Malformed, why), ear);
                     return taken;
                 }
             }

@@ -10,7 +10,7 @@ use offered_model::workload::script::{OnFailure, When};
 use offered_model::{Event, Instant, Launch, Nanos, Outcome};
 
 use self::seen::Seen;
-pub(crate) use self::seen::asked;
+pub(crate) use self::seen::{asked, learn};
 use super::wire::{Ask, Heard, Reply, Wire};
 use super::{Transport, begun};
 use crate::halt::{End, Halt};

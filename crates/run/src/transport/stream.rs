@@ -201,6 +201,11 @@ impl Stream {
         self.tls.as_mut()?.mistrusts()
     }
 
+    /// Whether its handshake failed because the server speaks none of the protocols offered.
+    pub(crate) fn agrees_on_no_protocol(&mut self) -> bool {
+        self.tls.as_mut().is_some_and(|tls| tls.agrees_on_no_protocol())
+    }
+
     /// Whether the other side has said anything in TLS.
     pub(crate) fn was_answered_in_tls(&mut self) -> bool {
         self.tls.as_mut().is_some_and(|tls| tls.was_answered())

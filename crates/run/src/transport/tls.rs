@@ -82,6 +82,16 @@ impl Tls {
         }
     }
 
+    /// Whether the handshake failed because the server speaks none of the protocols offered.
+    pub(super) fn agrees_on_no_protocol(&mut self) -> bool {
+        let refusal = AlertDescription::NoApplicationProtocol;
+        match self.0.process_new_packets() {
+            Err(TlsError::AlertReceived(alert)) => alert == refusal,
+            Err(wrong) => wrong == TlsError::NoApplicationProtocol,
+            Ok(_) => false,
+        }
+    }
+
     /// Whether the other side has said anything in TLS: what cannot be read as that was something else.
     pub(super) fn was_answered(&mut self) -> bool {
         match self.0.process_new_packets() {
@@ -185,6 +195,9 @@ fn broken(error: io::Error) -> Failure {
 fn untrusted(wrong: &CertificateError) -> String {
     match wrong {
         CertificateError::UnknownIssuer => "it is signed by none of the roots trusted here".to_owned(),
+        CertificateError::BadSignature => {
+            "it is not signed by the root that it names; one that signed itself is trusted only as a root".to_owned()
+        }
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             "it is that of an authority, used as a server's".to_owned()
         }

@@ -18,6 +18,9 @@ const HEADS: u32 = 300 * 1024;
 const USUAL_HEADERS: usize = 128;
 const MOST_HEADERS: usize = 5000;
 
+/// So many bytes are remembered of what is no answer.
+const BEGINNING: usize = 64;
+
 /// One answer being read.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -62,6 +65,7 @@ pub(crate) enum Progress {
 pub(crate) type Malformed = &'static str;
 
 const LARGE: Malformed = "more than 300 KB of heads";
+const NOT_HTTP: Malformed = "not an HTTP/1 answer";
 const MANY: Malformed = "more headers than are read";
 
 impl Answer {
@@ -131,6 +135,11 @@ impl Answer {
                 State::Done => return Err("bytes after the end of the answer"),
             }
         }
+    }
+
+    /// Why bytes that it took were none of it; of what is no HTTP it tells the first few.
+    pub(crate) fn why(&self, malformed: Malformed) -> Reason {
+        if malformed == NOT_HTTP { Reason::not_http(&self.partial) } else { Reason::words(malformed) }
     }
 
     /// Takes the end of the connection.
@@ -206,7 +215,11 @@ impl Answer {
             Ok(Status::Complete(used)) => used,
             Ok(Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err(MANY),
-            Err(_) => return Err("not an HTTP/1 answer"),
+            Err(_) => {
+                // To be told by `why`.
+                self.partial = bytes[..bytes.len().min(BEGINNING)].to_vec();
+                return Err(NOT_HTTP);
+            }
         };
         self.room = u32::try_from(used).ok().and_then(|used| self.room.checked_sub(used)).ok_or(LARGE)?;
         let status = response.code.unwrap_or(0);

@@ -1,8 +1,9 @@
 //! An exchange as a witness sees it, made of what the session said, heard and thought of it.
 
+use offered_model::secret::is_secret;
 use offered_model::{Event, Exchange, Outcome, Said};
 
-use crate::script::{Memory, Moment, Script, Secrets};
+use crate::script::{BLANK, Memory, Moment, Script, Secrets};
 use crate::transport::wire::{Ask, Reply, Wire, Wording};
 use crate::witness::Witness;
 
@@ -27,6 +28,9 @@ impl Seen<'_> {
         let wording = ask.filter(|_| event.sent.is_some()).map(|ask| wire.wording(ask, event));
         let head = |(name, value): &(String, Vec<u8>)| format!("{name}: {}", String::from_utf8_lossy(value));
         let answer = reply.map(|reply| reply.headers.iter().map(head).collect::<Vec<String>>());
+        if let Some(wording) = &wording {
+            learn(&mut secrets, wording);
+        }
         for line in wording.iter().flat_map(|wording| &wording.head).chain(answer.iter().flatten()) {
             secrets.learn(line);
         }
@@ -57,7 +61,13 @@ impl Seen<'_> {
                 let head = answer.unwrap_or_default().iter().map(|line| secrets.line(line)).collect();
                 Said { head, body, bytes: reply.size, cut: cut || !reply.is_whole() }
             }),
-            extracted: extracted.into_iter().map(|(name, value)| (name, value.map(blanked))).collect(),
+            extracted: extracted
+                .into_iter()
+                .map(|(name, value)| {
+                    let value = value.map(|value| if is_secret(&name) { BLANK.to_owned() } else { blanked(value) });
+                    (name, value)
+                })
+                .collect(),
             failed: failed.map(|failed| offered_model::Failed {
                 check: failed.check,
                 wanted: blanked(failed.wanted),
@@ -65,6 +75,12 @@ impl Seen<'_> {
             }),
         });
     }
+}
+
+/// Hides what stands in a request under the names of secrets: in its query, its form or its JSON.
+pub(crate) fn learn(secrets: &mut Secrets, wording: &Wording) {
+    wording.head.iter().for_each(|line| secrets.learn_named(line));
+    secrets.learn_named(&String::from_utf8_lossy(&wording.body));
 }
 
 /// What was said, as people may see it.
