@@ -1,6 +1,11 @@
 //! Flags that other load testers have taught people, with the one that does it here.
 
+use std::path::Path;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::exit::Failure;
+use crate::file::{self, Kind};
 
 /// The flag, who has it, and what to write.
 const FLAGS: &[(&[&str], &str, &str)] = &[
@@ -42,13 +47,34 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// What to write in place of a flag nobody knows here, where another tool has it.
-pub(crate) fn told(error: &clap::Error) -> Option<String> {
+/// What to write in place of a flag nobody knows here, where another tool has it, or of a value that looks like a flag in `line`, the
+/// command line.
+pub(crate) fn told(error: &clap::Error, mut line: impl Iterator<Item = String>) -> Option<String> {
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        // What is missing matters less than that this verb is the wrong one.
+        let verb = line.nth(1)?;
+        let first = line.next().filter(|_| matches!(verb.as_str(), "capacity" | "sweep"))?;
+        return match file::refuse(Path::new(&first), &[Kind::Workload]) {
+            Err(Failure::Input(why) | Failure::Stopped(why)) => Some(why),
+            Ok(()) => None,
+        };
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
     let ContextValue::String(given) = error.get(ContextKind::InvalidArg)? else { return None };
     let flag = given.split(['=', ' ']).next()?;
+    if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
+        let mut before = line.next()?;
+        // Of `-5/s` clap tells all, or its first letter.
+        let below = line.find(|word| {
+            word.starts_with(flag) || {
+                before.clone_from(word);
+                false
+            }
+        })?;
+        return before.starts_with('-').then(|| format!("{before} {below}: must not be below zero"));
+    }
     let (_, whose, here) = FLAGS.iter().find(|(flags, ..)| flags.contains(&flag))?;
     Some(format!("{flag} is a flag of other tools ({whose}); here {here}"))
 }
@@ -63,6 +89,24 @@ mod tests {
         open: Option<String>,
     }
 
+    #[derive(Parser, Debug)]
+    struct Search {
+        verb: String,
+        workload: String,
+        #[arg(long)]
+        vary: String,
+    }
+
+    #[test]
+    fn a_url_for_a_verb_that_reads_files_is_told_before_what_is_missing() {
+        let told = |line: &str| {
+            let error = Search::try_parse_from(line.split(' ')).unwrap_err();
+            super::told(&error, line.split(' ').map(str::to_owned))
+        };
+        assert!(told("offered capacity http://a/").unwrap().contains("offered run http://a/"));
+        assert_eq!(told("offered capacity w.toml"), None);
+    }
+
     #[test]
     fn a_flag_of_another_tool_is_answered_with_ours() {
         for (line, here) in [
@@ -71,12 +115,14 @@ mod tests {
             ("run --user 10", "--closed 50"),
             ("run -n 1000", "-d 30s"),
             ("run -k", "--insecure"),
+            ("run --open -5/s", "--open -5/s: must not be below zero"),
         ] {
             let error = Line::try_parse_from(line.split(' ')).unwrap_err();
-            let told = super::told(&error).unwrap_or_else(|| panic!("{line}: {error}"));
+            let told =
+                super::told(&error, line.split(' ').map(str::to_owned)).unwrap_or_else(|| panic!("{line}: {error}"));
             assert!(told.contains(here), "{line}: {told}");
         }
         let error = Line::try_parse_from(["run", "--opne", "1"]).unwrap_err();
-        assert_eq!(super::told(&error), None);
+        assert_eq!(super::told(&error, std::iter::empty()), None);
     }
 }

@@ -60,6 +60,11 @@ impl From<Error> for Failure {
                 format!("where does the search along `{vary}` begin? write for example --vary {field}=100")
             }
             Error::Occupied { path, what } => format!("{} holds {what}; choose another --out", path.display()),
+            Error::OtherValues { path, first, n } => format!(
+                "{} holds {n} finished cells of other values ({first} among them), which its tables would no longer show; give \
+                 --vary their values too, or choose another --out",
+                path.display()
+            ),
             Error::AnotherSweep { path, given } => format!(
                 "{} was begun with another workload: {} differs from {given}; go on with that one, or choose another --out",
                 path.display(),
@@ -120,7 +125,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         eprint!("{text}");
         return ExitCode::from(2);
     }
-    if let Some(told) = conventions::told(error) {
+    if let Some(told) = conventions::told(error, std::env::args()) {
         eprintln!("error: {told}; see --help");
         return ExitCode::from(2);
     }

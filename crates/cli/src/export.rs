@@ -20,6 +20,7 @@ use offered_model::{Event, Instant, Nanos, Outcome, Reason, Recording};
 use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::exit::{Exit, Failure};
+use crate::file;
 
 /// Write a recorded run in another tool's format
 #[derive(clap::Args)]
@@ -63,6 +64,7 @@ impl To {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    file::refuse(&args.run, &file::RESULTS)?;
     let recording = read(&args.run, &ReadOptions::default()).map_err(Failure::input)?;
     for note in &recording.notes {
         eprintln!("warning: {}: {note}", args.run.display());

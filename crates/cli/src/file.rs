@@ -31,40 +31,115 @@ pub(crate) fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a
 
 /// The text of a workload file; of what is none, which verb reads it.
 pub(crate) fn workload(path: &Path) -> Result<String, Failure> {
-    match elsewhere(path) {
-        Some(told) => Err(Failure::input(told)),
-        None => text(path),
+    refuse(path, &[Kind::Workload])?;
+    text(path)
+}
+
+/// What a path looks like, by its name and, of a folder, by what lies in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A URL.
+    Url,
+    /// A workload file.
+    Workload,
+    /// The folder of a run, or the record in it.
+    Run,
+    RunRecord,
+    /// The folder of a sweep, or the document in it.
+    Sweep,
+    /// A script for another tool.
+    Program,
+    /// A plan, a recording or a description; of JMeter it cannot be anything else.
+    Plan,
+    JMeterPlan,
+    /// The result of a run; of JMeter it cannot be anything else.
+    Result,
+    JMeterResult,
+    /// The log of a server.
+    Log,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        if path.to_str()?.contains("://") {
+            return Some(Self::Url);
+        }
+        if path.join("sweep.json").is_file() || name == "sweep.json" {
+            return Some(Self::Sweep);
+        }
+        if path.join("workload.toml").is_file() {
+            return Some(Self::Run);
+        }
+        if name == "run.json" && path.with_file_name("workload.toml").is_file() {
+            return Some(Self::RunRecord);
+        }
+        Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "toml" => Self::Workload,
+            "js" | "ts" | "py" | "scala" | "kt" | "java" | "lua" | "groovy" => Self::Program,
+            "har" | "json" | "yaml" | "yml" => Self::Plan,
+            "jmx" => Self::JMeterPlan,
+            "jtl" => Self::JMeterResult,
+            "csv" | "parquet" | "gz" | "zst" | "db" => Self::Result,
+            "log" => Self::Log,
+            _ => return None,
+        })
+    }
+
+    /// Which verb reads it.
+    fn told(self, path: &Path) -> String {
+        let name = path.display();
+        match self {
+            Self::Url => {
+                format!(
+                    "{name} is a URL; what asks it is `offered run {name} --open 100/s`, and other verbs read files"
+                )
+            }
+            Self::Workload => {
+                format!("{name} is a workload; make a run of it: offered run {name} --out runs/1")
+            }
+            Self::Run => format!(
+                "{name} is the folder of a run; judge it with offered verify {name}, run it again with offered run {name}/workload.toml"
+            ),
+            Self::RunRecord => {
+                let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+                format!("{name} is the record of a run; give the run's folder: offered verify {}", folder.display())
+            }
+            Self::Sweep => {
+                let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+                let folder = folder.display();
+                format!(
+                    "{name} is a sweep; see it with offered report {folder} -o page.html, judge one of its runs with offered verify {folder}/cells/NAME"
+                )
+            }
+            Self::Program => format!(
+                "{name} is a program, and programs are not translated; the page \"from-scripts\" of the book says how the same is \
+                 written as a workload file"
+            ),
+            Self::Plan | Self::JMeterPlan => {
+                format!(
+                    "{name} is no file for this verb; if it is another tool's plan: offered import {name} -o workload.toml"
+                )
+            }
+            Self::Result | Self::JMeterResult => {
+                format!("{name} is no file for this verb; if it is the result of a run: offered verify {name}")
+            }
+            Self::Log => format!("{name} is no file for this verb; if it is a server's log: offered logs {name}"),
+        }
     }
 }
 
-/// Which verb reads what does not look like a workload file.
-fn elsewhere(path: &Path) -> Option<String> {
-    let name = path.display();
-    if path.join("workload.toml").is_file() {
-        return Some(format!("{name} is the folder of a run; its workload is {name}/workload.toml"));
+/// Refuses what looks like something that this verb does not read, and says which one does; `read` are the kinds it reads, and what
+/// looks like nothing is for the reader to tell.
+pub(crate) fn refuse(path: &Path, read: &[Kind]) -> Result<(), Failure> {
+    match Kind::of(path) {
+        Some(kind) if !read.contains(&kind) => Err(Failure::input(kind.told(path))),
+        _ => Ok(()),
     }
-    let written = path.to_str()?;
-    if written.contains("://") {
-        return Some(format!(
-            "this verb reads a workload file; write one with [target] url = \"{written}\", or try the URL with `offered run`"
-        ));
-    }
-    let kind = path.extension()?.to_str()?.to_ascii_lowercase();
-    Some(match kind.as_str() {
-        "js" | "ts" | "py" | "scala" | "kt" | "java" | "lua" | "groovy" => format!(
-            "{name} is a program, and programs are not translated; the page \"from-scripts\" of the book says how the same is \
-             written as a workload file"
-        ),
-        "jmx" | "har" | "json" | "yaml" | "yml" => {
-            format!("{name} is no workload file; if it is another tool's plan: offered import {name} -o workload.toml")
-        }
-        "jtl" | "csv" | "parquet" | "gz" | "zst" | "db" => {
-            format!("{name} is no workload file; if it is the result of a run: offered verify {name}")
-        }
-        "log" => format!("{name} is no workload file; if it is a server's log: offered logs {name}"),
-        _ => return None,
-    })
 }
+
+/// The kinds that hold the result of a run, or may.
+pub(crate) const RESULTS: [Kind; 5] = [Kind::Run, Kind::Result, Kind::JMeterResult, Kind::Plan, Kind::Log];
 
 /// So many broken lines of a log are shown.
 const LISTED: usize = 10;
@@ -103,19 +178,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_workload_is_sent_to_the_verb_that_reads_it() {
+    fn what_a_verb_does_not_read_is_sent_to_the_one_that_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["run/workload.toml", "run/run.json", "sweep/sweep.json", "sweep/workload.toml"] {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), "").unwrap();
+        }
+        let told = |path: &Path, read: &[Kind]| match refuse(path, read) {
+            Err(Failure::Input(why)) => why,
+            other => format!("{other:?}"),
+        };
         for (path, verb) in [
             ("script.js", "from-scripts"),
             ("plan.jmx", "offered import plan.jmx -o workload.toml"),
             ("file.jtl", "offered verify file.jtl"),
             ("access.log", "offered logs access.log"),
-            ("http://127.0.0.1/", "url = \"http://127.0.0.1/\""),
+            ("http://127.0.0.1/a", "offered run http://127.0.0.1/a --open"),
         ] {
-            let told = elsewhere(Path::new(path)).unwrap_or_default();
+            let told = told(Path::new(path), &[Kind::Workload]);
             assert!(told.contains(verb), "{path}: {told}");
         }
-        for path in ["w.toml", "workload", "w.txt"] {
-            assert_eq!(elsewhere(Path::new(path)), None, "{path}");
+        let run = at("run").display().to_string();
+        for (path, verb) in [
+            (at("run/run.json"), format!("offered verify {run}")),
+            (at("run/workload.toml"), "offered run".to_owned()),
+            (at("sweep"), "offered report".to_owned()),
+            (at("sweep/sweep.json"), format!("offered report {} -o", at("sweep").display())),
+        ] {
+            let told = told(&path, &RESULTS);
+            assert!(told.contains(&verb), "{}: {told}", path.display());
         }
+        for path in ["w.toml", "workload", "w.txt"] {
+            assert!(refuse(Path::new(path), &[Kind::Workload]).is_ok(), "{path}");
+        }
+        assert!(refuse(&at("run"), &RESULTS).is_ok());
     }
 }

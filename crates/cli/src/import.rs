@@ -12,6 +12,7 @@ use offered_model::Nanos;
 use offered_model::document::Schema;
 
 use crate::exit::{Exit, Failure};
+use crate::file;
 use crate::say::{json, say};
 
 const EXAMPLES: &str = "\
@@ -91,6 +92,9 @@ impl From<Format> for offered_import::Format {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = if args.file == Path::new("-") { "stdin".to_owned() } else { args.file.display().to_string() };
+    if args.format.is_none() {
+        file::refuse(&args.file, &[file::Kind::Plan, file::Kind::JMeterPlan])?;
+    }
     let text = text(&args.file)?;
     let values: BTreeMap<String, String> = args.values.iter().cloned().collect();
     let mut properties = match &args.property_file {

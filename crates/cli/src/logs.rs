@@ -7,7 +7,7 @@ mod words;
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use offered_logs::document::{Document, Others, Words};
 use offered_logs::{
@@ -17,6 +17,7 @@ use offered_model::{Nanos, Wrong};
 use others::Discipline;
 
 use crate::exit::{Exit, Failure};
+use crate::file::{self, Kind};
 use crate::say::{json, say};
 
 const EXAMPLES: &str = "\
@@ -162,6 +163,9 @@ fn service_from(text: &str) -> Result<ServiceFrom, String> {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    for name in &args.files {
+        file::refuse(Path::new(name), &[Kind::Log, Kind::Result, Kind::Plan])?;
+    }
     let options = options(args)?;
     options.choice.check().map_err(Failure::input)?;
     let inputs = inputs(&args.files, &options.choice).map_err(of_logs)?;

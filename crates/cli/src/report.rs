@@ -83,6 +83,12 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    for path in &args.files {
+        let has_page = matches!(Known::of(path)?, Some(Known::Sweep(_) | Known::Site(_)));
+        if !has_page && args.from.is_none() {
+            file::refuse(path, &file::RESULTS)?;
+        }
+    }
     if args.out.is_none() && args.format == Format::Html && !args.json && args.svg.is_none() {
         return Err(Failure::input("where shall the page be written? Name it, for example -o report.html"));
     }
@@ -184,6 +190,7 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
     let mut ask = args.window.ask(name.clone(), args.intent.ask(&[path.to_owned()], &args.window)?);
     ask.by_threads |= few_threads(&recording);
     let verdict = verify(&recording, &ask);
+    args.window.check(&verdict)?;
     let portrait = Portrait::of(&recording, &ask, &verdict.window);
     let mut run = Run::new(name, verdict, portrait);
     run.tested.began = first_launch(&recording);

@@ -21,7 +21,7 @@ impl FromStr for Percent {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
-        percent.filter(|percent| (0.0..100.0).contains(percent)).map(Self).ok_or_else(|| {
+        percent.filter(|percent: &f64| *percent >= 0.0 && percent.is_finite()).map(Self).ok_or_else(|| {
             "write a share of p50, p95 and p99, as 5%; how far a CoV may be from the one meant is --pattern-tolerance 0.05"
                 .to_owned()
         })
@@ -67,7 +67,8 @@ mod tests {
     fn a_tolerance_is_a_percentage_and_never_mistaken_for_another() {
         let fraction = |text: &str| text.parse().map(Percent::fraction);
         assert_eq!((fraction("5%"), fraction("0 %"), fraction("12.5%")), (Ok(0.05), Ok(0.0), Ok(0.125)));
-        for text in ["0.05", "5", "100%", "-1%", "%", ""] {
+        assert_eq!((fraction("100%"), fraction("250%")), (Ok(1.0), Ok(2.5)));
+        for text in ["0.05", "5", "-1%", "inf%", "%", ""] {
             assert!(fraction(text).unwrap_err().contains("--pattern-tolerance 0.05"), "{text}");
         }
     }

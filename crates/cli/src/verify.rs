@@ -85,6 +85,21 @@ impl Window {
         let failures = if self.failures == "drop" { Failures::Drop } else { Failures::Keep };
         Ask { path, failures, by_threads: self.by_threads, ..intent }
     }
+
+    /// Refuses a verdict on nothing, where it was asked for that way.
+    pub(crate) fn check(&self, verdict: &Verdict) -> Result<(), Failure> {
+        let Verdict { window, source, .. } = verdict;
+        let asked = [("--skip-first", self.skip_first), ("--skip-last", self.skip_last), ("--take", self.take)];
+        let asked: Vec<&str> = asked.iter().filter(|(_, time)| time.is_some()).map(|(flag, _)| *flag).collect();
+        if asked.is_empty() || window.launches > 0 || window.left_out == 0 {
+            return Ok(());
+        }
+        let (path, all) = (&source.path, window.left_out);
+        Err(Failure::input(format!(
+            "{path}: none of its {all} launches is left to be judged; change {}",
+            asked.join(", ")
+        )))
+    }
 }
 
 /// Runs the verb.
@@ -132,6 +147,7 @@ fn judged(args: &Args, recording: &Recording, intent: Ask, path: String) -> Resu
         ask.effect_tolerance = 0.0;
     }
     let verdict = verify(recording, &ask);
+    args.window.check(&verdict)?;
     args.files_out.write(recording, &ask, &verdict)?;
     Ok(verdict)
 }

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_model::document::Schema;
+use offered_model::threshold::{Bound, Quantity};
 use offered_model::workload::Sessions;
-use offered_model::{Objective, Workload};
+use offered_model::{Objective, Threshold, Workload};
 
 use crate::document::capacity::{Document, Limit, Point};
 use crate::sweep::Interval;
@@ -48,6 +49,7 @@ impl Search<'_> {
     /// No beginning, a field that cannot take a value, and what a run or a simulation refuses.
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Document, Error> {
         let workload = self.input.parse(&self.input.text)?;
+        broken_by_load(self.objective)?;
         let (field, start) = start(self.vary, &workload)?;
         let (trials, each, simulated) = (self.trials, workload.duration(), self.simulated);
         observer.told(News::Search { trials, each, simulated });
@@ -99,6 +101,18 @@ impl Search<'_> {
             trials: self.trials - left,
             points,
         })
+    }
+}
+
+/// Refuses bounds from below: times, errors and rates only grow with the load.
+fn broken_by_load(objective: &Objective) -> Result<(), Error> {
+    let from_below = |threshold: &&Threshold| {
+        matches!(threshold.bound, Bound::Above(_) | Bound::AtLeast(_))
+            && threshold.metric.quantity != Quantity::ArrivalsCov
+    };
+    match objective.thresholds().iter().find(from_below) {
+        Some(threshold) => Err(Error::KeptByLoad(threshold.to_string())),
+        None => Ok(()),
     }
 }
 
@@ -221,6 +235,15 @@ mod tests {
         assert_eq!((limit.value, limit.because.as_str()), (800.0, "launches were late"));
         // Three at 100, 200 and 400 each; at 800 one that is made again once.
         assert_eq!((found.trials, found.points.len()), (11, 3));
+    }
+
+    #[test]
+    fn a_bound_that_load_keeps_is_refused() {
+        let broken = |objective: &str| broken_by_load(&objective.parse().unwrap());
+        assert!(broken("p99 < 250ms, errors <= 0.1%, arrivals.cov = 0.95..1.05").is_ok());
+        for objective in ["p99 > 50ms", "p99 < 1s, throughput >= 90/s"] {
+            assert!(matches!(broken(objective), Err(Error::KeptByLoad(_))), "{objective}");
+        }
     }
 
     #[test]

@@ -117,6 +117,25 @@ pub enum Error {
         /// The name of the workload given now.
         given: String,
     },
+    /// A sweep's directory with finished cells that are none of the sweep to be made.
+    #[error(
+        "{} holds {n} finished cells of other values ({first} among them), which its tables would no longer show; give their values \
+         too, or choose another directory",
+        path.display()
+    )]
+    OtherValues {
+        /// The directory.
+        path: PathBuf,
+        /// The name of one.
+        first: String,
+        /// How many there are.
+        n: usize,
+    },
+    /// A bound that more load keeps.
+    #[error(
+        "more load does not break `{0}`, and what is looked for is the load that breaks it; bound a time or errors from above, as in p99 < 250ms"
+    )]
+    KeptByLoad(String),
     /// Up to which value an objective is kept, asked of values that are no numbers.
     #[error("up to which {field} the objective is kept can only be asked of numbers, and `{value}` is none")]
     NoNumber {

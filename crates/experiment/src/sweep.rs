@@ -9,9 +9,9 @@ pub use cell::Measured;
 pub use curve::Kept;
 pub use figures::{Figures, Histogram, Interval, Lateness, Times};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -73,6 +73,7 @@ impl Sweep<'_> {
         let steps = self.objective.map(|_| curve::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
         begin(self.out, self.input)?;
+        no_others(self.out, &cells)?;
         self.visit(&mut cells, seed, stop, observer)?;
         let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
         let kept = match (self.objective, steps) {
@@ -162,7 +163,7 @@ fn begin(out: &Path, input: &Input) -> Result<(), Error> {
     match fs::read_to_string(&own) {
         Ok(text) if text == kept(&input.text) => Ok(()),
         // Whoever mends a workload that could not even begin means this sweep.
-        Ok(_) if !has_finished_cells(out) => {
+        Ok(_) if finished(out).next().is_none() => {
             let cells = out.join("cells");
             if cells.exists() {
                 fs::remove_dir_all(&cells).map_err(Error::file("remove", &cells))?;
@@ -174,10 +175,19 @@ fn begin(out: &Path, input: &Input) -> Result<(), Error> {
     }
 }
 
-/// Whether a cell of the sweep in `out` has ended.
-fn has_finished_cells(out: &Path) -> bool {
+/// The directories of the cells in `out` that have ended.
+fn finished(out: &Path) -> impl Iterator<Item = PathBuf> {
     let cells = fs::read_dir(out.join("cells")).into_iter().flatten();
-    cells.flatten().any(|cell| cell.path().join("run.json").exists())
+    cells.flatten().map(|cell| cell.path()).filter(|cell| cell.join("run.json").exists())
+}
+
+/// Whether all cells that have ended in `out` are among `cells`: the tables written anew would leave others out.
+fn no_others(out: &Path, cells: &[Cell]) -> Result<(), Error> {
+    let ours: HashSet<&Path> = cells.iter().map(|cell| cell.path.as_path()).collect();
+    let mut others: Vec<PathBuf> = finished(out).filter(|cell| !ours.contains(cell.as_path())).collect();
+    others.sort();
+    let Some(first) = others.first().and_then(|cell| cell.file_name()) else { return Ok(()) };
+    Err(Error::OtherValues { path: out.to_owned(), first: first.to_string_lossy().into_owned(), n: others.len() })
 }
 
 /// Values that differ in what no file name may hold would share a directory.
@@ -218,6 +228,25 @@ mod tests {
         begin(&out, &input("mended")).unwrap();
         let why = begin(&out, &input("third")).unwrap_err().to_string();
         assert!(why.contains("was begun with another workload") && cell.exists(), "{why}");
+    }
+
+    #[test]
+    fn a_sweep_may_grow_and_never_loses_cells() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("sweep");
+        let input = input("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n");
+        let cells = |values: &str| -> Vec<Cell> {
+            let points = points(&input, &[values.parse().unwrap()]).unwrap();
+            points.into_iter().map(|point| Cell::new(point, &out)).collect()
+        };
+        begin(&out, &input).unwrap();
+        for cell in cells("rate=1,2") {
+            fs::create_dir_all(&cell.path).unwrap();
+            fs::write(cell.path.join("run.json"), "{}").unwrap();
+        }
+        assert!(no_others(&out, &cells("rate=1,2,3")).is_ok());
+        let why = no_others(&out, &cells("rate=2,3")).unwrap_err().to_string();
+        assert!(why.contains("1 finished cells of other values (rate=1 among them)"), "{why}");
     }
 
     #[test]

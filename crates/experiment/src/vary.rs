@@ -18,6 +18,9 @@ pub struct Vary {
     pub values: Vec<String>,
 }
 
+/// A range holds at most so many values: each is a run of its own.
+const MOST_VALUES: f64 = 10_000.0;
+
 /// `field=a,b,c` or `field=from..to:step`, both ends included.
 impl FromStr for Vary {
     type Err = Error;
@@ -32,8 +35,11 @@ impl FromStr for Vary {
                     |text: &str| text.parse::<f64>().map_err(|_| wrong(&format!(" (`{text}` is not a number)")));
                 let (from, to, step) = (number(from)?, number(to)?, number(step)?);
                 let steps = (to - from) / step;
-                if !(0.0..=1e6).contains(&steps) {
+                if !(steps >= 0.0 && steps.is_finite()) {
                     return Err(wrong(" (the step does not lead from the first value to the last)"));
+                }
+                if steps > MOST_VALUES {
+                    return Err(wrong(&format!(" (these are {:.0} values, more than {MOST_VALUES})", steps + 1.0)));
                 }
                 // Rounded, since 0.1 + 2 * 0.1 is not 0.3.
                 let value = |i: u32| format!("{:.9}", from + f64::from(i) * step);
@@ -243,6 +249,12 @@ mod tests {
         for text in ["load", "=1", "load=", "load=1..0:0.1", "load=0..1:0", "load=a..b:c", "load=1,,2"] {
             assert!(text.parse::<Vary>().unwrap_err().to_string().contains("is not a field with its values"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_range_of_too_many_values_says_how_many_they_are() {
+        let why = "rate=1..1000000:0.001".parse::<Vary>().unwrap_err().to_string();
+        assert!(why.contains("these are 999999001 values, more than 10000"), "{why}");
     }
 
     #[test]

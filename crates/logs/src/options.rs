@@ -181,8 +181,11 @@ impl std::str::FromStr for Statuses {
             let item = item.trim();
             let class = item.strip_suffix("xx").or(item.strip_suffix("XX")).and_then(|class| class.parse::<u16>().ok());
             match (class, item.parse::<u16>()) {
-                (Some(class @ 1..=9), _) => Ok(class * 100..=class * 100 + 99),
+                (Some(class @ 1..=5), _) => Ok(class * 100..=class * 100 + 99),
                 (None, Ok(status @ 100..=999)) => Ok(status..=status),
+                (Some(_), _) => {
+                    Err(offered_model::Wrong::new(format!("no status is `{item}`: they go from 1xx to 5xx")))
+                }
                 _ => Err(offered_model::Wrong::new(format!(
                     "`{item}` is no status; write for example 2xx,3xx or 200,304"
                 ))),

@@ -116,15 +116,50 @@ impl Quick {
         self.edit(&mut document, file.is_some(), shared)?;
         let text = document.to_string();
         let workload = Workload::parse(&text, &self.target, &file::beside(file));
-        let workload = workload.map_err(|mistake| match &given {
-            None => Failure::input(mistake.what), // there is no file whose line would help
-            Some(given) => {
-                // Edits move lines; a mistake of the file's own is told at its own line.
-                let own = Workload::parse(given, &self.target, &file::beside(file)).err();
-                Failure::input(own.filter(|own| own.what == mistake.what).unwrap_or(mistake))
+        let workload = workload.map_err(|mistake| {
+            // Edits move lines; a mistake of the file's own is told at its own line.
+            let own = given.as_ref().and_then(|given| Workload::parse(given, &self.target, &file::beside(file)).err());
+            match (own, self.flag(&mistake.field)) {
+                (Some(own), _) if (&own.field, &own.what) == (&mistake.field, &mistake.what) => Failure::input(own),
+                (_, Some(flag)) => Failure::input(format!("{flag}: {}", mistake.what)),
+                (_, None) if given.is_none() => Failure::input(mistake.said()), // no file whose line would help
+                (_, None) => Failure::input(mistake),
             }
         })?;
         Ok((text, workload))
+    }
+
+    /// The flag that was given for this key of the workload, or for what is in it.
+    fn flag(&self, field: &str) -> Option<&'static str> {
+        let skipped = field.starts_with("skip_");
+        let given = [
+            ("duration", "--duration", self.duration.is_some()),
+            ("skip_first", "--skip-first", self.skip_first.is_some()),
+            ("skip_last", "--skip-last", self.skip_last.is_some()),
+            ("seed", "--seed", self.seed.is_some()),
+            ("late", "--late", self.late.is_some()),
+            ("target.headers", "--header", !self.headers.is_empty()),
+            ("request", "--body", self.body.is_some()),
+            ("request", "--method", self.method.is_some()),
+            ("target.reuse", "--reuse", self.reuse.is_some()),
+            ("target.connections", "--connections", self.connections.is_some()),
+            ("target.in_flight", "--in-flight", self.in_flight.is_some()),
+            ("target.connect_timeout", "--connect-timeout", self.connect_timeout.is_some()),
+            ("target.response_timeout", "--timeout", self.timeout.is_some()),
+            ("target.proxy", "--proxy", self.proxy.is_some()),
+            ("target.protocol", "--protocol", self.protocol.is_some()),
+            ("target.redirects", "--follow", self.follow.is_some()),
+            ("target.tls", "--insecure", self.insecure),
+            ("generator.threads", "--threads", self.threads.is_some()),
+            ("generator.precision", "--precision", self.precision.is_some()),
+            ("generator.tolerance", "--tolerance", self.tolerance.text().is_some()),
+        ];
+        let is_in =
+            |key: &str| field.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        let named = given.iter().find(|(key, _, given)| *given && is_in(key)).map(|(_, flag, _)| *flag);
+        // What is skipped is too long for what it is skipped of, or that too short.
+        let ours = || given[..3].iter().find(|(.., given)| skipped && *given).map(|(_, flag, _)| *flag);
+        named.or_else(ours).or_else(|| self.system.flag(field))
     }
 
     fn edit(&self, document: &mut DocumentMut, file: bool, shared: bool) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use offered_model::{Nanos, Recording};
 use offered_store::{Error, Format, ReadOptions, Stamps, read};
 
 use crate::exit::Failure;
+use crate::file;
 use crate::words;
 
 /// How the files are to be read.
@@ -50,11 +51,8 @@ impl Source {
 impl Hints {
     /// The recording in this file, of this kind if it is said.
     pub(crate) fn read(&self, path: &Path, format: Option<Format>) -> Result<Recording, Failure> {
-        if format.is_none() && path.extension().is_some_and(|kind| kind == "toml") {
-            return Err(Failure::input(format!(
-                "{0} is a workload, not a result; make a run of it first: offered run {0} --out runs/1",
-                path.display()
-            )));
+        if format.is_none() {
+            file::refuse(path, &file::RESULTS)?;
         }
         let options = ReadOptions {
             format,

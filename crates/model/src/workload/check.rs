@@ -20,6 +20,8 @@ pub(super) struct Misfit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Whole,
+    /// A key beside the tables.
+    Key(&'static str),
     /// A key of the target.
     Target(&'static str),
     /// A variable, by name.
@@ -56,7 +58,9 @@ impl Workload {
 
     pub(super) fn checked(mut draft: Draft) -> Result<Self, Misfit> {
         let whole = |Wrong(why)| Misfit { place: Place::Whole, why };
-        counted(draft.duration, draft.skip_first, draft.skip_last).map_err(whole)?;
+        let longest = if draft.skip_first < draft.skip_last { "skip_last" } else { "skip_first" };
+        counted(draft.duration, draft.skip_first, draft.skip_last)
+            .or_else(|Wrong(why)| Place::Key(longest).wrong(why))?;
         target(&draft)?;
         variables(&draft)?;
         requests(&draft)?;

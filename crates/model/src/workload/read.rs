@@ -94,6 +94,7 @@ fn at(root: &Table<'_>, Misfit { place, why }: Misfit) -> Mistake {
     let of = |key: &str, number: usize| root.get(key)?.list().ok()?.get(number).cloned();
     let value = match place {
         Place::Whole => None,
+        Place::Key(key) => root.get(key),
         Place::Target(key) => root.get("target").map(|target| target.entry(key).unwrap_or(target)),
         Place::Variables => root.get("variables"),
         Place::Requests => root.get("request"),

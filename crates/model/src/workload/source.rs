@@ -12,14 +12,24 @@ use crate::nearest;
 
 /// What is wrong in a workload file, and where: `file:line: ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {what}")]
+#[error("{file}:{line}: {}", self.said())]
 pub struct Mistake {
     /// The file's name as it was given.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, what was expected, and what to write instead.
+    /// The key that is wrong, by its path: `arrivals.open.rate`, `request[0].get`; empty where it is the file as a whole.
+    pub field: String,
+    /// What is wrong with it, what was expected, and what to write instead.
     pub what: String,
+}
+
+impl Mistake {
+    /// Which key, and what is wrong with it, for who has no file to look at.
+    pub fn said(&self) -> String {
+        let Self { field, what, .. } = self;
+        if field.is_empty() { what.clone() } else { format!("{field}: {what}") }
+    }
 }
 
 /// The text and its name.
@@ -30,16 +40,16 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn mistake(self, span: &Range<usize>, what: impl Into<String>) -> Mistake {
+    pub(super) fn mistake(self, span: &Range<usize>, field: &str, what: impl Into<String>) -> Mistake {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
         let line = before.split(|b| *b == b'\n').count();
-        Mistake { file: self.file.to_owned(), line, what: what.into() }
+        Mistake { file: self.file.to_owned(), line, field: field.to_owned(), what: what.into() }
     }
 
     /// Parses the text as TOML.
     pub(super) fn parse(self) -> Result<Spanned<DeTable<'a>>, Mistake> {
         DeTable::parse(self.text).map_err(|error| {
-            self.mistake(&error.span().unwrap_or(0..0), error.message().lines().collect::<Vec<_>>().join(": "))
+            self.mistake(&error.span().unwrap_or(0..0), "", error.message().lines().collect::<Vec<_>>().join(": "))
         })
     }
 }
@@ -77,7 +87,7 @@ impl<'a> Table<'a> {
             let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
             let meant = nearest(key.get_ref(), known);
             let what = format!("unknown key `{}`{place}{meant}; known keys: {}", key.get_ref(), known.join(", "));
-            return Err(source.mistake(&key.span(), what));
+            return Err(source.mistake(&key.span(), "", what));
         }
         Ok(Self { source, name: name.to_owned(), span, entries, shape })
     }
@@ -122,14 +132,13 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn mistake(&self, what: impl std::fmt::Display) -> Mistake {
-        let place = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
-        self.source.mistake(&self.span, format!("{place}{what}"))
+        self.source.mistake(&self.span, &self.name, what.to_string())
     }
 }
 
 impl<'a> Value<'a> {
     pub(super) fn mistake(&self, what: impl std::fmt::Display) -> Mistake {
-        self.source.mistake(&self.span, format!("{}: {what}", self.name))
+        self.source.mistake(&self.span, &self.name, what.to_string())
     }
 
     fn expected(&self, what: &str) -> Mistake {

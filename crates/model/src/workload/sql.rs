@@ -45,7 +45,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Workload, String> {
         let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n{text}");
-        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map_err(|mistake| mistake.what)
+        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map_err(|mistake| mistake.said())
     }
 
     const WHOLE: &str = r#"

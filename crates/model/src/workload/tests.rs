@@ -142,7 +142,7 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
         ("duration = 10", 1, &["duration: expected a text with its unit", "found integer"]),
         ("duration = \"10s\"", 1, &["`arrivals` is missing"]),
         ("duration = \"0s\"\n", 1, &["longer than 0s"]),
-        ("duration = \"10s\"\nskip_first = \"10s\"\narrivals.closed.users = 1", 1, &["leave nothing of the duration"]),
+        ("duration = \"10s\"\nskip_first = \"10s\"\narrivals.closed.users = 1", 2, &["leave nothing of the duration"]),
         ("duration = \"10s\"\narrivals.open.rate = \"0/s\"", 2, &["zero", "above zero"]),
         ("duration = \"10s\"\narrivals.open.rate = \"NaN/s\"", 2, &["not a rate"]),
         (
@@ -151,9 +151,9 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             &["`0.05` is no share of a percentile", "tolerance = \"5%\""],
         ),
         (
-            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[generator]\ntolerance = \"100%\"",
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[generator]\ntolerance = \"-1%\"",
             4,
-            &["100 % is no share", "below 100%"],
+            &["-1 % is no share", "0% or more"],
         ),
         ("duration = \"10s\"\narrivals.open.rate = 100", 2, &["such as \"10s\" or \"100/s\""]),
         (

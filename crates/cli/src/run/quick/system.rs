@@ -55,7 +55,7 @@ impl System {
                 _ => Err(Failure::input("which load? give --open 100/s, --closed 50 or --partly-open 20/s")),
             };
         };
-        let mut left_out = Vec::new();
+        let (mut left_out, mut said) = (Vec::new(), Vec::new());
         if replaced {
             left_out = become_model(document, before, model)?;
         }
@@ -68,15 +68,30 @@ impl System {
             if key == "stay" && fields.remove("length").is_some() {
                 left_out.push("length".to_owned());
             }
+            if key == "rate" && fields.get(key).is_some_and(|rate| !rate.is_str()) {
+                said.push(format!("the file's rate changes with time; with {flag} it is the same throughout"));
+            }
             fields.insert(key, Item::Value(content?));
         }
         if model == "replay" && self.closed.is_some() {
             fields.insert("as", value("closed"));
         }
-        Ok(match &left_out[..] {
-            [] => Vec::new(),
-            gone => vec![format!("{} of the file has no meaning in {} and is left out", gone.join(", "), words(model))],
-        })
+        match &left_out[..] {
+            [] => {}
+            [gone] => said.push(format!("{gone} of the file has no meaning in {} and is left out", words(model))),
+            [most @ .., last] => said.push(format!(
+                "{} and {last} of the file have no meaning in {} and are left out",
+                most.join(", "),
+                words(model)
+            )),
+        }
+        Ok(said)
+    }
+
+    /// The flag that was given for this key of the workload, or for what is in it.
+    pub(super) fn flag(&self, field: &str) -> Option<&'static str> {
+        let key = field.strip_prefix("arrivals.")?.split('.').nth(1)?;
+        self.edits().into_iter().find(|(edited, ..)| *edited == key).map(|(_, flag, _)| flag)
     }
 
     /// The model after the flags, where there is one, and whether that replaces what was there.
@@ -187,6 +202,9 @@ fn probability(text: &str) -> Result<f64, String> {
     if (0.0..1.0).contains(&stay) {
         return Ok(stay);
     }
+    if !text.ends_with('%') && (1.0..100.0).contains(&stay) && stay != 1.0 {
+        return Err(format!("`{text}` is no probability, which is below 1; if it is in per cent, write {text}%"));
+    }
     Err(format!("`{text}` must be at least 0 and below 1; with 1 nobody ever leaves, which is --closed"))
 }
 
@@ -225,6 +243,7 @@ mod tests {
 
     #[test]
     fn a_flag_edits_the_field_it_names() {
+        let profile = "the file's rate changes with time; with --open it is the same throughout";
         for (text, flags, expected) in [
             (CLOSED, "--closed 3", CLOSED.replace("users = 2", "users = 3")),
             (CLOSED, "-c 3", CLOSED.replace("users = 2", "users = 3")),
@@ -234,7 +253,8 @@ mod tests {
             (OPEN, "--arrivals poisson", OPEN.replace("constant", "poisson").replace('\n', " ")),
             (PARTLY, "--partly-open 4/s", PARTLY.replace("3/s", "4/s").replace('\n', " ")),
         ] {
-            assert_eq!(after(text, flags), Ok((expected, String::new())), "{flags} on {text}");
+            let said = if flags == "--open 7/s" { profile } else { "" };
+            assert_eq!(after(text, flags), Ok((expected, said.to_owned())), "{flags} on {text}");
         }
     }
 
@@ -242,11 +262,11 @@ mod tests {
     fn another_model_keeps_what_still_means_something_and_says_what_does_not() {
         let (text, said) = after(PARTLY, "--closed 5").unwrap();
         assert_eq!(text, "[arrivals] closed = { think = { constant = \"2s\" }, users = 5 }");
-        assert_eq!(said, "rate, length of the file has no meaning in a closed system and is left out");
+        assert_eq!(said, "rate and length of the file have no meaning in a closed system and are left out");
         let (text, said) = after(OPEN, "--partly-open 4/s --stay 80%").unwrap();
         let text = text.replace(" ,", ","); // what stood at the end keeps its blank
         assert_eq!(text, "[arrivals] partly_open = { rate = \"4/s\", process = \"constant\", stay = 0.8 }");
-        assert_eq!(said, "");
+        assert_eq!(said, "the file's rate changes with time; with --partly-open it is the same throughout");
         let (text, said) = after(PARTLY, "--stay 0.5").unwrap();
         assert!(text.ends_with("stay = 0.5") && !text.contains("length"), "{text}");
         assert_eq!(said, "length of the file has no meaning in a partly-open system and is left out");
@@ -257,7 +277,7 @@ mod tests {
             (text, said.as_str()),
             (replay.replace("sessions\"", "closed\"").replace(" } }", " }, users = 5 }"), "")
         );
-        assert!(after(replay, "--open 5/s").unwrap().1.starts_with("trace, as, think of the file"));
+        assert!(after(replay, "--open 5/s").unwrap().1.starts_with("trace, as and think of the file have"));
     }
 
     #[test]
@@ -266,6 +286,7 @@ mod tests {
             (OPEN, "--think 1s", "--think goes with --closed or --partly-open, and this is an open system"),
             (CLOSED, "--stay 0.5", "--stay goes with --partly-open, and this is a closed system"),
             (CLOSED, "--open 100", "'100' for '--open <RATE>'"),
+            (CLOSED, "--partly-open 1/s --stay 80", "write 80%"),
             (CLOSED, "--partly-open 1/s --stay 100%", "'100%' for '--stay <P>'"),
             (CLOSED, "--open 1/s --arrivals gamma:x", "--arrivals gamma:x: `x` is not a CoV"),
         ] {

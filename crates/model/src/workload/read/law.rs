@@ -14,7 +14,10 @@ impl Reader<'_> {
             return Err(value.mistake(match text.parse::<Law>() {
                 Ok(law) => format!("expected a law as a table; write {law}"),
                 Err(_) if text.parse::<Nanos>().is_ok() => {
-                    format!("expected a law; write {{ exponential = \"{text}\" }} or {{ constant = \"{text}\" }}")
+                    format!(
+                        "`{text}` does not say its law; write {{ constant = \"{text}\" }} for always so long, or \
+                         {{ exponential = \"{text}\" }} for so long in the mean"
+                    )
                 }
                 Err(_) => "expected a law as a table; write for example { exponential = \"5s\" }".to_owned(),
             }));
