@@ -2,7 +2,7 @@
 
 use offered_simulate::Doubt as SimulationDoubt;
 use offered_store::Error;
-use offered_verify::{Doubt, Pattern, Warning};
+use offered_verify::{Doubt, Pattern, Request, Warning};
 
 /// What to do about a doubt, with the flags that do it.
 pub(crate) fn remedy(warning: &Warning) -> String {
@@ -16,6 +16,14 @@ pub(crate) fn remedy(warning: &Warning) -> String {
         _ => return warning.remedy.clone(),
     };
     format!("{} ({flags})", warning.remedy)
+}
+
+/// That many launches failed, where many did: `136 of 262 launches failed (52 %)`.
+pub(crate) fn failures(total: &Request) -> Option<String> {
+    let (failed, launches) = total.many_failed()?;
+    let percent = 100.0 * failed as f64 / launches as f64;
+    let digits = usize::from(percent < 10.0);
+    Some(format!("{failed} of {launches} launches failed ({percent:.digits$} %)"))
 }
 
 /// Why a file cannot be read, with the flags that help.

@@ -132,14 +132,15 @@ fn what_failed_stands_above_what_did_not() {
     assert_eq!(run.verdict.judgement, Judgement::Holds, "{}", run.verdict.because);
     run.thresholds = vec![checked(Judgement::Holds), checked(Judgement::Fails)];
     let all = banners(&run);
-    assert_eq!(all[0], (Judgement::Fails, "1 of 2 thresholds failed.".to_owned()));
-    assert_eq!(all[1..].iter().filter(|banner| banner.0 == Judgement::Holds).count(), 2, "{all:?}");
+    assert_eq!(all[0], (Judgement::Fails, "10 % of the launches failed.".to_owned()));
+    assert_eq!(all[1], (Judgement::Fails, "1 of 2 thresholds failed.".to_owned()));
+    assert_eq!(all[2..].iter().filter(|banner| banner.0 == Judgement::Holds).count(), 2, "{all:?}");
     // A run that must not be believed keeps no threshold and fails none.
     run.thresholds = vec![checked(Judgement::NotChecked)];
     run.verdict.judgement = Judgement::Fails;
     let all = banners(&run);
-    assert_eq!((all[0].0, all[1].0), (Judgement::Fails, Judgement::NotChecked));
-    assert!(all[0].1.contains("do not believe"), "{all:?}");
+    assert_eq!((all[1].0, all[2].0), (Judgement::Fails, Judgement::NotChecked));
+    assert!(all[1].1.contains("do not believe"), "{all:?}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(crate) struct Because<'a> {
     /// The machine stood still, and that is what spoilt the launches.
     pub(crate) stalled: Option<Stalls>,
     pub(crate) lateness: Option<&'a Lateness>,
+    /// The CoV of the gaps between the instants meant, where those are known.
+    pub(crate) meant_cov: Option<f64>,
     /// Where it says something of the judgement.
     pub(crate) effect: Option<&'a Effect>,
 }
@@ -62,20 +64,45 @@ fn as_meant(ask: &Ask, look: &Look) -> String {
 fn spoilt(of: &Because) -> String {
     let plain = matches!(of.look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson);
     let symptom = Some(of.look.because.clone()).filter(|_| of.ask.meant.is_poisson() && !plain);
-    let failing = of.intent.iter().filter(|finding| finding.fails() && finding.check != Check::Busy).map(in_words);
+    let failing = of.intent.iter().filter(|finding| finding.fails()).filter_map(|finding| in_words(of, finding));
     let saturated = of.generator.and_then(warnings::of_saturation);
     let causes = saturated.into_iter().chain(of.stalled.map(Doubt::Stalled)).map(|doubt| doubt.words());
-    let reasons = causes.chain(symptom).chain(failing).chain(of.effect.map(in_figures));
-    reasons.collect::<Vec<_>>().join("; ")
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in causes.chain(symptom).chain(failing).chain(of.effect.map(in_figures)) {
+        // Two checks may find the same.
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons.join("; ")
 }
 
-fn in_words(finding: &Finding) -> String {
+/// What a check found wrong, for who knows no statistics: its numbers are in the finding. The busiest thread is told as a cause.
+fn in_words(of: &Because, finding: &Finding) -> Option<String> {
     let estimate = finding.estimate.unwrap_or(f64::NAN);
-    if estimate >= 100.0 {
-        format!("{} is {estimate:.0}", finding.check.name())
-    } else {
-        format!("{} is {estimate:.3}", finding.check.name())
-    }
+    let spaced = |sent: f64, meant: f64| {
+        let how = if sent > meant { "more bunched" } else { "more evenly" };
+        format!("launches came {how} than was meant")
+    };
+    Some(match finding.check {
+        Check::EvenGaps => "launches did not come at the even distances that were meant".to_owned(),
+        Check::SentCov => spaced(finding.statistic.unwrap_or(f64::NAN), of.meant_cov.unwrap_or(f64::NAN)),
+        Check::CovAgainstMeant | Check::ClosedCov => spaced(estimate, of.ask.meant.expected_cov().unwrap_or(f64::NAN)),
+        Check::ClosedDispersion => {
+            "over longer times the number of launches varied otherwise than so many users make it".to_owned()
+        }
+        Check::ThinkTime => format!("users thought for {} of the time that was meant", whole_percent(estimate)),
+        Check::Rate => format!("{} of the load asked for was launched", whole_percent(estimate)),
+        Check::LatenessP99 => format!("one launch in a hundred left {} late or more", span(estimate * 1e3)),
+        Check::Unsent => format!("{} of the launches were never sent", percent(estimate)),
+        _ => return None,
+    })
+}
+
+/// `92 %`, `120 %`; what is near to all of it gets a digit: `99.4 %`.
+fn whole_percent(share: f64) -> String {
+    let digits = usize::from((0.95..1.05).contains(&share));
+    format!("{:.digits$} %", 100.0 * share)
 }
 
 /// How late launches came.

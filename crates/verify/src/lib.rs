@@ -198,6 +198,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         spoilt,
         stalled,
         lateness: lateness.as_ref(),
+        meant_cov,
         effect: effect.as_ref().filter(|_| only_spoilt || judgement != Judgement::Fails),
     });
     let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);

@@ -27,12 +27,12 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     let fails = |check| findings.iter().find(|f| f.check == check && f.judgement == Judgement::Fails);
     let cov = stream.corrected_cov.unwrap_or(0.0);
     if cov <= CLOCKWORK {
-        return plain(Pattern::Clockwork, format!("the gaps are nearly equal (CoV {cov:.2})"));
+        return plain(Pattern::Clockwork, "launches come at even distances, as a clock would make them".to_owned());
     }
     if findings.iter().all(|finding| finding.judgement != Judgement::Fails) {
         let pattern =
             if *meant.arrivals() == Meant::FixedCount { Pattern::FixedCountPoisson } else { Pattern::Poisson };
-        return plain(pattern, format!("nothing tells the launches from a Poisson process (CoV {cov:.2})"));
+        return plain(pattern, "nothing tells the launches from those of independent users".to_owned());
     }
     if let Some(found) = bunches::find(&stream.instants).filter(|found| found.size >= BUNCH) {
         let when = if found.spacing_cov < 0.5 {
@@ -45,13 +45,13 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     }
     // The gaps speak first, then the counts, then the rest.
     if let Some(cov) = fails(Check::Cov).and_then(|finding| finding.estimate) {
-        let (pattern, word) = if cov < 1.0 { (Pattern::TooEven, "even") } else { (Pattern::OverDispersed, "uneven") };
-        return plain(pattern, format!("the gaps are too {word} for a Poisson process (CoV {cov:.2})"));
+        let (pattern, how) =
+            if cov < 1.0 { (Pattern::TooEven, "more evenly") } else { (Pattern::OverDispersed, "more in bursts") };
+        return plain(pattern, format!("launches come {how} than those of independent users would"));
     }
     if let Some(fit) = fails(Check::GammaFit).and_then(|finding| finding.estimate) {
         let (pattern, word) = if fit < 1.0 { (Pattern::TooEven, "few") } else { (Pattern::OverDispersed, "many") };
-        let because =
-            format!("too {word} short gaps for a Poisson process (CoV {cov:.2}; their shape is that of CoV {fit:.2})");
+        let because = format!("too {word} launches follow close upon another for those of independent users");
         return plain(pattern, because);
     }
     if let Some(trend) = fails(Check::Trend).and_then(|finding| finding.estimate) {
@@ -61,33 +61,32 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     }
     if let Some(idc) = fails(Check::Dispersion).and_then(|finding| finding.estimate) {
         return if idc < 1.0 {
-            let because = format!(
-                "gap by gap the launches pass for Poisson (CoV {cov:.2}), but counts over longer times vary only {idc:.2} \
-                 times as much as Poisson counts: a closed or paced generator"
-            );
-            plain(Pattern::TooEven, because)
+            let because = "from one launch to the next they pass for those of independent users, but over longer times their \
+                           number varies too little: a closed or paced generator";
+            plain(Pattern::TooEven, because.to_owned())
         } else {
             plain(
                 Pattern::OverDispersed,
-                format!("counts vary {idc:.2} times as much as Poisson counts: bursts, or an unsteady rate"),
+                "over longer times the number of launches varies too much for independent users: bursts, or an unsteady rate"
+                    .to_owned(),
             )
         };
     }
     if let Some(lag) = fails(Check::Repeat).and_then(|finding| finding.estimate) {
         let period = span(lag * stream.mean_gap());
-        let because = format!("the gaps repeat themselves every {lag:.0} launches ({period}): fixed timers");
+        let because = format!("the launches repeat their pattern every {lag:.0} of them ({period}): fixed timers");
         return plain(Pattern::TooEven, because);
     }
     for check in [Check::Spearman, Check::LjungBox] {
         if let Some(r) = fails(check).and_then(|finding| finding.estimate) {
             let (pattern, word) =
-                if r < 0.0 { (Pattern::TooEven, "evens out") } else { (Pattern::OverDispersed, "resembles") };
-            return plain(pattern, format!("the gaps are not independent: one {word} the next (correlation {r:.2})"));
+                if r < 0.0 { (Pattern::TooEven, "evened out by") } else { (Pattern::OverDispersed, "much like") };
+            return plain(pattern, format!("launches depend on each other: a pause between two is {word} the next"));
         }
     }
     // What is left is the shape of the gaps' law.
     let pattern = if cov < 1.0 { Pattern::TooEven } else { Pattern::OverDispersed };
-    plain(pattern, format!("the CoV of the gaps is {cov:.2}, but they are not exponential"))
+    plain(pattern, "the pauses between launches are spread otherwise than those of independent users".to_owned())
 }
 
 /// Why no pattern can be told.

@@ -8,6 +8,17 @@ use offered_stats::summary::quantile;
 use crate::scope::Scope;
 use crate::verdict::Request;
 
+/// From this share of failed launches on they are told before anything else.
+const WORTH_TELLING: f64 = 0.01;
+
+impl Request {
+    /// How many launches failed and how many there were, where that is at least one in a hundred.
+    pub fn many_failed(&self) -> Option<(u64, u64)> {
+        let many = self.failed > 0 && self.failed as f64 >= WORTH_TELLING * self.launches as f64;
+        many.then_some((self.failed, self.launches))
+    }
+}
+
 /// A row for each label that was meant to be launched, in the order of their names, then `Total`; and how many answers had each
 /// HTTP status.
 pub(crate) fn requests(scope: Scope) -> (Vec<Request>, BTreeMap<u16, u64>) {
@@ -53,6 +64,17 @@ mod tests {
     use super::*;
     use crate::Ask;
     use offered_model::{Event, Instant, Nanos, Recording};
+
+    #[test]
+    fn one_failure_in_a_hundred_is_worth_telling() {
+        let of = |failed, launches| {
+            let (ok, label) = (launches - failed, String::new());
+            Request { label, launches, ok, failed, p50_ms: None, p95_ms: None, p99_ms: None, max_ms: None }
+                .many_failed()
+        };
+        assert_eq!((of(0, 0), of(0, 50), of(9, 1000)), (None, None, None));
+        assert_eq!((of(10, 1000), of(1, 1)), (Some((10, 1000)), Some((1, 1))));
+    }
 
     #[test]
     fn each_launch_is_counted_once_and_failures_have_no_time() {

@@ -1,5 +1,6 @@
 //! The page a person reads: the verdict first, then what was launched, what came back, and what to doubt.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use offered_experiment::{Millis, Summary};
@@ -31,7 +32,9 @@ impl fmt::Display for Page<'_> {
         let s = self.summary;
         let because = &self.verdict.because;
         if !s.succeeded() {
-            writeln!(f, "NOTHING SUCCEEDED: all of {} launches failed", s.launched)?;
+            writeln!(f, "NOTHING SUCCEEDED: all of {} launches failed{}", s.launched, self.commonest())?;
+        } else if let Some(told) = s.requests.last().and_then(words::failures) {
+            writeln!(f, "FAILURES: {told}{}", self.commonest())?;
         }
         match s.judgement {
             Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
@@ -74,17 +77,48 @@ impl fmt::Display for Page<'_> {
 }
 
 impl Page<'_> {
+    /// How most of those failed that did: `, most of them refused: Connection refused (os error 111)`.
+    fn commonest(&self) -> String {
+        let mut kinds: BTreeMap<_, u64> = BTreeMap::new();
+        for failure in &self.summary.failures {
+            *kinds.entry((&failure.outcome, failure.status, &failure.why)).or_default() += failure.n;
+        }
+        let all: u64 = kinds.values().sum();
+        let Some(((outcome, status, why), n)) = kinds.into_iter().max_by_key(|(_, n)| *n) else { return String::new() };
+        let many = match n {
+            n if n == all => "each",
+            n if 2 * n > all => "most",
+            _ => "many",
+        };
+        let status = status.map_or(String::new(), |status| format!(" {status}"));
+        let why = why.as_deref().map_or(String::new(), |why| format!(": {}", shown(why)));
+        format!(", {many} of them {outcome}{status}{why}")
+    }
+
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let model = model(self.workload);
         let asked =
             s.asked_rate_per_s.map_or_else(|| "as the server allows".to_owned(), |rate| format!("{}/s", short(rate)));
         let (offered, answered) = (rate(s.offered_rate_per_s), rate(s.answered_rate_per_s));
-        writeln!(f, "  load       {model}, asked {asked}, launched {offered}, answered {answered}, seed {}", s.seed)?;
+        let well = self.well_and_failed().unwrap_or_default();
+        writeln!(
+            f,
+            "  load       {model}, asked {asked}, launched {offered}, answered {answered}{well}, seed {}",
+            s.seed
+        )?;
         if let Some(keeps_up) = &s.keeps_up {
             writeln!(f, "  keeps up   {}", kept_up(keeps_up))?;
         }
         writeln!(f, "  launches   {}, of them {} unsent", s.launched, s.unsent)
+    }
+
+    /// Where something failed: of the launches of a second, how many were answered well and how many failed.
+    fn well_and_failed(&self) -> Option<String> {
+        let total = self.summary.requests.last().filter(|total| total.failed > 0)?;
+        let time = Some(self.verdict.window.to_s - self.verdict.window.from_s).filter(|time| *time > 0.0)?;
+        let [well, failed] = [total.ok, total.failed].map(|n| short(n as f64 / time));
+        Some(format!(" (good {well}/s, failed {failed}/s)"))
     }
 
     /// A row per request, the total last; of many only those that launched or failed most.
@@ -172,6 +206,11 @@ impl Page<'_> {
                 let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| short(*n));
                 let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers;
                 table.row([name.to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
+            }
+            if let Some(t) = self.verdict.failures.last().filter(|_| name == "  response") {
+                let numbers = [t.mean_ms, t.sdev_ms, t.median_ms, t.p90_ms, t.p95_ms, t.p99_ms, t.p999_ms, t.max_ms];
+                let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers.map(short);
+                table.row(["  failed".to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
             }
         }
         write!(f, "\n{table}")

@@ -20,6 +20,9 @@ impl Display for Page<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let v = self.verdict;
         writeln!(f, "{}: {}", v.source.path, headline(v))?;
+        if let Some(told) = v.requests.last().and_then(words::failures) {
+            writeln!(f, "FAILURES: {told}")?;
+        }
         source(f, v)?;
         // The remedy of what the first line says comes first, without saying it again.
         let is_told = |warning: &&Warning| v.because.starts_with(&warning.doubt);

@@ -1,5 +1,6 @@
 //! Section 2: the answer. Were the thresholds kept, did the system keep up, and may the numbers be believed?
 
+use offered_experiment::Failure;
 use offered_verify::{Checked, Effect, Judgement, KeepsUp, Share, Unchecked};
 
 use crate::document::{Banner, Block, Cell, Section, Table, short};
@@ -28,7 +29,7 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
     let system = [of_thresholds(&run.thresholds), v.keeps_up.as_ref().map(keeps_up)];
     // Of a load that was not what was meant the rest counts less.
     let (first, last) = if v.judgement == Judgement::Fails { (load, None) } else { (None, load) };
-    let all = [nothing_succeeded(run), first].into_iter().chain(system).chain([last]);
+    let all = [failed(run), first].into_iter().chain(system).chain([last]);
     let mut banners: Vec<Banner> = all.flatten().collect();
     banners.sort_by_key(|banner| banner.judgement != Judgement::Fails);
     let mut blocks: Vec<Block> = banners.into_iter().map(Block::Verdict).collect();
@@ -45,14 +46,33 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// A run in which all failed says so before anything else.
-fn nothing_succeeded(run: &Run) -> Option<Banner> {
-    let total = run.verdict.requests.last().filter(|total| total.launches > 0 && total.ok == 0)?;
+/// That many launches failed, or all, and how most of them did.
+fn failed(run: &Run) -> Option<Banner> {
+    let total = run.verdict.requests.last()?;
+    let (failed, launches) = total.many_failed()?;
+    let headline = match total.ok {
+        0 => "Nothing succeeded.".to_owned(),
+        _ => format!("{} of the launches failed.", percent(failed as f64 / launches as f64)),
+    };
+    let kinds = run.portrait.iter().flat_map(|portrait| &portrait.failures);
+    let commonest = kinds.max_by_key(|failure| failure.n).map_or_else(String::new, |failure| {
+        let Failure { label, outcome, status, why, n } = failure;
+        let label = label.as_ref().map_or_else(String::new, |label| format!("{label}: "));
+        let status = status.map_or_else(String::new, |status| format!(" {status}"));
+        let why = why.as_ref().map_or_else(String::new, |why| format!(", {why}"));
+        format!("; the commonest, {n} of them: {label}{outcome}{status}{why}")
+    });
     Some(Banner {
         judgement: Judgement::Fails,
-        headline: "Nothing succeeded.".to_owned(),
-        because: format!("all of {} launches failed", total.launches),
+        headline,
+        because: format!("{failed} of {launches} launches failed{commonest}"),
     })
+}
+
+/// `52 %`, `1.2 %`.
+fn percent(share: f64) -> String {
+    let digits = usize::from(share < 0.1);
+    format!("{:.digits$} %", 100.0 * share)
 }
 
 fn of_thresholds(all: &[Checked]) -> Option<Banner> {
