@@ -5,7 +5,7 @@ mod words;
 
 use offered_model::Nanos;
 use offered_model::workload::script::{Auth, Body, Part, Per};
-use offered_model::workload::{Identity, Protocol, Proxy, Tls};
+use offered_model::workload::{Identity, Protocol, Proxy, Target, Tls};
 
 use crate::address::{Lack, Server, fit, form, nowhere, sendable};
 use crate::body;
@@ -19,9 +19,6 @@ use words::{Command, Word};
 
 /// Redirects that curl follows, where it follows them.
 const REDIRECTS: u32 = 50;
-
-/// Redirects that a workload follows at most.
-const MOST_REDIRECTS: u32 = 100;
 
 /// Words of all commands at most.
 const MOST_WORDS: usize = 200_000;
@@ -259,7 +256,7 @@ impl Reader {
             "--globoff" => said.flags.push("--globoff"),
             "--upload-file" => said.upload = Some(shown),
             "--location" | "--location-trusted" => self.follows = true,
-            "--max-redirs" => self.most_redirects = shown.parse().ok(),
+            "--max-redirs" => self.most_redirects(line, written, &shown),
             "--request-target" => said.target = Some(value),
             "--unix-socket" => said.socket = Some(shown),
             "--max-time" => self.response_timeout = time(&shown).max(self.response_timeout),
@@ -354,6 +351,20 @@ impl Reader {
         } else {
             said.parts.push(body::field(&name, &content, None));
         }
+    }
+
+    /// Below zero there is no limit.
+    fn most_redirects(&mut self, line: usize, written: &str, said: &str) {
+        let most = match said.parse::<i64>() {
+            Ok(0..) => said.parse::<u32>().unwrap_or(u32::MAX),
+            Ok(_) => u32::MAX,
+            Err(_) => return,
+        };
+        if most > Target::MOST_REDIRECTS {
+            let what = format!("{written} {said}: at most {} in a row are followed here", Target::MOST_REDIRECTS);
+            self.note(line, "", what);
+        }
+        self.most_redirects = Some(most.min(Target::MOST_REDIRECTS));
     }
 
     fn proxy(&mut self, line: usize, said: &str) {
@@ -511,7 +522,7 @@ impl Reader {
     }
 
     fn plan(self) -> Known {
-        let followed = self.most_redirects.unwrap_or(REDIRECTS).min(MOST_REDIRECTS);
+        let followed = self.most_redirects.unwrap_or(REDIRECTS);
         let mut target = nowhere()
             .with_cookies(self.cookies)
             .with_redirects(if self.follows { followed } else { 0 })
@@ -557,7 +568,8 @@ fn is_glob(url: &str) -> bool {
     path.contains('{') || path.contains('[')
 }
 
+/// A time limit; below a millisecond, which is as fine as curl counts, it sets none.
 fn time(secs: &str) -> Option<Nanos> {
-    let secs = secs.trim().parse::<f64>().ok().filter(|secs| *secs > 0.0)?;
+    let secs = secs.trim().parse::<f64>().ok().filter(|secs| *secs >= 1e-3)?;
     Some(Nanos::from_secs_f64(secs.min(1e6)))
 }

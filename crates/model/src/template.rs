@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// A text with places for values.
-#[derive(Clone, PartialEq, Eq)]
+/// A text with places for values. Two are the same that are written alike and have the same values put in.
+#[derive(Clone)]
 pub struct Template {
     /// As it was written, with the values that are the same for all sessions put in.
     source: Box<str>,
@@ -15,6 +15,14 @@ pub struct Template {
     written: Box<str>,
     pieces: Box<[Piece]>,
 }
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.written, &self.pieces) == (&other.written, &other.pieces)
+    }
+}
+
+impl Eq for Template {}
 
 /// A part of a template; neighbouring texts are one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +144,14 @@ impl Template {
     /// As it stood in the file, before any value was put in.
     pub(crate) fn written(&self) -> &str {
         &self.written
+    }
+
+    /// Takes out again what was put in for all sessions.
+    pub(crate) fn unfill(&mut self) {
+        let whole = Self::new(&self.written);
+        if *self != whole {
+            *self = whole;
+        }
     }
 
     /// Its parts, in order.

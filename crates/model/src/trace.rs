@@ -229,8 +229,13 @@ impl Replay {
     /// `trace`, `speed` times faster than it was recorded, with what `way` keeps of it.
     ///
     /// # Errors
-    /// A speed that is not above zero.
+    /// A speed that is not above zero; users with visits or flows of their own, where the trace says what they ask for.
     pub fn new(trace: Arc<Trace>, speed: f64, way: Way) -> Result<Self, Wrong> {
+        if let Way::Closed(closed) = &way
+            && (closed.visits().is_some() || closed.flows().is_some())
+        {
+            return Err(Wrong::new("the trace says what its users ask for, and when they leave: no visits, no flows"));
+        }
         if speed > 0.0 && speed.is_finite() {
             return Ok(Self { trace, speed, way });
         }

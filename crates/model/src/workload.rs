@@ -39,7 +39,6 @@ use crate::flow::Flows;
 use crate::random::Seed;
 use crate::threshold::Threshold;
 use crate::time::{Instant, Nanos};
-use check::{counted, weighted};
 use script::Variable;
 
 /// A test as it was meant. Written with [`Display`](std::fmt::Display), it is the text that [`Workload::parse`] reads as the same.
@@ -110,30 +109,27 @@ impl Workload {
     /// # Errors
     /// No time at all, or no more than is left out at both ends.
     pub fn with_duration(self, duration: Nanos) -> Result<Self, Wrong> {
-        counted(duration, self.0.skip_first, self.0.skip_last)?;
-        Ok(Self(Draft { duration, ..self.0 }))
+        Self::new(Draft { duration, ..self.0 })
     }
 
     /// The same with another system model.
     ///
     /// # Errors
-    /// Flows or a trace that ask for requests the workload does not have.
+    /// Flows or a trace that ask for requests the workload does not have, or leave out some that it has.
     pub fn with_sessions(self, sessions: Sessions) -> Result<Self, Wrong> {
-        check::asked(&sessions, self.0.requests.len())?;
-        Ok(Self(Draft { sessions, ..self.0 }))
+        Self::new(Draft { sessions, ..self.0 })
     }
 
     /// The same with these weights of its requests, one each.
     ///
     /// # Errors
-    /// Another number of weights, one that is not zero or more, or none above zero.
+    /// Another number of weights, one that is not zero or more, or none above zero; weights of what a trace asks for.
     pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, Wrong> {
         if weights.len() != self.0.requests.len() {
             return Err(Wrong::new(format!("{} weights for {} requests", weights.len(), self.0.requests.len())));
         }
         self.0.requests.iter_mut().zip(weights).for_each(|(request, weight)| request.weight = *weight);
-        weighted(&self.0.requests)?;
-        Ok(self)
+        Self::new(self.0)
     }
 
     /// From which every random choice follows.

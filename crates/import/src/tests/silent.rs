@@ -419,3 +419,17 @@ fn what_is_included_is_there_or_named() {
     let given = Given { included: Some(&itself), ..Given::default() };
     assert!(has(&super::super::read(&text, "f", &given).unwrap()[0], "include one another"));
 }
+
+#[test]
+fn a_limit_of_curl_that_no_workload_has_is_said_or_is_none_there_either() {
+    // As fine as curl counts is a millisecond: below it, no limit is set.
+    let plan = with("curl --max-time 0.0000000001 --connect-timeout 0.0004 http://h/", &[]).unwrap().remove(0);
+    let workload = plan.workload().unwrap();
+    assert_eq!(workload.target().unwrap().response_timeout(), Nanos::from_secs(30));
+    assert!(!has(&plan, "max-time"), "{:?}", plan.notes());
+    for (most, followed, noted) in [("100", 100, false), ("1000", 100, true), ("-1", 100, true), ("7", 7, false)] {
+        let plan = with(&format!("curl -L --max-redirs {most} http://h/"), &[]).unwrap().remove(0);
+        assert_eq!(plan.target.redirects(), followed, "{most}");
+        assert_eq!(has(&plan, "at most 100"), noted, "{most}: {:?}", plan.notes());
+    }
+}

@@ -1,14 +1,18 @@
 //! Whether the parts of a workload fit together.
 
-use std::collections::HashSet;
-use std::path::Path;
+mod parts;
 
-use super::request::{check_header, check_path};
-use super::script::{Auth, Body, Content, Draw, Extraction, Find, Objects, Source, Test, Variable, Wanted};
-use super::{Address, Call, Draft, Encryption, Protocol, Request, Sessions, Target, Tls, Workload, names};
-use crate::template::{Name, Piece, Template, in_url, is_name};
+use std::collections::HashSet;
+
+use super::request::{check_headers, check_once};
+use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
+use super::{Address, Call, Draft, Encryption, Pool, Protocol, Request, Reuse, Sessions, Target, Tls, Workload, names};
+use crate::template::{Name, Piece, Template, in_url};
+use crate::threshold::Threshold;
 use crate::time::Nanos;
 use crate::{Wrong, nearest};
+
+pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
 
 /// What does not fit, and where.
 pub(super) struct Misfit {
@@ -46,7 +50,7 @@ impl Workload {
     /// # Errors
     /// The first thing that does not fit: nothing left of the duration, no request or one that is never sent, two of one name,
     /// requests that sessions or thresholds speak of and that are not there, templates that ask for what nobody defines, a
-    /// modelled server beside stations.
+    /// modelled server beside stations; and whatever no text could say, so that every workload can be written and read again.
     pub fn new(draft: Draft) -> Result<Self, Wrong> {
         Self::checked(draft).map_err(|misfit| Wrong::new(misfit.why))
     }
@@ -58,6 +62,7 @@ impl Workload {
 
     pub(super) fn checked(mut draft: Draft) -> Result<Self, Misfit> {
         let whole = |Wrong(why)| Misfit { place: Place::Whole, why };
+        unfill(&mut draft);
         let longest = if draft.skip_first < draft.skip_last { "skip_last" } else { "skip_first" };
         counted(draft.duration, draft.skip_first, draft.skip_last)
             .or_else(|Wrong(why)| Place::Key(longest).wrong(why))?;
@@ -66,7 +71,7 @@ impl Workload {
         requests(&draft)?;
         database(&draft)?;
         stations(&draft)?;
-        asked(&draft.sessions, draft.requests.len()).map_err(whole)?;
+        asked(&draft).map_err(whole)?;
         let flows = draft.sessions.flows().map(|flows| &**flows);
         names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(|(number, why)| {
             Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
@@ -84,7 +89,7 @@ impl Workload {
 }
 
 /// Checks that something of the duration is left to count.
-pub(super) fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), Wrong> {
+fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), Wrong> {
     if skip_first + skip_last < duration {
         return Ok(());
     }
@@ -94,7 +99,7 @@ pub(super) fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> R
 }
 
 /// Checks that requests can be chosen by weight.
-pub(super) fn weighted(requests: &[Request]) -> Result<(), Wrong> {
+fn weighted(requests: &[Request]) -> Result<(), Wrong> {
     if let Some(request) = requests.iter().find(|request| !(request.weight >= 0.0 && request.weight.is_finite())) {
         return Err(Wrong::new(format!("a weight must be zero or more, not {}", request.weight)));
     }
@@ -104,25 +109,67 @@ pub(super) fn weighted(requests: &[Request]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Checks that sessions ask for nothing beyond so many requests.
-pub(super) fn asked(sessions: &Sessions, requests: usize) -> Result<(), Wrong> {
+/// Checks that sessions ask for nothing beyond the requests; of a replay, that those are its trace's.
+fn asked(Draft { sessions, requests, .. }: &Draft) -> Result<(), Wrong> {
     let most = match sessions {
         Sessions::Replay(replay) => Some(replay.trace().most()),
         sessions => sessions.flows().and_then(|flows| flows.steps().iter().map(|step| step.request).max()),
     };
     match most {
-        Some(request) if usize::from(request) >= requests => {
-            Err(Wrong::new(format!("sessions ask for request {request}, and there are only {requests}")))
+        Some(request) if usize::from(request) >= requests.len() => {
+            return Err(Wrong::new(format!(
+                "sessions ask for request {request}, and there are only {}",
+                requests.len()
+            )));
         }
-        _ => Ok(()),
+        _ => {}
+    }
+    let of_trace = |request: &Request| {
+        let path = request.path.text().unwrap_or_default();
+        *request == Request::of_trace(request.method.clone(), path)
+    };
+    match requests.iter().find(|request| matches!(sessions, Sessions::Replay(_)) && !of_trace(request)) {
+        Some(Request { name, .. }) => {
+            Err(Wrong::new(format!("the trace says what is asked; it says no more of `{name}` than method and path")))
+        }
+        None => Ok(()),
     }
 }
 
 fn target(draft: &Draft) -> Result<(), Misfit> {
-    let Some(Target { url, tls, proxy, protocol, headers, auth, .. }) = &draft.target else { return Ok(()) };
-    for (name, content) in headers {
-        check_header(name, content.as_str()).or_else(|wrong| Place::Target("headers").wrong(wrong))?;
+    let Some(target) = &draft.target else { return Ok(()) };
+    let Target { url, tls, proxy, protocol, headers, auth, redirects, .. } = target;
+    if url.written().parse().as_ref() != Ok(url) {
+        return Place::Target("url").wrong(format!("`{url}` is no address that could be written so"));
     }
+    if let Some(proxy) = proxy
+        && proxy.to_string().parse().as_ref() != Ok(proxy)
+    {
+        return Place::Target("proxy").wrong("this is no proxy's address that could be written");
+    }
+    let whose = if url.login.is_some() { "does not go" } else { "goes only" };
+    if let Some(key) = target.said_of_another() {
+        return Place::Target(key).wrong(format!("{whose} with a database (postgres://)"));
+    }
+    let times = [
+        ("connect_timeout", Some(target.connect_timeout)),
+        ("response_timeout", Some(target.response_timeout)),
+        ("resolve_every", target.resolve_every),
+    ];
+    if let Some((key, _)) = times.into_iter().find(|(_, time)| *time == Some(Nanos::ZERO)) {
+        return Place::Target(key).wrong("must be longer than 0s");
+    }
+    let limits = [("connections", target.connections), ("in_flight", target.in_flight)];
+    if let Some((key, _)) = limits.into_iter().find(|(_, most)| *most == Some(0)) {
+        return Place::Target(key).wrong("must be at least 1");
+    }
+    if *redirects > Target::MOST_REDIRECTS {
+        return Place::Target("redirects").wrong(format!(
+            "{redirects} redirects in a row lead nowhere; write a number up to {}",
+            Target::MOST_REDIRECTS
+        ));
+    }
+    check_headers(headers).or_else(|wrong| Place::Target("headers").wrong(wrong))?;
     auth.as_ref().map_or(Ok(()), check_auth).or_else(|wrong| Place::Target("auth").wrong(wrong))?;
     if *tls != Tls::default() && !url.secure {
         let need =
@@ -157,94 +204,42 @@ fn target(draft: &Draft) -> Result<(), Misfit> {
 
 fn variables(Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
     let mut names = HashSet::new();
-    for Variable { name, source, .. } in variables {
-        check_name(name).or_else(|wrong| Place::Variables.wrong(wrong))?;
+    for variable in variables {
+        let name = &variable.name;
+        check_variable(variable).or_else(|wrong| Place::Variables.wrong(format!("`{name}`: {wrong}")))?;
         if !names.insert(name) {
             return Place::Variables.wrong(format!("a second variable named `{name}`; give each a name of its own"));
-        }
-        if let Source::Feeder(feeder) = source {
-            check_data_file(&feeder.file).or_else(|wrong| Place::Variables.wrong(format!("`{name}`: {wrong}")))?;
-        }
-        if let Source::Random(Draw { law, decimals, .. }) = source
-            && (law.of_numbers().is_none() || *decimals > 9)
-        {
-            return Place::Variables.wrong(format!("`{name}` is drawn from a law that is none of plain numbers"));
         }
     }
     Ok(())
 }
 
 /// What a request says, takes and checks, each by itself.
-fn request(Request { headers, auth, extract, checks, objects, .. }: &Request) -> Result<(), Wrong> {
-    headers.iter().try_for_each(|(name, content)| check_header(name, content.as_str()))?;
+fn request(Request { call, headers, body, auth, extract, checks, objects, .. }: &Request) -> Result<(), Wrong> {
+    check_headers(headers)?;
+    match (call, body) {
+        (Call::Sql(_), _) if !headers.is_empty() || *body != Body::None || auth.is_some() || objects.is_some() => {
+            return Err(Wrong::new("headers, a body, auth and objects do not go with a request in SQL"));
+        }
+        (Call::WebSocket { .. }, Body::File { .. } | Body::Form(_) | Body::Multipart(_)) => {
+            return Err(Wrong::new("what is said on a WebSocket is a text"));
+        }
+        (_, Body::Form(fields)) => check_once(fields)?,
+        (_, Body::Multipart(parts)) => parts.iter().try_for_each(check_part)?,
+        (_, Body::File { raw, content, .. }) => parts::check_content(*raw, content)?,
+        (_, Body::None | Body::Text(_)) => {}
+    }
     auth.as_ref().map_or(Ok(()), check_auth)?;
     let mut names = HashSet::new();
-    for Extraction { name, .. } in extract {
-        check_name(name)?;
+    for extraction in extract {
+        check_extraction(extraction)?;
+        let Extraction { name, .. } = extraction;
         if !names.insert(name) {
             return Err(Wrong::new(format!("a second `{name}`; give each a name of its own")));
         }
     }
     checks.iter().try_for_each(|check| check_test(&check.test))?;
-    if let Some(Objects { paths, connections, .. }) = objects {
-        paths.iter().try_for_each(check_path)?;
-        if !(1..=1000).contains(&paths.len()) || !(1..=64).contains(connections) {
-            return Err(Wrong::new("a page has between 1 and 1000 objects, over 1 to 64 connections"));
-        }
-    }
-    Ok(())
-}
-
-/// A name that templates can ask for.
-pub(super) fn check_name(name: &str) -> Result<(), Wrong> {
-    if ["session", "sequence"].contains(&name) {
-        return Err(Wrong::new(format!(
-            "{{{name}}} is always there and means the {name}'s number; choose another name"
-        )));
-    }
-    if !is_name(name) {
-        return Err(Wrong::new(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));
-    }
-    Ok(())
-}
-
-/// Data stand in a file of rows, which may be packed.
-pub(super) fn check_data_file(file: &str) -> Result<(), Wrong> {
-    let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
-    let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
-    if ends_in("csv") || ends_in("jsonl") {
-        return Ok(());
-    }
-    Err(Wrong::new("expected a name that ends in .csv or .jsonl"))
-}
-
-/// Name and password are joined by a colon.
-pub(super) fn check_auth(auth: &Auth) -> Result<(), Wrong> {
-    match auth {
-        Auth::Basic(text) if !text.as_str().contains(':') && text.is_plain() => {
-            Err(Wrong::new("has no colon; write for example \"user:password\""))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_test(test: &Test) -> Result<(), Wrong> {
-    match test {
-        Test::Status(ranges) if ranges.is_empty() => Err(Wrong::new("expected at least one status")),
-        Test::Status(ranges) => ranges.iter().try_for_each(|(low, high)| {
-            if (100..=999).contains(low) && (*low..=999).contains(high) {
-                return Ok(());
-            }
-            Err(Wrong::new(format!("{low}..{high} is no status; they go from 100 to 999")))
-        }),
-        Test::Text(Find::Body, Wanted::There) => Err(Wrong::new("what must it be? add is, contains or matches")),
-        Test::Sha256(digest)
-            if digest.len() != 64 || !digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) =>
-        {
-            Err(Wrong::new("a SHA-256 digest is 64 hexadecimal digits, as `sha256sum FILE` prints them"))
-        }
-        _ => Ok(()),
-    }
+    objects.as_ref().map_or(Ok(()), check_objects)
 }
 
 fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
@@ -294,6 +289,7 @@ fn database(Draft { target, requests, .. }: &Draft) -> Result<(), Misfit> {
             "a database needs a number of connections, which are made before the run and waited for: target.connections = 20",
         );
     }
+    pools(target)?;
     let names: Vec<&str> = target.pools.iter().map(|pool| pool.name.as_str()).collect();
     for (number, request) in requests.iter().enumerate() {
         let place = Place::Request(number);
@@ -314,6 +310,48 @@ fn database(Draft { target, requests, .. }: &Draft) -> Result<(), Misfit> {
         }
     }
     Ok(())
+}
+
+fn pools(Target { pools, connections, .. }: &Target) -> Result<(), Misfit> {
+    let mut names = HashSet::new();
+    for Pool { name, connections } in pools {
+        if *connections == 0 {
+            return Place::Target("pools").wrong(format!("the pool `{name}` must have at least 1 connection"));
+        }
+        if !names.insert(name) {
+            return Place::Target("pools").wrong(format!("a second pool named `{name}`; give each a name of its own"));
+        }
+    }
+    if pools.len() > usize::from(u16::MAX) {
+        return Place::Target("pools").wrong("more than 65535 pools");
+    }
+    if !pools.is_empty() && connections.is_some() {
+        return Place::Target("connections").wrong("stands beside pools, which say how many connections there are");
+    }
+    Ok(())
+}
+
+impl Target {
+    /// The first thing said of it that goes only with a database, or only with what is none, and it is the other.
+    fn said_of_another(&self) -> Option<&'static str> {
+        let said: [(&str, bool); 12] = [
+            ("pools", !self.pools.is_empty()),
+            ("on_connect", !self.on_connect.is_empty()),
+            ("hook", !self.hook.is_empty()),
+            ("reuse", self.reuse != Reuse::Pool),
+            ("headers", !self.headers.is_empty()),
+            ("auth", self.auth.is_some()),
+            ("cookies", self.cookies),
+            ("redirects", self.redirects > 0),
+            ("resend", !self.resend),
+            ("proxy", self.proxy.is_some()),
+            ("protocol", self.protocol != Protocol::default()),
+            ("descriptors", self.descriptors.is_some()),
+        ];
+        let (of_databases, of_others) = said.split_at(3);
+        let foreign = if self.url.login.is_some() { of_others } else { of_databases };
+        foreign.iter().find(|(_, said)| *said).map(|(key, _)| *key)
+    }
 }
 
 impl Request {
@@ -353,12 +391,44 @@ fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
 fn thresholds(Draft { thresholds, requests, .. }: &Draft) -> Result<(), Misfit> {
     let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
+        let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
+        if Threshold::new(&metric, &bound).as_ref() != Ok(threshold) {
+            return Place::Threshold(number).wrong(format!("`{threshold}` is no threshold that could be written so"));
+        }
+        if thresholds[..number].iter().any(|earlier| earlier.metric == threshold.metric) {
+            return Place::Threshold(number)
+                .wrong(format!("a second threshold of {metric}; one is enough, or a range"));
+        }
         if let Some(label) = threshold.metric.label.as_deref().filter(|label| !known.contains(label)) {
             let what = format!("`{label}` is not one of {}{}", known.join(", "), nearest(label, &known));
             return Place::Threshold(number).wrong(what);
         }
     }
     Ok(())
+}
+
+/// Takes out again what [`fill`] puts in, where requests or a target come from a workload.
+fn unfill(Draft { requests, target, .. }: &mut Draft) {
+    let identify = |auth: &mut Option<Auth>| match auth {
+        Some(Auth::Basic(text) | Auth::Bearer(text)) => text.unfill(),
+        Some(Auth::Nobody) | None => {}
+    };
+    for Request { path, headers, auth, body, call, .. } in requests {
+        path.unfill();
+        headers.iter_mut().map(|(_, value)| value).for_each(Template::unfill);
+        identify(auth);
+        if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = body {
+            text.unfill();
+        }
+        if let Call::Sql(sql) = call {
+            let parameters = sql.statements.iter_mut().flat_map(|statement| statement.parameters.iter_mut().flatten());
+            parameters.for_each(Template::unfill);
+        }
+    }
+    if let Some(Target { headers, auth, .. }) = target {
+        headers.iter_mut().map(|(_, value)| value).for_each(Template::unfill);
+        identify(auth);
+    }
 }
 
 /// Puts the values in that are the same for all sessions, so that a workload with nothing but those is as plain as one without.

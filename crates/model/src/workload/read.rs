@@ -9,7 +9,7 @@ mod sql;
 mod target;
 mod variables;
 
-pub(super) use script::{has_group, usual_name};
+pub(super) use script::{beginning, has_group, usual_name};
 
 use super::shape;
 use super::source::{Mistake, Source, Table, Value};

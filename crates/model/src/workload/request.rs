@@ -52,6 +52,11 @@ impl Request {
         Ok(Self::of(method.to_owned(), path))
     }
 
+    /// What the trace of a replay asks for.
+    pub(super) fn of_trace(method: String, path: &str) -> Self {
+        Self { name: format!("{method} {path}"), ..Self::of(method, Template::literal(path)) }
+    }
+
     fn of(method: String, path: Template) -> Self {
         Self {
             name: path.as_str().to_owned(),
@@ -265,8 +270,23 @@ pub(super) fn check_path(path: &Template) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Names of a table of texts, of which none is there twice, and the texts.
+pub(super) fn check_once(names: &[(String, Template)]) -> Result<(), Wrong> {
+    let twice = names.iter().enumerate().find(|(at, (name, _))| names[..*at].iter().any(|(other, _)| other == name));
+    match twice {
+        Some((_, (name, _))) => Err(Wrong::new(format!("a second `{name}`; each stands there once"))),
+        None => Ok(()),
+    }
+}
+
+/// Headers that can be sent.
+pub(super) fn check_headers(headers: &[(String, Template)]) -> Result<(), Wrong> {
+    headers.iter().try_for_each(|(name, content)| check_header(name, content.as_str()))?;
+    check_once(headers)
+}
+
 /// Refuses what would break the request apart.
-pub(super) fn check_header(name: &str, content: &str) -> Result<(), Wrong> {
+fn check_header(name: &str, content: &str) -> Result<(), Wrong> {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(token) {
         return Err(Wrong::new(format!("`{name}` is not a header name")));

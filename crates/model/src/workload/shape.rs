@@ -404,7 +404,7 @@ pub(super) static TARGET: Shape = shape(
         HEADERS,
         key("auth", Any(&[Kind::Table(&AUTH), Only(false)]), "Who asks. Default: nobody."),
         key("cookies", Truth, "Each session keeps its own, and forgets them when it leaves. Default false."),
-        key("redirects", Whole(0, 100), "Follow up to so many in a row. Default 0: a 3xx is the answer."),
+        key("redirects", Whole(0, super::Target::MOST_REDIRECTS as u64), "Follow up to so many in a row. Default 0: a 3xx is the answer."),
         key("resend", Truth, "Over HTTP/2: send again what the server says it did not process. Default true."),
         key("tls", Kind::Table(&TLS), "With an https url."),
         key("proxy", Form("^http://\\S+$"), "http://user:password@host:3128."),

@@ -43,6 +43,9 @@ pub struct Target {
 }
 
 impl Target {
+    /// More redirects in a row lead nowhere.
+    pub const MOST_REDIRECTS: u32 = 100;
+
     /// This server, over connections that launches share, HTTP/1.1 spoken, and nothing else said.
     pub fn new(url: Url) -> Self {
         Self {

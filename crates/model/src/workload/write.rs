@@ -10,7 +10,7 @@ use std::path::Path;
 
 use toml_writer::{ToTomlKey, ToTomlValue};
 
-use super::read::{has_group, usual_name};
+use super::read::{beginning, has_group, usual_name};
 use super::script::{
     AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, Objects, OnFailure, Order, Otherwise, Part, Per,
     Sizes, Source, Test, Variable, Wanted, When, Which,
@@ -375,8 +375,11 @@ fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
 
 fn drawn(said: Pairs, draw: &Draw) -> Pairs {
     let law = match *draw.law.shape() {
-        Shape::Uniform(low, high) if draw.shift < 0.0 => {
-            Some(format!("uniform:{}..{}", low + draw.shift, high + draw.shift))
+        Shape::Uniform(_, width) if draw.shift < 0.0 => {
+            // The number that is read as this width, which rounding may have put beside the sum.
+            let high = width + draw.shift;
+            let read = [high, high.next_up(), high.next_down()].into_iter().find(|high| high - draw.shift == width);
+            Some(format!("uniform:{}..{}", draw.shift, read.unwrap_or(high)))
         }
         _ => draw.law.of_numbers(),
     };
@@ -519,9 +522,7 @@ fn tested(test: &Test) -> (&'static str, String, Pairs) {
         }
         Test::Size(sizes) => ("size", sizes.to_string(), pairs.text("size", sizes)),
         Test::Rows(rows) => ("rows", rows.to_string(), pairs.text("rows", rows)),
-        Test::Sha256(digest) => {
-            ("sha256", digest.chars().take(8).collect::<String>() + "...", pairs.text("sha256", digest))
-        }
+        Test::Sha256(digest) => ("sha256", beginning(digest), pairs.text("sha256", digest)),
         Test::Text(place, wanted) => {
             let (kind, at) = match place {
                 Find::Body => ("body", ""),
@@ -547,7 +548,7 @@ fn tested(test: &Test) -> (&'static str, String, Pairs) {
 }
 
 /// `200`, `2xx` or `200..204`.
-fn statuses((low, high): (u16, u16)) -> String {
+pub(super) fn statuses((low, high): (u16, u16)) -> String {
     if low == high {
         low.to_string()
     } else if low % 100 == 0 && high == low + 99 {

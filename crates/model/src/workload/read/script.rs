@@ -2,7 +2,7 @@
 
 use super::{Reader, choice, small};
 use crate::template::Template;
-use crate::workload::check::{check_auth, check_name};
+use crate::workload::check::{check_auth, check_extraction, check_objects, check_part, check_test};
 use crate::workload::request::check_path;
 use crate::workload::script::{
     Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
@@ -91,11 +91,7 @@ impl Reader<'_> {
             media_type: table.get("type").map(|kind| kind.text().map(str::to_owned)).transpose()?,
             content,
         };
-        for text in [Some(&*part.name), part.file_name(), part.media_type.as_deref()].into_iter().flatten() {
-            if text.chars().any(|c| c.is_control() || c == '"') {
-                return Err(value.mistake(format!("`{text}` has a quote or a control character")));
-            }
-        }
+        value.checked(check_part(&part))?;
         Ok(part)
     }
 
@@ -119,7 +115,7 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
         let table = item.table(&shape::EXTRACT)?;
         let (_, place) = table.the_one("json = \"$.token\"")?;
         let extraction = Extraction {
-            name: table.need("name", "\"token\"").and_then(|name| new_name(&name, name.text()?))?,
+            name: table.need("name", "\"token\"")?.text()?.to_owned(),
             find: find(&table)?.ok_or_else(|| place.mistake("is no place"))?,
             which: match table.get("nth") {
                 None => Which::Nth(1),
@@ -127,7 +123,7 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
                     "random" => Which::Random,
                     other => return Err(choice(&nth, other, &shape::ANY_FOUND)),
                 },
-                Some(nth) => Which::Nth(small(&nth, nth.count()?)?),
+                Some(nth) => Which::Nth(small(&nth, nth.whole()?)?),
             },
             otherwise: match (table.get("default"), table.get("keep")) {
                 (Some(_), Some(keep)) => return Err(keep.mistake("stands beside default; one of them is enough")),
@@ -136,18 +132,13 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
                 (None, _) => Otherwise::Fails,
             },
         };
+        item.checked(check_extraction(&extraction))?;
         if all.iter().any(|earlier| earlier.name == extraction.name) {
             return Err(item.mistake(format!("a second `{}`; give each a name of its own", extraction.name)));
         }
         all.push(extraction);
     }
     Ok(all)
-}
-
-/// A name that templates can ask for.
-pub(super) fn new_name(value: &Value<'_>, name: &str) -> Result<String, Mistake> {
-    value.checked(check_name(name))?;
-    Ok(name.to_owned())
 }
 
 /// The place in the answer that a table names.
@@ -213,11 +204,7 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
     let (said, test) = match kind {
         "status" => {
             let ranges = if value.is_list() { value.list()? } else { vec![value.clone()] };
-            let ranges = ranges.iter().map(statuses).collect::<Result<Vec<_>, _>>()?;
-            if ranges.is_empty() {
-                return Err(value.mistake("expected at least one status"));
-            }
-            (value.shown(), Test::Status(ranges.into_iter().map(|(range, _)| range).collect()))
+            (value.shown(), Test::Status(ranges.iter().map(statuses).collect::<Result<_, _>>()?))
         }
         "size" => {
             let sizes: Sizes = value.checked(value.shown().parse())?;
@@ -226,16 +213,13 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
         "rows" => (value.shown(), Test::Rows(value.checked(value.shown().parse())?)),
         "sha256" => {
             let digest = value.text()?.to_ascii_lowercase();
-            if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_hexdigit()) {
-                return Err(value.mistake("a SHA-256 digest is 64 hexadecimal digits, as `sha256sum FILE` prints them"));
-            }
-            (digest[..8].to_owned() + "...", Test::Sha256(digest))
+            (beginning(&digest), Test::Sha256(digest))
         }
         "body" => {
             if !value.truth()? {
                 return Err(value.mistake("write body = true, and what it must be (is, contains or matches)"));
             }
-            let (said, wanted) = wanted.ok_or_else(|| value.mistake("what must it be? add is, contains or matches"))?;
+            let (said, wanted) = wanted.unwrap_or((String::new(), Wanted::There));
             (said, Test::Text(Find::Body, wanted))
         }
         _ => {
@@ -244,11 +228,17 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
             (format!("{} {said}", value.text()?).trim_end().to_owned(), Test::Text(place, wanted))
         }
     };
+    value.checked(check_test(&test))?;
     let name = match table.get("name") {
         Some(name) => name.text()?.to_owned(),
         None => usual_name(kind, &said),
     };
     Ok(Check { name, test })
+}
+
+/// The first digits of a digest, by which a check of it is called.
+pub(in crate::workload) fn beginning(digest: &str) -> String {
+    digest.chars().take(8).collect::<String>() + "..."
 }
 
 /// What a check of this kind is called that has no name of its own, by what it says.
@@ -273,24 +263,21 @@ fn wanted(table: &Table<'_>) -> Result<Option<(String, Wanted)>, Mistake> {
     Ok(Some((format!("{sign} {text}"), wanted)))
 }
 
-/// `200`, `"2xx"` or `"200..299"`, and how that is said.
-fn statuses(value: &Value<'_>) -> Result<((u16, u16), String), Mistake> {
+/// `200`, `"2xx"` or `"200..299"`.
+fn statuses(value: &Value<'_>) -> Result<(u16, u16), Mistake> {
     let text = value.shown();
     let wrong = || value.mistake(format!("`{text}` is no status; write for example 200, \"2xx\" or [200, 302]"));
-    let range = match text.strip_suffix("xx") {
+    match text.strip_suffix("xx") {
         Some(hundreds) => {
-            let hundreds: u16 = hundreds.parse().map_err(|_| wrong())?;
-            (hundreds * 100, hundreds * 100 + 99)
+            let hundreds: u8 = hundreds.parse().map_err(|_| wrong())?;
+            let low = u16::from(hundreds) * 100;
+            Ok((low, low + 99))
         }
         None => {
             let (low, high) = text.split_once("..").unwrap_or((&text, &text));
-            (low.parse().map_err(|_| wrong())?, high.parse().map_err(|_| wrong())?)
+            Ok((low.parse().map_err(|_| wrong())?, high.parse().map_err(|_| wrong())?))
         }
-    };
-    if !(100..=999).contains(&range.0) || !(range.0..=999).contains(&range.1) {
-        return Err(wrong());
     }
-    Ok((range, text))
 }
 
 pub(super) fn on_failure(table: &Table<'_>) -> Result<OnFailure, Mistake> {
@@ -312,15 +299,9 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
     for item in value.list()? {
         paths.push(path(&item)?);
     }
-    if paths.is_empty() || paths.len() > 1000 {
-        return Err(value.mistake("expected between 1 and 1000 paths, such as [\"/a.css\", \"/b.js\"]"));
-    }
-    let connections =
-        table.get("connections").map_or(Ok(Objects::CONNECTIONS), |value| match value.count()? {
-            connections @ 1..=64 => Ok(connections as u8),
-            many => Err(value
-                .mistake(format!("{many} connections for one page are more than any browser opens; write up to 64"))),
-        })?;
+    // What does not fit here is more than the check lets pass.
+    let connections = |value: Value<'_>| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX));
+    let connections = table.get("connections").map_or(Ok(Objects::CONNECTIONS), connections)?;
     let when = match table.get("objects_when") {
         None => When::After,
         Some(value) => match value.text()? {
@@ -329,5 +310,7 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
             other => return Err(choice(&value, other, &shape::OBJECTS_WHEN)),
         },
     };
-    Ok(Some(Objects { paths, connections, when }))
+    let objects = Objects { paths, connections, when };
+    value.checked(check_objects(&objects))?;
+    Ok(Some(objects))
 }

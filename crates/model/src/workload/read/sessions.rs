@@ -87,12 +87,7 @@ impl Reader<'_> {
         }
         let factor = speed.as_ref().map_or(Ok(1.0), Value::number)?;
         let replay = speed.as_ref().unwrap_or(value).checked(Replay::new(Arc::new(trace), factor, way))?;
-        let named = |(method, path): (String, String)| Request {
-            name: format!("{method} {path}"),
-            method,
-            ..Request::get(&path)
-        };
-        Ok((replay, requests.into_iter().map(named).collect()))
+        Ok((replay, requests.into_iter().map(|(method, path)| Request::of_trace(method, &path)).collect()))
     }
 
     fn users(&self, table: &Table<'_>) -> Result<Closed, Mistake> {

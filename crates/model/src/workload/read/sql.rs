@@ -8,11 +8,6 @@ use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Call, Pool, Request, Sql, Statement};
 
-/// The keys of a `[target]` that only a database has.
-pub(super) const OF_TARGET: [&str; 3] = ["pools", "on_connect", "hook"];
-/// Those that it does not have.
-pub(super) const NOT_OF_TARGET: [&str; 10] =
-    ["reuse", "headers", "auth", "cookies", "redirects", "resend", "proxy", "protocol", "descriptors", "reflection"];
 /// The keys of a `[[request]]` that only one in SQL has.
 pub(super) const OF_REQUEST: [&str; 4] = ["sql", "transaction", "parameters", "class"];
 /// Those that it shares with others.
@@ -29,13 +24,10 @@ pub(super) struct Database {
 pub(super) fn target(table: &Table<'_>) -> Result<Database, Mistake> {
     let mut pools = Vec::new();
     if let Some(value) = table.get("pools") {
-        if let Some(connections) = table.get("connections") {
-            return Err(connections.mistake("stands beside pools, which say how many connections there are"));
-        }
         for (name, connections) in value.entries("numbers of connections, such as { short = 20, long = 20 }")? {
-            pools.push(Pool { name: name.to_owned(), connections: small(&connections, connections.count()?)? });
+            pools.push(Pool { name: name.to_owned(), connections: small(&connections, connections.whole()?)? });
         }
-        if pools.is_empty() || pools.len() > usize::from(u16::MAX) {
+        if pools.is_empty() {
             return Err(value.mistake("expected at least one pool, such as { short = 20, long = 20 }"));
         }
     }

@@ -7,8 +7,7 @@ use std::path::Path;
 use super::{Reader, choice, reach, script, small, sql};
 use crate::Policy;
 use crate::template::Template;
-use crate::time::Nanos;
-use crate::workload::request::{check_header, check_method};
+use crate::workload::request::{check_headers, check_method};
 use crate::workload::script::Body;
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
@@ -20,20 +19,8 @@ pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "
 /// `[target]`, whose files stand in `folder`.
 pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {
     let table = value.table(&shape::TARGET)?;
-    let limit = |key| table.get(key).map(|v| small(&v, v.count()?)).transpose();
-    let time = |key| match table.get(key) {
-        None => Ok(None),
-        Some(value) => match value.parsed()? {
-            Nanos::ZERO => Err(value.mistake("must be longer than 0s")),
-            time => Ok(Some(time)),
-        },
-    };
+    let limit = |key| table.get(key).map(|v| small(&v, v.whole()?)).transpose();
     let url: Url = table.need("url", "\"http://127.0.0.1:8080/\"")?.parsed()?;
-    let foreign = if url.login.is_some() { &sql::NOT_OF_TARGET[..] } else { &sql::OF_TARGET };
-    if let Some(value) = foreign.iter().find_map(|key| table.get(key)) {
-        let whose = if url.login.is_some() { "does not go" } else { "goes only" };
-        return Err(value.mistake(format!("{whose} with a database (postgres://)")));
-    }
     let sql::Database { pools, on_connect, hook } = sql::target(&table)?;
     let reuse = match table.get("reuse") {
         None => Reuse::Pool,
@@ -58,17 +45,14 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         reuse,
         connections: limit("connections")?,
         in_flight: limit("in_flight")?,
-        connect_timeout: time("connect_timeout")?.unwrap_or(CONNECT_TIMEOUT),
-        response_timeout: time("response_timeout")?.unwrap_or(RESPONSE_TIMEOUT),
-        resolve_every: time("resolve_every")?,
+        connect_timeout: table.parsed("connect_timeout")?.unwrap_or(CONNECT_TIMEOUT),
+        response_timeout: table.parsed("response_timeout")?.unwrap_or(RESPONSE_TIMEOUT),
+        resolve_every: table.parsed("resolve_every")?,
         sources: sources(&table)?,
         headers: headers(&table)?,
         auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
         cookies: table.get("cookies").map_or(Ok(false), |value| value.truth())?,
-        redirects: table.get("redirects").map_or(Ok(0), |value| match value.whole()? {
-            most @ 0..=100 => Ok(most as u32),
-            most => Err(value.mistake(format!("{most} redirects in a row lead nowhere; write a number up to 100"))),
-        })?,
+        redirects: limit("redirects")?.unwrap_or(0),
         resend: table.get("resend").map_or(Ok(true), |value| value.truth())?,
     })
 }
@@ -217,8 +201,6 @@ fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake
 fn headers(table: &Table<'_>) -> Result<Vec<(String, Template)>, Mistake> {
     let Some(value) = table.get("headers") else { return Ok(Vec::new()) };
     let headers = script::templates(&value)?;
-    for (name, content) in &headers {
-        value.checked(check_header(name, content.as_str()))?;
-    }
+    value.checked(check_headers(&headers))?;
     Ok(headers)
 }

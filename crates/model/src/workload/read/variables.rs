@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::script::new_name;
 use super::{Reader, choice};
 use crate::Wrong;
 use crate::law::Law;
 use crate::nearest;
-use crate::workload::check::check_data_file;
+use crate::workload::check::check_variable;
 use crate::workload::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
@@ -20,10 +19,17 @@ impl Reader<'_> {
     }
 
     fn variable(&self, name: &str, value: &Value<'_>) -> Result<Variable, Mistake> {
-        let name = new_name(value, name)?;
-        if !value.is_table() {
-            return Ok(Variable { name, source: Source::Constant(Ok(value.shown())), per: Per::Session, env: None });
-        }
+        let name = name.to_owned();
+        let variable = match value.is_table() {
+            false => Variable { name, source: Source::Constant(Ok(value.shown())), per: Per::Session, env: None },
+            true => self.drawn(name, value)?,
+        };
+        value.checked(check_variable(&variable))?;
+        Ok(variable)
+    }
+
+    /// One whose table says where its values come from.
+    fn drawn(&self, name: String, value: &Value<'_>) -> Result<Variable, Mistake> {
         let table = value.table(&shape::VALUES)?;
         let (kind, from) = table.the_one("{ file = \"users.csv\" }")?;
         for (key, with) in [("order", "file"), ("at_end", "file"), ("columns", "file"), ("decimals", "random")] {
@@ -34,7 +40,7 @@ impl Reader<'_> {
         let source = match kind {
             "env" => {
                 let key = from.text()?;
-                let why = |_| format!("the environment variable {key} is not set; set it: {key}=... offered run ...");
+                let why = |_| format!("the environment variable {key} is not set; set it to the value");
                 Source::Constant(std::env::var(key).map_err(why))
             }
             "file" => Source::Feeder(self.feeder(&table, from.text()?)?),
@@ -71,7 +77,6 @@ impl Reader<'_> {
         };
         let at_end = match table.get("at_end") {
             None => AtEnd::Repeat,
-            Some(value) if order == Order::Random => return Err(value.mistake("random rows have no end; take it out")),
             Some(value) => match value.text()? {
                 "repeat" => AtEnd::Repeat,
                 "stop" => AtEnd::Stop,
@@ -80,14 +85,11 @@ impl Reader<'_> {
             },
         };
         let columns = table.get("columns").map(|value| {
-            let names =
-                value.list()?.iter().map(|name| name.text().map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
-            if names.is_empty() { Err(value.mistake("expected at least one name")) } else { Ok(names) }
+            value.list()?.iter().map(|name| name.text().map(str::to_owned)).collect::<Result<Vec<_>, _>>()
         });
         let columns = columns.transpose()?;
         let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
         let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
-        table.need("file", "\"users.csv\"")?.checked(check_data_file(file))?;
         let rows = self.text(file).and_then(|text| {
             let rows = if ends_in("csv") { csv(&text, columns.clone()) } else { json_lines(&text, columns.clone()) };
             match rows {
@@ -145,10 +147,8 @@ fn json_lines(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> 
 
 /// `random = "uniform:1..100", decimals = 2`.
 fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
-    let decimals = table.get("decimals").map_or(Ok(0), |value| match value.whole()? {
-        decimals @ 0..=9 => Ok(decimals as u8),
-        many => Err(value.mistake(format!("{many} digits after the point are too many; write up to 9"))),
-    })?;
+    // What does not fit here is more than the check lets pass.
+    let decimals = table.get("decimals").map_or(Ok(0), |value| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX)))?;
     let (law, shift) = value.checked(numbers(value.text()?))?;
     Ok(Draw { law, shift, decimals })
 }

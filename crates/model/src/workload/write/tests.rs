@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// What stands beside a workload.
-fn files(name: &str) -> Result<Vec<u8>, String> {
+pub(in crate::workload) fn files(name: &str) -> Result<Vec<u8>, String> {
     match name {
         "users.csv" => Ok("name,age\nann,30\n".into()),
         "rows.jsonl" => Ok("{\"name\": \"ann\", \"age\": 30}\n".into()),
@@ -11,6 +11,7 @@ fn files(name: &str) -> Result<Vec<u8>, String> {
         "picture.png" => Ok(vec![0, 159, 146, 150]),
         "times.txt" => Ok("0.1\n0.25\n".into()),
         "day.trace" => Ok("offered.trace/1\nGET /a\nPOST /b\n0 0 0\n0.5 1 1\n1.25 0 1\n".into()),
+        "thrice.trace" => Ok("offered.trace/1\nGET /a\nGET /b\nGET /c\n0 0 0\n1.5 0 1\n2.5 0 2\n".into()),
         "seconds.trace" => Ok("offered.trace/1\nGET /a\n0 0 0\n0 1 0\n0 0 0\n1 1 0\n".into()),
         _ => Err("no such file".to_owned()),
     }
