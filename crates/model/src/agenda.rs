@@ -10,12 +10,13 @@
 use std::sync::Arc;
 
 use crate::arrivals::Arrivals;
+use crate::closed::{Closed, Start};
 use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
-use crate::sessions::{Closed, Length, Start};
+use crate::sessions::Length;
 use crate::share::Share;
 use crate::time::{Instant, Nanos};
 use crate::trace::{Replay, Way};

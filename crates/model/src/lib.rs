@@ -28,6 +28,7 @@
 
 pub mod agenda;
 pub mod arrivals;
+mod closed;
 pub mod csv;
 pub mod document;
 pub mod event;

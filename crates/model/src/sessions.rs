@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use crate::Wrong;
 use crate::arrivals::Schedule;
+use crate::closed::Closed;
 use crate::flow::Flows;
-use crate::launch::Visit;
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
-use crate::time::{Nanos, written_number};
+use crate::time::written_number;
 use crate::trace::{Replay, Way};
-
-/// Each user costs memory from the start; where there are more, they are many machines' shares.
-const MAX_USERS: u64 = 100_000_000;
 
 /// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,122 +49,6 @@ impl Sessions {
             Self::Open(_) | Self::Replay(_) => None,
         }
     }
-}
-
-/// A closed system: users who are there from the start, ask and think.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Closed {
-    users: u64,
-    think: Law,
-    ramp: Nanos,
-    start: Start,
-    visits: Option<u32>,
-    flows: Option<Arc<Flows>>,
-}
-
-impl Closed {
-    /// N users who think by this law after each answer (the papers' Z). They start in mid-thought and all together, and choose
-    /// each request by weight.
-    ///
-    /// # Errors
-    /// No users, or more than 100 million.
-    pub fn new(users: u64, think: Law) -> Result<Self, Wrong> {
-        match users {
-            0 => Err(Wrong::new("a closed system has at least 1 user")),
-            1..=MAX_USERS => {
-                Ok(Self { users, think, ramp: Nanos::ZERO, start: Start::MidThought, visits: None, flows: None })
-            }
-            _ => Err(Wrong::new(format!("{users} users are too many; write a number up to {MAX_USERS}"))),
-        }
-    }
-
-    /// The same users, starting one after another, evenly over this time.
-    #[must_use]
-    pub fn with_ramp(self, ramp: Nanos) -> Self {
-        Self { ramp, ..self }
-    }
-
-    /// The same users, doing this first.
-    #[must_use]
-    pub fn with_start(self, start: Start) -> Self {
-        Self { start, ..self }
-    }
-
-    /// The same users, each leaving after so many visits; without flows, requests.
-    ///
-    /// # Errors
-    /// No visits, or more than [`Visit::MAX`].
-    pub fn with_visits(self, visits: u32) -> Result<Self, Wrong> {
-        match visits {
-            0 => Err(Wrong::new("a user makes at least 1 visit")),
-            1..=Visit::MAX => Ok(Self { visits: Some(visits), ..self }),
-            _ => Err(Wrong::new(format!("{visits} visits are too many; write up to {}", Visit::MAX))),
-        }
-    }
-
-    /// The same users, making these visits one after another.
-    #[must_use]
-    pub fn with_flows(self, flows: Arc<Flows>) -> Self {
-        Self { flows: Some(flows), ..self }
-    }
-
-    /// The same users with this mean think time, in seconds: every think law stretched alike.
-    ///
-    /// # Errors
-    /// A mean that is not above zero, or users who do not think at all.
-    pub fn with_mean_think(&self, mean: f64) -> Result<Self, Wrong> {
-        let factor = mean / self.mean_think();
-        let think = if self.think.is_zero() { self.think.clone() } else { self.think.scaled(factor)? };
-        let flows = self.flows.as_ref().map(|flows| flows.stretched(factor).map(Arc::new)).transpose()?;
-        Ok(Self { think, flows, ..self.clone() })
-    }
-
-    /// N, at least 1.
-    pub fn users(&self) -> u64 {
-        self.users
-    }
-
-    /// The time from a completion to the user's next launch (the papers' Z).
-    pub fn think(&self) -> &Law {
-        &self.think
-    }
-
-    /// Users start one after another, evenly over this time.
-    pub fn ramp(&self) -> Nanos {
-        self.ramp
-    }
-
-    /// What a user does first.
-    pub fn start(&self) -> Start {
-        self.start
-    }
-
-    /// How many visits each user makes before it leaves, from 1 to [`Visit::MAX`]; without flows, requests. `None`: it never
-    /// leaves.
-    pub fn visits(&self) -> Option<u32> {
-        self.visits
-    }
-
-    /// The visits it makes one after another; `None`: each request is chosen by weight.
-    pub fn flows(&self) -> Option<&Arc<Flows>> {
-        self.flows.as_ref()
-    }
-
-    /// The mean think time after a request, seconds (the papers' Z).
-    pub fn mean_think(&self) -> f64 {
-        self.flows.as_ref().map_or_else(|| self.think.mean(), |flows| flows.mean_think(&self.think))
-    }
-}
-
-/// What a closed user does first, after its place in the ramp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// Finishes a think time under way: the stream is stationary from the first instant.
-    MidThought,
-    /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
-    Thinking,
-    /// Launches at once: N users without a ramp make a bunch of N.
-    AtOnce,
 }
 
 /// How many requests a session makes: at least one.

@@ -14,7 +14,7 @@
 //! request. One file serves all three ways to replay: open (every entry alone), sessions, closed (the sequence only).
 
 use crate::Wrong;
-use crate::sessions::Closed;
+use crate::closed::Closed;
 use crate::time::{Instant, Nanos};
 use crate::{Law, Purpose, Seed};
 use std::sync::Arc;

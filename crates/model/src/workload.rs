@@ -1,5 +1,6 @@
 //! The workload: what is meant, as one small TOML text, checked once and then trusted.
 
+mod address;
 mod check;
 mod generator;
 mod login;
@@ -21,7 +22,9 @@ mod write;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use crate::sessions::{Closed, Length, Sessions, Start};
+pub use crate::closed::{Closed, Start};
+pub use crate::sessions::{Length, Sessions};
+pub use address::Address;
 pub use generator::{Generator, Precision};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
@@ -32,7 +35,7 @@ pub use shape::schema;
 pub use source::Mistake;
 pub use sql::{Pool, Sql, Statement};
 pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
-pub use url::{Address, Url};
+pub use url::Url;
 
 use crate::Wrong;
 use crate::flow::Flows;

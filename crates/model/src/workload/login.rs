@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::url::{Address, Url};
+use super::address::Address;
 use crate::{Wrong, nearest};
 
 const PORT: u16 = 5432;
@@ -76,7 +76,7 @@ impl fmt::Debug for Login {
 }
 
 /// The URL behind `postgres://`.
-pub(super) fn parse(rest: &str) -> Result<Url, Wrong> {
+pub(super) fn parse(rest: &str) -> Result<(Address, Login), Wrong> {
     let wrong = |why: &str| {
         Wrong::new(format!(
             "{why}; write for example postgres://user@127.0.0.1:5432/shop or postgres://user@/shop?host=/run/postgresql"
@@ -155,9 +155,7 @@ pub(super) fn parse(rest: &str) -> Result<Url, Wrong> {
         Address::Tcp { host, port }
     };
     let encryption = encryption.unwrap_or_default();
-    let secure = matches!(address, Address::Tcp { .. }) && encryption != Encryption::Disabled;
-    let login = Some(Box::new(Login { user, password, database, encryption, settings }));
-    Ok(Url { address, path: "/".to_owned(), secure, login })
+    Ok((address, Login { user, password, database, encryption, settings }))
 }
 
 /// The URL as text, with its password or without.
@@ -190,6 +188,7 @@ pub(super) fn written(address: &Address, login: &Login, with_password: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::Url;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Url, String> {

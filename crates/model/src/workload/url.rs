@@ -4,7 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::login::{self, Login};
+use super::address::Address;
+use super::login::{self, Encryption, Login};
 use crate::Wrong;
 
 /// Where a target is.
@@ -18,20 +19,6 @@ pub struct Url {
     pub secure: bool,
     /// Who logs in there, where it is a database.
     pub login: Option<Box<Login>>,
-}
-
-/// How to reach a target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// TCP, to a host name or IP address (IPv6 without brackets).
-    Tcp {
-        /// The host.
-        host: String,
-        /// The port.
-        port: u16,
-    },
-    /// A Unix socket.
-    Unix(String),
 }
 
 impl Url {
@@ -81,7 +68,11 @@ impl FromStr for Url {
         let (secure, rest) = match text.split_once("://") {
             Some(("http", rest)) => (false, rest),
             Some(("https", rest)) => (true, rest),
-            Some(("postgres" | "postgresql", rest)) => return login::parse(rest),
+            Some(("postgres" | "postgresql", rest)) => {
+                let (address, login) = login::parse(rest)?;
+                let secure = matches!(address, Address::Tcp { .. }) && login.encryption != Encryption::Disabled;
+                return Ok(Self { address, path: "/".to_owned(), secure, login: Some(Box::new(login)) });
+            }
             Some((scheme @ ("ws" | "wss"), _)) => {
                 let http = scheme.replace("ws", "http");
                 return Err(wrong(&format!(" (write {http}:// and a [[request]] with `websocket`)")));

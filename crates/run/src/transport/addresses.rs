@@ -1,9 +1,7 @@
 //! Where connections go: the target's name, resolved once per run or again and again.
 
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,25 +9,8 @@ use std::time::Duration;
 use offered_model::Outcome;
 use offered_model::workload::Address;
 
-#[cfg(test)]
-use super::socket::dial;
+use super::socket::Place;
 use crate::Error;
-
-/// Where one connection goes.
-#[derive(Clone, Debug)]
-pub(crate) enum Place {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => write!(f, "{address}"),
-            Self::Unix(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
 
 /// The places of a target, shared by all threads; connections go to them in turn.
 #[derive(Debug)]
@@ -117,6 +98,7 @@ fn accepts(address: &SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::socket::dial;
 
     #[test]
     fn connections_come_from_the_sources_in_turn() {

@@ -32,8 +32,7 @@ use self::hook::{Asked, Hook};
 use self::login::{Login, refusal};
 pub(crate) use self::setup::Setup;
 use super::Failure;
-use super::addresses::Place;
-use super::socket::{Read, undialed};
+use super::socket::{Place, Read, undialed};
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
 use super::wire::{Ask, Heard, Reply, Wire, Wording};
@@ -62,6 +61,18 @@ pub(crate) struct Postgres {
     buffer: Box<[u8]>,
     /// The first connection that could not be made, and whether its stream was open by then.
     refused: Option<(Failure, bool)>,
+}
+
+impl Setup {
+    /// Logs in once, prepares everything, and says goodbye.
+    ///
+    /// # Errors
+    /// Nobody is there, or it does not let us in, or it knows no such statement.
+    pub(crate) fn knock(&self) -> Result<(), Error> {
+        let once = Self { pools: [(String::new(), 1)].into(), hook: None, ..self.clone() };
+        Postgres::connected(once, Poller::new()?, |connections| connections, Nanos::ZERO, &AtomicBool::new(false))
+            .map(drop)
+    }
 }
 
 /// Connections that requests of one class share.

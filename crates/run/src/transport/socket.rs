@@ -1,8 +1,10 @@
 //! Non-blocking sockets, and what becomes of them: the ground that streams stand on.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use offered_model::{Outcome, Reason};
@@ -15,7 +17,22 @@ use rustix::net::{
 use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
-use super::addresses::Place;
+
+/// Where one connection goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
 
 /// What one read brought.
 pub(crate) enum Read {

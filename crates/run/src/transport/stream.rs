@@ -10,9 +10,8 @@ use offered_model::{Instant, Nanos, Outcome, Reason};
 use rustix::net::{SendFlags, send, sockopt};
 
 use super::Failure;
-use super::addresses::Place;
 use super::route::Route;
-use super::socket::{Read, Socket, broken, dial, read, refused, undialed};
+use super::socket::{Place, Read, Socket, broken, dial, read, refused, undialed};
 use super::tls::Tls;
 use super::tunnel::Tunnel;
 

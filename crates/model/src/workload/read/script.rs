@@ -10,6 +10,9 @@ use crate::workload::script::{
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 
+/// The methods that a `[[request]]` has keys for.
+pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
+
 /// The keys of a `[[request]]` that are read here.
 pub(super) const KEYS: [&str; 12] = [
     "body",

@@ -1,6 +1,6 @@
 //! Reading requests in SQL, and what a target that is a database has besides.
 
-use super::script::KEYS;
+use super::script::{KEYS, METHODS};
 use super::{Reader, script, small};
 use crate::template::Template;
 use crate::workload::script::Body;
@@ -78,8 +78,7 @@ impl Reader<'_> {
                 (statements, text)
             }
         };
-        let foreign =
-            KEYS.into_iter().chain(["method", "path", "grpc", "websocket", "headers"]).chain(super::target::METHODS);
+        let foreign = KEYS.into_iter().chain(["method", "path", "grpc", "websocket", "headers"]).chain(METHODS);
         if let Some(value) = foreign.filter(|key| !SHARED.contains(key)).find_map(|key| table.get(key)) {
             return Err(value.mistake("does not go with a request in SQL"));
         }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
+use super::script::METHODS;
 use super::{Reader, choice, reach, script, small, sql};
 use crate::Policy;
 use crate::template::Template;
@@ -13,8 +14,6 @@ use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
-
-pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
 /// `[target]`, whose files stand in `folder`.
 pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {

@@ -8,8 +8,8 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 
-use super::Setup;
 use super::frames::{Frame, malformed};
+use super::setup::Setup;
 use super::statements::Columns;
 use crate::transport::Failure;
 

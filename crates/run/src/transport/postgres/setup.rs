@@ -1,13 +1,10 @@
 //! What all threads of a run share: where the database is, who logs in, and what is prepared.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use offered_clock::Poller;
 use offered_model::workload::{Address, Encryption, Target, Workload};
 use offered_model::{Nanos, Outcome};
 
-use super::Postgres;
 use super::statements::Statements;
 use crate::Error;
 use crate::transport::route::Route;
@@ -66,16 +63,6 @@ impl Setup {
             connect_timeout: target.connect_timeout(),
             response_timeout: target.response_timeout(),
         })
-    }
-
-    /// Logs in once, prepares everything, and says goodbye.
-    ///
-    /// # Errors
-    /// Nobody is there, or it does not let us in, or it knows no such statement.
-    pub(crate) fn knock(&self) -> Result<(), Error> {
-        let once = Self { pools: [(String::new(), 1)].into(), hook: None, ..self.clone() };
-        Postgres::connected(once, Poller::new()?, |connections| connections, Nanos::ZERO, &AtomicBool::new(false))
-            .map(drop)
     }
 
     /// The way there.
