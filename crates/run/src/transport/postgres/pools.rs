@@ -1,0 +1,206 @@
+//! The connections of each pool, and the queue in front of them.
+
+use std::collections::VecDeque;
+
+use bytes::BytesMut;
+use offered_model::{Event, Instant, Nanos, Outcome};
+use postgres_protocol::message::frontend;
+
+use super::Postgres;
+use super::connection::{Connection, Exchange, State};
+use super::frames::Frames;
+use super::login::Login;
+use crate::transport::Failure;
+use crate::transport::socket::{Place, undialed};
+use crate::transport::stream::Stream;
+use crate::transport::turns::{Answering, Opening};
+use crate::transport::wire::Heard;
+
+/// How long after a connection could not be made another is tried.
+const PAUSE: Nanos = Nanos::from_millis(100);
+
+/// Connections that requests of one class share.
+pub(super) struct Pool {
+    /// How many there are meant to be on this thread, and how many there are, those being made among them.
+    pub(super) size: u32,
+    pub(super) live: u32,
+    /// Those that are free, the last used on top: (key, number). Those that have closed are passed over.
+    pub(super) free: Vec<(usize, u32)>,
+    /// Requests that wait, by key and serial number. Those given up are passed over.
+    pub(super) queue: VecDeque<(usize, u64)>,
+    /// After a connection could not be made: when the next is tried. Only one is, until one succeeds.
+    pub(super) again: Option<Instant>,
+}
+
+impl Postgres {
+    /// Makes the connections that a pool has too few of: all, or one where the last attempt failed.
+    pub(super) fn fill(&mut self, pool: usize, heard: &mut Vec<Heard>) {
+        let now = self.turns.clock.now();
+        let Pool { size, live, again, .. } = &self.pools[pool];
+        let missing = size.saturating_sub(*live);
+        let tries = match again {
+            None => missing,
+            Some(again) if now >= *again => missing.min(1),
+            Some(_) => 0,
+        };
+        for _ in 0..tries {
+            if let Err(failure) = self.connect(pool, heard) {
+                self.not_made(pool, failure, false, heard);
+                break;
+            }
+        }
+        if tries > 0
+            && let Some(again) = &mut self.pools[pool].again
+        {
+            *again = now + PAUSE;
+        }
+    }
+
+    /// Begins to make a connection for a pool.
+    fn connect(&mut self, pool: usize, heard: &mut Vec<Heard>) -> Result<(), Failure> {
+        let (place, source) = self.setup.route.addresses.next().map_err(|why| (Outcome::Dns, why.into()))?;
+        let stream = Stream::dial_at(&place, source, &self.setup.route, &self.turns.clock)?;
+        let key = self.add(stream, place, pool, State::Connecting)?;
+        self.pools[pool].live += 1;
+        if self.connections[key].stream.is_open()
+            && let Err(failure) = self.greet(key)
+        {
+            self.fail(key, failure, heard);
+        }
+        Ok(())
+    }
+
+    /// Watches a new stream; its key. It must be ready in time.
+    pub(super) fn add(&mut self, stream: Stream, place: Place, pool: usize, state: State) -> Result<usize, Failure> {
+        let key = self.connections.vacant_key();
+        self.turns.poller.add(&stream, key).map_err(undialed)?;
+        let number = self.opened;
+        self.opened += 1;
+        let (frames, unwritten) = (Frames::default(), BytesMut::new());
+        let (backend, carried, opening) = ((0, 0), 0, 0);
+        self.connections.insert(Connection {
+            stream,
+            place,
+            number,
+            pool,
+            state,
+            frames,
+            unwritten,
+            backend,
+            carried,
+            opening,
+        });
+        self.expect(key);
+        Ok(key)
+    }
+
+    /// From now on a connection must be ready within the time to connect.
+    pub(super) fn expect(&mut self, key: usize) {
+        self.serial += 1;
+        let (now, serial) = (self.turns.clock.now(), self.serial);
+        self.connections[key].opening = serial;
+        let connections = &self.connections;
+        let opening = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_opening(serial));
+        self.turns.connecting.push(now, key, serial, connections.len(), opening);
+    }
+
+    /// A stream is open: says who is there, or what is to be cancelled.
+    pub(super) fn greet(&mut self, key: usize) -> Result<(), Failure> {
+        let connection = &mut self.connections[key];
+        if let State::Cancel { of } = connection.state {
+            let (process, secret) = self.connections.get(of.0).map_or((0, 0), |other| other.backend);
+            let connection = &mut self.connections[key];
+            frontend::cancel_request(process, secret, &mut connection.unwritten);
+            return connection.write();
+        }
+        let login = Login::begin(&self.setup, &mut connection.unwritten)?;
+        connection.state = State::Login(Box::new(login));
+        connection.write()
+    }
+
+    /// A connection is ready for requests: it takes the first that waits.
+    pub(super) fn free(&mut self, key: usize, heard: &mut Vec<Heard>) {
+        let connection = &mut self.connections[key];
+        (connection.state, connection.opening) = (State::Free, 0);
+        let (number, pool) = (connection.number, connection.pool);
+        while let Some((exchange, serial)) = self.pools[pool].queue.pop_front() {
+            if self.exchanges.get(exchange).is_some_and(|waiting| waiting.is_at(serial) && waiting.on.is_none()) {
+                return self.carry(key, exchange, heard);
+            }
+        }
+        self.pools[pool].free.push((key, number));
+    }
+
+    /// A free connection takes an exchange.
+    pub(super) fn carry(&mut self, key: usize, exchange: usize, heard: &mut Vec<Heard>) {
+        let (connection, carried) = (&mut self.connections[key], &mut self.exchanges[exchange]);
+        let now = self.turns.clock.now();
+        connection.state = State::Busy(exchange);
+        carried.on = Some(key);
+        carried.event.waited = carried.event.sent.map(|sent| sent.until(now));
+        (carried.event.connection, carried.event.reused) = (connection.number, connection.carried > 0);
+        connection.carried += 1;
+        if let Err(failure) = self.execute(key, exchange) {
+            self.fail(key, failure, heard);
+        }
+    }
+
+    /// A connection could not be made. Where a pool has none at all, who waits for one has waited in vain.
+    fn not_made(&mut self, pool: usize, failure: Failure, was_open: bool, heard: &mut Vec<Heard>) {
+        let now = self.turns.clock.now();
+        let pool = &mut self.pools[pool];
+        pool.again = Some(now + PAUSE);
+        if pool.live == 0 {
+            for (exchange, serial) in pool.queue.drain(..) {
+                if self.exchanges.get(exchange).is_some_and(|e| e.is_at(serial) && e.on.is_none()) {
+                    let Exchange { event, .. } = self.exchanges.remove(exchange);
+                    let waited = event.sent.map(|sent| sent.until(now));
+                    let (outcome, why) = failure.clone();
+                    let event = Event { done: Some(now), waited, outcome, error: Some(why), ..event };
+                    heard.push(Heard::Ended(event, None));
+                }
+            }
+        }
+        self.refused.get_or_insert((failure, was_open));
+    }
+
+    /// A connection is over, and so is what it carried; another is made in its stead.
+    pub(super) fn fail(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
+        let connection = self.connections.remove(key);
+        // A socket the poller does not know is closed all the same.
+        let _ = self.turns.poller.remove(&connection.stream);
+        let pool = connection.pool;
+        match connection.state {
+            State::Cancel { of: (key, number) } => {
+                // The server has closed it, as it does when it has taken note; or it was never heard.
+                let was_heard = failure.0 == Outcome::Reset;
+                let Some(other) = self.connections.get_mut(key).filter(|other| other.number == number) else { return };
+                match &mut other.state {
+                    State::Giving { cancelled, .. } if was_heard => *cancelled = true,
+                    State::Giving { .. } => return self.fail(key, failure, heard),
+                    _ => return,
+                }
+                return self.given_up(key, heard);
+            }
+            State::Busy(exchange) => {
+                let Exchange { event, error, .. } = self.exchanges.remove(exchange);
+                let (outcome, why) = match error {
+                    // The server said why, and closed.
+                    Some(error) => (Outcome::SqlError, error),
+                    None => failure,
+                };
+                let now = self.turns.clock.now();
+                let event = Event { bytes_out: event.bytes_out - connection.unwritten.len() as u64, ..event };
+                heard.push(Heard::Ended(Event { done: Some(now), outcome, error: Some(why), ..event }, None));
+            }
+            State::Connecting | State::Login(_) | State::Hooked => {
+                self.pools[pool].live -= 1;
+                let was_open = connection.stream.is_open();
+                return self.not_made(pool, failure, was_open, heard);
+            }
+            State::Free | State::Giving { .. } => {}
+        }
+        self.pools[pool].live -= 1;
+        self.fill(pool, heard);
+    }
+}
