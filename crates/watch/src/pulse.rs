@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use offered_model::Outcome;
 use offered_verify::{Checked, Judgement, Pattern};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The figures of a run at one moment. Counts are of the whole run; `so_far`, the CoV and the verdict leave out `skip_first`
 /// and `skip_last`, as the summary of the run does.
@@ -36,8 +37,9 @@ pub struct Pulse {
     pub thresholds: Vec<Checked>,
     /// How the number under way grows.
     pub growth: Option<Growth>,
-    /// How those ended that are through, by the names of outcomes.
-    pub outcomes: BTreeMap<&'static str, u64>,
+    /// How those ended that are through.
+    #[serde(serialize_with = "by_name")]
+    pub outcomes: BTreeMap<Outcome, u64>,
     /// How many of them had each HTTP status.
     pub statuses: BTreeMap<u16, u64>,
     /// The CoV of the gaps between launches (of a partly-open system: between first launches of sessions).
@@ -162,9 +164,15 @@ impl Pulse {
     /// No more requests are told apart.
     pub const REQUESTS: usize = 30;
 
-    /// How those ended that failed, by the names of outcomes: neither well, nor unsent, nor cut off by the end of the run.
-    pub fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let fails = |name: &str| !["ok", "unsent", "cut"].contains(&name);
-        self.outcomes.iter().filter(move |(name, _)| fails(name)).map(|(name, n)| (*name, *n))
+    /// How those ended that failed: neither well, nor unsent, nor cut off by the end of the run.
+    pub fn errors(&self) -> impl Iterator<Item = (Outcome, u64)> {
+        let fails = |outcome| !matches!(outcome, Outcome::Ok | Outcome::Unsent | Outcome::Cut);
+        self.outcomes.iter().map(|(outcome, n)| (*outcome, *n)).filter(move |(outcome, _)| fails(*outcome))
     }
+}
+
+/// Outcomes under their names, in the order of those.
+fn by_name<S: Serializer>(outcomes: &BTreeMap<Outcome, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let named: BTreeMap<&str, u64> = outcomes.iter().map(|(outcome, n)| (outcome.name(), *n)).collect();
+    named.serialize(serializer)
 }

@@ -168,7 +168,7 @@ impl Tally {
             launched: live.launched,
             unsent: live.unsent,
             in_flight: live.in_flight,
-            outcomes: Outcome::ALL.iter().map(|o| (o.name(), self.outcomes[*o as usize])).filter(|o| o.1 > 0).collect(),
+            outcomes: Outcome::ALL.iter().map(|o| (*o, self.outcomes[*o as usize])).filter(|o| o.1 > 0).collect(),
             statuses: self.statuses.clone(),
             cov,
             cov_low: interval.map(|interval| interval.low),

@@ -168,7 +168,7 @@ fn bars(pulse: &Pulse, columns: usize) -> String {
 }
 
 fn errors(pulse: &Pulse) -> String {
-    let kinds: Vec<String> = pulse.errors().map(|(name, n)| format!("{n} {name}")).collect();
+    let kinds: Vec<String> = pulse.errors().map(|(outcome, n)| format!("{n} {}", outcome.name())).collect();
     if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
 }
 
@@ -213,6 +213,7 @@ fn line(pulse: &Pulse) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_model::Outcome;
     use offered_verify::{Checked, Pattern};
     use offered_watch::{Growth, Lateness, Request};
 
@@ -246,7 +247,7 @@ mod tests {
                 judgement: Judgement::Fails,
             }],
             growth: Some(Growth { per_s: 38_000.0, outrun: true }),
-            outcomes: [("ok", 5), ("timeout", 17), ("unsent", 12)].into(),
+            outcomes: [(Outcome::Ok, 5), (Outcome::Timeout, 17), (Outcome::Unsent, 12)].into(),
             statuses: [(200, 5)].into(),
             cov: Some(1.0034),
             cov_low: Some(0.99),
@@ -268,7 +269,15 @@ mod tests {
         // The bar and the longest of what stands beside it.
         let bar = TEMPLATE.replace("{bar:14}", &"=".repeat(14)).replace("{prefix}", "86400 s of 86400 s");
         assert!(bar.replace("{msg}", Phase::Draining.words()).len() < 80, "{bar}");
-        let kinds = ["timeout", "refused", "reset", "malformed", "http_error", "check_failed", "unprocessed"];
+        let kinds = [
+            Outcome::Timeout,
+            Outcome::Refused,
+            Outcome::Reset,
+            Outcome::Malformed,
+            Outcome::HttpError,
+            Outcome::CheckFailed,
+            Outcome::Unprocessed,
+        ];
         let failing = Pulse { outcomes: kinds.map(|kind| (kind, 100_000)).into(), ..pulse() };
         let errors = block(&failing, 22, 80);
         assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");

@@ -50,7 +50,7 @@ fn the_last_pulse_agrees_with_the_verdict() {
     close(pulse.so_far.response_ms.map(|r| r.p95), Some(responses.p95_ms), 5e-3);
     assert_eq!((pulse.pattern, pulse.judgement), (verdict.pattern, verdict.judgement), "{}", pulse.because);
     assert_eq!((pulse.phase, pulse.launched), (Phase::Ended, events.len() as u64));
-    assert_eq!(pulse.outcomes, [("ok", events.len() as u64)].into());
+    assert_eq!(pulse.outcomes, [(Outcome::Ok, events.len() as u64)].into());
     assert_eq!(pulse.errors().count(), 0);
 }
 
@@ -131,6 +131,6 @@ fn errors_are_counted_by_kind() {
     events.push(Event::at(Instant(7)));
     tally.add(&events);
     let pulse = tally.pulse(Instant::from_secs(1), live(&events), false);
-    assert_eq!(pulse.errors().collect::<Vec<_>>(), [("http_error", 1), ("timeout", 2)]);
+    assert_eq!(pulse.errors().collect::<Vec<_>>(), [(Outcome::HttpError, 1), (Outcome::Timeout, 2)]);
     assert_eq!((pulse.unsent, pulse.so_far.sent_per_s), (1, None), "all of it is warming up");
 }
