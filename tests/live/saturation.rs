@@ -25,5 +25,8 @@ fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so()
     assert_eq!(run["busy"].as_array().unwrap().len(), 1);
     // What of it comes first depends on whether the machine let the thread work all the time.
     let because = run["because"].as_str().unwrap();
-    assert!(["saturated", "unsent", "lateness", "rate"].iter().any(|word| because.contains(word)), "{because}");
+    assert!(
+        ["saturated", "never sent", "late or more", "was launched"].iter().any(|word| because.contains(word)),
+        "{because}"
+    );
 }

@@ -93,7 +93,8 @@ impl From<Format> for offered_import::Format {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = if args.file == Path::new("-") { "stdin".to_owned() } else { args.file.display().to_string() };
     if args.format.is_none() {
-        file::refuse(&args.file, &[file::Kind::Plan, file::Kind::JMeterPlan])?;
+        // Of programs the reader knows which tool they are for.
+        file::refuse(&args.file, &[file::Kind::Plan, file::Kind::JMeterPlan, file::Kind::Program])?;
     }
     let text = text(&args.file)?;
     let values: BTreeMap<String, String> = args.values.iter().cloned().collect();
