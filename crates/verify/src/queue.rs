@@ -31,12 +31,19 @@ pub(crate) fn queue(scope: Scope, rate_per_s: Option<f64>, keeps_up: Option<&Kee
     let response_ms = mean_response_ms(scope);
     let answered = keeps_up.is_some_and(|keeps_up| keeps_up.answered_per_s > 0.0);
     let applies = answered && keeps_up.is_none_or(|keeps_up| keeps_up.judgement != Judgement::Fails);
+    let closed = keeps_up.is_some_and(|keeps_up| keeps_up.not_checked == Some(Unchecked::Closed));
     // A closed system that answers nothing launches each user once, in no time: that is no rate.
-    let rate_per_s =
-        rate_per_s.filter(|_| answered || !keeps_up.is_some_and(|k| k.not_checked == Some(Unchecked::Closed)));
-    let law_rate = rate_per_s.filter(|_| applies);
-    let concurrency = law_rate.zip(response_ms).map(|(rate, response)| rate * response / 1e3);
+    let rate_per_s = rate_per_s.filter(|_| answered || !closed);
     let sessions = sessions(scope);
+    let users_seen = sessions.as_ref().map(|sessions| sessions.len() as u64);
+    // Users who wait cannot have more requests under way than they are: a server that hung after a quick beginning left the
+    // launches in one part of the run and the answers waited for in the other.
+    let possible = |rate: &f64| {
+        let under_way = response_ms.map(|response| rate * response / 1e3);
+        !closed || under_way.zip(users_seen).is_none_or(|(under_way, users)| under_way <= 1.1 * users as f64)
+    };
+    let law_rate = rate_per_s.filter(|_| applies).filter(possible);
+    let concurrency = law_rate.zip(response_ms).map(|(rate, response)| rate * response / 1e3);
     let think_ms = sessions.as_ref().and_then(think_ms);
     let rtt_ms = response_ms.zip(think_ms).map(|(response, think)| response + think);
     Queue {
@@ -46,7 +53,7 @@ pub(crate) fn queue(scope: Scope, rate_per_s: Option<f64>, keeps_up: Option<&Kee
         think_ms,
         rtt_ms,
         users: law_rate.zip(rtt_ms).map(|(rate, rtt)| rate * rtt / 1e3),
-        users_seen: sessions.map(|sessions| sessions.len() as u64),
+        users_seen,
         rort: response_ms.zip(rtt_ms).map(|(response, rtt)| response / rtt),
     }
 }

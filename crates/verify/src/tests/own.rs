@@ -1,7 +1,7 @@
 //! Runs of our own: what their workload meant, what their generator did, and who of them did it.
 
 use offered_model::recording::{Calibrated, Evidence};
-use offered_model::{Instant, Law, Nanos, Recording, Workload};
+use offered_model::{Event, Instant, Law, Nanos, Outcome, Recording, Workload};
 
 use super::{closed, launched, pattern, poisson, renewal};
 use crate::{Ask, Check, Doubt, Judgement, Meant, Pattern, merge, verify};
@@ -280,6 +280,28 @@ fn users_who_have_not_settled_are_not_held_to_theory() {
     assert!(settled(&closed("")) && settled(&closed(", ramp = \"10s\"")));
     assert!(settled(&closed(", ramp = \"5s\", start = \"thinking\"")));
     assert!(!settled(&closed(", ramp = \"11s\"")) && !settled(&closed(", ramp = \"6s\", start = \"at-once\"")));
+}
+
+/// A server that answers within a millisecond for a second and a half and then not at all: launches are of the one part, waiting is of
+/// the other, and their product would have 400 requests of five users under way.
+#[test]
+fn five_users_never_have_more_than_five_requests_under_way() {
+    let event = |sent_ns: u64, took_ns: u64, session| {
+        let at = Instant(sent_ns);
+        let done = Some(at + Nanos(took_ns));
+        Event { sent: Some(at), done, session, outcome: Outcome::Ok, status: 200, ..Event::at(at) }
+    };
+    let quick = (0..7500u64).map(|i| event(i * 200_000, 1_000_000, i % 5));
+    let hung = (0..5u64).map(|user| event(1_500_000_000 + user, 400_000_000_000, user));
+    let recording =
+        Recording { sessions_known: true, ..ours(Recording::of_run(quick.chain(hung).collect(), Vec::new())) };
+    let ask = Ask { meant: "closed:5:constant:0s".parse().unwrap(), ..Ask::default() };
+    let queue = verify(&recording, &ask).queue;
+    assert!(
+        queue.rate_per_s.is_some_and(|rate| rate > 4900.0) && queue.response_ms.is_some_and(|r| r > 200.0),
+        "{queue:?}"
+    );
+    assert_eq!((queue.concurrency, queue.users, queue.users_seen), (None, None, Some(5)));
 }
 
 #[test]
