@@ -350,7 +350,7 @@ impl Http1 {
                 Ok(Progress::More) if drained && !to_the_end => return taken,
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {
-                    let keep = keep && !connection.is_unwritten();
+                    let keep = keep && !connection.is_unwritten() && self.setup.reuse != Reuse::Fresh;
                     self.complete(key, keep, now, ear);
                     if !keep || (drained && !to_the_end) {
                         return taken;
@@ -372,7 +372,6 @@ impl Http1 {
 
     /// The answer is complete.
     fn complete(&mut self, key: usize, keep: bool, now: Instant, ear: &mut impl Ear) {
-        let keep = keep && self.setup.reuse != Reuse::Fresh;
         let exchange = if keep {
             let connection = &mut self.connections[key];
             let exchange = connection.exchange.take();

@@ -59,6 +59,17 @@ fn a_body_without_end_holds_up_nobody_else() {
     assert!(events[1..].iter().all(|event| event.outcome == Outcome::Ok), "{events:?}");
 }
 
+/// The end of a connection that need not be kept may be told together with its answer; that used to end the launching thread.
+#[test]
+fn an_answer_and_the_end_of_its_connection_may_come_together() {
+    let address = listen(|_, mut stream| {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(OK);
+    });
+    let events = run(&format!("url = \"http://{address}\"\nreuse = \"fresh\""), "get = \"/\"");
+    assert!(!events.is_empty() && events.iter().all(|event| event.outcome == Outcome::Ok), "{events:?}");
+}
+
 #[test]
 fn no_value_begins_another_header_or_request() {
     let address = listen(|_, stream| well(stream));
