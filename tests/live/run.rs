@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use offered_model::{Event, Outcome};
 use offered_store::{ReadOptions, read};
@@ -19,8 +20,12 @@ pub(crate) struct Run {
 
 /// Begins a run that will be recorded in `out`.
 pub(crate) fn start(out: &Path, args: &[&str]) -> Process {
-    let mut command = offered(&["run", "--json", "--quiet", "--precision", "sleep", "--out"]);
-    command.arg(out).args(args);
+    start_by(offered(&[]), out, args)
+}
+
+/// The same by a command that ends in the program.
+pub(crate) fn start_by(mut command: Command, out: &Path, args: &[&str]) -> Process {
+    command.args(["run", "--json", "--quiet", "--precision", "sleep", "--out"]).arg(out).args(args);
     Process::start(command)
 }
 

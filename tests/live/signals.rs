@@ -7,7 +7,7 @@ use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
 
 use crate::process::{Process, Serve, offered, soon, until_exists};
-use crate::run::{Run, seen, start};
+use crate::run::{Run, seen, start, start_by};
 
 tests![
     the_first_ctrl_c_stops_and_reports_every_launch,
@@ -30,8 +30,7 @@ fn endless(folder: &std::path::Path, server: &Serve) -> Process {
     // Who runs the tests with nohup would hand its deafness on.
     let mut command = Command::new("env");
     command.arg("--default-signal=HUP").arg(offered(&[]).get_program());
-    command.args(["run", "--json", "--quiet", "--precision", "sleep", "--out"]).arg(folder.join("run")).arg(file);
-    let process = Process::start(command);
+    let process = start_by(command, &folder.join("run"), &[file.to_str().unwrap()]);
     until_exists(&folder.join("run/events/part-0000.parquet"));
     process
 }

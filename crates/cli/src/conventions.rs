@@ -65,14 +65,9 @@ pub(crate) fn told(error: &clap::Error, mut line: impl Iterator<Item = String>) 
     let ContextValue::String(given) = error.get(ContextKind::InvalidArg)? else { return None };
     let flag = given.split(['=', ' ']).next()?;
     if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
-        let mut before = line.next()?;
+        let words: Vec<String> = line.collect();
         // Of `-5/s` clap tells all, or its first letter.
-        let below = line.find(|word| {
-            word.starts_with(flag) || {
-                before.clone_from(word);
-                false
-            }
-        })?;
+        let [before, below] = words.windows(2).find(|pair| pair[1].starts_with(flag))? else { return None };
         return before.starts_with('-').then(|| format!("{before} {below}: must not be below zero"));
     }
     let (_, whose, here) = FLAGS.iter().find(|(flags, ..)| flags.contains(&flag))?;

@@ -93,7 +93,7 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// What cannot be launched, or nobody answers.
     pub fn prepare(self, stop: Arc<AtomicBool>) -> Result<Ready<'a>, Error> {
-        if self.load == Load::Target && kept(self.text) == self.text && self.text.contains(BLANKED) {
+        if self.load == Load::Target && self.text.contains(BLANKED) && kept(self.text) == self.text {
             return Err(Error::Blanked);
         }
         let load = self.load.clone();

@@ -35,6 +35,14 @@ impl Axis {
         Self { title: title.to_owned(), scale: Scale::Linear }
     }
 
+    /// In equal factors where it would be in equal steps and its values, from `low` to `high`, differ tenfold: so that the small ones
+    /// can be read too.
+    #[must_use]
+    pub fn tenfold(self, (low, high): (f64, f64)) -> Self {
+        let differ = self.scale == Scale::Linear && low > 0.0 && high.is_finite() && high >= 10.0 * low;
+        if differ { Self { scale: Scale::Log, ..self } } else { self }
+    }
+
     /// In equal factors.
     pub fn log(title: &str) -> Self {
         Self { title: title.to_owned(), scale: Scale::Log }
@@ -185,11 +193,6 @@ impl Shape {
     }
 }
 
-/// Whether both are above zero and far apart.
-pub(crate) fn differ_tenfold(low: f64, high: f64) -> bool {
-    low > 0.0 && high.is_finite() && high >= 10.0 * low
-}
-
 /// The smallest and the largest that an axis can show.
 fn range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     let shown = |value: &f64| value.is_finite() && (axis.scale != Scale::Log || *value > 0.0);
@@ -207,14 +210,11 @@ impl Chart {
         range(&self.y, self.series.iter().flat_map(|series| series.shape.ys()))
     }
 
-    /// With a logarithmic vertical axis where its values differ tenfold, so that the small ones can be read too.
+    /// With a logarithmic vertical axis where its values differ tenfold.
     #[must_use]
-    pub fn tenfold(mut self) -> Self {
-        let (low, high) = self.y_range();
-        if self.y.scale == Scale::Linear && differ_tenfold(low, high) {
-            self.y.scale = Scale::Log;
-        }
-        self
+    pub fn tenfold(self) -> Self {
+        let ends = self.y_range();
+        Self { y: self.y.tenfold(ends), ..self }
     }
 
     /// The chart, unless it has nothing to show.

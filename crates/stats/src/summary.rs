@@ -1,37 +1,5 @@
 //! Summaries of a sample: the row of a table.
 
-/// The whole numbers that samples are made of: unsigned lengths and sizes, signed differences.
-pub trait Whole: Copy {
-    /// The same number, with room to add very many of them.
-    fn wide(self) -> i128;
-    /// The nearest double.
-    fn real(self) -> f64;
-}
-
-impl Whole for u64 {
-    #[inline]
-    fn wide(self) -> i128 {
-        self.into()
-    }
-
-    #[inline]
-    fn real(self) -> f64 {
-        self as f64
-    }
-}
-
-impl Whole for i64 {
-    #[inline]
-    fn wide(self) -> i128 {
-        self.into()
-    }
-
-    #[inline]
-    fn real(self) -> f64 {
-        self as f64
-    }
-}
-
 /// Count, mean, spread and percentiles of a sample, as one row of the web-generator-toolkit's tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -63,26 +31,27 @@ impl Summary {
     /// Of whole numbers in ascending order, each worth `1 / per_unit` (nanoseconds into milliseconds: 1e6).
     ///
     /// `None` for an empty sample. The deviations are taken from the mean in a second pass, so nothing cancels.
-    pub fn of_sorted<T: Whole>(sorted: &[T], per_unit: f64) -> Option<Self> {
+    pub fn of_sorted<T: Copy + Into<i128>>(sorted: &[T], per_unit: f64) -> Option<Self> {
+        let real = |x: T| x.into() as f64;
         let (first, last) = (*sorted.first()?, *sorted.last()?);
         let n = sorted.len();
-        let sum: i128 = sorted.iter().map(|x| x.wide()).sum();
+        let sum: i128 = sorted.iter().map(|&x| x.into()).sum();
         let mean = sum as f64 / n as f64;
-        let squares: f64 = sorted.iter().map(|&x| (x.real() - mean).powi(2)).sum();
+        let squares: f64 = sorted.iter().map(|&x| (real(x) - mean).powi(2)).sum();
         let sdev = if n > 1 { (squares / (n - 1) as f64).sqrt() } else { 0.0 };
-        let at = |p| quantile(sorted, p).real() / per_unit;
+        let at = |p| real(quantile(sorted, p)) / per_unit;
         Some(Self {
             n,
             mean: mean / per_unit,
             sdev: sdev / per_unit,
             cov: if mean > 0.0 { sdev / mean } else { 0.0 },
-            min: first.real() / per_unit,
+            min: real(first) / per_unit,
             median: at(0.5),
             p90: at(0.9),
             p95: at(0.95),
             p99: at(0.99),
             p999: at(0.999),
-            max: last.real() / per_unit,
+            max: real(last) / per_unit,
         })
     }
 }

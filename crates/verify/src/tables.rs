@@ -5,7 +5,7 @@
 
 use offered_model::{Event, Outcome, Recording};
 use offered_stats::cov::exponential_interval;
-use offered_stats::summary::{Whole, gaps};
+use offered_stats::summary::gaps;
 use offered_stats::{Interval, Summary};
 
 use crate::ask::Ask;
@@ -192,7 +192,7 @@ fn groups(scope: Scope) -> Vec<Group> {
 }
 
 /// A measure summarised for every group that has it; the whole is in the last row.
-fn column<'a, T: Whole + Ord>(
+fn column<'a, T: Copy + Into<i128> + Ord>(
     scope: Scope,
     groups: &'a [Group],
     per_unit: f64,

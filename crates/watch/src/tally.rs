@@ -143,7 +143,7 @@ impl Tally {
         if (from..self.counted.end).contains(&now) {
             self.under_way.push(live.in_flight as f64);
         }
-        let standing = standing(&self.so_far(self.asked(from, to), live.in_flight), &self.ask);
+        let standing = standing(&self.so_far(so_far.asked_per_s, live.in_flight), &self.ask);
         // Of launches that are under way nothing is known here yet: where they are many, the gaps between the others tell nothing.
         let told = standing.pattern != Pattern::TooFew;
         let cov = self.sent.cov().filter(|_| told);

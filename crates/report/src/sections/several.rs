@@ -3,7 +3,7 @@
 use offered_experiment::theory::{By, Server};
 use offered_verify::Judgement;
 
-use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape, differ_tenfold};
+use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape};
 use crate::compare::MEAN;
 use crate::document::{Block, Cell, Section, Table};
 use crate::portrait::{Ends, Spread};
@@ -156,16 +156,13 @@ impl Load {
             let closed = run.verdict.meant.arrivals.starts_with("closed");
             run.verdict.queue.users_seen.filter(|_| closed).map(|n| n as f64)
         };
-        let mut load = if runs.iter().all(|run| users(run).is_some()) {
+        let load = if runs.iter().all(|run| users(run).is_some()) {
             Self { axis: Axis::linear("users N"), of: users }
         } else {
             Self { axis: Axis::linear("launches per second λ"), of: |run| run.verdict.queue.rate_per_s }
         };
         let [least, most] = load.ends(runs);
-        if differ_tenfold(least, most) {
-            load.axis.scale = Scale::Log;
-        }
-        load
+        Self { axis: load.axis.tenfold((least, most)), ..load }
     }
 
     /// The least and the most of all runs.

@@ -6,7 +6,7 @@ use offered_experiment::document::sweep::{Cell as Point, Document as Sweep};
 use offered_experiment::sweep::{Interval, Times};
 use offered_model::{Nanos, Rate};
 
-use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape, differ_tenfold};
+use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape};
 use crate::document::{Block, Cell, Section, Table};
 use crate::sweep::names;
 
@@ -60,8 +60,7 @@ impl Across {
         let axis = match &numbers {
             Some(numbers) => {
                 let ends = numbers.iter().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
-                let title = format!("{}{unit}", first.field);
-                if differ_tenfold(ends.0, ends.1) { Axis::log(&title) } else { Axis::linear(&title) }
+                Axis::linear(&format!("{}{unit}", first.field)).tenfold(ends)
             }
             None => Axis::names(&first.field, first.values.clone()),
         };

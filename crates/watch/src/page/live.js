@@ -38,17 +38,23 @@ function make(parent, name, attributes = {}, text = "") {
   return parent.appendChild(child);
 }
 
-// The figures of a chart, made once; drawn anew with every pulse.
-const figures = CHARTS.map(([title, lines]) => {
+// A figure with its caption and an empty drawing, made once.
+function canvas(title) {
   const figure = make(element("charts"), "figure");
   const caption = make(figure, "figcaption", {}, title);
-  const legend = lines.map(([, , colour]) => make(caption, "span", { class: colour }));
   const svg = figure.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
   svg.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", title);
-  return { svg, legend, lines };
+  return { caption, svg };
+}
+
+// The charts, drawn anew with every pulse; and how the responses of the last ten seconds are spread.
+const figures = CHARTS.map(([title, lines]) => {
+  const { caption, svg } = canvas(title);
+  return { svg, lines, legend: lines.map(([, , colour]) => make(caption, "span", { class: colour })) };
 });
+const spread = canvas("Responses R of the last 10 s, ms").svg;
 
 // The end of an axis for values up to `most`: a small number times a power of ten.
 function round(most) {
@@ -56,41 +62,9 @@ function round(most) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * power).find((end) => end >= most * 0.999);
 }
 
-// How the responses of the last ten seconds are spread; made once, drawn anew with every pulse.
-const spread = (() => {
-  const figure = make(element("charts"), "figure");
-  make(figure, "figcaption", {}, "Responses R of the last 10 s, ms");
-  const svg = figure.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
-  svg.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", "How the responses of the last ten seconds are spread");
-  return svg;
-})();
-
-function drawSpread(bars) {
-  const top = round(Math.max(...bars.map((bar) => bar.n), 0));
-  const wide = (WIDE - LEFT - 6) / Math.max(bars.length, 1);
-  const y = (value) => HIGH - BOTTOM - value / top * (HIGH - TOP - BOTTOM);
-  spread.replaceChildren();
-  for (const part of [0, 0.5, 1]) {
-    const at = y(part * top);
-    make(spread, "line", { class: "grid", x1: LEFT, x2: WIDE - 6, y1: at, y2: at });
-    if (bars.length) make(spread, "text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, short(part * top));
-  }
-  const every = Math.ceil(bars.length / 8);
-  bars.forEach(({ from_ms, to_ms, n }, i) => {
-    const x = LEFT + i * wide;
-    const bar = make(spread, "rect", { class: "bar", x: x + 1, width: Math.max(wide - 2, 1), y: y(n), height: HIGH - BOTTOM - y(n) });
-    make(bar, "title", {}, `${short(from_ms)} to ${short(to_ms)} ms: ${n}`);
-    if (i % every === 0) make(spread, "text", { x, y: HIGH - 4, "text-anchor": "middle" }, short(Number(from_ms.toPrecision(2))));
-  });
-}
-
-function draw({ svg, legend, lines }) {
-  const from = pulses[0].time_s, to = Math.max(pulses.at(-1).time_s, from + 10);
-  const values = lines.flatMap(([, of]) => pulses.map(of)).filter((value) => value != null);
+// Empties a drawing and rules it for `values`; where a value stands.
+function ruled(svg, values) {
   const top = round(Math.max(...values, 0));
-  const x = (time) => LEFT + (time - from) / (to - from) * (WIDE - LEFT - 6);
   const y = (value) => HIGH - BOTTOM - value / top * (HIGH - TOP - BOTTOM);
   svg.replaceChildren();
   for (const part of [0, 0.5, 1]) {
@@ -98,12 +72,31 @@ function draw({ svg, legend, lines }) {
     make(svg, "line", { class: "grid", x1: LEFT, x2: WIDE - 6, y1: at, y2: at });
     if (values.length) make(svg, "text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, short(part * top));
   }
+  return y;
+}
+
+function draw({ svg, legend, lines }) {
+  const from = pulses[0].time_s, to = Math.max(pulses.at(-1).time_s, from + 10);
+  const y = ruled(svg, lines.flatMap(([, of]) => pulses.map(of)).filter((value) => value != null));
+  const x = (time) => LEFT + (time - from) / (to - from) * (WIDE - LEFT - 6);
   make(svg, "text", { x: LEFT, y: HIGH - 4 }, `${from.toFixed(0)} s`);
   make(svg, "text", { x: WIDE - 6, y: HIGH - 4, "text-anchor": "end" }, `${to.toFixed(0)} s`);
   lines.forEach(([name, of, colour], at) => {
     legend[at].textContent = `${name} ${short(of(pulses.at(-1)))}`;
     const points = pulses.filter((pulse) => of(pulse) != null).map((pulse) => `${x(pulse.time_s)},${y(of(pulse))}`);
     make(svg, "polyline", { class: colour, points: points.join(" ") });
+  });
+}
+
+function drawSpread(bars) {
+  const y = ruled(spread, bars.map((bar) => bar.n));
+  const wide = (WIDE - LEFT - 6) / bars.length;
+  const every = Math.ceil(bars.length / 8);
+  bars.forEach(({ from_ms, to_ms, n }, i) => {
+    const x = LEFT + i * wide;
+    const bar = make(spread, "rect", { class: "bar", x: x + 1, width: Math.max(wide - 2, 1), y: y(n), height: HIGH - BOTTOM - y(n) });
+    make(bar, "title", {}, `${short(from_ms)} to ${short(to_ms)} ms: ${n}`);
+    if (i % every === 0) make(spread, "text", { x, y: HIGH - 4, "text-anchor": "middle" }, short(Number(from_ms.toPrecision(2))));
   });
 }
 
