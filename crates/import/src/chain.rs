@@ -13,6 +13,9 @@ pub(crate) const MOST_STEPS: usize = 2000;
 /// Requests of all flows at most, repeats included: the places that a workload can tell apart.
 const MOST_REQUESTS: u64 = 65_535;
 
+/// Ways gone through at most: loops of loops that send nothing make no steps, and take time all the same.
+const MOST_WAYS: usize = 200_000;
+
 /// What one user does in one round.
 #[derive(Clone, Debug)]
 pub(crate) enum Walk {
@@ -115,7 +118,7 @@ pub(crate) struct Chain {
     pub(crate) mixed: bool,
 }
 
-/// More than [`MOST_STEPS`] or [`MOST_REQUESTS`].
+/// More than [`MOST_STEPS`], [`MOST_REQUESTS`] or [`MOST_WAYS`].
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
@@ -144,7 +147,7 @@ impl Chain {
             }
         }
         let begun = entry.iter().map(|(_, weight)| weight).sum();
-        let chain = Self { places: builder.0, entry, begun, first, mixed };
+        let chain = Self { places: builder.places, entry, begun, first, mixed };
         // Each way in is a flow, which has all that can be reached; rounds of one request are no flows.
         let simple = chain.places.iter().all(|place| place.next.iter().all(|(to, _)| to.is_none()));
         let flows = if simple { 1 } else { chain.entry.len() as u64 };
@@ -225,9 +228,13 @@ fn position(order: &[usize], place: usize) -> usize {
     order.iter().position(|other| *other == place).expect("every way leads to a step that was seen")
 }
 
-/// The places so far, from the last to the first.
 #[derive(Default)]
-struct Builder(Vec<Place>);
+struct Builder {
+    /// Those so far, from the last to the first.
+    places: Vec<Place>,
+    /// Ways gone through.
+    ways: usize,
+}
 
 impl Builder {
     /// The ways into `walk`, after which it goes `on`.
@@ -256,7 +263,9 @@ impl Builder {
             Walk::First(walk) => self.enter(walk, on)?,
         };
         let ways = merged(ways);
-        if ways.len() > MOST_STEPS || self.0.len() > MOST_STEPS { Err(TooLong) } else { Ok(ways) }
+        self.ways += 1 + ways.len();
+        let most = ways.len().max(self.places.len());
+        if most > MOST_STEPS || self.ways > MOST_WAYS { Err(TooLong) } else { Ok(ways) }
     }
 
     /// A step for each law of waiting among the ways on.
@@ -278,9 +287,9 @@ impl Builder {
         for (think, ways) in kinds.into_iter().rev() {
             let weight: f64 = ways.iter().map(|way| way.weight).sum();
             let next = ways.iter().map(|way| (way.to, way.weight / weight)).collect();
-            into.push(Way { to: Some(self.0.len()), weight, delay: Some(before.clone()) });
-            self.0.push(Place { request, repeat: 1, think, next });
-            if self.0.len() > MOST_STEPS {
+            into.push(Way { to: Some(self.places.len()), weight, delay: Some(before.clone()) });
+            self.places.push(Place { request, repeat: 1, think, next });
+            if self.places.len() > MOST_STEPS {
                 return Err(TooLong);
             }
         }
@@ -294,14 +303,14 @@ impl Builder {
         if times == 1 {
             return Ok(last);
         }
-        let top = self.0.len() - 1;
-        if last.len() == 1 && self.0[top].think == *before {
-            self.0[top].repeat = times;
+        let top = self.places.len() - 1;
+        if last.len() == 1 && self.places[top].think == *before {
+            self.places[top].repeat = times;
             return Ok(last);
         }
         let into = self.ask(request, before, last)?;
-        let top = self.0.len() - 1;
-        self.0[top].repeat = times - 1;
+        let top = self.places.len() - 1;
+        self.places[top].repeat = times - 1;
         Ok(into)
     }
 }

@@ -258,6 +258,13 @@ fn what_is_broken_hostile_or_empty_is_one_line() {
         Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.what.contains("longest"))),
         Err(error) => assert!(error.to_string().contains("steps"), "{error}"),
     }
+    // Those that only wait make no steps, and would take a year to go through.
+    let pause = "<TestAction><intProp name=\"ActionProcessor.action\">1</intProp><stringProp name=\"ActionProcessor.duration\">7</stringProp></TestAction><hashTree/>";
+    let waiting = (0..4).fold(pause.to_owned(), |inner, _| {
+        format!("<LoopController><intProp name=\"LoopController.loops\">9999</intProp></LoopController><hashTree>{inner}</hashTree>")
+    });
+    let error = refusal(&threads(1, 0, &(waiting + &get("a", ""))));
+    assert!(error.contains("steps"), "{error}");
 }
 
 proptest! {
