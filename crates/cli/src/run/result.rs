@@ -295,7 +295,9 @@ fn kept_up(keeps_up: &KeepsUp) -> String {
     match k.not_checked {
         None => format!("{}: {inside}", k.judgement.name()),
         Some(Unchecked::Closed) => "not checked: users wait for their answers".to_owned(),
-        Some(Unchecked::NothingAnswered) => "not checked: nothing was answered".to_owned(),
+        Some(Unchecked::Unanswered) => {
+            format!("not checked: {}/s of {}/s were answered", short(k.answered_per_s), short(k.launched_per_s))
+        }
         Some(Unchecked::TooFew) => format!("not checked: fewer than a hundred launches; {inside}"),
         Some(Unchecked::TooShort) => format!("not checked: {inside} may be chance, a longer run would tell"),
     }

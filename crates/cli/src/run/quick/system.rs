@@ -73,6 +73,12 @@ impl System {
             }
             fields.insert(key, Item::Value(content?));
         }
+        if let Some(rate) = self.partly_open.filter(|_| !fields.contains_key("stay") && !fields.contains_key("length"))
+        {
+            return Err(Failure::input(format!(
+                "--partly-open {rate}: how long do sessions last? give --stay 0.8, the probability of another request after each answer"
+            )));
+        }
         if model == "replay" && self.closed.is_some() {
             fields.insert("as", value("closed"));
         }
@@ -284,6 +290,7 @@ mod tests {
     fn a_mistake_is_told_in_the_words_of_the_flag() {
         for (text, flags, why) in [
             (OPEN, "--think 1s", "--think goes with --closed or --partly-open, and this is an open system"),
+            (OPEN, "--partly-open 4/s", "--partly-open 4/s: how long do sessions last? give --stay 0.8"),
             (CLOSED, "--stay 0.5", "--stay goes with --partly-open, and this is a closed system"),
             (CLOSED, "--open 100", "'100' for '--open <RATE>'"),
             (CLOSED, "--partly-open 1/s --stay 80", "write 80%"),
