@@ -10,13 +10,13 @@ const DECIMAL: &str = r"(?:\d+\.?\d*|\.\d+)";
 /// A number as other limits have it.
 const NUMBER: &str = r"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?";
 
-/// The JSON Schema (draft 2020-12) of a workload file, taken as the JSON that its TOML stands for.
+/// The JSON Schema (draft 7, the newest that editors of TOML know) of a workload file, taken as the JSON that its TOML stands for.
 ///
 /// It knows every key and refuses all others; of the values it says what a text must look like. What the reader says besides, such
 /// as that a key goes with another, it does not.
 pub fn schema() -> Value {
     let mut schema = table(&WORKLOAD);
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["$schema"] = "http://json-schema.org/draft-07/schema#".into();
     schema["title"] = "offered workload".into();
     schema["$defs"] = json!({
         "time": form(&format!("^{}$", time()), "A duration, such as \"500ms\", \"10s\", \"1m30s\" or \"1h\"."),
@@ -44,6 +44,10 @@ fn rate() -> String {
 fn table(shape: &Shape) -> Value {
     let property = |key: &Key| {
         let mut schema = value(&key.value);
+        if schema.get("$ref").is_some() {
+            // What stands beside a reference is not read.
+            schema = json!({ "allOf": [schema] });
+        }
         schema["description"] = key.about.into();
         (key.name.to_owned(), schema)
     };
@@ -83,7 +87,7 @@ fn value(kind: &Kind) -> Value {
         Kind::Table(shape) => table(shape),
         Kind::List(item) => json!({ "type": "array", "items": value(item) }),
         Kind::Pair(first, second) => json!({
-            "type": "array", "prefixItems": [value(first), value(second)], "items": false, "minItems": 2,
+            "type": "array", "items": [value(first), value(second)], "additionalItems": false, "minItems": 2,
         }),
         Kind::Named(item) => json!({ "type": "object", "additionalProperties": value(item) }),
         Kind::Any(kinds) => json!({ "anyOf": kinds.iter().map(value).collect::<Vec<_>>() }),

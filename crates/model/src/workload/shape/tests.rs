@@ -44,7 +44,7 @@ fn against(text: &str) -> Vec<String> {
 static DEFINITIONS: LazyLock<HashMap<String, Validator>> = LazyLock::new(|| {
     let schema = schema();
     let names = schema["$defs"].as_object().unwrap().keys();
-    let part = |name: &String| json!({ "$ref": format!("#/$defs/{name}"), "$defs": schema["$defs"] });
+    let part = |name: &String| json!({ "$schema": schema["$schema"], "allOf": [{ "$ref": format!("#/$defs/{name}") }], "$defs": schema["$defs"] });
     names.map(|name| (name.clone(), jsonschema::validator_for(&part(name)).unwrap())).collect()
 });
 
