@@ -1,12 +1,15 @@
 //! One directory, one verdict: `run`, `verify`, `report` and `sweep` say the same of it.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-const WORKLOAD: &str = "\
+/// A run that nothing is wrong with.
+const GOOD: &str = "\
 seed = 7
 duration = \"60s\"
 skip_first = \"2s\"
@@ -18,6 +21,27 @@ target.url = \"http://127.0.0.1:1/\"
 discipline = \"ps\"
 service = { exponential = \"10ms\" }
 ";
+/// What stops itself when its data are used up, long before its end.
+const STOPS: &str = "\
+seed = 7
+duration = \"60s\"
+arrivals.open = { rate = \"200/s\" }
+target.url = \"http://ADDRESS/\"
+variables.who = { file = \"people.csv\", per = \"request\", at_end = \"stop\" }
+
+[[request]]
+get = \"/{who.name}\"
+";
+/// Fifty million launches a second: whatever the machine, its one thread has 20 ns for each, and none left.
+const SATURATES: &str = "\
+seed = 7
+duration = \"4ms\"
+late = \"skip\"
+late_after = \"1us\"
+arrivals.open = { rate = \"50000000/s\" }
+target = { url = \"http://ADDRESS/\", connections = 1 }
+generator.threads = 1
+";
 /// The only cell of the sweep of the one seed.
 const RUN: &str = "sweep/cells/seed=7";
 
@@ -28,70 +52,109 @@ fn asked(folder: &Path, args: &[&str]) -> (Value, i32) {
     (document.unwrap_or_else(|_| panic!("{args:?}: {output:?}")), output.status.code().unwrap())
 }
 
-/// A sweep whose only cell is there already, and what the verb that made it said.
-fn made(make: &[&str]) -> (tempfile::TempDir, Value) {
+/// A server that answers everything with nothing, for as long as the program of the test lives.
+fn server() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut requests = BufReader::new(&stream);
+                let mut line = String::new();
+                while requests.read_line(&mut line).is_ok_and(|n| n > 0) {
+                    if line == "\r\n" && (&stream).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
+                        return;
+                    }
+                    line.clear();
+                }
+            });
+        }
+    });
+    address
+}
+
+/// A sweep whose only cell is there already, and what the verb that made it said, with its exit code.
+fn made(workload: &str, make: &[&str]) -> (tempfile::TempDir, Value, i32) {
     let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("sweep/cells")).unwrap();
+    let path = folder.path();
+    fs::create_dir_all(path.join("sweep/cells")).unwrap();
     for place in ["w.toml", "sweep/workload.toml"] {
-        fs::write(folder.path().join(place), WORKLOAD).unwrap();
+        fs::write(path.join(place), workload).unwrap();
     }
-    let (said, code) = asked(folder.path(), &[make, &["--out", RUN, "--json"]].concat());
-    assert_eq!(code, 0, "{said}");
-    (folder, said)
+    let people: Vec<String> = (0..60).map(|n| n.to_string()).collect();
+    fs::write(path.join("people.csv"), format!("name\n{}\n", people.join("\n"))).unwrap();
+    let (said, code) = asked(path, &[make, &["--out", RUN, "--json"]].concat());
+    (folder, said, code)
 }
 
-/// Changes what the record of the run says of its generator.
-fn seen(folder: &Path, key: &str, value: Value) {
-    let path = folder.join(RUN).join("run.json");
-    let mut record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    record["generator"][key] = value;
-    fs::write(path, record.to_string()).unwrap();
-}
-
-/// The judgement and the doubts of every verb; they must agree, and so must the exit codes.
-fn agreed(folder: &Path, simulated: bool) -> (String, String) {
+/// What every verb judges; that they agree, the exit codes with them, is asserted.
+fn agreed(folder: &Path, simulated: bool) -> Value {
     let (verified, strict) = asked(folder, &["verify", RUN, "--strict", "--json"]);
     let (report, _) = asked(folder, &["report", RUN, "--json"]);
     let how: &[&str] = if simulated { &["--simulate"] } else { &[] };
     let sweep = ["sweep", "w.toml", "--vary", "seed=7", "--out", "sweep", "--json", "--quiet"];
     let (swept, code) = asked(folder, &[&sweep[..], how].concat());
-    let (reported, cell) = (&report["runs"][0]["verdict"], &swept["cells"][0]);
-    for key in ["judgement", "because", "warnings"] {
-        assert_eq!(verified[key], reported[key], "{key}");
-        assert_eq!(verified[key], cell[key], "{key}");
-    }
+    same(&verified, &report["runs"][0]["verdict"]);
+    same(&verified, &swept["cells"][0]);
     let fails = verified["judgement"] == "fails";
     assert_eq!((strict == 3, code == 3), (fails, fails));
-    (verified["because"].as_str().unwrap().to_owned(), verified["warnings"].to_string())
+    verified
+}
+
+/// That two documents judge alike: the judgement, its reason, and every doubt.
+fn same(one: &Value, other: &Value) {
+    for key in ["judgement", "because", "warnings"] {
+        assert!(!one[key].is_null(), "{key} is missing in {one}");
+        assert_eq!(one[key], other[key], "{key}");
+    }
+}
+
+/// Makes a run, and compares what it says itself with what every verb says of its directory.
+fn run_and_all_verbs(workload: &str, how: &[&str]) -> (tempfile::TempDir, Value) {
+    let (folder, run, code) = made(workload, &[&["run", "w.toml", "--quiet"], how].concat());
+    let verified = agreed(folder.path(), false);
+    same(&run, &verified);
+    assert_eq!(code == 3, verified["judgement"] == "fails");
+    (folder, verified)
+}
+
+/// The kinds of doubt there are.
+fn kinds(verdict: &Value) -> Vec<&str> {
+    verdict["warnings"].as_array().unwrap().iter().map(|doubt| doubt["about"]["kind"].as_str().unwrap()).collect()
 }
 
 #[test]
-fn every_verb_says_the_same_of_a_good_a_stopped_and_a_saturated_run() {
-    let (folder, run) = made(&["run", "w.toml", "--dry-run", "exponential:20ms"]);
-    let (because, _) = agreed(folder.path(), false);
-    assert_eq!(run["judgement"], "holds");
-    assert_eq!(because, "every launch came at the instant it was meant for; nothing of the p99 is the generator's");
+fn every_verb_says_the_same_of_a_good_run() {
+    let (_folder, verdict) = run_and_all_verbs(GOOD, &["--dry-run", "exponential:20ms"]);
+    assert_eq!(verdict["judgement"], "holds");
+    assert_eq!(
+        verdict["because"],
+        "every launch came at the instant it was meant for; nothing of the p99 is the generator's"
+    );
+}
 
-    seen(folder.path(), "stopped", json!(true));
-    let (_, warnings) = agreed(folder.path(), false);
-    assert!(warnings.contains("the run was stopped before its time"), "{warnings}");
+#[test]
+fn every_verb_says_the_same_of_a_stopped_run() {
+    let (_folder, verdict) = run_and_all_verbs(&STOPS.replace("ADDRESS", &server().to_string()), &[]);
+    assert!(kinds(&verdict).contains(&"stopped"), "{verdict}");
+}
 
-    seen(folder.path(), "busy", json!([0.2, 0.953]));
-    let (because, _) = agreed(folder.path(), false);
-    assert_eq!(because, "the generator was saturated: thread 1 was busy for 95 % of the run");
-    let (code, strict) = asked(folder.path(), &["verify", RUN, "--strict", "--json"]);
-    assert_eq!((code["judgement"].as_str(), strict), (Some("fails"), 3));
+#[test]
+fn every_verb_says_the_same_of_a_saturated_run() {
+    let (_folder, verdict) = run_and_all_verbs(&SATURATES.replace("ADDRESS", &server().to_string()), &[]);
+    assert_eq!(verdict["judgement"], "fails");
+    assert!(kinds(&verdict).contains(&"saturated"), "{verdict}");
 }
 
 #[test]
 fn every_verb_says_the_same_of_a_simulated_run() {
-    let (folder, _) = made(&["simulate", "w.toml"]);
+    let (folder, ..) = made(GOOD, &["simulate", "w.toml"]);
     agreed(folder.path(), true);
 }
 
 #[test]
 fn run_and_verify_agree_to_the_last_digit() {
-    let (folder, run) = made(&["run", "w.toml", "--dry-run", "exponential:20ms"]);
+    let (folder, run, _) = made(GOOD, &["run", "w.toml", "--dry-run", "exponential:20ms"]);
     let (verified, _) = asked(folder.path(), &["verify", RUN, "--json"]);
     let total = |table: &str| verified[table].as_array().unwrap().last().unwrap().clone();
     let responses = total("responses");
