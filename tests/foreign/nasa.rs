@@ -1,7 +1,7 @@
 //! Two real logs of NASA: what the web server of the Kennedy Space Center saw on 1 August 1995, and the jobs of a supercomputer.
 
-use offered_logs::{Findings, Model, Options, Progress, Rules, inputs, read, trace};
-use offered_model::{Agenda, Instant, Law, Share, Workload};
+use offered_logs::{Findings, Options, Progress, Rules, inputs, read, trace};
+use offered_model::{Agenda, Instant, Law, Share, System, Workload};
 use offered_simulate::swf::Swf;
 
 use crate::harness::{Missing, Tested};
@@ -45,15 +45,15 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
     let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
     let found = Findings::of(tally, &options, 1800).unwrap();
     // 10.36 requests per session are "closed" by the paper's cut-offs for C2 up to 4; nothing was simulated yet.
-    assert_eq!((found.figures.paper_rule.model, found.figures.paper_rule.cut_offs), (Model::Closed, (5.0, 10.0)));
-    assert_eq!(found.recommendation.model, Model::PartlyOpen);
+    assert_eq!((found.figures.paper_rule.model, found.figures.paper_rule.cut_offs), (System::Closed, (5.0, 10.0)));
+    assert_eq!(found.recommendation.model, System::PartlyOpen);
     assert_eq!(
         (found.figures.first.as_str(), found.figures.last.as_str()),
         ("1995-08-01T06:00:00Z", "1995-08-01T18:52:01Z")
     );
     let pages = found.figures.pages_only.unwrap();
     assert_eq!((pages.lines, pages.sessions), (9801, 2854));
-    for model in Model::ALL {
+    for model in System::ALL {
         let workload = found.workload(model).unwrap();
         let text = found.workload_text(model).unwrap();
         assert_eq!(Workload::parse(&text, "nasa.toml", &|_| unreachable!()).unwrap(), workload);

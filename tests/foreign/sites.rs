@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use offered_logs::{Findings, Model, Options, Progress, inputs, read};
-use offered_model::{Agenda, Instant, Law, Share, Workload};
+use offered_logs::{Findings, Options, Progress, inputs, read};
+use offered_model::{Agenda, Instant, Law, Share, System, Workload};
 
 use crate::harness::Tested;
 use crate::program::real;
@@ -34,7 +34,7 @@ fn log_of(workload: &Workload) -> String {
 
 fn assert_same_site(name: &str) {
     let there = findings(name);
-    let workload = there.workload(Model::PartlyOpen).unwrap();
+    let workload = there.workload(System::PartlyOpen).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), log_of(&workload)).unwrap();
     let back = findings(file.path().to_str().unwrap());

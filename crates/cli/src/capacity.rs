@@ -5,7 +5,7 @@ mod page;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offered_experiment::capacity::{Search, TRIALS};
+use offered_experiment::capacity::{Along, Search, TRIALS};
 use offered_model::Objective;
 
 use crate::exit::{Exit, Failure};
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     workload: PathBuf,
     /// The field to search along, and where to begin [default: the workload's own value]
     #[arg(long, value_name = "FIELD[=START]")]
-    vary: String,
+    vary: Along,
     /// What must be kept, for example 'p99 < 250ms, errors < 0.1%'
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Objective,
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     args.tolerance.edit(&mut input.text)?;
     let search = Search {
         input: &input,
-        vary: &args.vary,
+        along: &args.vary,
         objective: &args.slo,
         simulated: args.simulate,
         precision: args.precision,

@@ -56,8 +56,8 @@ impl From<Error> for Failure {
             Error::NoNumber { field, value } => format!(
                 "--slo asks up to which {field} it is kept, and `{value}` is not a number; name the field of numbers first"
             ),
-            Error::NoStart { vary, field } => {
-                format!("where does the search along `{vary}` begin? write for example --vary {field}=100")
+            Error::NoStart { field } => {
+                format!("where does the search along `{field}` begin? write for example --vary {field}=100")
             }
             Error::Occupied { path, what } => format!("{} holds {what}; choose another --out", path.display()),
             Error::OtherValues { path, first, n } => format!(

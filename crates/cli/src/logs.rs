@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use offered_logs::document::{Document, Others, Words};
 use offered_logs::{
-    Choice, Error, Findings, Input, LONGEST, Model, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
+    Choice, Error, Findings, Input, LONGEST, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
 };
-use offered_model::{Nanos, Wrong};
+use offered_model::{Nanos, System, Wrong};
 use others::Discipline;
 
 use crate::exit::{Exit, Failure};
@@ -77,8 +78,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     workload: Option<PathBuf>,
     /// The workload's system model instead of the recommended one
-    #[arg(long, value_parser = ["open", "partly-open", "closed"], requires = "workload")]
-    model: Option<String>,
+    #[arg(long, value_parser = system_model(), requires = "workload")]
+    model: Option<System>,
     /// Write the exact requests, to be replayed
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -92,7 +93,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["fcfs", "ps"])]
     discipline: Vec<Discipline>,
     /// What tells how service times vary: durations, where the log has them, or bytes
-    #[arg(long, default_value = "durations", value_parser = service_from)]
+    #[arg(long, default_value = "durations")]
     service_from: ServiceFrom,
     /// Do not simulate the three system models; the site's own, partly-open, is then recommended
     #[arg(long, conflicts_with_all = ["load", "discipline"])]
@@ -148,17 +149,13 @@ fn timeout(text: &str) -> Result<Timeout, String> {
     Ok(Timeout::Fixed(seconds))
 }
 
+fn system_model() -> impl TypedValueParser<Value = System> {
+    PossibleValuesParser::new(System::NAMES).map(|name| name.parse().expect("one of the names"))
+}
+
 fn load(text: &str) -> Result<f64, String> {
     let load = text.parse().ok().filter(|load: &f64| *load >= 0.01 && *load <= 0.95);
     load.ok_or_else(|| "write a load from 0.01 to 0.95: at 1 an open system's queue grows without end".to_owned())
-}
-
-fn service_from(text: &str) -> Result<ServiceFrom, String> {
-    match text {
-        "durations" => Ok(ServiceFrom::Durations),
-        "bytes" => Ok(ServiceFrom::Bytes),
-        _ => Err("write durations or bytes".to_owned()),
-    }
 }
 
 /// Runs the verb.
@@ -195,7 +192,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         found.recommendation = others::recommendation(others, found.figures.requests_per_session.mean);
     }
     if let Some(path) = &args.workload {
-        let model = args.model.as_deref().and_then(Model::from_name).unwrap_or(found.recommendation.model);
+        let model = args.model.unwrap_or(found.recommendation.model);
         let failed = |why| Failure::stopped(format!("cannot write {}: {why}", path.display()));
         std::fs::write(path, found.workload_text(model)?).map_err(failed)?;
     }

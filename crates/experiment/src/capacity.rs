@@ -7,8 +7,9 @@
 mod search;
 mod trial;
 
-pub use search::Said;
+pub use trial::Doubt;
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,21 +18,63 @@ use offered_model::threshold::{Bound, Quantity};
 use offered_model::workload::Sessions;
 use offered_model::{Objective, Threshold, Workload};
 
-use crate::document::capacity::{Document, Limit, Point};
-use crate::sweep::Interval;
-use crate::{Error, Input, News, Observer, point};
+use crate::document::capacity::{Document, Limit, Point, Said};
+use crate::figures::Interval;
+use crate::{Error, Field, Input, News, Number, Observer, Unit, point};
 use search::Range;
-use trial::Trial;
+use trial::{Trial, Unbelieved};
 
 /// So many trials are made at a value before anything is said of it, and so many at most.
 pub const TRIALS: (usize, usize) = (3, 10);
+
+/// A field to search along, and where to begin; else at the workload's own value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Along {
+    /// The field.
+    pub field: Field,
+    /// Its first value, a load.
+    pub start: Option<Number>,
+}
+
+/// `rate`, `rate=100`, `users=25`.
+impl FromStr for Along {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (field, start) = text.split_once('=').map_or((text, None), |(field, start)| (field, Some(start)));
+        let wrong = || Error::NotAlong { text: text.to_owned() };
+        if field.is_empty() {
+            return Err(wrong());
+        }
+        let field = Field::from(field);
+        let start = start.map(|start| {
+            let within = |number: &Number| (1e-9..=1e9).contains(&number.value);
+            field.amount(start).filter(within).ok_or_else(wrong)
+        });
+        Ok(Self { start: start.transpose()?, field })
+    }
+}
+
+impl Along {
+    /// Where the search in this workload begins.
+    fn start(&self, workload: &Workload) -> Result<Number, Error> {
+        let own = || match (workload.sessions(), &self.field) {
+            (Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. }, Field::Rate) => {
+                Some(Number { value: schedule.rate().as_constant()?.per_sec(), unit: Unit::PerSecond })
+            }
+            (Sessions::Closed(closed), Field::Users) => Some(Number { value: closed.users() as f64, unit: Unit::One }),
+            _ => None,
+        };
+        self.start.or_else(own).ok_or_else(|| Error::NoStart { field: self.field.clone() })
+    }
+}
 
 /// A search to be made.
 pub struct Search<'a> {
     /// The workload; its duration and warm-up are those of one trial.
     pub input: &'a Input,
-    /// The field to search along, and after `=` where to begin; else at the workload's own value.
-    pub vary: &'a str,
+    /// Along what it goes, and from where.
+    pub along: &'a Along,
     /// What must be kept.
     pub objective: &'a Objective,
     /// Whether trials are simulated rather than run.
@@ -50,54 +93,48 @@ impl Search<'_> {
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Document, Error> {
         let workload = self.input.parse(&self.input.text)?;
         broken_by_load(self.objective)?;
-        let (field, start) = start(self.vary, &workload)?;
+        let start = self.along.start(&workload)?;
         let (trials, each, simulated) = (self.trials, workload.duration(), self.simulated);
         observer.told(News::Search { trials, each, simulated });
         let trial = |point: &crate::Point, observer: &mut dyn Observer| match self.simulated {
             true => Trial::simulated(point, self.objective),
             false => Trial::run(point, self.objective, stop, observer),
         };
-        self.along(&field, start, workload.seed().0, &trial, observer)
+        self.from(start, workload.seed().0, &trial, observer)
     }
 
-    fn along(
-        &self,
-        field: &str,
-        start: f64,
-        seed: u64,
-        trial: &Make,
-        observer: &mut dyn Observer,
-    ) -> Result<Document, Error> {
-        let mut range = Range::new(self.precision, field == "users");
-        let mut trials =
-            Trials { search: self, field, trial, observer, seed, left: self.trials, points: Vec::new(), warning: None };
+    fn from(&self, start: Number, seed: u64, trial: &Make, observer: &mut dyn Observer) -> Result<Document, Error> {
+        let Along { field, .. } = self.along;
+        let mut range = Range::new(self.precision, field.is_whole());
+        let (unit, left) = (start.unit, self.trials);
+        let mut trials = Trials { search: self, unit, trial, observer, seed, left, points: Vec::new(), doubt: None };
         let (mut limited, mut complete) = (None, true);
-        while let Some(value) = range.next(start) {
+        while let Some(value) = range.next(start.value) {
             match trials.ask(value)? {
                 Asked::Said(said) => range.learn(value, said),
                 Asked::Ended => {
                     complete = false;
                     break;
                 }
-                Asked::Limited(why) => {
-                    limited = Some(Limit { value, because: why });
+                Asked::Limited(Unbelieved { failed, because }) => {
+                    limited = Some(Limit { value, failed, because });
                     break;
                 }
             }
         }
-        let Trials { left, mut points, warning, .. } = trials;
+        let Trials { left, mut points, doubt, .. } = trials;
         points.sort_by(|a, b| a.value.total_cmp(&b.value));
         Ok(Document {
             schema: Schema::new(),
             workload: self.input.name.clone(),
             simulated: self.simulated,
             objective: self.objective.to_string(),
-            field: field.to_owned(),
+            field: field.clone(),
             low: range.low,
             high: range.high,
             complete,
             generator_limit: limited,
-            warnings: warning.into_iter().collect(),
+            warnings: doubt.iter().map(Doubt::words).collect(),
             trials: self.trials - left,
             points,
         })
@@ -116,32 +153,13 @@ fn broken_by_load(objective: &Objective) -> Result<(), Error> {
     }
 }
 
-/// The field, and where the search along it begins.
-fn start(vary: &str, workload: &Workload) -> Result<(String, f64), Error> {
-    let (field, given) = vary.split_once('=').map_or((vary, None), |(field, value)| (field, Some(value)));
-    let own = || match workload.sessions() {
-        Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } if field == "rate" => {
-            Some(schedule.rate().as_constant()?.per_sec())
-        }
-        Sessions::Closed(closed) if field == "users" => Some(closed.users() as f64),
-        _ => None,
-    };
-    let start = match given {
-        Some(value) => value.trim_end_matches("/s").parse().ok(),
-        None => own(),
-    };
-    let start = start.filter(|start| (1e-9..=1e9).contains(start));
-    let start = start.ok_or_else(|| Error::NoStart { vary: vary.to_owned(), field: field.to_owned() })?;
-    Ok((field.to_owned(), start))
-}
-
 /// Makes a trial at a point.
 type Make<'a> = dyn Fn(&crate::Point, &mut dyn Observer) -> Result<Trial, Error> + 'a;
 
 /// The trials of a search under way.
 struct Trials<'a> {
     search: &'a Search<'a>,
-    field: &'a str,
+    unit: Unit,
     trial: &'a Make<'a>,
     observer: &'a mut dyn Observer,
     /// Of the next trial.
@@ -149,7 +167,7 @@ struct Trials<'a> {
     /// Trials.
     left: usize,
     points: Vec<Point>,
-    warning: Option<String>,
+    doubt: Option<Doubt>,
 }
 
 /// What came of asking one value.
@@ -157,14 +175,15 @@ enum Asked {
     Said(Said),
     /// The trials are used up.
     Ended,
-    /// The generator could not do it, twice; why.
-    Limited(String),
+    /// The generator could not do it, twice.
+    Limited(Unbelieved),
 }
 
 impl Trials<'_> {
     /// Makes trials at `value` until they agree, or are too many.
     fn ask(&mut self, value: f64) -> Result<Asked, Error> {
         let (least, most) = TRIALS;
+        let field = &self.search.along.field;
         let mut trials: Vec<Vec<f64>> = Vec::new();
         let mut said = Said::Unsure;
         let mut doubted = false;
@@ -174,8 +193,9 @@ impl Trials<'_> {
             }
             self.left -= 1;
             self.seed += 1;
-            let values = vec![(self.field.to_owned(), value.to_string()), ("seed".to_owned(), self.seed.to_string())];
-            let point = point(self.search.input, values)?;
+            let number = Number { value, unit: self.unit };
+            let values = [(field.clone(), number.to_string()), (Field::Seed, self.seed.to_string())];
+            let point = point(self.search.input, values.to_vec())?;
             match (self.trial)(&point, self.observer)? {
                 Trial::Overloaded => {
                     self.points.push(Point { value, trials: trials.len(), figures: Vec::new(), says: Said::Breaks });
@@ -184,8 +204,8 @@ impl Trials<'_> {
                 // Once in a thousand runs a verdict is wrong.
                 Trial::Doubtful(why) if doubted => return Ok(Asked::Limited(why)),
                 Trial::Doubtful(_) => doubted = true,
-                Trial::Figures { figures, warning } => {
-                    self.warning = warning.or(self.warning.take());
+                Trial::Figures { figures, doubt } => {
+                    self.doubt = doubt.or(self.doubt.take());
                     trials.push(figures);
                     if trials.len() >= least {
                         said = search::judge(self.search.objective, &search::means(&trials));
@@ -193,7 +213,7 @@ impl Trials<'_> {
                 }
             }
         }
-        self.observer.told(News::Tried { field: self.field, value, trials: trials.len(), said });
+        self.observer.told(News::Tried { field, value, trials: trials.len(), said });
         let figures = search::means(&trials).into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
         self.points.push(Point { value, trials: trials.len(), figures, says: said });
         Ok(Asked::Said(said))
@@ -203,36 +223,42 @@ impl Trials<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_verify::Check;
 
     /// What a search along the rate from 100/s finds, whose trials are `trial` at that rate.
     fn found(trial: impl Fn(f64) -> Trial) -> Document {
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://127.0.0.1:1/\"\n".to_owned();
         let input = Input::new("w.toml".to_owned(), text, |_| Err(String::new()));
         let objective: Objective = "p99 < 250ms".parse().unwrap();
+        let along: Along = "rate=100".parse().unwrap();
         let search = Search {
             input: &input,
-            vary: "rate=100",
+            along: &along,
             objective: &objective,
             simulated: false,
             precision: 0.05,
             trials: 100,
         };
         let trial = |point: &crate::Point, _: &mut dyn Observer| Ok(trial(point.workload.asked_rate().unwrap()));
-        search.along("rate", 100.0, 1, &trial, &mut ()).unwrap()
+        search.from(along.start.unwrap(), 1, &trial, &mut ()).unwrap()
     }
 
     fn figures(p99: f64) -> Trial {
-        Trial::Figures { figures: vec![p99], warning: None }
+        Trial::Figures { figures: vec![p99], doubt: None }
+    }
+
+    fn doubtful(because: &str) -> Trial {
+        Trial::Doubtful(Unbelieved { failed: vec![Check::LatenessP99], because: because.to_owned() })
     }
 
     #[test]
     fn a_generator_that_cannot_do_more_ends_the_search_and_is_named() {
         // The server would keep the objective at any rate; launches beyond 500/s are not what was meant.
-        let found =
-            found(|rate| if rate > 500.0 { Trial::Doubtful("launches were late".into()) } else { figures(0.01) });
+        let found = found(|rate| if rate > 500.0 { doubtful("launches were late") } else { figures(0.01) });
         assert_eq!((found.low, found.high), (Some(400.0), None));
         let limit = found.generator_limit.unwrap();
         assert_eq!((limit.value, limit.because.as_str()), (800.0, "launches were late"));
+        assert_eq!(limit.failed, [Check::LatenessP99]);
         // Three at 100, 200 and 400 each; at 800 one that is made again once.
         assert_eq!((found.trials, found.points.len()), (11, 3));
     }
@@ -252,7 +278,7 @@ mod tests {
         let found = found(|rate| {
             let again = asked.borrow().contains(&rate);
             asked.borrow_mut().push(rate);
-            if again { figures(rate / 1000.0) } else { Trial::Doubtful("once".into()) }
+            if again { figures(rate / 1000.0) } else { doubtful("once") }
         });
         // 250 ms at 250/s, with trials that all say the same.
         assert!(found.generator_limit.is_none() && found.complete);
@@ -266,13 +292,23 @@ mod tests {
             Workload::parse(&format!("duration = \"1s\"\narrivals.{arrivals}"), "w", &|_| Err(String::new())).unwrap()
         };
         let (open, closed) = (workload("open.rate = \"6000/m\""), workload("closed.users = 7"));
-        assert_eq!(start("rate", &open).unwrap(), ("rate".to_owned(), 100.0));
-        assert_eq!(start("users", &closed).unwrap(), ("users".to_owned(), 7.0));
-        assert_eq!(start("rate=50/s", &open).unwrap().1, 50.0);
-        for (vary, workload) in
-            [("users", &open), ("rate", &closed), ("rate=x", &open), ("rate=-1", &open), ("", &open)]
-        {
-            assert!(matches!(start(vary, workload), Err(Error::NoStart { .. })), "{vary}");
+        let start = |along: &str, workload: &Workload| Ok(along.parse::<Along>()?.start(workload)?.to_string());
+        for (along, workload, says) in [
+            ("rate", &open, "100/s"),
+            ("users", &closed, "7"),
+            ("rate=50/s", &open, "50/s"),
+            ("rate=6000/m", &open, "100/s"),
+            ("server.servers=2", &open, "2"),
+        ] {
+            let begins: Result<_, Error> = start(along, workload);
+            assert_eq!(begins.unwrap(), says, "{along}");
+        }
+        for (along, workload) in [("users", &open), ("rate", &closed)] {
+            assert!(matches!(start(along, workload), Err(Error::NoStart { .. })), "{along}");
+        }
+        // A longer think time is less load, and what is no number is none.
+        for along in ["rate=x", "rate=-1", "", "=1", "think=5ms"] {
+            assert!(matches!(along.parse::<Along>(), Err(Error::NotAlong { .. })), "{along}");
         }
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use offered_model::workload::Mistake;
 
+use crate::Field;
+
 /// Why an experiment cannot be made, or could not be made to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -59,13 +61,13 @@ pub enum Error {
     #[error("{field} varies twice; give all its values to one of them")]
     FieldTwice {
         /// The field.
-        field: String,
+        field: Field,
     },
     /// One value twice.
     #[error("{field}={value} is there twice; give each value once")]
     ValueTwice {
         /// The field.
-        field: String,
+        field: Field,
         /// The value.
         value: String,
     },
@@ -73,7 +75,7 @@ pub enum Error {
     #[error("{field}={value}: {why}")]
     Value {
         /// The field.
-        field: String,
+        field: Field,
         /// The value.
         value: String,
         /// Why not.
@@ -140,17 +142,23 @@ pub enum Error {
     #[error("up to which {field} the objective is kept can only be asked of numbers, and `{value}` is none")]
     NoNumber {
         /// The field.
-        field: String,
+        field: Field,
         /// The value.
         value: String,
     },
     /// A search without a beginning.
-    #[error("where does the search along `{vary}` begin? The workload has no such value of its own")]
+    #[error("where does the search along `{field}` begin? The workload has no such value of its own")]
     NoStart {
         /// What was asked for.
-        vary: String,
-        /// The field in it.
-        field: String,
+        field: Field,
+    },
+    /// A text that does not say a field with a number to begin at.
+    #[error(
+        "`{text}` is not a field and the number that a search along it begins at; write for example users or rate=100"
+    )]
+    NotAlong {
+        /// The text.
+        text: String,
     },
     /// A figure of the objective that nothing came to.
     #[error("there is nothing to measure {0} on")]

@@ -37,6 +37,8 @@ mod collect;
 pub mod cores;
 pub mod document;
 mod error;
+mod field;
+mod figures;
 mod input;
 mod kept;
 mod observe;
@@ -51,6 +53,7 @@ mod vary;
 
 pub use collect::View;
 pub use error::Error;
+pub use field::{Field, Number, Unit};
 pub use input::{Files, Input};
 pub use observe::{News, Observer};
 pub use once::once;

@@ -2,8 +2,8 @@
 
 use offered_model::Nanos;
 
-use crate::View;
-use crate::capacity::Said;
+use crate::document::capacity::Said;
+use crate::{Field, View};
 
 /// Told how far an experiment is. `()` does not listen.
 pub trait Observer {
@@ -57,7 +57,7 @@ pub enum News<'a> {
     /// A search has made its trials at one value.
     Tried {
         /// The field.
-        field: &'a str,
+        field: &'a Field,
         /// Its value.
         value: f64,
         /// How many trials.

@@ -2,12 +2,11 @@
 
 mod cell;
 mod curve;
-mod figures;
 mod order;
 
+pub use crate::figures::{Figures, Histogram, Interval, Lateness, Times};
 pub use cell::Measured;
 pub use curve::Kept;
-pub use figures::{Figures, Histogram, Interval, Lateness, Times};
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -19,10 +18,10 @@ use offered_model::document::Schema;
 use offered_model::{Nanos, Objective, Seed};
 use offered_simulate::Stop;
 
-use crate::document::sweep::Document;
+use crate::document::sweep::{Cell as Told, Document, Limit};
 use crate::kept::kept;
 use crate::run::Plan;
-use crate::{Error, Input, News, Observer, Vary, points, record};
+use crate::{Error, Field, Input, News, Observer, Vary, points, record};
 use cell::Cell;
 
 /// A sweep to be made, or to be gone on with.
@@ -64,7 +63,7 @@ impl Sweep<'_> {
     /// # Errors
     /// A field that cannot take its values, a directory that holds something else, and what a run or a simulation refuses.
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Swept, Error> {
-        if self.varied.iter().any(|vary| vary.field == "load") {
+        if self.varied.iter().any(|vary| vary.field == Field::Load) {
             return Err(Error::LoadVaries);
         }
         let points = points(self.input, self.varied)?;
@@ -204,6 +203,25 @@ fn apart(cells: &[Cell]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+impl From<&Measured> for Told {
+    fn from(cell: &Measured) -> Self {
+        Self {
+            values: cell.point.values.iter().cloned().collect(),
+            directory: cell.directory.clone(),
+            position: cell.position,
+            figures: cell.figures.clone(),
+            objective: cell.objective.iter().map(|figure| figure.map(|figure| Interval::of(figure, 1.0))).collect(),
+        }
+    }
+}
+
+impl From<&Kept> for Limit {
+    fn from(kept: &Kept) -> Self {
+        let Kept { fixed, field, value, low, high, note } = kept.clone();
+        Self { fixed: fixed.into_iter().collect(), field, value, low, high, note }
+    }
 }
 
 #[cfg(test)]

@@ -47,23 +47,13 @@ pub struct Prediction {
     pub in_system: Option<f64>,
 }
 
-/// Where a prediction comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum By {
-    /// The arithmetic of queues.
-    Formula,
-    /// The workload on a virtual clock.
-    Simulation,
-}
-
-impl By {
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Formula => "formula",
-            Self::Simulation => "simulation",
-        }
+offered_model::named! {
+    /// Where a prediction comes from.
+    pub enum By {
+        /// The arithmetic of queues.
+        Formula = "formula",
+        /// The workload on a virtual clock.
+        Simulation = "simulation",
     }
 }
 

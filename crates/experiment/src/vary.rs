@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use crate::{Error, Input};
+use crate::{Error, Field, Input};
 
 /// A field and the values it takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Vary {
     /// Its name, short or a path: `rate`, `server.servers`.
-    pub field: String,
+    pub field: Field,
     /// As they are written.
     pub values: Vec<String>,
 }
@@ -51,14 +51,14 @@ impl FromStr for Vary {
         if field.is_empty() || values.iter().any(String::is_empty) {
             return Err(wrong(""));
         }
-        Ok(Self { field: field.trim().to_owned(), values })
+        Ok(Self { field: field.trim().into(), values })
     }
 }
 
 /// One combination of values.
 pub struct Point {
     /// Fields and values.
-    pub values: Vec<(String, String)>,
+    pub values: Vec<(Field, String)>,
     /// The file with these values.
     pub text: String,
     /// The workload it says.
@@ -80,9 +80,9 @@ impl Point {
 /// A field or a value that is there twice, and what [`point`] refuses.
 pub fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Error> {
     once_each(varied)?;
-    let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    let mut combinations: Vec<Vec<(Field, String)>> = vec![Vec::new()];
     for Vary { field, values } in varied {
-        let longer = |one: &Vec<(String, String)>, value: &String| {
+        let longer = |one: &Vec<(Field, String)>, value: &String| {
             let mut one = one.clone();
             one.push((field.clone(), value.clone()));
             one
@@ -109,7 +109,7 @@ fn once_each(varied: &[Vary]) -> Result<(), Error> {
 ///
 /// # Errors
 /// The workload is none; it has no such field; or with this value it is none.
-pub fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Error> {
+pub fn point(input: &Input, values: Vec<(Field, String)>) -> Result<Point, Error> {
     let mut load = None;
     if values.is_empty() {
         return Ok(Point { values, text: input.text.clone(), workload: input.parse(&input.text)?, load });
@@ -119,7 +119,7 @@ pub fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Erro
     let mut document: DocumentMut = input.text.parse().expect("a workload is TOML");
     for (field, value) in &values {
         let wrong = |why| Error::Value { field: field.clone(), value: value.clone(), why };
-        if field == "load" {
+        if *field == Field::Load {
             load = Some(value.parse().map_err(|_| wrong(format!("`{value}` is not a number")))?);
         } else {
             set(&mut document, field, value).map_err(wrong)?;
@@ -130,12 +130,12 @@ pub fn point(input: &Input, values: Vec<(String, String)>) -> Result<Point, Erro
     Ok(Point { values, text, workload, load })
 }
 
-/// Changes one field of the file, by its short name or by its path.
-fn set(document: &mut DocumentMut, field: &str, value: &str) -> Result<(), String> {
+/// Changes one field of the file.
+fn set(document: &mut DocumentMut, field: &Field, value: &str) -> Result<(), String> {
     let number = || value.parse::<f64>().map_err(|_| format!("`{value}` is not a number"));
     match field {
-        "discipline" => put(table(document, "server")?, "discipline", Value::from(value)),
-        "scv" => {
+        Field::Discipline => put(table(document, "server")?, "discipline", Value::from(value)),
+        Field::Scv => {
             let server = table(document, "server")?;
             let mean = mean_of(server.get("service"))?;
             let scv = number()?;
@@ -145,9 +145,9 @@ fn set(document: &mut DocumentMut, field: &str, value: &str) -> Result<(), Strin
             inner.insert("scv", Value::from(scv));
             put(server, "service", one_key(law, Value::InlineTable(inner)));
         }
-        "users" => put(model(document, &["closed"])?, "users", Value::from(number()? as i64)),
-        "rate" => put(model(document, &["open", "partly_open"])?, "rate", Value::from(rate(value))),
-        "think" => {
+        Field::Users => put(model(document, &["closed"])?, "users", Value::from(number()? as i64)),
+        Field::Rate => put(model(document, &["open", "partly_open"])?, "rate", Value::from(rate(value))),
+        Field::Think => {
             let sessions = model(document, &["closed", "partly_open"])?;
             let law = sessions.get("think").and_then(Item::as_table_like).and_then(|law| law.iter().next());
             let name = match law {
@@ -157,18 +157,18 @@ fn set(document: &mut DocumentMut, field: &str, value: &str) -> Result<(), Strin
             };
             put(sessions, "think", one_key(&name, Value::from(value)));
         }
-        "session_length" => {
+        Field::SessionLength => {
             let sessions = model(document, &["partly_open"])?;
             sessions.remove("stay");
             put(sessions, "length", one_key("mean", Value::from(number()?)));
         }
-        path => at_path(document, path, value)?,
+        Field::Load | Field::Seed | Field::At(_) => at_path(document, field.name(), value)?,
     }
     Ok(())
 }
 
 /// `rate=50 think=5ms`.
-fn name(values: &[(String, String)]) -> String {
+fn name(values: &[(Field, String)]) -> String {
     values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
 }
 
@@ -235,7 +235,7 @@ mod tests {
 
     fn after(text: &str, field: &str, value: &str) -> Result<String, String> {
         let mut document: DocumentMut = text.parse().unwrap();
-        set(&mut document, field, value)?;
+        set(&mut document, &field.into(), value)?;
         Ok(document.to_string())
     }
 

@@ -10,48 +10,18 @@
 //! up to 4: as C2 goes to 49, the paper's cut-off moves from 5 to 20, here by a straight line between the two points and no
 //! further. The paper has no second cut-off for a high C2; here it stays twice the first, as 10 is twice 5.
 
+use offered_model::System;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Up to this part apart, two figures count as the same.
 pub const NEAR: f64 = 0.1;
 
-/// A system model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Model {
-    /// Requests come whatever became of those before.
-    Open,
-    /// Sessions come, ask, think, and leave.
-    PartlyOpen,
-    /// A fixed number of users ask and think, and never leave.
-    Closed,
-}
-
-impl Model {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Open, Self::PartlyOpen, Self::Closed];
-
-    /// Its name, as it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::PartlyOpen => "partly-open",
-            Self::Closed => "closed",
-        }
-    }
-
-    /// The model of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|model| model.name() == name)
-    }
-}
-
 /// What the rule of the paper says, and from what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaperRule {
     /// What it takes the site for.
-    pub model: Model,
+    pub model: System,
     /// At most so many requests per session are open, at least so many closed.
     pub cut_offs: (f64, f64),
     /// The same rule at other timeouts.
@@ -68,7 +38,7 @@ pub struct Otherwise {
     /// Requests over sessions.
     pub requests_per_session: f64,
     /// What the rule takes the site for.
-    pub model: Model,
+    pub model: System,
 }
 
 impl PaperRule {
@@ -82,14 +52,14 @@ impl PaperRule {
 }
 
 /// The model for so many requests per session at this C2 (unknown: up to 4).
-pub fn rule(requests_per_session: f64, scv: Option<f64>) -> Model {
+pub fn rule(requests_per_session: f64, scv: Option<f64>) -> System {
     let cut = cut_off(scv);
     if requests_per_session <= cut {
-        Model::Open
+        System::Open
     } else if requests_per_session >= 2.0 * cut {
-        Model::Closed
+        System::Closed
     } else {
-        Model::PartlyOpen
+        System::PartlyOpen
     }
 }
 
@@ -102,7 +72,7 @@ fn cut_off(scv: Option<f64>) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Likeness {
     /// Which model.
-    pub model: Model,
+    pub model: System,
     /// Its mean response over that of the partly-open model, and the half-width of the interval of that.
     pub mean: (f64, f64),
     /// The same of the 95 % points.
@@ -120,7 +90,7 @@ impl Likeness {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
     /// The model to use.
-    pub model: Model,
+    pub model: System,
     /// What decided.
     pub because: Because,
 }
@@ -142,15 +112,15 @@ pub enum Because {
 impl Recommendation {
     /// For sessions of so many requests on average, by what was simulated; nothing, if nothing was.
     pub fn by(requests_per_session: f64, likenesses: &[Likeness]) -> Self {
-        let near = |model: &Model| {
+        let near = |model: &System| {
             let mut of_model = likenesses.iter().filter(|likeness| likeness.model == *model).peekable();
             of_model.peek().is_some() && of_model.all(Likeness::is_near)
         };
-        let (model, because) = match [Model::Open, Model::Closed].into_iter().find(near) {
-            _ if requests_per_session <= 1.0 => (Model::Open, Because::SingleRequests),
-            _ if likenesses.is_empty() => (Model::PartlyOpen, Because::NotCompared),
+        let (model, because) = match [System::Open, System::Closed].into_iter().find(near) {
+            _ if requests_per_session <= 1.0 => (System::Open, Because::SingleRequests),
+            _ if likenesses.is_empty() => (System::PartlyOpen, Because::NotCompared),
             Some(model) => (model, Because::SameResponses),
-            None => (Model::PartlyOpen, Because::OtherResponses),
+            None => (System::PartlyOpen, Because::OtherResponses),
         };
         Self { model, because }
     }
@@ -163,11 +133,11 @@ mod tests {
     #[test]
     fn the_rule_of_the_paper() {
         for (mean, model) in [
-            (1.0, Model::Open),
-            (5.0, Model::Open),
-            (5.01, Model::PartlyOpen),
-            (9.99, Model::PartlyOpen),
-            (10.0, Model::Closed),
+            (1.0, System::Open),
+            (5.0, System::Open),
+            (5.01, System::PartlyOpen),
+            (9.99, System::PartlyOpen),
+            (10.0, System::Closed),
         ] {
             assert_eq!(rule(mean, None), model);
             assert_eq!(rule(mean, Some(4.0)), model);
@@ -175,7 +145,7 @@ mod tests {
         assert_eq!([0.0, 4.0, 26.5, 49.0, 500.0].map(|scv| cut_off(Some(scv))), [5.0, 5.0, 12.5, 20.0, 20.0]);
         assert_eq!(
             [20.0, 20.1, 39.9, 40.0].map(|mean| rule(mean, Some(49.0))),
-            [Model::Open, Model::PartlyOpen, Model::PartlyOpen, Model::Closed]
+            [System::Open, System::PartlyOpen, System::PartlyOpen, System::Closed]
         );
     }
 
@@ -183,21 +153,21 @@ mod tests {
     fn a_simpler_model_must_behave_like_the_site_under_every_discipline() {
         let like = |model, mean, p95| Likeness { model, mean: (mean, 0.05), p95: (p95, 0.05) };
         let by = |likenesses: &[Likeness]| Recommendation::by(15.9, likenesses).model;
-        let closed = [like(Model::Closed, 0.6, 0.5), like(Model::Closed, 0.7, 0.6)];
+        let closed = [like(System::Closed, 0.6, 0.5), like(System::Closed, 0.7, 0.6)];
         // 3.7 times too slow first come first served, right where all share: not open.
-        assert_eq!(by(&[like(Model::Open, 3.7, 3.9), like(Model::Open, 1.01, 1.02), closed[0]]), Model::PartlyOpen);
+        assert_eq!(by(&[like(System::Open, 3.7, 3.9), like(System::Open, 1.01, 1.02), closed[0]]), System::PartlyOpen);
         assert_eq!(
-            by(&[like(Model::Open, 1.08, 1.02), like(Model::Open, 1.01, 0.95), closed[0], closed[1]]),
-            Model::Open
+            by(&[like(System::Open, 1.08, 1.02), like(System::Open, 1.01, 0.95), closed[0], closed[1]]),
+            System::Open
         );
-        assert_eq!(by(&[like(Model::Open, 1.0, 1.11)]), Model::PartlyOpen, "the 95 % point counts too");
-        assert_eq!(by(&[like(Model::Open, 2.0, 2.0), like(Model::Closed, 0.95, 0.99)]), Model::Closed);
-        let unsure = Likeness { model: Model::Open, mean: (1.0, 0.4), p95: (1.0, 0.4) };
-        assert_eq!(by(&[unsure]), Model::PartlyOpen, "what is not known is no evidence");
+        assert_eq!(by(&[like(System::Open, 1.0, 1.11)]), System::PartlyOpen, "the 95 % point counts too");
+        assert_eq!(by(&[like(System::Open, 2.0, 2.0), like(System::Closed, 0.95, 0.99)]), System::Closed);
+        let unsure = Likeness { model: System::Open, mean: (1.0, 0.4), p95: (1.0, 0.4) };
+        assert_eq!(by(&[unsure]), System::PartlyOpen, "what is not known is no evidence");
         assert_eq!(
             Recommendation::by(3.0, &[]),
-            Recommendation { model: Model::PartlyOpen, because: Because::NotCompared }
+            Recommendation { model: System::PartlyOpen, because: Because::NotCompared }
         );
-        assert_eq!(Recommendation::by(1.0, &[]).model, Model::Open);
+        assert_eq!(Recommendation::by(1.0, &[]).model, System::Open);
     }
 }

@@ -1,10 +1,11 @@
 //! The document `offered.logs/1`: what `offered logs --json` prints.
 
+use offered_model::System;
 use offered_model::document::{self, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choose::{Because, Model};
+use crate::choose::Because;
 use crate::findings::{Figures, Findings};
 
 /// A site by its access logs: its sessions, and the system model that it is.
@@ -33,7 +34,7 @@ impl document::Document for Document {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recommended {
     /// The model.
-    pub model: Model,
+    pub model: System,
     /// What decided.
     pub decided_by: Because,
     /// The reasons in words, one a line.
@@ -63,7 +64,7 @@ pub struct Others {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Simulated {
     /// The model.
-    pub model: Model,
+    pub model: System,
     /// First come, first served.
     pub fcfs: Option<Response>,
     /// Processor sharing.

@@ -53,7 +53,7 @@ mod time;
 mod trace;
 mod workload;
 
-pub use choose::{Because, Likeness, Model, NEAR, Otherwise, PaperRule, Recommendation, rule};
+pub use choose::{Because, Likeness, NEAR, Otherwise, PaperRule, Recommendation, rule};
 pub use curve::{Curve, Point};
 pub use entry::Entry;
 pub use error::Error;

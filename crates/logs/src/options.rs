@@ -24,16 +24,17 @@ pub struct Options {
     pub threads: usize,
 }
 
-/// What tells how the work of requests varies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ServiceFrom {
-    /// How long they took, where the log has it. That is what the paper means, queueing included.
-    #[default]
-    Durations,
-    /// How large the answers are. Sizes of static files are nearly proportional to the work they make, those of computed pages
-    /// need not be.
-    Bytes,
+offered_model::named! {
+    /// What tells how the work of requests varies.
+    #[derive(Default)]
+    pub enum ServiceFrom {
+        /// How long they took, where the log has it. That is what the paper means, queueing included.
+        #[default]
+        Durations = "durations",
+        /// How large the answers are. Sizes of static files are nearly proportional to the work they make, those of computed pages
+        /// need not be.
+        Bytes = "bytes",
+    }
 }
 
 impl Default for Options {

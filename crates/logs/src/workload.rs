@@ -5,9 +5,8 @@ use std::collections::hash_map::Entry;
 
 use offered_model::arrivals::{Batch, Process, Profile};
 use offered_model::workload::{Closed, Draft, Length, Request, Sessions, Target};
-use offered_model::{Law, Nanos, Schedule, Template, Workload, Wrong};
+use offered_model::{Law, Nanos, Schedule, System, Template, Workload, Wrong};
 
-use crate::choose::Model;
 use crate::findings::Findings;
 use crate::lengths::sorted;
 use crate::shares::{equal_shares, whole};
@@ -23,7 +22,7 @@ impl Findings {
     ///
     /// # Errors
     /// As there.
-    pub fn workload_text(&self, model: Model) -> Result<String, Wrong> {
+    pub fn workload_text(&self, model: System) -> Result<String, Wrong> {
         Ok(format!(
             "# Written by `offered logs`: {} requests in {} sessions, {} to {}.\n\
              # Where to send it is not in the log: change target.url.\n{}",
@@ -39,7 +38,7 @@ impl Findings {
     ///
     /// # Errors
     /// A log without anything that can be asked again.
-    pub fn workload(&self, model: Model) -> Result<Workload, Wrong> {
+    pub fn workload(&self, model: System) -> Result<Workload, Wrong> {
         let starts = &self.figures.session_starts;
         let block = Nanos::from_secs(starts.block_s);
         let poisson = |factor: f64| {
@@ -47,11 +46,11 @@ impl Findings {
             Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
         };
         let sessions = match model {
-            Model::Open => Sessions::Open(poisson(self.figures.requests_per_session.mean)?),
-            Model::Closed => {
+            System::Open => Sessions::Open(poisson(self.figures.requests_per_session.mean)?),
+            System::Closed => {
                 Sessions::Closed(Closed::new(self.figures.concurrency.mean.round().max(1.0) as u64, self.think())?)
             }
-            Model::PartlyOpen => {
+            System::PartlyOpen => {
                 Sessions::PartlyOpen { schedule: poisson(1.0)?, length: self.length()?, think: self.think() }
             }
         };

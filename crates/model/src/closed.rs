@@ -116,13 +116,14 @@ impl Closed {
     }
 }
 
-/// What a closed user does first, after its place in the ramp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// Finishes a think time under way: the stream is stationary from the first instant.
-    MidThought,
-    /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
-    Thinking,
-    /// Launches at once: N users without a ramp make a bunch of N.
-    AtOnce,
+crate::named! {
+    /// What a closed user does first, after its place in the ramp.
+    pub enum Start {
+        /// Finishes a think time under way: the stream is stationary from the first instant.
+        MidThought = "mid-thought",
+        /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
+        Thinking = "thinking",
+        /// Launches at once: N users without a ramp make a bunch of N.
+        AtOnce = "at-once",
+    }
 }

@@ -104,92 +104,49 @@ impl Event {
     }
 }
 
-/// How a launch ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Outcome {
-    /// A complete answer, status below 400.
-    Ok = 0,
-    /// A complete answer, status 400 or above.
-    HttpError = 1,
-    /// No connection, or no complete answer, within its time limit.
-    Timeout = 2,
-    /// The connection was refused (or, at a modelled server, there was no room).
-    Refused = 3,
-    /// The connection broke before the answer was complete.
-    Reset = 4,
-    /// The answer was not HTTP, or contradicted itself.
-    Malformed = 5,
-    /// The name could not be resolved.
-    Dns = 6,
-    /// Never sent; `error` says why.
-    Unsent = 7,
-    /// Sent, but the run was stopped before the answer was complete.
-    Cut = 8,
-    /// The TLS handshake failed: a certificate that does not hold, no protocol in common.
-    Tls = 9,
-    /// A complete answer of gRPC with a status other than OK, which `error` names.
-    GrpcError = 10,
-    /// A complete answer that was not what the workload says it must be; `error` is the name of the check.
-    CheckFailed = 11,
-    /// Never sent, because an earlier answer of its session did not bring what it is made of: a failure of the session, not of
-    /// the generator.
-    NoValue = 12,
-    /// Sent, and not processed: the server said so, and the request may be sent again (RFC 9113, sections 6.8 and 8.7).
-    Unprocessed = 13,
-    /// A complete answer of a database that is an error, whose SQLSTATE `error` names.
-    SqlError = 14,
+crate::named! {
+    /// How a launch ended.
+    #[derive(Hash, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum Outcome {
+        /// A complete answer, status below 400.
+        Ok = "ok",
+        /// A complete answer, status 400 or above.
+        HttpError = "http_error",
+        /// No connection, or no complete answer, within its time limit.
+        Timeout = "timeout",
+        /// The connection was refused (or, at a modelled server, there was no room).
+        Refused = "refused",
+        /// The connection broke before the answer was complete.
+        Reset = "reset",
+        /// The answer was not HTTP, or contradicted itself.
+        Malformed = "malformed",
+        /// The name could not be resolved.
+        Dns = "dns",
+        /// Never sent; `error` says why.
+        Unsent = "unsent",
+        /// Sent, but the run was stopped before the answer was complete.
+        Cut = "cut",
+        /// The TLS handshake failed: a certificate that does not hold, no protocol in common.
+        Tls = "tls",
+        /// A complete answer of gRPC with a status other than OK, which `error` names.
+        GrpcError = "grpc_error",
+        /// A complete answer that was not what the workload says it must be; `error` is the name of the check.
+        CheckFailed = "check_failed",
+        /// Never sent, because an earlier answer of its session did not bring what it is made of: a failure of the session, not of
+        /// the generator.
+        NoValue = "no_value",
+        /// Sent, and not processed: the server said so, and the request may be sent again (RFC 9113, sections 6.8 and 8.7).
+        Unprocessed = "unprocessed",
+        /// A complete answer of a database that is an error, whose SQLSTATE `error` names.
+        SqlError = "sql_error",
+    }
 }
 
 impl Outcome {
-    /// All of them, in the order of their codes.
-    pub const ALL: [Self; 15] = [
-        Self::Ok,
-        Self::HttpError,
-        Self::Timeout,
-        Self::Refused,
-        Self::Reset,
-        Self::Malformed,
-        Self::Dns,
-        Self::Unsent,
-        Self::Cut,
-        Self::Tls,
-        Self::GrpcError,
-        Self::CheckFailed,
-        Self::NoValue,
-        Self::Unprocessed,
-        Self::SqlError,
-    ];
-
     /// Whether it is a complete answer, good or bad.
     pub const fn is_answer(self) -> bool {
         matches!(self, Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed | Self::SqlError)
-    }
-
-    /// Its name in tables, JSON and Parquet.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::HttpError => "http_error",
-            Self::Timeout => "timeout",
-            Self::Refused => "refused",
-            Self::Reset => "reset",
-            Self::Malformed => "malformed",
-            Self::Dns => "dns",
-            Self::Unsent => "unsent",
-            Self::Cut => "cut",
-            Self::Tls => "tls",
-            Self::GrpcError => "grpc_error",
-            Self::CheckFailed => "check_failed",
-            Self::NoValue => "no_value",
-            Self::Unprocessed => "unprocessed",
-            Self::SqlError => "sql_error",
-        }
-    }
-
-    /// The outcome of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 }
 

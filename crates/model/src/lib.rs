@@ -39,6 +39,7 @@ pub mod integral;
 mod launch;
 pub mod law;
 mod log;
+mod named;
 pub mod policy;
 pub mod random;
 pub mod reason;
@@ -65,6 +66,7 @@ pub use policy::Policy;
 pub use random::{Purpose, Seed, Stream};
 pub use reason::Reason;
 pub use recording::Recording;
+pub use sessions::System;
 pub use share::Share;
 pub use sqlstate::SqlState;
 pub use template::Template;
@@ -82,6 +84,12 @@ impl Wrong {
     /// With this line.
     pub fn new(line: impl Into<String>) -> Self {
         Self(line.into())
+    }
+
+    /// `name` is none of these.
+    #[doc(hidden)]
+    pub fn no_name(name: &str, names: &[&str]) -> Self {
+        Self(format!("`{name}` is not one of {}{}", names.join(", "), nearest(name, names)))
     }
 }
 

@@ -31,7 +31,33 @@ pub enum Sessions {
     Replay(Replay),
 }
 
+crate::named! {
+    /// A system model: what the next request waits for.
+    pub enum System {
+        /// Requests come whatever became of those before.
+        Open = "open",
+        /// Sessions come, ask, think, and leave.
+        PartlyOpen = "partly-open",
+        /// A fixed number of users ask and think, and never leave.
+        Closed = "closed",
+    }
+}
+
 impl Sessions {
+    /// Which system model they are.
+    pub fn system(&self) -> System {
+        match self {
+            Self::Open(_) => System::Open,
+            Self::PartlyOpen { .. } => System::PartlyOpen,
+            Self::Closed(_) => System::Closed,
+            Self::Replay(replay) => match replay.way() {
+                Way::Open => System::Open,
+                Way::Sessions { .. } => System::PartlyOpen,
+                Way::Closed(_) => System::Closed,
+            },
+        }
+    }
+
     /// Whether sessions make several requests and then end.
     pub fn end(&self) -> bool {
         match self {

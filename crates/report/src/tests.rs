@@ -180,7 +180,7 @@ fn a_difference_is_told_from_chance() {
 fn runs_of_unlike_users_have_a_bound_each() {
     let closed = |users: u64, think_ms: f64| {
         let mut run = run(&users.to_string(), 20.0);
-        run.verdict.meant.arrivals = format!("closed, {users} users, think");
+        run.verdict.meant.system = Some(offered_model::System::Closed);
         run.verdict.queue.users_seen = Some(users);
         run.verdict.queue.think_ms = Some(think_ms);
         run.server = Some(Server { capacity_per_s: 20.0, service_ms: 50.0 });

@@ -1,6 +1,5 @@
 //! The one door: a path in, a recording out, whatever kind of file stands behind it.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -29,21 +28,13 @@ pub struct ReadOptions {
     pub unit: Option<Nanos>,
 }
 
-/// What the stamp of a sample is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamps {
-    /// When it was launched.
-    Start,
-    /// When it was over.
-    End,
-}
-
-impl fmt::Display for Stamps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Start => "start",
-            Self::End => "end",
-        })
+offered_model::named! {
+    /// What the stamp of a sample is.
+    pub enum Stamps {
+        /// When it was launched.
+        Start = "start",
+        /// When it was over.
+        End = "end",
     }
 }
 

@@ -45,7 +45,9 @@ pub(crate) fn because(of: &Because) -> String {
             }
             None => as_meant(ask, look),
         },
-        Judgement::NotChecked if matches!(ask.meant.arrivals(), Meant::Other(_)) && look.pattern != Pattern::TooFew => {
+        Judgement::NotChecked
+            if matches!(ask.meant.arrivals(), Meant::Other { .. }) && look.pattern != Pattern::TooFew =>
+        {
             format!("the launches cannot be held to what was meant ({})", ask.meant.name())
         }
         Judgement::NotChecked => look.because.clone(),

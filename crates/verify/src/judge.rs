@@ -103,7 +103,7 @@ fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
             found.extend(of_thinking(scope, ask, seen, think));
             found
         }
-        Meant::Poisson | Meant::FixedCount | Meant::PartlyOpen(_) | Meant::Other(_) => Vec::new(),
+        Meant::Poisson | Meant::FixedCount | Meant::PartlyOpen(_) | Meant::Other { .. } => Vec::new(),
     }
 }
 

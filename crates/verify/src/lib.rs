@@ -213,12 +213,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
             resolution_ms: recording.resolution.as_millis_f64(),
         },
         window: scope.window(launched),
-        meant: Intent {
-            arrivals: ask.meant.name(),
-            rate_per_s: ask.rate_per_s,
-            expected_cov: ask.meant.expected_cov(),
-            cov: meant_cov,
-        },
+        meant: meant(ask, meant_cov),
         sessions: ask.meant.is_of_sessions().then(|| sessions(ask, &stream, meant_cov)),
         launches: tables.launches,
         requests,
@@ -241,6 +236,16 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
         warnings: doubts.into_iter().map(Warning::from).collect(),
         runs: Vec::new(),
+    }
+}
+
+fn meant(ask: &Ask, cov: Option<f64>) -> Intent {
+    Intent {
+        arrivals: ask.meant.name(),
+        system: ask.meant.system(),
+        rate_per_s: ask.rate_per_s,
+        expected_cov: ask.meant.expected_cov(),
+        cov,
     }
 }
 

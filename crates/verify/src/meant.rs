@@ -4,7 +4,7 @@ mod text;
 
 use offered_model::arrivals::{Batch, Process, Schedule};
 use offered_model::workload::{Sessions, Start};
-use offered_model::{Law, Nanos, Workload, superposition};
+use offered_model::{Law, Nanos, System, Workload, superposition};
 
 /// Users who began together are as good as mixed after so many think times,
 const SETTLING: f64 = 5.0;
@@ -35,18 +35,25 @@ pub enum Meant {
     /// Sessions that arrive like this, think between requests, and leave. Only their arrivals are held to it: their later
     /// launches follow the server.
     PartlyOpen(Box<Self>),
-    /// Anything else, by name: a replayed trace, a changing rate, bursts.
-    Other(String),
+    /// Anything else: a replayed trace, a changing rate, bursts.
+    Other {
+        /// What, in words.
+        what: String,
+        /// Its system model, where that is known.
+        system: Option<System>,
+    },
 }
 
 impl Meant {
     /// What `workload` meant, after `skip_first`.
     pub fn of(workload: &Workload, skip_first: Nanos) -> Self {
-        match workload.sessions() {
+        let sessions = workload.sessions();
+        let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(sessions.system()) };
+        match sessions {
             Sessions::Closed(closed) if closed.flows().is_some_and(|flows| flows.thinks()) => {
-                Self::Other("closed users whose think times differ by step".into())
+                other("closed users whose think times differ by step")
             }
-            Sessions::Closed(closed) if closed.visits().is_some() => Self::Other("closed users who leave".into()),
+            Sessions::Closed(closed) if closed.visits().is_some() => other("closed users who leave"),
             Sessions::Closed(closed) => {
                 let think = closed.think();
                 let meant = Self::Closed { users: closed.users(), think: think.clone() };
@@ -54,27 +61,28 @@ impl Meant {
                 let left_out = skip_first.as_secs_f64() - closed.ramp().as_secs_f64();
                 let mixed = think.scv() >= MIXING && left_out >= SETTLING * think.mean();
                 let settled = left_out >= 0.0 && (closed.start() == Start::MidThought || mixed);
-                if settled { meant } else { Self::Other(format!("{}, not settled", meant.name())) }
+                if settled { meant } else { other(&format!("{}, not settled", meant.name())) }
             }
             Sessions::Open(schedule) => Self::of_schedule(schedule),
             Sessions::PartlyOpen { schedule, .. } => Self::PartlyOpen(Box::new(Self::of_schedule(schedule))),
-            Sessions::Replay(_) => Self::Other("a replayed trace".into()),
+            Sessions::Replay(_) => other("a replayed trace"),
         }
     }
 
     fn of_schedule(schedule: &Schedule) -> Self {
+        let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(System::Open) };
         if schedule.rate().as_constant().is_none() {
-            return Self::Other("a changing rate".into());
+            return other("a changing rate");
         }
         if schedule.batch() != Batch::Single {
-            return Self::Other("batches".into());
+            return other("batches");
         }
         match schedule.process() {
             Process::Poisson => Self::Poisson,
             Process::Constant => Self::Constant,
             Process::FixedCount => Self::FixedCount,
             Process::Renewal(law) => Self::Renewal { cov: law.scv().sqrt() },
-            Process::Modulated(_) => Self::Other("a modulated rate".into()),
+            Process::Modulated(_) => other("a modulated rate"),
         }
     }
 
@@ -90,7 +98,7 @@ impl Meant {
             Self::Renewal { cov } => Self::Renewal { cov: cov * fraction.sqrt() },
             Self::Closed { users, think } => Self::Closed { users: (users as f64 * fraction).round() as u64, think },
             Self::PartlyOpen(sessions) => Self::PartlyOpen(Box::new(sessions.share(fraction))),
-            Self::Constant | Self::Other(_) => self,
+            Self::Constant | Self::Other { .. } => self,
         }
     }
 
@@ -103,7 +111,17 @@ impl Meant {
             Self::Renewal { cov } => format!("renewal with CoV {cov}"),
             Self::Closed { users, think } => format!("closed, {users} users, think {think}"),
             Self::PartlyOpen(sessions) => format!("partly-open, sessions {}", sessions.name()),
-            Self::Other(name) => name.clone(),
+            Self::Other { what, .. } => what.clone(),
+        }
+    }
+
+    /// Its system model, where that is known.
+    pub const fn system(&self) -> Option<System> {
+        match self {
+            Self::Poisson | Self::FixedCount | Self::Constant | Self::Renewal { .. } => Some(System::Open),
+            Self::PartlyOpen(_) => Some(System::PartlyOpen),
+            Self::Closed { .. } => Some(System::Closed),
+            Self::Other { system, .. } => *system,
         }
     }
 
@@ -115,7 +133,7 @@ impl Meant {
             Self::Constant => Some(0.0),
             Self::Renewal { cov } => Some(*cov),
             Self::Closed { users, think } => superposition::cov(think, *users).ok(),
-            Self::Other(_) => None,
+            Self::Other { .. } => None,
         }
     }
 

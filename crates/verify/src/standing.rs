@@ -218,7 +218,13 @@ mod tests {
         let jitter = SoFar { sent_cov: Some(0.2), meant_cov: Some(0.0), ..WELL };
         is(jitter, Meant::Constant, Pattern::Clockwork, Judgement::Fails, "even ones were meant");
         let stalls = SoFar { sent_cov: Some(2.5), meant_cov: Some(1.0), ..WELL };
-        is(stalls, Meant::Other("a trace".into()), Pattern::OverDispersed, Judgement::Fails, "instants meant 1.00");
+        is(
+            stalls,
+            Meant::Other { what: "a trace".into(), system: None },
+            Pattern::OverDispersed,
+            Judgement::Fails,
+            "instants meant 1.00",
+        );
         let slow = SoFar { rate_ratio: Some(0.9), ..WELL };
         is(slow, Meant::Poisson, Pattern::Poisson, Judgement::Fails, "90 % of the one asked for");
     }

@@ -183,7 +183,7 @@ fn what_was_meant_decides() {
     let slow = Ask { rate_per_s: Some(200.0), ..Ask::default() };
     assert_eq!(verify(&poisson(4000, 100.0, 1), &slow).judgement, Judgement::Fails);
     // Nothing is known of a replay but its own schedule.
-    let replay = Ask { meant: Meant::Other("replay".into()), ..Ask::default() };
+    let replay = Ask { meant: Meant::Other { what: "replay".into(), system: None }, ..Ask::default() };
     assert_eq!(verify(&even, &replay).judgement, Judgement::NotChecked);
     assert_eq!(verify(&Recording { intent_known: true, ..even }, &replay).judgement, Judgement::Holds);
 }

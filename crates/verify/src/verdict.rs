@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use offered_model::System;
 use offered_model::document::{Document, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,6 +156,9 @@ pub struct Window {
 pub struct Intent {
     /// The name of the arrivals meant.
     pub arrivals: String,
+    /// Their system model, where that is known; verdicts of older versions do not say.
+    #[serde(default)]
+    pub system: Option<System>,
     /// The rate asked for, where one was.
     pub rate_per_s: Option<f64>,
     /// The CoV to expect of the gaps, where theory has one.
@@ -353,72 +357,53 @@ impl Finding {
     }
 }
 
-/// Which test or check: what a finding is found by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Check {
-    /// The CoV of the gaps is 1 (Greenwood).
-    #[serde(rename = "cov")]
-    Cov,
-    /// The gaps are exponential among gamma laws.
-    #[serde(rename = "gamma fit")]
-    GammaFit,
-    /// The gaps are exponential, by the squared distance of the distributions.
-    #[serde(rename = "anderson-darling")]
-    AndersonDarling,
-    /// The gaps are exponential, by the largest distance of the distributions.
-    #[serde(rename = "kolmogorov")]
-    Kolmogorov,
-    /// Counts in windows of three mean gaps are Poisson.
-    #[serde(rename = "poisson counts")]
-    PoissonCounts,
-    /// No gap says anything about those to come.
-    #[serde(rename = "ljung-box")]
-    LjungBox,
-    /// No gap says anything about the next one.
-    #[serde(rename = "spearman")]
-    Spearman,
-    /// The rate neither rises nor falls.
-    #[serde(rename = "trend")]
-    Trend,
-    /// No pattern of gaps repeats.
-    #[serde(rename = "repeat")]
-    Repeat,
-    /// Variance over mean of the counts is 1 at every window.
-    #[serde(rename = "dispersion of counts")]
-    Dispersion,
-    /// The CoV of the gaps with an interval that supposes no law; a number to read.
-    #[serde(rename = "cov (bootstrap)")]
-    CovBootstrap,
-    /// Gaps meant to be even are.
-    #[serde(rename = "even gaps (cov)")]
-    EvenGaps,
-    /// The CoV is that of the renewal process meant.
-    #[serde(rename = "cov against meant")]
-    CovAgainstMeant,
-    /// The CoV is that of so many users who think.
-    #[serde(rename = "closed cov against theory")]
-    ClosedCov,
-    /// The dispersion of counts is that of so many users who think.
-    #[serde(rename = "closed dispersion against theory")]
-    ClosedDispersion,
-    /// Users thought as long as meant.
-    #[serde(rename = "think time against meant")]
-    ThinkTime,
-    /// The CoV of what was sent is that of what was intended.
-    #[serde(rename = "sent cov against meant")]
-    SentCov,
-    /// The rate is the one asked for.
-    #[serde(rename = "rate against asked")]
-    Rate,
-    /// The hundredth of the launches that were latest.
-    #[serde(rename = "lateness p99 (us)")]
-    LatenessP99,
-    /// The share of the launches that were never sent.
-    #[serde(rename = "unsent share")]
-    Unsent,
-    /// The share of its time in which the busiest launching thread was busy.
-    #[serde(rename = "busiest thread")]
-    Busy,
+offered_model::named! {
+    /// Which test or check: what a finding is found by.
+    #[derive(Hash)]
+    pub enum Check {
+        /// The CoV of the gaps is 1 (Greenwood).
+        Cov = "cov",
+        /// The gaps are exponential among gamma laws.
+        GammaFit = "gamma fit",
+        /// The gaps are exponential, by the squared distance of the distributions.
+        AndersonDarling = "anderson-darling",
+        /// The gaps are exponential, by the largest distance of the distributions.
+        Kolmogorov = "kolmogorov",
+        /// Counts in windows of three mean gaps are Poisson.
+        PoissonCounts = "poisson counts",
+        /// No gap says anything about those to come.
+        LjungBox = "ljung-box",
+        /// No gap says anything about the next one.
+        Spearman = "spearman",
+        /// The rate neither rises nor falls.
+        Trend = "trend",
+        /// No pattern of gaps repeats.
+        Repeat = "repeat",
+        /// Variance over mean of the counts is 1 at every window.
+        Dispersion = "dispersion of counts",
+        /// The CoV of the gaps with an interval that supposes no law; a number to read.
+        CovBootstrap = "cov (bootstrap)",
+        /// Gaps meant to be even are.
+        EvenGaps = "even gaps (cov)",
+        /// The CoV is that of the renewal process meant.
+        CovAgainstMeant = "cov against meant",
+        /// The CoV is that of so many users who think.
+        ClosedCov = "closed cov against theory",
+        /// The dispersion of counts is that of so many users who think.
+        ClosedDispersion = "closed dispersion against theory",
+        /// Users thought as long as meant.
+        ThinkTime = "think time against meant",
+        /// The CoV of what was sent is that of what was intended.
+        SentCov = "sent cov against meant",
+        /// The rate is the one asked for.
+        Rate = "rate against asked",
+        /// The hundredth of the launches that were latest.
+        LatenessP99 = "lateness p99 (us)",
+        /// The share of the launches that were never sent.
+        Unsent = "unsent share",
+        /// The share of its time in which the busiest launching thread was busy.
+        Busy = "busiest thread",
+    }
 }
 
 impl Check {
@@ -426,33 +411,6 @@ impl Check {
     /// they were meant for tell.
     pub(crate) const fn is_of_sending(self) -> bool {
         !matches!(self, Self::ThinkTime | Self::Rate | Self::Unsent | Self::Busy)
-    }
-
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cov => "cov",
-            Self::GammaFit => "gamma fit",
-            Self::AndersonDarling => "anderson-darling",
-            Self::Kolmogorov => "kolmogorov",
-            Self::PoissonCounts => "poisson counts",
-            Self::LjungBox => "ljung-box",
-            Self::Spearman => "spearman",
-            Self::Trend => "trend",
-            Self::Repeat => "repeat",
-            Self::Dispersion => "dispersion of counts",
-            Self::CovBootstrap => "cov (bootstrap)",
-            Self::EvenGaps => "even gaps (cov)",
-            Self::CovAgainstMeant => "cov against meant",
-            Self::ClosedCov => "closed cov against theory",
-            Self::ClosedDispersion => "closed dispersion against theory",
-            Self::ThinkTime => "think time against meant",
-            Self::SentCov => "sent cov against meant",
-            Self::Rate => "rate against asked",
-            Self::LatenessP99 => "lateness p99 (us)",
-            Self::Unsent => "unsent share",
-            Self::Busy => "busiest thread",
-        }
     }
 }
 
@@ -469,71 +427,40 @@ pub struct Dispersion {
     pub high: f64,
 }
 
-/// What the launches look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pattern {
-    /// Nothing tells them from a Poisson process.
-    Poisson,
-    /// The same, and their number was fixed beforehand.
-    FixedCountPoisson,
-    /// Even gaps.
-    Clockwork,
-    /// Gaps or counts vary less than chance: closed or paced.
-    TooEven,
-    /// Several at a time.
-    Bunched,
-    /// Gaps or counts vary more than chance: bursts, or an unsteady rate.
-    OverDispersed,
-    /// Several runs in one file.
-    AppendedRuns,
-    /// Too few launches to tell.
-    TooFew,
-}
-
-impl Pattern {
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Poisson => "poisson",
-            Self::FixedCountPoisson => "fixed-count-poisson",
-            Self::Clockwork => "clockwork",
-            Self::TooEven => "too-even",
-            Self::Bunched => "bunched",
-            Self::OverDispersed => "over-dispersed",
-            Self::AppendedRuns => "appended-runs",
-            Self::TooFew => "too-few",
-        }
+offered_model::named! {
+    /// What the launches look like.
+    pub enum Pattern {
+        /// Nothing tells them from a Poisson process.
+        Poisson = "poisson",
+        /// The same, and their number was fixed beforehand.
+        FixedCountPoisson = "fixed-count-poisson",
+        /// Even gaps.
+        Clockwork = "clockwork",
+        /// Gaps or counts vary less than chance: closed or paced.
+        TooEven = "too-even",
+        /// Several at a time.
+        Bunched = "bunched",
+        /// Gaps or counts vary more than chance: bursts, or an unsteady rate.
+        OverDispersed = "over-dispersed",
+        /// Several runs in one file.
+        AppendedRuns = "appended-runs",
+        /// Too few launches to tell.
+        TooFew = "too-few",
     }
 }
 
-/// Whether something is as meant. A check that did not run never says it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Judgement {
-    /// It is.
-    #[serde(rename = "holds")]
-    Holds,
-    /// Of a run: either launches left otherwise than meant, but that did no more to its percentiles than is tolerated; or they left
-    /// as meant, and one of those owes their lateness more than is tolerated.
-    #[serde(rename = "holds with a doubt")]
-    HoldsWithDoubt,
-    /// It is not.
-    #[serde(rename = "fails")]
-    Fails,
-    /// Nothing was found out.
-    #[serde(rename = "not checked")]
-    NotChecked,
-}
-
-impl Judgement {
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::HoldsWithDoubt => "holds with a doubt",
-            Self::Fails => "fails",
-            Self::NotChecked => "not checked",
-        }
+offered_model::named! {
+    /// Whether something is as meant. A check that did not run never says it holds.
+    pub enum Judgement {
+        /// It is.
+        Holds = "holds",
+        /// Of a run: either launches left otherwise than meant, but that did no more to its percentiles than is tolerated; or they left
+        /// as meant, and one of those owes their lateness more than is tolerated.
+        HoldsWithDoubt = "holds with a doubt",
+        /// It is not.
+        Fails = "fails",
+        /// Nothing was found out.
+        NotChecked = "not checked",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use offered_experiment::Field;
 use offered_experiment::document::capacity::{Document, Limit};
 use offered_experiment::sweep::Interval;
 use offered_model::Objective;
@@ -34,17 +35,17 @@ impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { answer, objective } = self;
         let field = &answer.field;
-        if let Some(Limit { value, because }) = &answer.generator_limit {
+        if let Some(Limit { value, because, .. }) = &answer.generator_limit {
             writeln!(f, "THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at {field}={}: {because}", short(*value))?;
         }
         match (answer.low, answer.high) {
             (Some(low), Some(high)) => {
                 let (low, high) = (short(low), short(high));
                 // Of other fields nobody knows what they count.
-                let (what, unit) = match field.as_str() {
-                    "rate" => ("a rate", "/s"),
-                    "users" => ("a number of users", ""),
-                    other => (other, ""),
+                let (what, unit) = match field {
+                    Field::Rate => ("a rate", "/s"),
+                    Field::Users => ("a number of users", ""),
+                    other => (other.name(), ""),
                 };
                 writeln!(f, "{objective} is kept up to {what} between {low}{unit} and {high}{unit} (95 %)")?;
             }
@@ -60,7 +61,7 @@ impl fmt::Display for Page<'_> {
                 "the trials were used up before the ends were near enough; give more (--trials), or longer ones (duration)"
             )?;
         }
-        let mut table = Table::new([field, "trials", "figures, with the 95 % interval of their mean", ""]);
+        let mut table = Table::new([field.name(), "trials", "figures, with the 95 % interval of their mean", ""]);
         for point in &answer.points {
             let units = objective.thresholds().iter().map(|threshold| threshold.metric.quantity.unit());
             let figures: Vec<String> =
@@ -87,11 +88,11 @@ mod tests {
             workload: "w.toml".into(),
             simulated: false,
             objective: objective.to_string(),
-            field: "rate".into(),
+            field: Field::Rate,
             low: Some(400.0),
             high: None,
             complete: true,
-            generator_limit: Some(Limit { value: 800.0, because: "launches were late".into() }),
+            generator_limit: Some(Limit { value: 800.0, failed: Vec::new(), because: "launches were late".into() }),
             warnings: Vec::new(),
             trials: 11,
             points: Vec::new(),

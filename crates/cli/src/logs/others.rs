@@ -1,9 +1,9 @@
 //! What the simpler system models would get wrong: the responses of all three, simulated at the log's load and C2.
 
 use offered_logs::document::{Others, Response, Simulated};
-use offered_logs::{Findings, Likeness, Model, Recommendation};
+use offered_logs::{Findings, Likeness, Recommendation};
 use offered_model::workload::{Closed, Draft, Server, Sessions};
-use offered_model::{Law, Nanos, Policy, Rate, Schedule, Workload, Wrong};
+use offered_model::{Law, Nanos, Policy, Rate, Schedule, System, Workload, Wrong};
 use offered_simulate::{Stop, load::at_load, simulate};
 use offered_stats::steady_state::Estimate;
 
@@ -26,15 +26,6 @@ pub(crate) enum Discipline {
 }
 
 impl Discipline {
-    const ALL: [Self; 2] = [Self::Fcfs, Self::Ps];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Fcfs => "fcfs",
-            Self::Ps => "ps",
-        }
-    }
-
     fn policy(self) -> Policy {
         match self {
             Self::Fcfs => Policy::Fcfs,
@@ -61,11 +52,11 @@ pub(super) fn others(found: &Findings, load: f64, disciplines: &[Discipline]) ->
     let some = || Rate::from_per_sec(1.0).map(Schedule::poisson);
     let sessions = |model| {
         Ok::<_, Wrong>(match model {
-            Model::Open => Sessions::Open(some()?),
-            Model::PartlyOpen => {
+            System::Open => Sessions::Open(some()?),
+            System::PartlyOpen => {
                 Sessions::PartlyOpen { schedule: some()?, length: found.length()?, think: think.clone() }
             }
-            Model::Closed => Sessions::Closed(Closed::new(users as u64, think.clone())?),
+            System::Closed => Sessions::Closed(Closed::new(users as u64, think.clone())?),
         })
     };
     let one = |model, discipline: Discipline| {
@@ -77,19 +68,19 @@ pub(super) fn others(found: &Findings, load: f64, disciplines: &[Discipline]) ->
     };
     let own = disciplines
         .iter()
-        .map(|discipline| Ok((*discipline, one(Model::PartlyOpen, *discipline)?)))
+        .map(|discipline| Ok((*discipline, one(System::PartlyOpen, *discipline)?)))
         .collect::<Result<Vec<_>, Wrong>>()?;
     let (mut models, mut missing) = (Vec::new(), Vec::new());
-    for model in Model::ALL {
+    for model in System::ALL {
         let mut simulated = Simulated { model, fcfs: None, ps: None };
         for (discipline, own) in &own {
             let response = match model {
-                Model::PartlyOpen => Ok(*own),
+                System::PartlyOpen => Ok(*own),
                 _ => one(model, *discipline),
             };
             match response {
                 Ok(response) => *under(&mut simulated, *discipline) = Some(beside(response, *own)),
-                Err(why) => missing.push(format!("{}, {}: {why}", model.name(), discipline.name())),
+                Err(why) => missing.push(format!("{}, {}: {why}", model.name(), discipline.policy())),
             }
         }
         models.push(simulated);
@@ -170,8 +161,11 @@ impl std::fmt::Display for Page<'_> {
                 Discipline::Ps => model.ps.is_some(),
             })
         };
-        for discipline in Discipline::ALL.into_iter().filter(|discipline| shown(*discipline)) {
-            let heads = [discipline.name(), "mean response", "of partly-open", "95 % point", "of partly-open"];
+        for discipline in
+            <Discipline as clap::ValueEnum>::value_variants().iter().copied().filter(|discipline| shown(*discipline))
+        {
+            let name = discipline.policy().to_string();
+            let heads = [name.as_str(), "mean response", "of partly-open", "95 % point", "of partly-open"];
             let mut table = crate::table::Table::new(heads);
             for model in &others.models {
                 let response = match discipline {

@@ -1,6 +1,7 @@
 //! What was found in a log, in words, with the flags that change it.
 
-use offered_logs::{Because, Doubt, Dropped, Findings, Model, NEAR, Otherwise, ServiceFrom};
+use offered_logs::{Because, Doubt, Dropped, Findings, NEAR, Otherwise, ServiceFrom};
+use offered_model::System;
 
 /// The option that left lines out.
 pub(super) fn option(dropped: Dropped) -> &'static str {
@@ -35,7 +36,7 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
         (Because::SingleRequests, _) => "every session is one request, and that is an open system".to_owned(),
         (Because::SameResponses, model) => format!(
             "at the same load the mean response and 95 % point of {} system are within {percent:.0} % of the site's own",
-            if model == Model::Open { "an open" } else { "a closed" }
+            if model == System::Open { "an open" } else { "a closed" }
         ),
         (Because::OtherResponses, _) => format!(
             "neither an open nor a closed system surely has the site's mean response and 95 % point to within {percent:.0} % at the same load"
@@ -48,9 +49,9 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
     let rule = &found.figures.paper_rule;
     let (low, high) = rule.cut_offs;
     let side = match rule.model {
-        Model::Open => format!("at most {low}: open"),
-        Model::Closed => format!("at least {high}: closed"),
-        Model::PartlyOpen => format!("between {low} and {high}: partly-open"),
+        System::Open => format!("at most {low}: open"),
+        System::Closed => format!("at least {high}: closed"),
+        System::PartlyOpen => format!("between {low} and {high}: partly-open"),
     };
     let mut reasons = vec![first, format!("by the rule of Schroeder et al.: {mean:.2} requests per session, {side}")];
     reasons.push(match (found.figures.scv, found.figures.scv_of) {

@@ -103,6 +103,11 @@ enum Think {
 }
 
 impl Think {
+    /// As it is written on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().expect("each may be given").get_name().to_owned()
+    }
+
     fn law(self, mean: f64) -> Result<Law, offered_model::Wrong> {
         match self {
             Self::Uniform => Law::uniform(0.0, 2.0 * mean),
@@ -122,15 +127,6 @@ impl Think {
                 "a Poisson timer draws a Poisson count of milliseconds, which is nearly constant and no Poisson process; \
                  take --think-law uniform or exponential",
             )),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Exponential => "exponential",
-            Self::Constant => "constant",
-            Self::Poisson => "poisson",
         }
     }
 }
@@ -221,7 +217,7 @@ impl Emulated<'_> {
             q_over_z: in_system / think,
             rort,
             exact_think_s: exact_think,
-            think_law: self.args.think_law.name().to_owned(),
+            think_law: self.args.think_law.name(),
             cov: self.emulation.cov(&law)?,
             dispersion: law.scv(),
             with_queueing: Queueing {

@@ -58,7 +58,7 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
     let mut page = table.to_string();
     if let (Some(objective), Some(first)) = (objective, kept.first()) {
         let _ = writeln!(page, "\n{objective} is kept up to");
-        let mut table = Table::new(["", &first.field, "95 %", ""]);
+        let mut table = Table::new(["", first.field.name(), "95 %", ""]);
         for Kept { fixed, value, low, high, note, .. } in kept {
             let fixed: Vec<String> = fixed.iter().map(|(field, value)| format!("{field}={value}")).collect();
             let end = |end: &Option<f64>| end.map_or_else(|| "?".to_owned(), short);

@@ -104,17 +104,18 @@ impl Own {
 
 /// Whether a run of ours took any certificate, whatever it is held to.
 fn is_insecure(run: &Path) -> bool {
-    let text = std::fs::read_to_string(run.join("workload.toml")).unwrap_or_default();
-    let workload = text.parse::<toml_edit::DocumentMut>().unwrap_or_default();
-    let flag = workload.get("target").and_then(|target| target.get("tls")?.get("insecure")?.as_bool());
-    flag.unwrap_or(false)
+    let own = workload(&run.join("workload.toml"));
+    own.is_ok_and(|own| own.target().is_some_and(|target| target.tls().insecure))
+}
+
+fn workload(path: &Path) -> Result<Workload, Failure> {
+    let text = file::text(path)?;
+    Workload::parse(&text, &path.display().to_string(), &file::beside(Some(path))).map_err(Failure::input)
 }
 
 /// What the workload meant, in its own window or in the one asked for: of a changing rate the mean depends on it.
 fn of_workload(path: &Path, fraction: f64, window: &Window) -> Result<Ask, Failure> {
-    let text = file::text(path)?;
-    let workload = Workload::parse(&text, &path.display().to_string(), &file::beside(Some(path)));
-    let workload = workload.map_err(Failure::input)?;
+    let workload = workload(path)?;
     let skip_first = window.skip_first.unwrap_or(workload.skip_first());
     let skip_last = window.skip_last.unwrap_or(workload.skip_last());
     let taken = window.take.map_or(Nanos::ZERO, |take| workload.duration().saturating_sub(skip_first + take));

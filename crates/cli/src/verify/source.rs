@@ -25,7 +25,7 @@ pub(crate) struct Source {
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Hints {
     /// What JMeter's stamps mean, instead of deciding by the overlaps
-    #[arg(long, value_parser = stamps)]
+    #[arg(long)]
     stamps: Option<Stamps>,
     /// The column with the launch times, in a table of no known tool
     #[arg(long, value_name = "NAME")]
@@ -74,12 +74,4 @@ pub(crate) fn format(name: &str) -> Result<Format, String> {
         let known: Vec<&str> = Format::names().collect();
         format!("no such format; known are {}", known.join(", "))
     })
-}
-
-fn stamps(name: &str) -> Result<Stamps, String> {
-    match name {
-        "start" => Ok(Stamps::Start),
-        "end" => Ok(Stamps::End),
-        _ => Err("write start or end".to_owned()),
-    }
 }

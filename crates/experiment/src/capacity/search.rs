@@ -2,33 +2,8 @@
 
 use offered_model::Objective;
 use offered_stats::steady_state::{Estimate, from_trials};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// What the trials at one value say of the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Said {
-    /// It is kept.
-    #[serde(rename = "keeps it")]
-    Keeps,
-    /// It is broken.
-    #[serde(rename = "breaks it")]
-    Breaks,
-    /// Too close to the bound to tell.
-    #[serde(rename = "too close to tell")]
-    Unsure,
-}
-
-impl Said {
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Keeps => "keeps it",
-            Self::Breaks => "breaks it",
-            Self::Unsure => "too close to tell",
-        }
-    }
-}
+use crate::document::capacity::Said;
 
 /// The trials of one value are looked at again with every one that is added, and a 95 % interval looked at often misses more often
 /// than one time in twenty. Wider by so much it misses that seldom in all: Pocock, Group sequential methods, Biometrika 64

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_model::threshold::Metric;
 use offered_model::{Event, Objective, Recording};
 use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
-use offered_verify::{Ask, Judgement, Measured, Verdict, verify};
+use offered_verify::{Ask, Check, Judgement, Measured, Verdict, verify};
 
 use crate::record::Memory;
 use crate::run::{Made, Plan};
@@ -17,12 +18,59 @@ const NEVER: f64 = 1e9;
 /// With fewer values beyond it a percentile of a trial is mostly luck.
 const BEYOND: f64 = 5.0;
 
+/// What to doubt of trials that may be believed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Doubt {
+    /// A percentile rests on too few answers.
+    TooShort {
+        /// What is asked.
+        metric: Metric,
+        /// All answers of a trial.
+        answers: u64,
+        /// Those on which it rests.
+        beyond: f64,
+    },
+    /// A trial holds with a doubt.
+    Held {
+        /// Why, as its verdict says.
+        because: String,
+    },
+}
+
+impl Doubt {
+    /// In words, with what to do about it.
+    pub fn words(&self) -> String {
+        match self {
+            Self::TooShort { metric, answers, beyond } => format!(
+                "a trial has only {answers} answers, so that {metric} rests on {beyond:.0} of them; make the trials longer (duration)"
+            ),
+            Self::Held { because } => format!("a trial holds with a doubt: {because}"),
+        }
+    }
+}
+
+/// Why a run must not be believed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Unbelieved {
+    /// What failed.
+    pub(super) failed: Vec<Check>,
+    /// The verdict's reason.
+    pub(super) because: String,
+}
+
+impl Unbelieved {
+    fn of(verdict: &Verdict) -> Self {
+        let failed = verdict.tests.iter().filter(|finding| finding.fails()).map(|finding| finding.check);
+        Self { failed: failed.collect(), because: verdict.because.clone() }
+    }
+}
+
 /// What came of a trial.
 pub(super) enum Trial {
     /// The figures of the objective, in its order.
-    Figures { figures: Vec<f64>, warning: Option<String> },
-    /// The run must not be believed, and why.
-    Doubtful(String),
+    Figures { figures: Vec<f64>, doubt: Option<Doubt> },
+    /// The run must not be believed.
+    Doubtful(Unbelieved),
     /// A simulation whose queue would grow without end.
     Overloaded,
 }
@@ -58,7 +106,7 @@ impl Trial {
             return Err(Error::Stopped);
         }
         if !summary.believable() {
-            return Ok(Self::Doubtful(verdict.because));
+            return Ok(Self::Doubtful(Unbelieved::of(&verdict)));
         }
         Self::of(point, objective, &recording, &verdict)
     }
@@ -71,24 +119,20 @@ impl Trial {
             let figure = measured.estimate(&threshold.metric).map(|figure| figure.value.min(NEVER));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
         });
-        let doubt = (verdict.judgement == Judgement::HoldsWithDoubt)
-            .then(|| format!("a trial holds with a doubt: {}", verdict.because));
-        let warning = too_short(objective, &measured).or(doubt);
-        Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, warning })
+        let doubt =
+            (verdict.judgement == Judgement::HoldsWithDoubt).then(|| Doubt::Held { because: verdict.because.clone() });
+        let doubt = too_short(objective, &measured).or(doubt);
+        Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, doubt })
     }
 }
 
-/// The warning of a trial too short for the percentiles asked of it.
-fn too_short(objective: &Objective, measured: &Measured) -> Option<String> {
+/// The doubt about a trial too short for the percentiles asked of it.
+fn too_short(objective: &Objective, measured: &Measured) -> Option<Doubt> {
     objective.thresholds().iter().find_map(|threshold| {
         let p = threshold.metric.quantity.percentile()?;
         let n = measured.waits(Event::response, None).all.len();
         let beyond = n as f64 * (1.0 - p / 100.0);
-        (beyond < BEYOND).then(|| {
-            format!(
-                "a trial has only {n} answers, so that {} rests on {beyond:.0} of them; make the trials longer (duration)",
-                threshold.metric
-            )
-        })
+        let metric = &threshold.metric;
+        (beyond < BEYOND).then(|| Doubt::TooShort { metric: metric.clone(), answers: n as u64, beyond })
     })
 }

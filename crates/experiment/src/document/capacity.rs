@@ -1,11 +1,12 @@
 //! The document `offered.capacity/1`: what `offered capacity --json` prints.
 
 use offered_model::document::{self, Schema};
+use offered_verify::Check;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::capacity::Said;
-use crate::sweep::Interval;
+use crate::Field;
+use crate::figures::Interval;
 
 /// The search for the largest rate or number of users that keeps an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +20,7 @@ pub struct Document {
     /// What was to be kept.
     pub objective: String,
     /// The field that was searched along.
-    pub field: String,
+    pub field: Field,
     /// The largest value at which the objective was seen to be kept.
     pub low: Option<f64>,
     /// The smallest at which it was seen to be broken.
@@ -45,7 +46,10 @@ impl document::Document for Document {
 pub struct Limit {
     /// The value.
     pub value: f64,
-    /// Why the trials at it must not be believed.
+    /// Which checks of the last trial at it failed.
+    #[serde(default)]
+    pub failed: Vec<Check>,
+    /// Why that trial must not be believed.
     pub because: String,
 }
 
@@ -61,4 +65,16 @@ pub struct Point {
     pub figures: Vec<Interval>,
     /// What they say of the objective.
     pub says: Said,
+}
+
+offered_model::named! {
+    /// What the trials at one value say of the objective.
+    pub enum Said {
+        /// It is kept.
+        Keeps = "keeps it",
+        /// It is broken.
+        Breaks = "breaks it",
+        /// Too close to the bound to tell.
+        Unsure = "too close to tell",
+    }
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::finite;
-use crate::Point;
+use crate::{Field, Point};
 
 /// Simulations, one for each point of a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ impl document::Document for Document {
 pub struct Outcome {
     /// The value of every field that was varied.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub swept: BTreeMap<String, String>,
+    pub swept: BTreeMap<Field, String>,
     /// `open`, `closed` or `partly-open`.
     pub model: String,
     /// The policy, as it is written.
@@ -204,7 +204,7 @@ impl From<Spread> for Percentiles {
 
 impl Outcome {
     /// Of this answer, swept so.
-    pub fn new(values: &[(String, String)], answer: &Simulated) -> Self {
+    pub fn new(values: &[(Field, String)], answer: &Simulated) -> Self {
         let Simulated { summary, .. } = answer;
         let class = |(both, label): (&Option<(Spread, Spread)>, &String)| {
             both.map(|(response, slowdown)| Class {

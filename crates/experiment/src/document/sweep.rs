@@ -6,8 +6,8 @@ use offered_model::document::{self, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Vary;
-use crate::sweep::{Figures, Interval, Kept, Measured};
+use crate::figures::{Figures, Interval};
+use crate::{Field, Vary};
 
 /// A sweep: a workload at every point of a grid, and up to where it keeps its objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl document::Document for Document {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The value of every field.
-    pub values: BTreeMap<String, String>,
+    pub values: BTreeMap<Field, String>,
     /// Its run directory within that of the sweep.
     pub directory: String,
     /// When it was visited, from 0.
@@ -57,9 +57,9 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The other fields.
-    pub fixed: BTreeMap<String, String>,
+    pub fixed: BTreeMap<Field, String>,
     /// The first field.
-    pub field: String,
+    pub field: Field,
     /// The value; `None` with a note that says why.
     pub value: Option<f64>,
     /// The lower end of its interval.
@@ -68,23 +68,4 @@ pub struct Limit {
     pub high: Option<f64>,
     /// What must be known besides.
     pub note: Option<String>,
-}
-
-impl From<&Measured> for Cell {
-    fn from(cell: &Measured) -> Self {
-        Self {
-            values: cell.point.values.iter().cloned().collect(),
-            directory: cell.directory.clone(),
-            position: cell.position,
-            figures: cell.figures.clone(),
-            objective: cell.objective.iter().map(|figure| figure.map(|figure| Interval::of(figure, 1.0))).collect(),
-        }
-    }
-}
-
-impl From<&Kept> for Limit {
-    fn from(kept: &Kept) -> Self {
-        let Kept { fixed, field, value, low, high, note } = kept.clone();
-        Self { fixed: fixed.into_iter().collect(), field, value, low, high, note }
-    }
 }

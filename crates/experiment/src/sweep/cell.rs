@@ -8,7 +8,7 @@ use offered_stats::steady_state::Estimate;
 use offered_store::{MadeBy, ReadOptions, RunRecord, read};
 use offered_verify::{Ask, Measured as Run, verify};
 
-use super::figures::Figures;
+use crate::figures::Figures;
 use crate::kept::kept;
 use crate::{Error, Point};
 

@@ -1,10 +1,10 @@
 //! The curve through the cells: up to which value of the first field an objective is kept.
 
-use offered_model::{Objective, Rate};
+use offered_model::Objective;
 use offered_stats::steady_state::Estimate;
 
 use super::cell::Measured;
-use crate::{Error, Vary};
+use crate::{Error, Field, Vary};
 
 /// Up to which value of `field` the objective is kept, all other fields being `fixed`.
 ///
@@ -13,9 +13,9 @@ use crate::{Error, Vary};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     /// The other fields and their values.
-    pub fixed: Vec<(String, String)>,
+    pub fixed: Vec<(Field, String)>,
     /// The field.
-    pub field: String,
+    pub field: Field,
     /// The value.
     pub value: Option<f64>,
     /// The lower end of its interval.
@@ -29,18 +29,17 @@ pub struct Kept {
 /// The values of a field as numbers, each as it stands in the command.
 pub(super) fn steps(vary: &Vary) -> Result<Vec<(String, f64)>, Error> {
     let number = |value: &String| {
-        let rate = || value.parse::<Rate>().ok().map(Rate::per_sec);
-        let step = value.parse::<f64>().ok().or_else(rate).map(|number| (value.clone(), number));
+        let step = vary.field.amount(value).map(|number| (value.clone(), number.value));
         step.ok_or_else(|| Error::NoNumber { field: vary.field.clone(), value: value.clone() })
     };
     vary.values.iter().map(number).collect()
 }
 
 /// The values of the other fields, and the cells that have them.
-type Group<'a> = (&'a [(String, String)], Vec<&'a Measured>);
+type Group<'a> = (&'a [(Field, String)], Vec<&'a Measured>);
 
 /// One answer for every combination of the other fields, in the order of the cells.
-pub(super) fn kept(objective: &Objective, field: &str, steps: &[(String, f64)], cells: &[Measured]) -> Vec<Kept> {
+pub(super) fn kept(objective: &Objective, field: &Field, steps: &[(String, f64)], cells: &[Measured]) -> Vec<Kept> {
     let mut groups: Vec<Group> = Vec::new();
     for cell in cells {
         let fixed = &cell.point.values[1..];
@@ -84,7 +83,7 @@ pub(super) fn kept(objective: &Objective, field: &str, steps: &[(String, f64)], 
         }
         Kept {
             fixed: fixed.to_vec(),
-            field: field.to_owned(),
+            field: field.clone(),
             value: whole(field, value),
             low: whole(field, bad),
             high: whole(field, good),
@@ -132,10 +131,9 @@ fn crossing(x: &[f64], excess: &[f64]) -> Crossing {
     }
 }
 
-/// There are no half users.
-fn whole(field: &str, crossing: Crossing) -> Option<f64> {
+fn whole(field: &Field, crossing: Crossing) -> Option<f64> {
     match crossing {
-        Crossing::At(x) if field == "users" => Some(x.floor()),
+        Crossing::At(x) if field.is_whole() => Some(x.floor()),
         Crossing::At(x) => Some(x),
         _ => None,
     }
@@ -155,8 +153,8 @@ mod tests {
         assert_eq!(crossing(&x, &[-1.0, -0.5, f64::INFINITY]), Crossing::At(50.0));
         assert_eq!(crossing(&x, &[f64::NEG_INFINITY, 0.5, 1.0]), Crossing::At(50.0));
         assert_eq!(crossing(&[], &[]), Crossing::Nowhere);
-        assert_eq!(whole("users", Crossing::At(75.9)), Some(75.0));
-        assert_eq!(whole("rate", Crossing::At(75.9)), Some(75.9));
+        assert_eq!(whole(&Field::Users, Crossing::At(75.9)), Some(75.0));
+        assert_eq!(whole(&Field::Rate, Crossing::At(75.9)), Some(75.9));
     }
 
     #[test]

@@ -73,11 +73,12 @@ impl Generator {
     }
 }
 
-/// How a thread waits for its next launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precision {
-    /// Sleeps to shortly before it, then spins: within microseconds, for processor time.
-    Spin,
-    /// Only sleeps: some tens of microseconds late, for almost nothing.
-    Sleep,
+crate::named! {
+    /// How a thread waits for its next launch.
+    pub enum Precision {
+        /// Sleeps to shortly before it, then spins: within microseconds, for processor time.
+        Spin = "spin",
+        /// Only sleeps: some tens of microseconds late, for almost nothing.
+        Sleep = "sleep",
+    }
 }

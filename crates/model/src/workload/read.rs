@@ -136,14 +136,7 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
 
 fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
     let table = value.table(&shape::GENERATOR)?;
-    let precision = match table.get("precision") {
-        None => Precision::Spin,
-        Some(value) => match value.text()? {
-            "spin" => Precision::Spin,
-            "sleep" => Precision::Sleep,
-            other => return Err(choice(&value, other, &shape::PRECISIONS)),
-        },
-    };
+    let precision = table.named("precision")?.unwrap_or(Precision::Spin);
     let mut generator = Generator::default().with_precision(precision);
     if let Some(tolerance) = table.get("tolerance") {
         let text = tolerance.text()?;

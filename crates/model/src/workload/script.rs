@@ -35,15 +35,16 @@ pub enum Source {
     Random(Draw),
 }
 
-/// How often a variable takes a new value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Per {
-    /// Once for each session.
-    Session,
-    /// Once for each visit: each walk of a closed user through a flow; of a session that leaves, once for that.
-    Visit,
-    /// Once for each request.
-    Request,
+crate::named! {
+    /// How often a variable takes a new value.
+    pub enum Per {
+        /// Once for each session.
+        Session = "session",
+        /// Once for each visit: each walk of a closed user through a flow; of a session that leaves, once for that.
+        Visit = "visit",
+        /// Once for each request.
+        Request = "request",
+    }
 }
 
 /// A file of data, a row at a time.
@@ -61,25 +62,27 @@ pub struct Feeder {
     pub rows: Result<Arc<Rows>, String>,
 }
 
-/// In which order the rows of a file are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// As they stand. Session n (or request n of the whole run) takes row n: no two take the same, on any number of machines.
-    /// Visit v of user u among N, both from 0, takes row v N + u.
-    Sequential,
-    /// Each as likely every time, by the seed.
-    Random,
+crate::named! {
+    /// In which order the rows of a file are taken.
+    pub enum Order {
+        /// As they stand. Session n (or request n of the whole run) takes row n: no two take the same, on any number of machines.
+        /// Visit v of user u among N, both from 0, takes row v N + u.
+        Sequential = "sequential",
+        /// Each as likely every time, by the seed.
+        Random = "random",
+    }
 }
 
-/// What happens when a file's rows are used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtEnd {
-    /// They are taken from the start again.
-    Repeat,
-    /// The run stops, and is judged as far as it came.
-    Stop,
-    /// The run stops, and has failed.
-    Error,
+crate::named! {
+    /// What happens when a file's rows are used up.
+    pub enum AtEnd {
+        /// They are taken from the start again.
+        Repeat = "repeat",
+        /// The run stops, and is judged as far as it came.
+        Stop = "stop",
+        /// The run stops, and has failed.
+        Error = "error",
+    }
 }
 
 /// Texts in rows and columns.
@@ -376,16 +379,18 @@ impl std::str::FromStr for Sizes {
     }
 }
 
-/// What becomes of a session whose request did not go well: anything but outcome `ok`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// It goes on.
-    #[default]
-    Continue,
-    /// It leaves; a closed user begins another visit, and knows nothing of this one.
-    EndSession,
-    /// The run stops.
-    Stop,
+crate::named! {
+    /// What becomes of a session whose request did not go well: anything but outcome `ok`.
+    #[derive(Default)]
+    pub enum OnFailure {
+        /// It goes on.
+        #[default]
+        Continue = "continue",
+        /// It leaves; a closed user begins another visit, and knows nothing of this one.
+        EndSession = "end-session",
+        /// The run stops.
+        Stop = "stop",
+    }
 }
 
 /// What a page needs besides itself.
@@ -404,13 +409,14 @@ impl Objects {
     pub const CONNECTIONS: u8 = 6;
 }
 
-/// When a page's objects are fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Once the page is there.
-    After,
-    /// As soon as its first bytes are.
-    While,
+crate::named! {
+    /// When a page's objects are fetched.
+    pub enum When {
+        /// Once the page is there.
+        After = "after",
+        /// As soon as its first bytes are.
+        While = "while",
+    }
 }
 
 #[cfg(test)]

@@ -73,6 +73,10 @@ enum Kind {
     Any(&'static [Self]),
 }
 
+use crate::closed::Start;
+use crate::workload::script::{AtEnd, OnFailure, Order, Per, When};
+use crate::workload::{Precision, Protocol, Reuse};
+
 use Kind::{
     Any, Choice, Discipline, File, Form, List, Named, Number, Only, Pair, Rate, RateOrZero, Template, Text, Time,
     Truth, Whole,
@@ -107,32 +111,14 @@ impl Shape {
 
 /// What becomes of late launches.
 pub(super) const LATE: [&str; 2] = ["send", "skip"];
-/// How a thread waits.
-pub(super) const PRECISIONS: [&str; 2] = ["spin", "sleep"];
 /// Patterns of arrivals without a setting.
 pub(super) const PATTERNS: [&str; 3] = ["poisson", "constant", "poisson-fixed-count"];
-/// How users begin.
-pub(super) const STARTS: [&str; 3] = ["mid-thought", "thinking", "at-once"];
 /// How a log is replayed.
 pub(super) const WAYS: [&str; 3] = ["open", "sessions", "closed"];
 /// What is made of stamps in whole seconds.
 pub(super) const STAMPS: [&str; 2] = ["spread", "as-recorded"];
-/// How launches find a connection.
-pub(super) const REUSES: [&str; 3] = ["pool", "per-session", "fresh"];
-/// Which HTTP.
-pub(super) const PROTOCOLS: [&str; 3] = ["http1", "h2", "auto"];
 /// Which of those found, other than by number.
 pub(super) const ANY_FOUND: [&str; 1] = ["random"];
-/// What follows a failure.
-pub(super) const ON_FAILURE: [&str; 3] = ["continue", "end-session", "stop"];
-/// When objects are fetched.
-pub(super) const OBJECTS_WHEN: [&str; 2] = ["after", "while"];
-/// How often a variable takes a new value.
-pub(super) const PERIODS: [&str; 3] = ["session", "visit", "request"];
-/// In which order rows are taken.
-pub(super) const ORDERS: [&str; 2] = ["sequential", "random"];
-/// What follows the last row.
-pub(super) const ENDS: [&str; 3] = ["repeat", "stop", "error"];
 
 /// The file.
 pub(super) static WORKLOAD: Shape = shape(
@@ -200,7 +186,7 @@ const USERS: Key = key("users", Whole(1, u64::MAX), "N.");
 const RAMP: Key = key("ramp", Time, "The time over which users start one after another. Default 0s.");
 const START: Key = key(
     "start",
-    Choice(&STARTS),
+    Choice(Start::NAMES),
     "How users begin: as if they had been there long (default), with a whole think time, or with a request.",
 );
 /// The largest of the numbers that are kept in 32 bits.
@@ -384,7 +370,7 @@ pub(super) static TARGET: Shape = shape(
         ),
         key(
             "reuse",
-            Choice(&REUSES),
+            Choice(Reuse::NAMES),
             "How launches find a connection: one that is free (default), their session's own, or always a new one.",
         ),
         key(
@@ -408,7 +394,7 @@ pub(super) static TARGET: Shape = shape(
         key("resend", Truth, "Over HTTP/2: send again what the server says it did not process. Default true."),
         key("tls", Kind::Table(&TLS), "With an https url."),
         key("proxy", Form("^http://\\S+$"), "http://user:password@host:3128."),
-        key("protocol", Choice(&PROTOCOLS), "HTTP/1.1 (default), HTTP/2, or what the server takes (https only)."),
+        key("protocol", Choice(Protocol::NAMES), "HTTP/1.1 (default), HTTP/2, or what the server takes (https only)."),
         key("descriptors", File, "For gRPC: a descriptor set that protoc wrote, with its imports."),
         key("reflection", Truth, "For gRPC: the server is asked for descriptors before the run. Default false."),
         key(
@@ -474,7 +460,7 @@ pub(super) static GENERATOR: Shape = shape(
     "The threads that launch.",
     &[
         key("threads", Whole(1, 1024), "Default: as many as the rate needs."),
-        key("precision", Choice(&PRECISIONS), "How a thread waits for the next instant. Default \"spin\"."),
+        key("precision", Choice(Precision::NAMES), "How a thread waits for the next instant. Default \"spin\"."),
         key(
             "tolerance",
             Form(r"^\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%$"),
@@ -509,14 +495,14 @@ pub(super) static REQUEST: Shape = shape(
         ),
         key(
             "on_failure",
-            Choice(&ON_FAILURE),
+            Choice(OnFailure::NAMES),
             "When the outcome is not ok: go on (default), the session leaves, or the run stops with exit code 99.",
         ),
         key("objects", List(&Template), "Paths fetched with it, as a browser does."),
         key("connections", Whole(1, 64), "Objects come over at most so many at a time. Default 6."),
         key(
             "objects_when",
-            Choice(&OBJECTS_WHEN),
+            Choice(When::NAMES),
             "After the answer is there and went well (default), or while it comes.",
         ),
         key("get", Template, "Method and path."),
@@ -648,11 +634,11 @@ pub(super) static VALUES: Shape = shape(
             Form("^\\s*[a-z]+\\s*:.+$"),
             "A law of plain numbers: uniform:1..100, exponential:5, lognormal:20,2.",
         ),
-        key("per", Choice(&PERIODS), "How often it takes a new value. Default: session; of a sequence: request."),
-        key("order", Choice(&ORDERS), "Goes with file. Default sequential: session n takes row n."),
+        key("per", Choice(Per::NAMES), "How often it takes a new value. Default: session; of a sequence: request."),
+        key("order", Choice(Order::NAMES), "Goes with file. Default sequential: session n takes row n."),
         key(
             "at_end",
-            Choice(&ENDS),
+            Choice(AtEnd::NAMES),
             "Goes with file: begin again (default), stop the run, or stop it with exit code 1.",
         ),
         key("columns", List(&Text), "Goes with file: the names of its columns. Default: the first row has them."),

@@ -131,6 +131,11 @@ impl<'a> Table<'a> {
         self.get(key).map(|value| value.parsed()).transpose()
     }
 
+    /// What `key` names, where it is given.
+    pub(super) fn named<T: FromStr<Err = Wrong>>(&self, key: &str) -> Result<Option<T>, Mistake> {
+        self.get(key).map(|value| value.named()).transpose()
+    }
+
     pub(super) fn mistake(&self, what: impl std::fmt::Display) -> Mistake {
         self.source.mistake(&self.span, &self.name, what.to_string())
     }
@@ -194,6 +199,11 @@ impl<'a> Value<'a> {
             .as_str()
             .ok_or_else(|| self.expected("a text with its unit in quotes, such as \"10s\" or \"100/s\""))?;
         self.checked(text.parse())
+    }
+
+    /// What the text names.
+    pub(super) fn named<T: FromStr<Err = Wrong>>(&self) -> Result<T, Mistake> {
+        self.checked(self.text()?.parse())
     }
 
     /// A duration in seconds.

@@ -294,25 +294,28 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Which HTTP is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.1.
-    #[default]
-    Http1,
-    /// HTTP/2: over TLS by ALPN, else by prior knowledge.
-    Http2,
-    /// What the server takes of the two; it is asked once, before the run.
-    Auto,
+crate::named! {
+    /// Which HTTP is spoken.
+    #[derive(Default)]
+    pub enum Protocol {
+        /// HTTP/1.1.
+        #[default]
+        Http1 = "http1",
+        /// HTTP/2: over TLS by ALPN, else by prior knowledge.
+        Http2 = "h2",
+        /// What the server takes of the two; it is asked once, before the run.
+        Auto = "auto",
+    }
 }
 
-/// How launches find a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reuse {
-    /// A free one, or a new one: an arrival never waits for a connection.
-    Pool,
-    /// Its session's own, opened by the session's first request.
-    PerSession,
-    /// A new one each time.
-    Fresh,
+crate::named! {
+    /// How launches find a connection.
+    pub enum Reuse {
+        /// A free one, or a new one: an arrival never waits for a connection.
+        Pool = "pool",
+        /// Its session's own, opened by the session's first request.
+        PerSession = "per-session",
+        /// A new one each time.
+        Fresh = "fresh",
+    }
 }

@@ -205,11 +205,7 @@ fn users(said: Pairs, closed: &Closed) -> Pairs {
     let said = said.when(!closed.think().is_zero(), |said| said.raw("think", closed.think()));
     let said = said.when(closed.ramp() > Nanos::ZERO, |said| said.text("ramp", closed.ramp()));
     let said = said.maybe(closed.visits(), |said, visits| said.raw("visits", visits));
-    match closed.start() {
-        Start::MidThought => said,
-        Start::Thinking => said.text("start", "thinking"),
-        Start::AtOnce => said.text("start", "at-once"),
-    }
+    said.when(closed.start() != Start::MidThought, |said| said.text("start", closed.start()))
 }
 
 fn of_target(target: &Target) -> Vec<Pair> {
@@ -237,11 +233,7 @@ fn of_target(target: &Target) -> Vec<Pair> {
         hook,
     } = target;
     let said = Pairs::default().text("url", url.written());
-    let said = match reuse {
-        Reuse::Pool => said,
-        Reuse::PerSession => said.text("reuse", "per-session"),
-        Reuse::Fresh => said.text("reuse", "fresh"),
-    };
+    let said = said.when(*reuse != Reuse::Pool, |said| said.text("reuse", reuse));
     let said = said.maybe(connections.as_ref(), |said, most| said.raw("connections", most));
     let said = said.maybe(in_flight.as_ref(), |said, most| said.raw("in_flight", most));
     let said = said.when(*connect_timeout != CONNECT_TIMEOUT, |said| said.text("connect_timeout", *connect_timeout));
@@ -255,11 +247,7 @@ fn of_target(target: &Target) -> Vec<Pair> {
     let said = said.when(*redirects > 0, |said| said.raw("redirects", *redirects));
     let said = said.when(!resend, |said| said.raw("resend", false));
     let said = said.maybe(proxy.as_ref(), |said, proxy| said.text("proxy", proxy));
-    let said = match protocol {
-        Protocol::Http1 => said,
-        Protocol::Http2 => said.text("protocol", "h2"),
-        Protocol::Auto => said.text("protocol", "auto"),
-    };
+    let said = said.when(*protocol != Protocol::default(), |said| said.text("protocol", protocol));
     let said = match descriptors {
         None => said,
         Some(Descriptors::Reflection) => said.raw("reflection", true),
@@ -334,7 +322,8 @@ fn works(said: Pairs, server: &Server) -> Pairs {
 
 fn of_generator(generator: Generator) -> Vec<Pair> {
     let said = Pairs::default().maybe(generator.threads, |said, threads| said.raw("threads", threads));
-    let said = said.when(generator.precision == Precision::Sleep, |said| said.text("precision", "sleep"));
+    let precision = generator.precision;
+    let said = said.when(precision != Precision::Spin, |said| said.text("precision", precision));
     let tolerated = generator.tolerance != Generator::default().tolerance;
     said.when(tolerated, |said| said.text("tolerance", format!("{}%", generator.tolerance))).0
 }
@@ -349,27 +338,13 @@ fn variable(variable: &Variable) -> String {
         (Source::Sequence(first), None) => (said.raw("sequence", first), Per::Request),
         (Source::Random(draw), None) => (drawn(said, draw), Per::Session),
     };
-    said.when(variable.per != per, |said| {
-        said.text(
-            "per",
-            match variable.per {
-                Per::Session => "session",
-                Per::Visit => "visit",
-                Per::Request => "request",
-            },
-        )
-    })
-    .table()
+    said.when(variable.per != per, |said| said.text("per", variable.per)).table()
 }
 
 fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
     let said = said.text("file", &feeder.file);
-    let said = said.when(feeder.order == Order::Random, |said| said.text("order", "random"));
-    let said = match feeder.at_end {
-        AtEnd::Repeat => said,
-        AtEnd::Stop => said.text("at_end", "stop"),
-        AtEnd::Error => said.text("at_end", "error"),
-    };
+    let said = said.when(feeder.order != Order::Sequential, |said| said.text("order", feeder.order));
+    let said = said.when(feeder.at_end != AtEnd::Repeat, |said| said.text("at_end", feeder.at_end));
     said.maybe(feeder.columns.as_ref(), |said, names| said.raw("columns", list(names, ToTomlValue::to_toml_value)))
 }
 
@@ -419,16 +394,13 @@ fn of_request(request: &Request) -> Vec<Pair> {
     let said = said.maybe(request.auth.as_ref(), |said, who| said.raw("auth", credentials(who)));
     let said = said.when(!request.extract.is_empty(), |said| said.raw("extract", lines(&request.extract, extraction)));
     let said = said.when(!request.checks.is_empty(), |said| said.raw("check", lines(&request.checks, check)));
-    let said = match request.on_failure {
-        OnFailure::Continue => said,
-        OnFailure::EndSession => said.text("on_failure", "end-session"),
-        OnFailure::Stop => said.text("on_failure", "stop"),
-    };
+    let failed = request.on_failure;
+    let said = said.when(failed != OnFailure::default(), |said| said.text("on_failure", failed));
     let said = said.maybe(request.objects.as_ref(), |said, objects| {
         let usual = objects.connections == Objects::CONNECTIONS;
         let said = said.raw("objects", list(&objects.paths, template));
         let said = said.when(!usual, |said| said.raw("connections", objects.connections));
-        said.when(objects.when == When::While, |said| said.text("objects_when", "while"))
+        said.when(objects.when != When::After, |said| said.text("objects_when", objects.when))
     });
     said.maybe(request.service.as_ref(), |said, law| said.raw("service", law)).0
 }

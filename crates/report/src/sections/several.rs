@@ -1,6 +1,7 @@
 //! Several runs side by side. Figures 10, 12, 16 and 17 of Brady and Gunther.
 
 use offered_experiment::theory::{By, Server};
+use offered_model::System;
 use offered_verify::Judgement;
 
 use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape};
@@ -41,15 +42,16 @@ fn response(run: &Run) -> Option<&Spread> {
     run.portrait.as_ref()?.response.as_ref()
 }
 
-/// The system model of a run: `closed`, `partly-open`, or the arrival process of an open one.
-fn model(run: &Run) -> &str {
-    run.verdict.meant.arrivals.split(',').next().unwrap_or_default()
+/// What sort of load a run was under: its system model and, of an open one, the CoV of its arrivals.
+fn kind(run: &Run) -> (Option<System>, Option<f64>) {
+    let meant = &run.verdict.meant;
+    (meant.system, meant.expected_cov.filter(|_| meant.system == Some(System::Open)))
 }
 
 /// What to expect of runs of different system models.
 fn models(runs: &[Run]) -> Option<&'static str> {
-    let of = |name: &str| runs.iter().any(|run| model(run) == name);
-    (of("closed") && (of("poisson") || of("partly-open"))).then_some(
+    let of = |system| runs.iter().any(|run| run.verdict.meant.system == Some(system));
+    (of(System::Closed) && (of(System::Open) || of(System::PartlyOpen))).then_some(
         "The runs are of different system models, and a load that is the same on average is not the same load. Open arrivals come \
          whatever the server does. Visitors of a partly-open system come so too, ask some times and leave. Closed users wait for \
          their answer before they ask again: where the server is slow they hold its load back, and its responses look shorter.",
@@ -153,7 +155,7 @@ struct Load {
 impl Load {
     fn of(runs: &[Run]) -> Self {
         let users: fn(&Run) -> Option<f64> = |run| {
-            let closed = run.verdict.meant.arrivals.starts_with("closed");
+            let closed = run.verdict.meant.system == Some(System::Closed);
             run.verdict.queue.users_seen.filter(|_| closed).map(|n| n as f64)
         };
         let load = if runs.iter().all(|run| users(run).is_some()) {
@@ -186,7 +188,7 @@ impl Load {
     fn line(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> Shape {
         let points = self.points(runs, |run| Some([figure(run)?])).into_iter().map(|(x, [y])| [x, y]).collect();
         // A line through runs of different models would join what does not follow from each other.
-        if runs.windows(2).all(|pair| model(&pair[0]) == model(&pair[1])) {
+        if runs.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1])) {
             Shape::Line(points)
         } else {
             Shape::Points(points)

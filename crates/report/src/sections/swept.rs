@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use offered_experiment::document::sweep::{Cell as Point, Document as Sweep};
 use offered_experiment::sweep::{Interval, Times};
-use offered_model::{Nanos, Rate};
+use offered_experiment::{Field, Number, Unit};
 
 use crate::chart::{Axis, Chart, Ink, Scale, Series, Shape};
 use crate::document::{Block, Cell, Section, Table};
@@ -39,32 +39,30 @@ pub(super) fn section(sweep: &Sweep, number: usize) -> Section {
 struct Across {
     axis: Axis,
     at: BTreeMap<String, f64>,
-    field: String,
+    field: Field,
 }
 
 impl Across {
     fn of(sweep: &Sweep) -> Option<Self> {
         let first = sweep.fields.first()?;
-        let number = |text: &String| {
-            let rate = || text.parse::<Rate>().ok().map(Rate::per_sec);
-            let time = || text.parse::<Nanos>().ok().map(Nanos::as_millis_f64);
-            text.parse::<f64>().ok().or_else(rate).or_else(time)
-        };
-        let numbers: Option<Vec<f64>> = first.values.iter().map(number).collect();
-        let unit = match first.values.first().map(|text| (text.parse::<Rate>().is_ok(), text.parse::<Nanos>().is_ok()))
-        {
-            Some((true, _)) => " (per s)",
-            Some((_, true)) => " (ms)",
-            _ => "",
-        };
+        let numbers: Option<Vec<Number>> = first.values.iter().map(|text| first.field.number(text)).collect();
+        // Numbers of several units have no axis in common.
+        let numbers = numbers.filter(|all| all.iter().all(|one| one.unit == all[0].unit));
         let axis = match &numbers {
             Some(numbers) => {
-                let ends = numbers.iter().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
-                Axis::linear(&format!("{}{unit}", first.field)).tenfold(ends)
+                let ends = |(low, high): (f64, f64), x: &Number| (low.min(x.value), high.max(x.value));
+                let unit = match numbers.first().map(|x| x.unit) {
+                    Some(Unit::PerSecond) => " (per s)",
+                    Some(Unit::Millis) => " (ms)",
+                    Some(Unit::One) | None => "",
+                };
+                let axis = Axis::linear(&format!("{}{unit}", first.field));
+                axis.tenfold(numbers.iter().fold((f64::INFINITY, 0.0), ends))
             }
-            None => Axis::names(&first.field, first.values.clone()),
+            None => Axis::names(first.field.name(), first.values.clone()),
         };
-        let places = numbers.unwrap_or_else(|| (0..first.values.len()).map(|i| i as f64).collect());
+        let numbers = numbers.map(|numbers| numbers.into_iter().map(|x| x.value).collect());
+        let places: Vec<f64> = numbers.unwrap_or_else(|| (0..first.values.len()).map(|i| i as f64).collect());
         Some(Self { axis, at: first.values.iter().cloned().zip(places).collect(), field: first.field.clone() })
     }
 
@@ -90,11 +88,16 @@ impl Across {
 
 /// The cells that differ in the first field alone, by what the others are, in the order of the grid.
 fn groups(sweep: &Sweep) -> Vec<(String, Vec<&Point>)> {
-    let first = sweep.fields.first().map_or("", |field| field.field.as_str());
+    let first = sweep.fields.first().map(|first| &first.field);
     let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
     for cell in &sweep.cells {
         let name = names(
-            &cell.values.iter().filter(|(field, _)| *field != first).map(|(f, v)| (f.clone(), v.clone())).collect(),
+            &cell
+                .values
+                .iter()
+                .filter(|(field, _)| Some(*field) != first)
+                .map(|(f, v)| (f.clone(), v.clone()))
+                .collect(),
         );
         match groups.iter_mut().find(|group| group.0 == name) {
             Some((_, cells)) => cells.push(cell),
@@ -231,7 +234,6 @@ fn cells(sweep: &Sweep) -> Table {
 }
 
 fn kept(sweep: &Sweep, objective: &str) -> Table {
-    let field = sweep.fields.first().map_or("", |field| field.field.as_str());
     let rows = sweep.kept.iter().map(|kept| {
         vec![
             Cell::from(names(&kept.fixed)),
@@ -241,9 +243,10 @@ fn kept(sweep: &Sweep, objective: &str) -> Table {
         ]
     });
     Table {
-        caption: match field {
-            "users" => format!("Up to how many users {objective} is kept"),
-            _ => format!("Up to which {field} {objective} is kept"),
+        caption: match sweep.fields.first().map(|first| &first.field) {
+            Some(Field::Users) => format!("Up to how many users {objective} is kept"),
+            Some(field) => format!("Up to which {field} {objective} is kept"),
+            None => format!("Up to where {objective} is kept"),
         },
         heads: vec!["with", "up to", "95 %", "note"],
         rows: rows.collect(),

@@ -24,7 +24,7 @@ impl FromStr for Meant {
             ("poisson-fixed-count", None) => Ok(Self::FixedCount),
             ("constant", None) => Ok(Self::Constant),
             ("partly-open", None) => Ok(Self::PartlyOpen(Box::new(Self::Poisson))),
-            ("other", None) => Ok(Self::Other("something else".into())),
+            ("other", None) => Ok(Self::Other { what: "something else".into(), system: None }),
             ("gamma", Some(cov)) => match cov.parse::<f64>() {
                 Ok(cov) if cov.is_finite() && cov > 0.0 => Ok(Self::Renewal { cov }),
                 _ => Err(wrong("needs a CoV above zero")),

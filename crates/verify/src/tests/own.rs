@@ -208,7 +208,7 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
     // A replayed trace is uneven as it may be, whether it was kept, missed, or cannot be held to anything.
     let bursts =
         |intent_known| Recording { intent_known, ..renewal(5000, &Law::hyperexponential(0.01, 4.0).unwrap(), 1) };
-    let replay = Ask { meant: Meant::Other("a replayed trace".into()), ..Ask::default() };
+    let replay = Ask { meant: Meant::Other { what: "a replayed trace".into(), system: None }, ..Ask::default() };
     for (run, ask, judgement, because) in [
         (ours(bursts(true)), replay.clone(), Judgement::Holds, punctual),
         (
@@ -235,7 +235,7 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
         ("rate = \"40/s\"", 1.0, Meant::Poisson),
         ("rate = \"40/s\"", 0.25, Meant::Renewal { cov: 0.5 }),
         ("rate = \"40/s\", process = \"constant\"", 1.0, Meant::Constant),
-        (steps, 1.0, Meant::Other("a changing rate".into())),
+        (steps, 1.0, Meant::Other { what: "a changing rate".into(), system: Some(offered_model::System::Open) }),
     ] {
         let ask = Ask::of(&partly(process), fraction);
         assert_eq!(ask.meant, Meant::PartlyOpen(Box::new(meant)), "{process}");

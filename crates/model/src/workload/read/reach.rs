@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::choice;
 use crate::Wrong;
 use crate::template::Template;
 use crate::workload::shape;
@@ -17,16 +16,7 @@ use crate::workload::{Address, Call, Descriptors, Identity, Protocol, Proxy, Tls
 pub(super) fn reach(table: &Table<'_>, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
     let tls = table.get("tls").map_or(Ok(Tls::default()), |value| tls(&value, folder))?;
     let proxy = table.get("proxy").map(|value| value.parsed()).transpose()?;
-    let protocol = match table.get("protocol") {
-        None => Protocol::default(),
-        Some(value) => match value.text()? {
-            "http1" => Protocol::Http1,
-            "h2" => Protocol::Http2,
-            "auto" => Protocol::Auto,
-            other => return Err(choice(&value, other, &shape::PROTOCOLS)),
-        },
-    };
-    Ok((tls, proxy, protocol))
+    Ok((tls, proxy, table.named("protocol")?.unwrap_or_default()))
 }
 
 /// `descriptors = "file.binpb"` or `reflection = true`.

@@ -284,13 +284,7 @@ fn statuses(value: &Value<'_>) -> Result<(u16, u16), Mistake> {
 }
 
 pub(super) fn on_failure(table: &Table<'_>) -> Result<OnFailure, Mistake> {
-    let Some(value) = table.get("on_failure") else { return Ok(OnFailure::Continue) };
-    match value.text()? {
-        "continue" => Ok(OnFailure::Continue),
-        "end-session" => Ok(OnFailure::EndSession),
-        "stop" => Ok(OnFailure::Stop),
-        other => Err(choice(&value, other, &shape::ON_FAILURE)),
-    }
+    Ok(table.named("on_failure")?.unwrap_or_default())
 }
 
 pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
@@ -305,14 +299,7 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
     // What does not fit here is more than the check lets pass.
     let connections = |value: Value<'_>| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX));
     let connections = table.get("connections").map_or(Ok(Objects::CONNECTIONS), connections)?;
-    let when = match table.get("objects_when") {
-        None => When::After,
-        Some(value) => match value.text()? {
-            "after" => When::After,
-            "while" => When::While,
-            other => return Err(choice(&value, other, &shape::OBJECTS_WHEN)),
-        },
-    };
+    let when = table.named("objects_when")?.unwrap_or(When::After);
     let objects = Objects { paths, connections, when };
     value.checked(check_objects(&objects))?;
     Ok(Some(objects))

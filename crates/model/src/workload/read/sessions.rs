@@ -91,15 +91,7 @@ impl Reader<'_> {
     }
 
     fn users(&self, table: &Table<'_>) -> Result<Closed, Mistake> {
-        let start = match table.get("start") {
-            None => Start::MidThought,
-            Some(value) => match value.text()? {
-                "mid-thought" => Start::MidThought,
-                "thinking" => Start::Thinking,
-                "at-once" => Start::AtOnce,
-                other => return Err(choice(&value, other, &shape::STARTS)),
-            },
-        };
+        let start = table.named("start")?.unwrap_or(Start::MidThought);
         let users = table.need("users", "200")?;
         let closed = users.checked(Closed::new(users.count()?, self.think(table)?))?;
         Ok(closed.with_ramp(table.parsed("ramp")?.unwrap_or_default()).with_start(start))

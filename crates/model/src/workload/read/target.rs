@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use super::script::METHODS;
-use super::{Reader, choice, reach, script, small, sql};
+use super::{Reader, reach, script, small, sql};
 use crate::Policy;
 use crate::template::Template;
 use crate::workload::request::{check_headers, check_method};
@@ -21,15 +21,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
     let limit = |key| table.get(key).map(|v| small(&v, v.whole()?)).transpose();
     let url: Url = table.need("url", "\"http://127.0.0.1:8080/\"")?.parsed()?;
     let sql::Database { pools, on_connect, hook } = sql::target(&table)?;
-    let reuse = match table.get("reuse") {
-        None => Reuse::Pool,
-        Some(value) => match value.text()? {
-            "pool" => Reuse::Pool,
-            "per-session" => Reuse::PerSession,
-            "fresh" => Reuse::Fresh,
-            other => return Err(choice(&value, other, &shape::REUSES)),
-        },
-    };
+    let reuse = table.named("reuse")?.unwrap_or(Reuse::Pool);
     let (tls, proxy, protocol) = reach::reach(&table, folder)?;
     Ok(Target {
         folder: folder.to_owned(),

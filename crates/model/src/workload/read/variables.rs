@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Reader, choice};
+use super::Reader;
 use crate::Wrong;
 use crate::law::Law;
 use crate::nearest;
@@ -51,39 +51,16 @@ impl Reader<'_> {
             "sequence" => Source::Sequence(from.whole()?),
             _ => Source::Random(draw(&table, &from)?),
         };
-        let per = match table.get("per") {
-            // Numbers that count something count requests; who somebody is stays the same for a whole session.
-            None if kind == "sequence" => Per::Request,
-            None => Per::Session,
-            Some(value) => match value.text()? {
-                "session" => Per::Session,
-                "visit" => Per::Visit,
-                "request" => Per::Request,
-                other => return Err(choice(&value, other, &shape::PERIODS)),
-            },
-        };
+        // Numbers that count something count requests; who somebody is stays the same for a whole session.
+        let usual = if kind == "sequence" { Per::Request } else { Per::Session };
+        let per = table.named("per")?.unwrap_or(usual);
         let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
         Ok(Variable { name, source, per, env })
     }
 
     fn feeder(&self, table: &Table<'_>, file: &str) -> Result<Feeder, Mistake> {
-        let order = match table.get("order") {
-            None => Order::Sequential,
-            Some(value) => match value.text()? {
-                "sequential" => Order::Sequential,
-                "random" => Order::Random,
-                other => return Err(choice(&value, other, &shape::ORDERS)),
-            },
-        };
-        let at_end = match table.get("at_end") {
-            None => AtEnd::Repeat,
-            Some(value) => match value.text()? {
-                "repeat" => AtEnd::Repeat,
-                "stop" => AtEnd::Stop,
-                "error" => AtEnd::Error,
-                other => return Err(choice(&value, other, &shape::ENDS)),
-            },
-        };
+        let order = table.named("order")?.unwrap_or(Order::Sequential);
+        let at_end = table.named("at_end")?.unwrap_or(AtEnd::Repeat);
         let columns = table.get("columns").map(|value| {
             value.list()?.iter().map(|name| name.text().map(str::to_owned)).collect::<Result<Vec<_>, _>>()
         });

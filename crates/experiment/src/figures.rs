@@ -110,7 +110,7 @@ impl Interval {
 
 impl Figures {
     /// Of a run, as it was judged.
-    pub(super) fn of(run: &Measured, recording: &Recording, workload: &Workload, verdict: &Verdict) -> Self {
+    pub(crate) fn of(run: &Measured, recording: &Recording, workload: &Workload, verdict: &Verdict) -> Self {
         let of = |quantity, unit| {
             let estimate = run.estimate(&Metric { quantity, label: None })?;
             Some(Interval::of(estimate, unit))

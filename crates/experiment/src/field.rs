@@ -1,0 +1,182 @@
+//! A field of a workload file: its name, and what its values are counted in.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use offered_model::{Nanos, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A field that varies. It is written as its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(inline, with = "String")]
+pub enum Field {
+    /// N of a closed system.
+    Users,
+    /// That of arrivals.
+    Rate,
+    /// The mean think time.
+    Think,
+    /// The mean number of requests of a session.
+    SessionLength,
+    /// The policy of the server.
+    Discipline,
+    /// C2 of the work of a request.
+    Scv,
+    /// What a simulation is brought to; no field of the file.
+    Load,
+    /// That of all random streams.
+    Seed,
+    /// Any other by its path, `server.servers`; made by [`Field::from`], which knows the names of those above.
+    At(String),
+}
+
+/// What a number is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain number.
+    One,
+    /// So many a second.
+    PerSecond,
+    /// Milliseconds.
+    Millis,
+}
+
+/// A value that is a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number {
+    /// In its unit.
+    pub value: f64,
+    /// The unit.
+    pub unit: Unit,
+}
+
+/// As it is written in a workload file.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::One => "",
+            Unit::PerSecond => "/s",
+            Unit::Millis => "ms",
+        };
+        write!(f, "{}{unit}", self.value)
+    }
+}
+
+impl Field {
+    /// Those with a name of their own.
+    const NAMED: [Self; 8] = [
+        Self::Users,
+        Self::Rate,
+        Self::Think,
+        Self::SessionLength,
+        Self::Discipline,
+        Self::Scv,
+        Self::Load,
+        Self::Seed,
+    ];
+
+    /// Its name, short or a path.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Users => "users",
+            Self::Rate => "rate",
+            Self::Think => "think",
+            Self::SessionLength => "session_length",
+            Self::Discipline => "discipline",
+            Self::Scv => "scv",
+            Self::Load => "load",
+            Self::Seed => "seed",
+            Self::At(path) => path,
+        }
+    }
+
+    /// Whether it takes whole numbers only: there are no half users.
+    pub fn is_whole(&self) -> bool {
+        *self == Self::Users
+    }
+
+    /// A value of this field as a number, where it is one: `25`, `6000/m`, `5ms`. A bare number is a rate's so many a second.
+    pub fn number(&self, value: &str) -> Option<Number> {
+        let number = |value, unit| Number { value, unit };
+        let bare =
+            || value.parse().ok().map(|x| number(x, if *self == Self::Rate { Unit::PerSecond } else { Unit::One }));
+        let rate = || value.parse().ok().map(|rate: Rate| number(rate.per_sec(), Unit::PerSecond));
+        let time = || value.parse().ok().map(|time: Nanos| number(time.as_millis_f64(), Unit::Millis));
+        bare().or_else(rate).or_else(time)
+    }
+
+    /// The same for what an objective is kept up to: a load, which a time is not.
+    pub(crate) fn amount(&self, value: &str) -> Option<Number> {
+        self.number(value).filter(|number| number.unit != Unit::Millis)
+    }
+}
+
+impl From<&str> for Field {
+    fn from(name: &str) -> Self {
+        let named = Self::NAMED.into_iter().find(|field| field.name() == name);
+        named.unwrap_or_else(|| Self::At(name.to_owned()))
+    }
+}
+
+impl From<String> for Field {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl From<Field> for String {
+    fn from(field: Field) -> Self {
+        field.name().to_owned()
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// By name, as documents list them.
+impl Ord for Field {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl PartialOrd for Field {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_read_as_it_is_written() {
+        for field in Field::NAMED {
+            assert!(!matches!(Field::from(field.name()), Field::At(_)), "{field}");
+            assert_eq!(Field::from(String::from(field.clone())), field);
+        }
+        assert_eq!(Field::from("request.0.weight"), Field::At("request.0.weight".to_owned()));
+    }
+
+    #[test]
+    fn values_are_numbers_of_one_unit_whichever_way_they_are_written() {
+        let number = |field: &str, value: &str| Field::from(field).number(value).map(|x| x.to_string());
+        for (field, value, says) in [
+            ("rate", "50", Some("50/s")),
+            ("rate", "6000/m", Some("100/s")),
+            ("users", "25", Some("25")),
+            ("think", "5ms", Some("5ms")),
+            ("think", "1s", Some("1000ms")),
+            ("server.servers", "4", Some("4")),
+            ("discipline", "ps", None),
+        ] {
+            assert_eq!(number(field, value).as_deref(), says, "{field}={value}");
+        }
+    }
+}
