@@ -20,10 +20,11 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
         "users who wait for their answers are --closed 50 (or -c 50), with --think exponential:5s between them",
     ),
     (
-        &["-n", "--requests", "--iterations", "-z", "--time", "--run-time"],
-        "ab, hey, k6, Locust",
-        "a run ends by its time, -d 30s; at --open 100/s that is about 3000 requests",
+        &["--iterations", "--loops", "-i"],
+        "k6, JMeter",
+        "a number of requests is -n 1000; of sessions or visits it is `sessions = 1000` in a workload file, and of each user `visits`",
     ),
+    (&["-z", "--time", "--run-time"], "hey, ab, Locust", "a run ends by its time, -d 30s, or by its requests, -n 1000"),
     (&["--data", "--data-raw", "-m"], "curl, hey", "a body is --body TEXT or --body @FILE, a method -X POST"),
     (
         &["-k", "--skip-tls-verify", "--no-verify"],
@@ -108,7 +109,8 @@ mod tests {
             ("run --rate=100", "--open 100/s"),
             ("run --vus 10", "--closed 50"),
             ("run --user 10", "--closed 50"),
-            ("run -n 1000", "-d 30s"),
+            ("run --iterations 1000", "-n 1000"),
+            ("run -z 30s", "-d 30s"),
             ("run -k", "--insecure"),
             ("run --open -5/s", "--open -5/s: must not be below zero"),
         ] {

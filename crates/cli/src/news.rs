@@ -38,6 +38,7 @@ fn words(news: News) -> String {
             format!("cell {number} of {of}: {name}{time}")
         }
         News::Search { trials, each, simulated } => {
+            let Some(each) = each else { return format!("at most {trials} trials, usually far fewer") };
             let most = each * trials as u64;
             let time = if simulated { String::new() } else { format!(", {most} in all, usually far fewer") };
             format!("at most {trials} trials of {each}{time}")

@@ -238,9 +238,11 @@ fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
         target,
         requests: workload.requests().iter().map(request).collect(),
         began: record.and_then(|record| instant(record.started_unix_ns?)),
-        duration_s: record
-            .is_none_or(|record| record.until == Until::Duration)
-            .then(|| workload.duration().as_secs_f64()),
+        duration_s: workload
+            .time_limit()
+            .filter(|_| record.is_none_or(|record| record.until == Until::Duration))
+            .map(Nanos::as_secs_f64),
+        count: workload.count(),
         seed: record.and_then(|record| record.seed).or(Some(workload.seed().0)),
         share: record.map(|record| record.share).filter(|share| *share != Share::ALL).map(|share| share.to_string()),
         machine: record.and_then(|record| record.machine.as_ref()).map(machine),

@@ -94,7 +94,7 @@ impl Search<'_> {
         let workload = self.input.parse(&self.input.text)?;
         broken_by_load(self.objective)?;
         let start = self.along.start(&workload)?;
-        let (trials, each, simulated) = (self.trials, workload.duration(), self.simulated);
+        let (trials, each, simulated) = (self.trials, workload.time_limit(), self.simulated);
         observer.told(News::Search { trials, each, simulated });
         let trial = |point: &crate::Point, observer: &mut dyn Observer| match self.simulated {
             true => Trial::simulated(point, self.objective),

@@ -29,7 +29,7 @@ pub enum News<'a> {
         cells: usize,
         /// Those still to do.
         todo: usize,
-        /// How long they last at least; `None` where they are simulated.
+        /// How long they last; `None` where they are simulated, or where a count alone ends them.
         time: Option<Nanos>,
     },
     /// The beginning of each of its cells counts: the workload leaves nothing out.
@@ -42,15 +42,15 @@ pub enum News<'a> {
         of: usize,
         /// Its name.
         name: &'a str,
-        /// How long this one and the rest last at least; `None` where they are simulated.
+        /// How long this one and the rest last; `None` where they are simulated, or where a count alone ends them.
         time: Option<Nanos>,
     },
     /// A search begins.
     Search {
         /// So many trials at most.
         trials: usize,
-        /// How long one lasts, on the clock of the workload.
-        each: Nanos,
+        /// How long one lasts at most, on the clock of the workload; `None` where a count alone ends it.
+        each: Option<Nanos>,
         /// Whether they are simulated.
         simulated: bool,
     },

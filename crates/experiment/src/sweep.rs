@@ -117,8 +117,9 @@ impl Sweep<'_> {
             }
         }
         let time = |todo: &[usize]| {
-            let lasting = todo.iter().map(|place| cells[*place].point.workload.duration());
-            (!self.simulated).then(|| lasting.fold(Nanos::ZERO, |a, b| a + b))
+            // Where a cell has only a number of launches, nobody knows.
+            let mut lasting = todo.iter().map(|place| cells[*place].point.workload.time_limit());
+            lasting.try_fold(Nanos::ZERO, |sum, one| Some(sum + one?)).filter(|_| !self.simulated)
         };
         observer.told(News::Sweep { cells: cells.len(), todo: todo.len(), time: time(&todo) });
         if cells.iter().any(|cell| cell.point.workload.skip_first() == Nanos::ZERO) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::arrivals::Arrivals;
 use crate::closed::{Closed, Start};
+use crate::count::Count;
 use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
@@ -45,6 +46,31 @@ pub struct Agenda {
     returning: Heap<(u32, u16, Visit)>,
     /// What sessions do after a completion; `None`: they leave (open).
     sessions: Option<Turn>,
+    /// What may still be launched, where launches are counted as they are made.
+    left: Option<Left>,
+    /// Whether a launch that is due is looked at: by flows, or by what counts it.
+    looks: bool,
+}
+
+/// How much may still be launched.
+#[derive(Clone, Copy)]
+enum Left {
+    Launches(u64),
+    /// Visits that may still begin.
+    Visits(u64),
+}
+
+impl Left {
+    fn after(self, launch: Launch) -> Self {
+        match self {
+            Self::Launches(left) => Self::Launches(left - 1),
+            Self::Visits(left) => Self::Visits(left - u64::from(launch.visit.begins())),
+        }
+    }
+
+    fn is_none(self) -> bool {
+        matches!(self, Self::Launches(0) | Self::Visits(0))
+    }
 }
 
 /// No launch: later than all others.
@@ -121,13 +147,33 @@ impl Iterator for Numbered {
 impl Agenda {
     /// The launches of `share` of `workload`.
     pub fn new(workload: &Workload, share: Share) -> Self {
-        let (seed, end) = (workload.seed(), workload.end());
-        let mut agenda =
-            Self { seed, end, share, arrivals: None, arriving: NEVER, returning: Heap::default(), sessions: None };
+        let (seed, end, count) = (workload.seed(), workload.end(), workload.count());
+        let mut agenda = Self {
+            seed,
+            end,
+            share,
+            arrivals: None,
+            arriving: NEVER,
+            returning: Heap::default(),
+            sessions: None,
+            left: None,
+            looks: false,
+        };
         match workload.sessions() {
-            Sessions::Open(schedule) => agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end)))),
+            Sessions::Open(schedule) => {
+                let most = count.map_or(u64::MAX, Count::number);
+                agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end).first(most))));
+            }
             Sessions::PartlyOpen { schedule, length, think } => {
-                agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end))));
+                let most = match count {
+                    Some(Count::Sessions(most)) => most,
+                    Some(Count::Requests(n)) => {
+                        agenda.left = Some(Left::Launches(share.number_of(n)));
+                        u64::MAX
+                    }
+                    None => u64::MAX,
+                };
+                agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end).first(most))));
                 agenda.sessions = Some(match length.flows() {
                     Some(flows) => Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1) },
                     None => Turn::Drawn { think: think.clone(), length: length.clone() },
@@ -135,6 +181,10 @@ impl Agenda {
             }
             Sessions::Closed(closed) => {
                 agenda.returning = share.of(closed.users()).map(|user| closed.first(seed, user)).collect();
+                agenda.left = count.map(|count| match count {
+                    Count::Requests(n) => Left::Launches(share.of_users(n, closed.users())),
+                    Count::Sessions(n) => Left::Visits(share.of_users(n, closed.users())),
+                });
                 let (think, visits) = (closed.think().clone(), closed.visits());
                 agenda.sessions = Some(match closed.flows() {
                     Some(flows) => Turn::Flowing { think, flows: flows.clone(), visits },
@@ -142,6 +192,7 @@ impl Agenda {
                 });
             }
             Sessions::Replay(replay) => {
+                let replay = &count.map_or_else(|| replay.clone(), |count| replay.clone().first(count));
                 match replay.way() {
                     Way::Closed(closed) => {
                         let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
@@ -151,6 +202,10 @@ impl Agenda {
                 }
                 agenda.sessions = Some(Turn::Recorded(replay.clone()));
             }
+        }
+        agenda.looks = agenda.left.is_some() || matches!(agenda.sessions, Some(Turn::Flowing { .. }));
+        if let Some(Left::Launches(0) | Left::Visits(0)) = agenda.left {
+            agenda.use_up();
         }
         agenda
     }
@@ -181,13 +236,34 @@ impl Agenda {
     /// Takes the next launch if it is due before `until`.
     #[inline]
     pub fn due_before(&mut self, until: Instant) -> Option<Launch> {
-        let mut launch = self.first_before(until.min(self.end))?;
+        let launch = self.first_before(until.min(self.end))?;
+        if self.looks { Some(self.look(launch)) } else { Some(launch) }
+    }
+
+    /// Where in its flow `launch` stands; counts it.
+    fn look(&mut self, mut launch: Launch) -> Launch {
         if launch.step == 0
             && let Some(Turn::Flowing { flows, .. }) = &self.sessions
         {
             launch.place = flows.enter(self.seed, launch.session, 0);
         }
-        Some(launch)
+        self.left = self.left.map(|left| left.after(launch));
+        if self.left.is_some_and(Left::is_none) {
+            self.use_up();
+        }
+        launch
+    }
+
+    /// Nothing is left of what may be launched.
+    fn use_up(&mut self) {
+        match (self.left, &mut self.sessions) {
+            // Visits that have begun go on.
+            (Some(Left::Visits(_)), Some(Turn::User { visits, .. } | Turn::Flowing { visits, .. })) => {
+                *visits = Some(0);
+                self.returning.retain(|(_, _, visit)| !visit.begins());
+            }
+            _ => self.end = Instant::ZERO,
+        }
     }
 
     #[inline]

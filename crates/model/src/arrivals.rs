@@ -197,6 +197,8 @@ pub struct Arrivals {
     at: Instant,
     /// Sessions still to come at `at`.
     together: u64,
+    /// Sessions that may still be drawn.
+    left: u64,
     ahead: Ahead,
 }
 
@@ -253,12 +255,25 @@ impl Arrivals {
             count: 0.0,
             at: Instant::ZERO,
             together: 0,
+            left: u64::MAX,
             ahead: Ahead { instants: [Instant::ZERO; 32], drawn: 0, taken: 0 },
         }
     }
 
+    /// The first so many of them; nothing has been taken yet.
+    #[must_use]
+    pub fn first(self, most: u64) -> Self {
+        Self { left: most, ..self }
+    }
+
     /// Draws some arrivals ahead; none when there are no more.
     fn draw(&mut self) {
+        self.draw_ahead();
+        self.ahead.drawn = self.ahead.drawn.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= self.ahead.drawn as u64;
+    }
+
+    fn draw_ahead(&mut self) {
         self.ahead.taken = 0;
         if let (Pattern::Poisson, Batch::Single, Some(_)) = (&self.pattern, self.batch, self.rate.as_constant()) {
             let mut gaps = self.gaps.clone();

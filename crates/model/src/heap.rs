@@ -78,6 +78,11 @@ impl<T: Copy> Heap<T> {
         self.0[hole] = entry;
     }
 
+    /// Leaves those that `keep` says.
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        *self = std::mem::take(self).0.into_iter().filter(|entry| keep(&entry.what)).collect();
+    }
+
     /// Takes the first.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry<T>> {

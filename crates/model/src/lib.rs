@@ -29,6 +29,7 @@
 pub mod agenda;
 pub mod arrivals;
 mod closed;
+mod count;
 pub mod csv;
 pub mod document;
 pub mod event;
@@ -57,6 +58,7 @@ pub mod workload;
 
 pub use agenda::{After, Agenda};
 pub use arrivals::Schedule;
+pub use count::Count;
 pub use event::{Event, Outcome};
 pub use exchange::{Exchange, Failed, Said};
 pub use flow::Flows;

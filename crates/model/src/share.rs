@@ -60,6 +60,11 @@ impl Share {
         (self.index..total).step_by(self.count as usize)
     }
 
+    /// How many sessions below `total` belong to this share.
+    pub fn number_of(self, total: u64) -> u64 {
+        total.saturating_sub(self.index).div_ceil(self.count)
+    }
+
     /// The fraction of the run that it is.
     pub fn fraction(self) -> f64 {
         1.0 / self.count as f64
@@ -97,6 +102,7 @@ mod tests {
                 let share = Share::new(machine, 3).unwrap().part(thread, 4);
                 share.of(100).for_each(|session| seen[session as usize] += 1);
                 assert!((0..100).filter(|s| share.has(*s)).eq(share.of(100)));
+                assert!([0, 5, 99, 100].into_iter().all(|n| share.number_of(n) == share.of(n).count() as u64));
             }
         }
         assert!(seen.iter().all(|n| *n == 1));

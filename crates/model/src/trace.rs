@@ -15,6 +15,7 @@
 
 use crate::Wrong;
 use crate::closed::Closed;
+use crate::count::Count;
 use crate::time::{Instant, Nanos};
 use crate::{Law, Purpose, Seed};
 use std::sync::Arc;
@@ -208,6 +209,10 @@ pub struct Replay {
     trace: Arc<Trace>,
     speed: f64,
     way: Way,
+    /// Only the entries below this are asked for.
+    entries: usize,
+    /// And only the sessions below this arrive.
+    sessions: usize,
 }
 
 /// What of a trace a replay keeps.
@@ -237,9 +242,37 @@ impl Replay {
             return Err(Wrong::new("the trace says what its users ask for, and when they leave: no visits, no flows"));
         }
         if speed > 0.0 && speed.is_finite() {
-            return Ok(Self { trace, speed, way });
+            let (entries, sessions) = (trace.len(), trace.sessions());
+            return Ok(Self { trace, speed, way, entries, sessions });
         }
         Err(Wrong::new(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded")))
+    }
+
+    /// The part of it that a count leaves: its first entries, or its first sessions.
+    #[must_use]
+    pub(crate) fn first(self, count: Count) -> Self {
+        let most = |n: u64, all: usize| usize::try_from(n).map_or(all, |n| n.min(all));
+        match (count, &self.way) {
+            (Count::Requests(n), _) | (Count::Sessions(n), Way::Open) => {
+                Self { entries: most(n, self.entries), ..self }
+            }
+            (Count::Sessions(n), _) => Self { sessions: most(n, self.sessions), ..self },
+        }
+    }
+
+    /// When the last of the entries is replayed that it asks for.
+    pub(crate) fn last(&self) -> Instant {
+        let last = match self.some_sessions() {
+            Some(entries) => entries.max().unwrap_or(0),
+            None => self.entries - 1,
+        };
+        self.scaled_instant(self.trace.instants[last])
+    }
+
+    /// The entries of the sessions that arrive, where that is not all of them.
+    fn some_sessions(&self) -> Option<impl Iterator<Item = usize> + '_> {
+        (self.sessions < self.trace.sessions())
+            .then(|| (0..self.sessions as u64).flat_map(|session| self.trace.of(session)).map(|entry| *entry as usize))
     }
 
     /// What came when.
@@ -270,10 +303,10 @@ impl Replay {
     pub(crate) fn arrival(&self, session: u64) -> Option<Instant> {
         let entry = match self.way {
             Way::Open => usize::try_from(session).ok()?,
-            _ if session < self.trace.sessions() as u64 => self.trace.of(session)[0] as usize,
+            _ if session < self.sessions as u64 => self.trace.of(session)[0] as usize,
             _ => return None,
         };
-        self.trace.instants.get(entry).map(|recorded| self.scaled_instant(*recorded))
+        self.trace.instants[..self.entries].get(entry).map(|recorded| self.scaled_instant(*recorded))
     }
 
     /// The entry that step `step` of `session` stands for.
@@ -285,7 +318,7 @@ impl Replay {
                 usize::try_from(u128::from(session) + u128::from(step) * u128::from(closed.users())).ok()
             }
         }
-        .filter(|entry| *entry < self.trace.len())
+        .filter(|entry| *entry < self.entries)
     }
 
     /// The request that step `step` of `session` sends: an index into the workload's requests.
@@ -315,7 +348,11 @@ impl Replay {
 
     /// How many entries were recorded before `end` of the replay; `None` for a closed one, whose rate is the server's.
     pub(crate) fn entries_before(&self, end: Instant) -> Option<usize> {
-        let before = || self.trace.instants.partition_point(|recorded| self.scaled_instant(*recorded) < end);
+        let is_before = |recorded: Instant| self.scaled_instant(recorded) < end;
+        let before = || match self.some_sessions() {
+            Some(entries) => entries.filter(|entry| is_before(self.trace.instants[*entry])).count(),
+            None => self.trace.instants[..self.entries].partition_point(|recorded| is_before(*recorded)),
+        };
         (!matches!(self.way, Way::Closed(_))).then(before)
     }
 

@@ -38,6 +38,7 @@ pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
 pub use url::Url;
 
 use crate::Wrong;
+use crate::count::Count;
 use crate::flow::Flows;
 use crate::random::Seed;
 use crate::threshold::Threshold;
@@ -53,8 +54,10 @@ pub struct Workload(Draft);
 pub struct Draft {
     /// From which every random choice follows.
     pub seed: Seed,
-    /// Launches are meant from 0 up to here.
+    /// Launches are meant from 0 up to here; [`Nanos::MAX`] where only the count ends them.
     pub duration: Nanos,
+    /// How much is launched at most, whichever comes first.
+    pub count: Option<Count>,
     /// Ramp-up, kept in the data, left out of statistics.
     pub skip_first: Nanos,
     /// Ramp-down, likewise.
@@ -85,6 +88,7 @@ impl Draft {
         Self {
             seed: Seed(1),
             duration,
+            count: None,
             skip_first: Nanos::ZERO,
             skip_last: Nanos::ZERO,
             late: Late::Send,
@@ -115,6 +119,14 @@ impl Workload {
         Self::new(Draft { duration, ..self.0 })
     }
 
+    /// The same launching this at most.
+    ///
+    /// # Errors
+    /// None of something, or what [`Draft::count`] does not go with.
+    pub fn with_count(self, count: Option<Count>) -> Result<Self, Wrong> {
+        Self::new(Draft { count, ..self.0 })
+    }
+
     /// The same with another system model.
     ///
     /// # Errors
@@ -140,9 +152,27 @@ impl Workload {
         self.0.seed
     }
 
-    /// How long launches are meant to be made.
+    /// How long launches are meant to be made at most.
     pub fn duration(&self) -> Nanos {
         self.0.duration
+    }
+
+    /// The same, where there is one: a workload with a count may have none.
+    pub fn time_limit(&self) -> Option<Nanos> {
+        Some(self.0.duration).filter(|duration| *duration < Nanos::MAX)
+    }
+
+    /// How much is launched at most.
+    pub fn count(&self) -> Option<Count> {
+        self.0.count
+    }
+
+    /// How many launches there are at most, where that is counted.
+    pub fn most_launches(&self) -> Option<u64> {
+        match (self.0.count?, &self.0.sessions) {
+            (Count::Requests(n), _) | (Count::Sessions(n), Sessions::Open(_)) => Some(n),
+            (Count::Sessions(_), _) => None,
+        }
     }
 
     /// When that is over: launches are meant from the start of the run up to here, which is not included.
@@ -246,17 +276,33 @@ impl Workload {
     /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose
     /// rate depends on the server.
     pub fn asked_rate(&self) -> Option<f64> {
-        Some(self.asked_before(self.end())? / self.0.duration.as_secs_f64())
+        let end = self.asked_until();
+        Some(self.asked_before(end)? / end.as_secs_f64())
+    }
+
+    /// When the time is over in which launches are asked for, in the mean over all seeds: with the count, where the workload alone says
+    /// when that is reached, or else with the duration.
+    pub fn asked_until(&self) -> Instant {
+        let reached = self.0.count.and_then(|count| match &self.0.sessions {
+            Sessions::Open(schedule) => schedule.rate().instant(count.sessions(1.0)),
+            Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().instant(count.sessions(length.mean())),
+            Sessions::Replay(replay) => Some(replay.clone().first(count).last() + Nanos(1)),
+            Sessions::Closed(_) => None,
+        });
+        reached.map_or(self.end(), |reached| reached.min(self.end()))
     }
 
     /// How many launches are meant before `end`, in the mean over all seeds, where the workload alone says so. Of a partly-open
     /// system: by the sessions that arrive before `end`.
     pub fn asked_before(&self, end: Instant) -> Option<f64> {
-        let end = end.min(self.end());
+        let end = end.min(self.asked_until());
         match &self.0.sessions {
             Sessions::Open(schedule) => Some(schedule.rate().cumulative(end)),
             Sessions::PartlyOpen { schedule, length, .. } => Some(length.mean() * schedule.rate().cumulative(end)),
-            Sessions::Replay(replay) => Some(replay.entries_before(end)? as f64),
+            Sessions::Replay(replay) => {
+                let replay = self.0.count.map_or_else(|| replay.clone(), |count| replay.clone().first(count));
+                Some(replay.entries_before(end)? as f64)
+            }
             Sessions::Closed(_) => None,
         }
     }

@@ -1,5 +1,6 @@
 //! What was tested, and with what: what a reader must know before any answer.
 
+use offered_model::Count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +13,11 @@ pub struct Tested {
     pub requests: Vec<String>,
     /// The instant it began (of a file: of the first launch), ISO 8601 in UTC.
     pub began: Option<String>,
-    /// For how long launches were to be made, in seconds.
+    /// For how long launches were to be made at most, in seconds.
     pub duration_s: Option<f64>,
+    /// How much was to be launched at most, by all shares together, where that was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
     /// From which every random choice followed.
     pub seed: Option<u64>,
     /// The part of the whole run that was launched here, where it was not the whole.

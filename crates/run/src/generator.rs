@@ -433,10 +433,11 @@ impl Generator {
 
 /// As many threads as the rate needs; a closed system without think time takes what there is.
 fn suggested(workload: &Workload, share: Share) -> u16 {
+    let end = workload.asked_until();
     let peak = match workload.sessions() {
-        Sessions::Open(schedule) => schedule.rate().peak(workload.end()),
-        Sessions::Replay(replay) => replay.peak(workload.end()) as f64,
-        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().peak(workload.end()) * length.mean(),
+        Sessions::Open(schedule) => schedule.rate().peak(end),
+        Sessions::Replay(replay) => replay.peak(end) as f64,
+        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().peak(end) * length.mean(),
         Sessions::Closed(closed) => match closed.mean_think() {
             0.0 => closed.users() as f64 * 100.0,
             think => closed.users() as f64 / think,

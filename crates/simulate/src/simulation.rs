@@ -74,7 +74,7 @@ pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Resul
     }
     let endless = match stop {
         Stop::Duration => workload.clone(),
-        _ => workload.clone().with_duration(Nanos::MAX)?,
+        _ => workload.clone().with_count(None)?.with_duration(Nanos::MAX)?,
     };
     let run = Run { workload: &endless, demands: &demands, modelled: &modelled, stop, also };
     let (summary, ages) = modelled.make(run)??;
@@ -156,6 +156,10 @@ impl<S: Sink> Use for Run<'_, S> {
         loop {
             let before = statistics.completed();
             drive(&mut agenda, &mut served, demands, &mut (&mut statistics, &mut *also));
+            if workload.count().is_some() {
+                // Nothing comes after the last of a count.
+                statistics.end_here();
+            }
             let summary = statistics.summary(warm_up);
             let precise = match (stop, &summary) {
                 (Stop::Precision(wanted), Some(summary)) => summary.response.mean.relative() <= wanted,

@@ -178,6 +178,11 @@ impl Statistics {
         self.enough = enough;
     }
 
+    /// The time that counts is over by now.
+    pub fn end_here(&mut self) {
+        self.until = self.until.min(self.passed.at);
+    }
+
     /// Completions so far, in the time that counts.
     pub fn completed(&self) -> u64 {
         self.completed

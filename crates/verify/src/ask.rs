@@ -76,7 +76,7 @@ impl Ask {
 
     /// The same in a part of its own: all but this much at the start and at the end.
     pub fn of_part(workload: &Workload, fraction: f64, skip_first: Nanos, skip_last: Nanos) -> Self {
-        let (from, to) = (Instant::ZERO + skip_first, workload.end().earlier(skip_last));
+        let (from, to) = (Instant::ZERO + skip_first, workload.asked_until().earlier(skip_last));
         let (meant, seed) = (Meant::of(workload, skip_first).share(fraction), workload.seed());
         let schedule = match workload.sessions() {
             Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => Some(schedule).filter(|_| from < to),
@@ -93,7 +93,8 @@ impl Ask {
             Sessions::Replay(replay) => matches!(replay.way(), Way::Closed(_)),
             Sessions::Open(_) | Sessions::PartlyOpen { .. } => false,
         };
-        let lasts = Some(workload.duration());
+        // A count may come first: then the run lasted to its last launch.
+        let lasts = Some(workload.duration()).filter(|_| workload.count().is_none());
         Self {
             meant,
             rate_per_s,

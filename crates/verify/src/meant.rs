@@ -4,7 +4,7 @@ mod text;
 
 use offered_model::arrivals::{Batch, Process, Schedule};
 use offered_model::workload::{Sessions, Start};
-use offered_model::{Law, Nanos, System, Workload, superposition};
+use offered_model::{Count, Law, Nanos, System, Workload, superposition};
 
 /// Users who began together are as good as mixed after so many think times,
 const SETTLING: f64 = 5.0;
@@ -53,7 +53,7 @@ impl Meant {
             Sessions::Closed(closed) if closed.flows().is_some_and(|flows| flows.thinks()) => {
                 other("closed users whose think times differ by step")
             }
-            Sessions::Closed(closed) if closed.visits().is_some() => other("closed users who leave"),
+            Sessions::Closed(closed) if closed.visits().is_some() || leave(workload) => other("closed users who leave"),
             Sessions::Closed(closed) => {
                 let think = closed.think();
                 let meant = Self::Closed { users: closed.users(), think: think.clone() };
@@ -154,4 +154,9 @@ impl Meant {
     pub(crate) fn is_poisson(&self) -> bool {
         matches!(self.arrivals(), Self::Poisson | Self::FixedCount)
     }
+}
+
+/// Whether closed users leave one after another, since only so many visits are made.
+fn leave(workload: &Workload) -> bool {
+    matches!(workload.count(), Some(Count::Sessions(_))) && workload.flows().is_some()
 }

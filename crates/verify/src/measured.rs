@@ -24,7 +24,9 @@ pub struct Measured<'a> {
 impl<'a> Measured<'a> {
     /// Of a run of ours and the verdict on it, in the time that counts.
     pub fn new(recording: &'a Recording, verdict: &'a Verdict, counted: Range<Instant>) -> Self {
-        Self { recording, verdict, from: counted.start, to: counted.end }
+        // Where a count came first, the time that counts was over with the last launch.
+        let to = counted.end.min(Instant::from_secs_f64(verdict.window.to_s)).max(counted.start);
+        Self { recording, verdict, from: counted.start, to }
     }
 
     /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.

@@ -12,8 +12,10 @@ use serde::{Serialize, Serializer};
 pub struct Pulse {
     /// Since the run's start.
     pub time_s: f64,
-    /// How long launches are meant.
-    pub duration_s: f64,
+    /// How long launches are meant at most; `null` where only their number ends them.
+    pub duration_s: Option<f64>,
+    /// How many launches are meant at most, where that is counted.
+    pub most: Option<u64>,
     /// What the run is about.
     pub phase: Phase,
     /// The last ten seconds.
@@ -163,6 +165,12 @@ impl Phase {
 impl Pulse {
     /// No more requests are told apart.
     pub const REQUESTS: usize = 30;
+
+    /// How much of the launching is over, 0 to 1: of the time or of the number, whichever is nearer to its end.
+    pub fn progress(&self) -> f64 {
+        let part = |of: f64, all: Option<f64>| all.map_or(0.0, |all| (of / all).min(1.0));
+        part(self.time_s, self.duration_s).max(part(self.launched as f64, self.most.map(|most| most as f64)))
+    }
 
     /// How those ended that failed: neither well, nor unsent, nor cut off by the end of the run.
     pub fn errors(&self) -> impl Iterator<Item = (Outcome, u64)> {

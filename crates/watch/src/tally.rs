@@ -29,6 +29,8 @@ const TOLD_APART: usize = 1000;
 pub struct Tally {
     workload: Workload,
     fraction: f64,
+    /// How many launches are meant at most; of a share to within one.
+    most: Option<u64>,
     ask: Ask,
     /// The instants meant that count.
     counted: Range<Instant>,
@@ -67,6 +69,7 @@ impl Tally {
         Self {
             workload: workload.clone(),
             fraction,
+            most: workload.most_launches().map(|most| (most as f64 * fraction).ceil() as u64),
             ask: Ask::of(workload, fraction),
             counted: workload.counted(),
             longest: longest + BATCHED,
@@ -150,8 +153,9 @@ impl Tally {
         let interval = cov.map(|cov| exponential_interval(cov, self.sent.count()));
         Pulse {
             time_s: now.as_secs_f64(),
-            duration_s: self.workload.duration().as_secs_f64(),
-            phase: self.phase(now, stopping),
+            duration_s: self.workload.time_limit().map(Nanos::as_secs_f64),
+            most: self.most,
+            phase: self.phase(now, stopping, live.launched),
             recent: Figures {
                 asked_per_s: self.asked(since.0, now),
                 sent_per_s: rate(sent.saturating_sub(since.1), since.0.until(now)),
@@ -258,10 +262,11 @@ impl Tally {
         }
     }
 
-    fn phase(&self, now: Instant, stopping: bool) -> Phase {
+    fn phase(&self, now: Instant, stopping: bool, launched: u64) -> Phase {
         match now {
             _ if stopping => Phase::Stopping,
             Instant::ZERO => Phase::Starting,
+            _ if self.most.is_some_and(|most| launched >= most) => Phase::Draining,
             now if now < self.counted.start => Phase::WarmingUp,
             now if now < self.workload.end() => Phase::Running,
             _ => Phase::Draining,

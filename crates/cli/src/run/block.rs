@@ -36,10 +36,10 @@ impl View for Block {
             self.bar.finish_and_clear();
             return;
         }
-        self.bar.set_length((pulse.duration_s * 1e3) as u64);
-        self.bar.set_position((pulse.time_s.min(pulse.duration_s) * 1e3) as u64);
-        let Pulse { time_s, duration_s, .. } = pulse;
-        self.bar.set_prefix(format!("{time_s:.0} s of {} s", short(*duration_s)));
+        self.bar.set_length(1000);
+        self.bar.set_position((pulse.progress() * 1e3) as u64);
+        let of = pulse.duration_s.map_or_else(String::new, |duration| format!(" of {} s", short(duration)));
+        self.bar.set_prefix(format!("{:.0} s{of}", pulse.time_s));
         // The bar has a line of its own, and the cursor rests on another.
         let (rows, columns) = console::Term::stderr().size();
         self.bar.set_message(block(pulse, usize::from(rows).saturating_sub(2), usize::from(columns)));
@@ -61,7 +61,9 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
         format!("{said}: {} more under way every second\n", short(growth.per_s))
     });
     let Pulse { launched, in_flight, unsent, .. } = pulse;
-    let counts = format!("launched {launched}, in flight {in_flight}, unsent {unsent}; errors: {}", errors(pulse));
+    let most = pulse.most.map_or_else(String::new, |most| format!(" of {most}"));
+    let counts =
+        format!("launched {launched}{most}, in flight {in_flight}, unsent {unsent}; errors: {}", errors(pulse));
     let mut block = format!(
         "{}\n\n{}{}\n{}\n{}: {because}\n{outrun}",
         pulse.phase.words(),
@@ -229,7 +231,8 @@ mod tests {
         let request = |name: &str, ok| Request { name: name.into(), ok, failed: 7, response_ms: figures.response_ms };
         Pulse {
             time_s: 12.004,
-            duration_s: 1500.0,
+            duration_s: Some(1500.0),
+            most: None,
             phase: Phase::Draining,
             recent: figures,
             so_far: Figures::default(),

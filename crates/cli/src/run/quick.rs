@@ -24,9 +24,12 @@ pub(crate) struct Quick {
     #[command(flatten)]
     system: System,
 
-    /// How long launches are meant [default with a URL: 10s]
+    /// How long launches are meant [default with a URL: 10s, or with --requests until they are made]
     #[arg(short, long, value_name = "TIME", help_heading = "Test")]
     duration: Option<Nanos>,
+    /// So many launches at most: what comes first, this or the duration, ends them
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Test")]
+    requests: Option<u64>,
     /// Leave so much at the start out of the statistics
     #[arg(long, value_name = "TIME", help_heading = "Test")]
     skip_first: Option<Nanos>,
@@ -134,6 +137,7 @@ impl Quick {
         let skipped = field.starts_with("skip_");
         let given = [
             ("duration", "--duration", self.duration.is_some()),
+            ("requests", "--requests", self.requests.is_some()),
             ("skip_first", "--skip-first", self.skip_first.is_some()),
             ("skip_last", "--skip-last", self.skip_last.is_some()),
             ("seed", "--seed", self.seed.is_some()),
@@ -158,7 +162,7 @@ impl Quick {
             |key: &str| field.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
         let named = given.iter().find(|(key, _, given)| *given && is_in(key)).map(|(_, flag, _)| *flag);
         // What is skipped is too long for what it is skipped of, or that too short.
-        let ours = || given[..3].iter().find(|(.., given)| skipped && *given).map(|(_, flag, _)| *flag);
+        let ours = || given[..4].iter().find(|(.., given)| skipped && *given).map(|(_, flag, _)| *flag);
         named.or_else(ours).or_else(|| self.system.flag(field))
     }
 
@@ -173,10 +177,16 @@ impl Quick {
             let seed = self.seed.unwrap_or_else(|| offered_clock::unix_now().0 / 1000 % 1_000_000_000);
             document["seed"] = value(i64::try_from(seed).map_err(|_| Failure::input("--seed must be below 2^63"))?);
         }
-        let duration = self.duration.or((!file).then(|| Nanos::from_secs(10)));
+        let duration = self.duration.or((!file && self.requests.is_none()).then(|| Nanos::from_secs(10)));
         for (key, time) in [("duration", duration), ("skip_first", self.skip_first), ("skip_last", self.skip_last)] {
             if let Some(time) = time {
                 document[key] = value(time.to_string());
+            }
+        }
+        if let Some(requests) = self.requests {
+            document["requests"] = value(i64::try_from(requests).map_err(|_| Failure::input("-n must be below 2^63"))?);
+            if document.remove("sessions").is_some() {
+                eprintln!("note: the file's number of sessions is left out; --requests stands in its place");
             }
         }
         if let Some(late) = &self.late {

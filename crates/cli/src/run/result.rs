@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use offered_experiment::{Millis, Summary};
-use offered_model::Workload;
 use offered_model::workload::Sessions;
+use offered_model::{Count, Workload};
 use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
 use crate::table::{Table, clipped, shown};
@@ -110,7 +110,12 @@ impl Page<'_> {
         if let Some(keeps_up) = &s.keeps_up {
             writeln!(f, "  keeps up   {}", kept_up(keeps_up))?;
         }
-        writeln!(f, "  launches   {}, of them {} unsent", s.launched, s.unsent)
+        let most = match self.workload.count() {
+            None => String::new(),
+            Some(Count::Requests(n)) => format!("; at most {n} in all"),
+            Some(Count::Sessions(n)) => format!("; at most {n} sessions in all"),
+        };
+        writeln!(f, "  launches   {}, of them {} unsent{most}", s.launched, s.unsent)
     }
 
     /// Where something failed: of the launches of a second, how many were answered well and how many failed.

@@ -249,3 +249,102 @@ fn users_who_make_so_many_visits_leave_after_them() {
     let last = (0..2 * Visit::MAX).fold(Visit::FIRST, |visit, _| visit.next(None).unwrap());
     assert_eq!((last.number(), last.begins(), last.on().begins()), (Visit::MAX, true, false));
 }
+
+/// Two requests one after another, then a new visit.
+const WALK: &str = "[[request]]\nname = \"a\"\nget = \"/a\"\n[[request]]\nname = \"b\"\nget = \"/b\"\n[[flow]]\nname = \"f\"\n\
+    [[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"\n";
+
+fn replay(way: &str) -> String {
+    format!("arrivals.replay = {{ trace = \"a.trace\"{way} }}\n")
+}
+
+/// Sessions of three requests each, one beginning every second.
+fn with_trace(text: &str) -> Workload {
+    let mut entries: Vec<(u64, u64)> = (0..20).flat_map(|s| [(s, s), (s + 2, s), (s + 4, s)]).collect();
+    entries.sort_unstable();
+    let lines: String = entries.iter().map(|(at, session)| format!("{at}.5 {session} 0\n")).collect();
+    let trace = format!("offered.trace/1\nGET /a\n{lines}");
+    Workload::parse(&format!("seed = 7\n{text}"), "w.toml", &|_| Ok(trace.clone().into_bytes())).unwrap()
+}
+
+/// The union of all parts of a run that is divided so.
+fn divided(workload: &Workload, machines: u64, threads: u64) -> BTreeSet<(Launch, u16)> {
+    let shares = (0..machines).flat_map(|machine| (0..threads).map(move |thread| (machine, thread)));
+    let shares = shares.map(|(machine, thread)| Share::new(machine, machines).unwrap().part(thread, threads));
+    let each: Vec<_> = shares.map(|share| play(workload, share, response)).collect();
+    let union: BTreeSet<_> = each.iter().flatten().copied().collect();
+    assert_eq!(union.len(), each.iter().map(Vec::len).sum::<usize>(), "launched twice");
+    union
+}
+
+#[test]
+fn a_count_ends_the_schedule_where_the_workload_alone_says_who_comes_when() {
+    let open = "arrivals.open = { rate = \"100/s\", batch = 3 }\n";
+    let partly = "arrivals.partly_open = { rate = \"20/s\", stay = 0.8 }\n";
+    for (text, count, n) in [
+        (open.to_owned(), "requests", 100),
+        (open.to_owned(), "sessions", 100),
+        (partly.to_owned(), "sessions", 37),
+        (replay(""), "requests", 31),
+        (replay(""), "sessions", 31),
+        (replay(", as = \"sessions\""), "requests", 31),
+        (replay(", as = \"sessions\""), "sessions", 7),
+        (replay(", as = \"closed\", users = 3"), "requests", 31),
+    ] {
+        let all = play(&with_trace(&format!("duration = \"1h\"\n{text}")), Share::ALL, response);
+        let counted = with_trace(&format!("{count} = {n}\n{text}"));
+        let some: BTreeSet<_> = play(&counted, Share::ALL, response).into_iter().collect();
+        let sessions: BTreeSet<u64> = some.iter().map(|(launch, _)| launch.session).collect();
+        match count {
+            "requests" => assert_eq!(some.len(), n, "{text}"),
+            _ => assert_eq!(sessions, (0..n as u64).collect(), "{text}"),
+        }
+        // Those are launches that would have been made anyway, and each session is whole that is counted.
+        assert!(some.iter().all(|launch| all.contains(launch)), "{text}");
+        if count == "sessions" {
+            assert!(all.iter().all(|launch| !sessions.contains(&launch.0.session) || some.contains(launch)), "{text}");
+        }
+        for (machines, threads) in [(1, 2), (3, 1), (2, 3)] {
+            assert_eq!(divided(&counted, machines, threads), some, "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_first_launches_are_counted_where_users_decide_and_shares_make_exactly_their_parts() {
+    let closed = "arrivals.closed = { users = 5, think = { exponential = \"50ms\" } }\n";
+    let partly = "arrivals.partly_open = { rate = \"20/s\", stay = 0.8, think = { exponential = \"50ms\" } }\n";
+    for (text, n) in [(closed, 101), (partly, 101), (closed, 3), ("arrivals.closed.users = 5\n", 1000)] {
+        let counted = workload(&format!("requests = {n}\n{text}{REQUESTS}"));
+        let all = play(&workload(&format!("duration = \"100s\"\n{text}{REQUESTS}")), Share::ALL, response);
+        assert_eq!(play(&counted, Share::ALL, response), all[..n], "{text}");
+        for (machines, threads) in [(1, 2), (3, 1), (2, 3), (1, 7)] {
+            assert_eq!(divided(&counted, machines, threads).len(), n, "{text} on {machines} of {threads}");
+        }
+    }
+}
+
+#[test]
+fn visits_that_have_begun_when_the_last_counted_one_begins_are_walked_to_their_end() {
+    for n in [1, 2, 17, 100] {
+        let text = format!("sessions = {n}\narrivals.closed = {{ users = 7, think = {{ exponential = \"50ms\" }} }}\n");
+        let visits = |launched: &BTreeSet<(Launch, u16)>| launched.iter().filter(|(l, _)| l.visit.begins()).count();
+        for (machines, threads) in [(1, 1), (2, 1), (2, 5)] {
+            let launched = divided(&workload(&format!("{text}{WALK}")), machines, threads);
+            assert_eq!((visits(&launched), launched.len()), (n, 2 * n), "{machines} of {threads}");
+            let launched = divided(&workload(&format!("{text}{REQUESTS}")), machines, threads);
+            assert_eq!((visits(&launched), launched.len()), (n, n), "{machines} of {threads}");
+        }
+    }
+}
+
+#[test]
+fn time_ends_the_launches_where_it_comes_before_their_number() {
+    for arrivals in ["open.rate = \"10/s\"", "closed.users = 1", "partly_open = { rate = \"5/s\", stay = 0.5 }"] {
+        let limited = |count: &str| {
+            let text = format!("{count}duration = \"2s\"\narrivals.{arrivals}\n");
+            play(&workload(&text), Share::ALL, |_| Nanos::from_millis(100))
+        };
+        assert_eq!(limited("requests = 1000\n"), limited(""), "{arrivals}");
+    }
+}

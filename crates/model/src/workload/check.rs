@@ -7,9 +7,12 @@ use std::collections::HashSet;
 use super::request::{check_headers, check_once};
 use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
 use super::{Address, Call, Draft, Encryption, Pool, Protocol, Request, Reuse, Sessions, Target, Tls, Workload, names};
+use crate::arrivals::Process;
+use crate::count::Count;
 use crate::template::{Name, Piece, Template, in_url};
 use crate::threshold::Threshold;
 use crate::time::Nanos;
+use crate::trace::Way;
 use crate::{Wrong, nearest};
 
 pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
@@ -66,6 +69,7 @@ impl Workload {
         let longest = if draft.skip_first < draft.skip_last { "skip_last" } else { "skip_first" };
         counted(draft.duration, draft.skip_first, draft.skip_last)
             .or_else(|Wrong(why)| Place::Key(longest).wrong(why))?;
+        count(&draft)?;
         target(&draft)?;
         variables(&draft)?;
         requests(&draft)?;
@@ -96,6 +100,43 @@ fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), W
     Err(Wrong::new(format!(
         "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
     )))
+}
+
+/// Checks that a count is something that can be counted, and that something ends the launches.
+fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) -> Result<(), Misfit> {
+    let Some(count) = *count else { return Ok(()) };
+    let place = match count {
+        Count::Requests(_) => Place::Key("requests"),
+        Count::Sessions(_) => Place::Key("sessions"),
+    };
+    if count.number() == 0 {
+        return place.wrong("must be at least 1");
+    }
+    if *skip_last > Nanos::ZERO {
+        return Place::Key("skip_last").wrong(
+            "counts back from an end that nobody knows beforehand where a count may come first; take one of them out",
+        );
+    }
+    if let (Count::Sessions(_), Sessions::Replay(replay)) = (count, sessions)
+        && matches!(replay.way(), Way::Closed(_))
+    {
+        return place.wrong("users of a replay take its requests one by one; write requests");
+    }
+    if *duration < Nanos::MAX {
+        return Ok(());
+    }
+    let (schedule, length) = match sessions {
+        Sessions::Open(schedule) => (schedule, 1.0),
+        Sessions::PartlyOpen { schedule, length, .. } => (schedule, length.mean()),
+        Sessions::Closed(_) | Sessions::Replay(_) => return Ok(()),
+    };
+    if *schedule.process() == Process::FixedCount {
+        return place.wrong("a fixed count is spread over a duration; say how long");
+    }
+    if schedule.rate().instant(count.sessions(length)).is_none() {
+        return place.wrong("the rate ends before there are so many; say for how long there are any (duration)");
+    }
+    Ok(())
 }
 
 /// Checks that requests can be chosen by weight.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use super::check::{Misfit, Place};
 use super::{Draft, Generator, Late, Precision, Request, Workload};
+use crate::count::Count;
 use crate::nearest;
 use crate::random::Seed;
 use crate::template::Template;
@@ -55,7 +56,11 @@ impl Reader<'_> {
     }
 
     fn workload(&self, root: &Table<'_>) -> Result<Workload, Mistake> {
-        let duration: Nanos = root.need("duration", "\"10s\"")?.parsed()?;
+        let count = count(root)?;
+        let duration = match (root.get("duration"), count) {
+            (None, Some(_)) => Nanos::MAX,
+            _ => root.need("duration", "\"10s\"")?.parsed()?,
+        };
         if duration == Nanos::ZERO {
             return Err(root.need("duration", "")?.mistake("must be longer than 0s"));
         }
@@ -73,6 +78,7 @@ impl Reader<'_> {
         let draft = Draft {
             seed,
             duration,
+            count,
             skip_first: root.parsed("skip_first")?.unwrap_or_default(),
             skip_last: root.parsed("skip_last")?.unwrap_or_default(),
             late: late(root)?,
@@ -107,6 +113,19 @@ fn at(root: &Table<'_>, Misfit { place, why }: Misfit) -> Mistake {
         }
     };
     value.map_or_else(|| root.mistake(&why), |value| value.mistake(&why))
+}
+
+/// `requests = 10000` or `sessions = 500`.
+fn count(root: &Table<'_>) -> Result<Option<Count>, Mistake> {
+    match (root.get("requests"), root.get("sessions")) {
+        (None, None) => Ok(None),
+        (Some(value), None) if value.is_list() => Err(value.mistake(
+            "what is asked stands in [[request]] tables; `requests = 10000` says how many launches there are at most",
+        )),
+        (Some(value), None) => Ok(Some(Count::Requests(value.count()?))),
+        (None, Some(value)) => Ok(Some(Count::Sessions(value.count()?))),
+        (Some(_), Some(value)) => Err(value.mistake("stands beside `requests`; one of them ends the launches")),
+    }
 }
 
 fn late(root: &Table<'_>) -> Result<Late, Mistake> {

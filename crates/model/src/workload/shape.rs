@@ -20,6 +20,8 @@ pub(super) struct Shape {
     needed: &'static [&'static str],
     /// Exactly one of these is needed, where there are any.
     pub(super) one_of: &'static [&'static str],
+    /// At least one of these is needed, where there are any.
+    some_of: &'static [&'static str],
 }
 
 /// A key of a table.
@@ -94,7 +96,7 @@ const fn key(name: &'static str, value: Kind, about: &'static str) -> Key {
 }
 
 const fn shape(about: &'static str, keys: &'static [Key]) -> Shape {
-    Shape { about, keys, needed: &[], one_of: &[] }
+    Shape { about, keys, needed: &[], one_of: &[], some_of: &[] }
 }
 
 impl Shape {
@@ -105,6 +107,11 @@ impl Shape {
 
     const fn one_of(mut self, names: &'static [&'static str]) -> Self {
         self.one_of = names;
+        self
+    }
+
+    const fn some_of(mut self, names: &'static [&'static str]) -> Self {
+        self.some_of = names;
         self
     }
 }
@@ -125,7 +132,13 @@ pub(super) static WORKLOAD: Shape = shape(
     "What is meant: who comes, what is asked, and what must be kept.",
     &[
         key("seed", Whole(0, u64::MAX), "From it every random choice follows. Default: 1; a run without one draws it, and records it."),
-        key("duration", Time, "Launches are meant from 0 up to here."),
+        key("duration", Time, "Launches are meant from 0 up to here. Needed, but where a number of requests or sessions ends them."),
+        key("requests", Whole(1, u64::MAX), "So many launches at most; what comes first, this or the duration, ends them."),
+        key(
+            "sessions",
+            Whole(1, u64::MAX),
+            "So many sessions at most, each of them whole; of closed users so many visits (without flows: requests).",
+        ),
         key("skip_first", Time, "The ramp-up: kept in the data, left out of statistics. Default 0s."),
         key("skip_last", Time, "The ramp-down: kept in the data, left out of statistics. Default 0s."),
         key(
@@ -153,7 +166,8 @@ pub(super) static WORKLOAD: Shape = shape(
         key("thresholds", Kind::Thresholds, "What the run must keep to pass, such as \"response.p99\" = \"< 250ms\"."),
     ],
 )
-.needs(&["duration", "arrivals"]);
+.needs(&["arrivals"])
+.some_of(&["duration", "requests", "sessions"]);
 
 pub(super) static ARRIVALS: Shape = shape(
     "The system model.",

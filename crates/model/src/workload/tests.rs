@@ -141,7 +141,7 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
         (
             "duratoin = \"10s\"",
             1,
-            &["unknown key `duratoin`", "did you mean `duration`", "known keys: seed, duration"][..],
+            &["unknown key `duratoin`", "did you mean `duration`", "known keys: seed, duration, requests"][..],
         ),
         ("\nduration = \"10s\"\n[arrivals]\nopne = 1", 4, &["unknown key `opne` in arrivals", "did you mean `open`"]),
         ("duration = \"10s\"\narrivals.open.rat = \"1/s\"", 2, &["unknown key `rat`", "did you mean `rate`"]),
@@ -262,6 +262,28 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             7,
             &["did you mean `home`?"],
         ),
+        ("requests = 0\narrivals.open.rate = \"1/s\"", 1, &["at least 1"]),
+        ("requests = 5\nsessions = 5\narrivals.closed.users = 1", 2, &["stands beside `requests`"]),
+        (
+            "requests = 5\nduration = \"9s\"\nskip_last = \"1s\"\narrivals.closed.users = 1",
+            3,
+            &["an end that nobody knows beforehand"],
+        ),
+        (
+            "requests = 5\narrivals.open = { rate = \"1/s\", process = \"poisson-fixed-count\" }",
+            1,
+            &["spread over a duration"],
+        ),
+        (
+            "requests = 5\narrivals.open.rate = { counts = [1, 2], interval = \"1s\" }",
+            1,
+            &["the rate ends before there are so many"],
+        ),
+        (
+            "duration = \"1s\"\narrivals.closed.users = 1\n[[requests]]\nget = \"/\"",
+            3,
+            &["[[request]] tables", "at most"],
+        ),
         ("duration = ", 1, &[]),
         ("\n\n[arrivals", 3, &[]),
     ] {
@@ -273,6 +295,27 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             assert!(shown.contains(part), "{text:?}: `{part}` is not in `{shown}`");
         }
     }
+}
+
+#[test]
+fn where_a_count_ends_the_launches_they_are_asked_for_until_then() {
+    for (text, rate, until) in [
+        ("requests = 500\narrivals.open.rate = \"100/s\"", Some(100.0), 5.0),
+        ("requests = 5000\nduration = \"10s\"\narrivals.open.rate = \"100/s\"", Some(100.0), 10.0),
+        ("requests = 500\nduration = \"10s\"\narrivals.open.rate = \"100/s\"", Some(100.0), 5.0),
+        // 100 in the ramp's first ten seconds.
+        ("sessions = 100\narrivals.open.rate = { ramp = [\"0/s\", \"20/s\"], over = \"10s\" }", Some(10.0), 10.0),
+        ("sessions = 100\narrivals.partly_open = { rate = \"10/s\", stay = 0.5 }", Some(20.0), 10.0),
+        ("requests = 100\narrivals.partly_open = { rate = \"10/s\", stay = 0.5 }", Some(20.0), 5.0),
+        ("requests = 100\nduration = \"10s\"\narrivals.closed.users = 5", None, 10.0),
+    ] {
+        let workload = parse(text).unwrap();
+        assert_eq!(workload.asked_rate().map(|rate| (rate * 1e6).round() / 1e6), rate, "{text}");
+        assert!((workload.asked_until().as_secs_f64() - until).abs() < 1e-6, "{text}: {}", workload.asked_until());
+        let half = workload.asked_before(Instant::from_secs_f64(until / 2.0));
+        assert!(half.zip(rate).is_none_or(|(half, rate)| half <= rate * until / 2.0 + 1e-6), "{text}: {half:?}");
+    }
+    assert_eq!(parse("requests = 5\narrivals.closed.users = 5").unwrap().time_limit(), None);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use super::{
     Start, Statement, Station, Target, Tls, Workload,
 };
 use crate::arrivals::Schedule;
+use crate::count::Count;
 use crate::flow::{Flows, Step};
 use crate::law::Shape;
 use crate::policy::Policy;
@@ -150,7 +151,13 @@ fn templates(texts: &[(String, Template)]) -> String {
 
 fn general(draft: &Draft) -> Vec<Pair> {
     let zero = Nanos::ZERO;
-    let said = Pairs::default().raw("seed", draft.seed.0).text("duration", draft.duration);
+    let said = Pairs::default().raw("seed", draft.seed.0);
+    let limited = draft.duration < Nanos::MAX || draft.count.is_none();
+    let said = said.when(limited, |said| said.text("duration", draft.duration));
+    let said = said.maybe(draft.count, |said, count| match count {
+        Count::Requests(n) => said.raw("requests", n),
+        Count::Sessions(n) => said.raw("sessions", n),
+    });
     let said = said.when(draft.skip_first > zero, |said| said.text("skip_first", draft.skip_first));
     let said = said.when(draft.skip_last > zero, |said| said.text("skip_last", draft.skip_last));
     match draft.late {

@@ -1,5 +1,6 @@
 //! Section 1: what was tested, when, and with what.
 
+use offered_model::Count;
 use offered_verify::Source;
 
 use crate::document::{Block, Cell, Section, Table, short};
@@ -34,6 +35,7 @@ fn table(run: &Run) -> Table {
         ("requests", requests(&tested.requests)),
         ("began", tested.began.clone()),
         ("duration", tested.duration_s.map(|duration| format!("{} s", short(duration)))),
+        ("at most", tested.count.map(in_words)),
         ("last launch", last.map(|last| format!("after {} s", short(last)))),
         ("judged", (window.launches > 0).then(|| format!("{} s to {} s", short(window.from_s), short(window.to_s)))),
         ("seed", tested.seed.map(|seed| seed.to_string())),
@@ -43,6 +45,13 @@ fn table(run: &Run) -> Table {
     ];
     let known = rows.into_iter().filter_map(|(name, value)| Some(vec![Cell::from(name), Cell::from(value?)]));
     Table { caption: "The test".into(), heads: vec!["", ""], rows: known.collect() }
+}
+
+fn in_words(count: Count) -> String {
+    match count {
+        Count::Requests(n) => format!("{n} requests"),
+        Count::Sessions(n) => format!("{n} sessions"),
+    }
 }
 
 fn requests(all: &[String]) -> Option<String> {

@@ -136,9 +136,12 @@ function figure(checked) {
 }
 
 function show(pulse) {
-  put("time", `${pulse.time_s.toFixed(0)} s of ${short(pulse.duration_s)} s, `);
+  const limit = pulse.duration_s === null ? "" : ` of ${short(pulse.duration_s)} s`;
+  const most = pulse.most === null ? "" : `, ${pulse.launched} of ${pulse.most} requests`;
+  put("time", `${pulse.time_s.toFixed(0)} s${limit}${most}, `);
   put("phase", PHASES[pulse.phase]);
-  element("progress").value = Math.min(pulse.time_s / pulse.duration_s, 1);
+  const part = (of, all) => (all === null ? 0 : Math.min(of / all, 1));
+  element("progress").value = Math.max(part(pulse.time_s, pulse.duration_s), part(pulse.launched, pulse.most));
   element("verdict").className = `verdict ${{ holds: "holds", fails: "fails" }[pulse.judgement] ?? "open"}`;
   put("judgement", pulse.judgement.toUpperCase());
   put("because", pulse.because);

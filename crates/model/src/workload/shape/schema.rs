@@ -64,6 +64,9 @@ fn table(shape: &Shape) -> Value {
     if !shape.one_of.is_empty() {
         schema["oneOf"] = shape.one_of.iter().map(|name| json!({ "required": [name] })).collect();
     }
+    if !shape.some_of.is_empty() {
+        schema["anyOf"] = shape.some_of.iter().map(|name| json!({ "required": [name] })).collect();
+    }
     schema
 }
 

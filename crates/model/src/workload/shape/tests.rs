@@ -110,6 +110,7 @@ fn what_the_schema_refuses_the_reader_refuses() {
         format!("{open}arrivals.closed.users = 1"),
         format!("{open}seeds = 1"),
         format!("{open}seed = -1"),
+        format!("requests = 0\n{open}"),
         format!("{open}late = \"skipped\""),
         format!("{open}generator.threads = 0"),
         format!("{open}generator.threads = 5000"),

@@ -326,9 +326,17 @@ const FLOWS: &str = "\n[[flow]]\nname = \"buy\"\nweight = 0.3\nstart = \"again\"
     b = { home = 0.3333, b = 0.3333, leave = 0.3334 }\nhome = { leave = 1 }\n";
 
 fn general() -> impl Strategy<Value = String> {
-    (any::<u32>(), 3u32..1000, any::<[bool; 3]>()).prop_map(|(seed, secs, [skip, late, sleep])| {
+    let count = || prop::option::of((select(vec!["requests", "requests", "sessions"]), 1u64..1 << 62));
+    (any::<u32>(), 3u32..1000, any::<[bool; 3]>(), count()).prop_map(|(seed, secs, [skip, late, sleep], count)| {
         let mut text = format!("seed = {seed}\nduration = \"{secs}s\"\n");
-        text += if skip { "skip_first = \"1s\"\nskip_last = \"500ms\"\n" } else { "" };
+        text += match (skip, count) {
+            (true, None) => "skip_first = \"1s\"\nskip_last = \"500ms\"\n",
+            (true, Some(_)) => "skip_first = \"1s\"\n",
+            (false, _) => "",
+        };
+        if let Some((what, n)) = count {
+            text += &format!("{what} = {n}\n");
+        }
         text += if late { "late = \"skip\"\nlate_after = \"5ms\"\n" } else { "" };
         text += if sleep { "generator = { threads = 3, precision = \"sleep\", tolerance = \"7.5%\" }\n" } else { "" };
         text
@@ -359,7 +367,9 @@ pub(in crate::workload) fn workload() -> impl Strategy<Value = String> {
             format!("{general}\n[arrivals]\n{arrivals}\n{target}{served}{VARIABLES}{requests}{flows}{thresholds}")
         },
     );
-    let plain = (general(), prop_oneof![alone(), replay()], prop::option::of(target()), served()).prop_map(
+    // Of users who take a trace requests are counted, and no sessions.
+    let general_plain = || general().prop_map(|text| text.replace("sessions =", "requests ="));
+    let plain = (general_plain(), prop_oneof![alone(), replay()], prop::option::of(target()), served()).prop_map(
         |(general, arrivals, target, served)| {
             let (target, variables) = target.map_or((String::new(), ""), |target| (target, VARIABLES));
             format!("{general}\n[arrivals]\n{arrivals}\n{target}{served}{variables}")

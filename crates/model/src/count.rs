@@ -1,0 +1,66 @@
+//! The count: how much is launched at most, whatever time is left.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::share::Share;
+
+/// How much is launched at most. What comes first ends the launches: this, or the workload's duration.
+///
+/// Where the workload alone says who comes when (open, partly-open by sessions, a replay), the schedule ends after so many. Elsewhere
+/// launches are counted as they are made, and each share of the run makes a part of them that is fixed beforehand: all
+/// parts together are the count, however the run is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Count {
+    /// Launches, sent or not.
+    Requests(u64),
+    /// Sessions, each of them whole. Of closed users these are their visits, and in an open system requests.
+    Sessions(u64),
+}
+
+impl Count {
+    /// The number, of whichever.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Requests(n) | Self::Sessions(n) => n,
+        }
+    }
+
+    /// How many sessions it takes, of so many requests each in the mean.
+    pub(crate) fn sessions(self, length: f64) -> f64 {
+        match self {
+            Self::Requests(n) => n as f64 / length,
+            Self::Sessions(n) => n as f64,
+        }
+    }
+}
+
+impl Share {
+    /// Of `n` launches of so many users: as many as are its users' when all users have equal parts, the first of them one more
+    /// where that leaves a rest. So a share without users has none to make.
+    pub(crate) fn of_users(self, n: u64, users: u64) -> u64 {
+        self.number_of(users) * (n / users) + self.number_of(n % users)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_count_are_the_count_however_a_run_is_divided() {
+        for (n, users) in [(10, 3), (1, 7), (7, 7), (1000, 1), (10_000, 57), (5, 100)] {
+            for (machines, threads) in [(1, vec![1]), (2, vec![3, 1]), (3, vec![1, 4, 2])] {
+                let share = |machine| Share::new(machine, machines).unwrap();
+                let parts = (0u64..).zip(&threads).flat_map(|(machine, threads)| {
+                    (0..*threads).map(move |thread| share(machine).part(thread, *threads))
+                });
+                let of = parts.map(|part| (part.of(users).count(), part.of_users(n, users)));
+                let of: Vec<_> = of.collect();
+                assert_eq!(of.iter().map(|(_, launches)| launches).sum::<u64>(), n, "{n} of {users} on {threads:?}");
+                assert!(of.iter().all(|(users, launches)| *users > 0 || *launches == 0), "{of:?}");
+            }
+        }
+    }
+}
