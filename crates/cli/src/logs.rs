@@ -10,6 +10,7 @@ use std::io::{BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use offered_experiment::site;
 use offered_logs::document::{Document, Others, Words};
 use offered_logs::{
     Choice, Error, Findings, Input, LONGEST, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
@@ -189,7 +190,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         },
     };
     if let Some(others) = &others {
-        found.recommendation = others::recommendation(others, found.figures.requests_per_session.mean);
+        found.recommendation = site::recommendation(others, found.figures.requests_per_session.mean);
     }
     if let Some(path) = &args.workload {
         let model = args.model.unwrap_or(found.recommendation.model);
@@ -236,7 +237,8 @@ fn compared(args: &Args, found: &Findings) -> Result<Others, Wrong> {
     if shown {
         eprint!("comparing the three system models (--no-compare leaves it out) ...");
     }
-    let others = others::others(found, args.load, &args.discipline);
+    let disciplines: Vec<site::Discipline> = args.discipline.iter().map(|one| (*one).into()).collect();
+    let others = site::others(found, args.load, &disciplines);
     if shown {
         eprint!("\r\u{1b}[K");
     }

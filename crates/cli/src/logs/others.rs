@@ -1,20 +1,7 @@
-//! What the simpler system models would get wrong: the responses of all three, simulated at the log's load and C2.
+//! The three system models side by side, for people.
 
-use offered_logs::document::{Others, Response, Simulated};
-use offered_logs::{Findings, Likeness, Recommendation};
-use offered_model::workload::{Closed, Draft, Server, Sessions};
-use offered_model::{Law, Nanos, Policy, Rate, Schedule, System, Workload, Wrong};
-use offered_simulate::{Stop, load::at_load, simulate};
-use offered_stats::steady_state::Estimate;
-
-/// Answered requests in each simulation.
-const JOBS: u64 = 100_000;
-/// And in each trial that looks for the closed system's think time.
-const TRIAL: u64 = 20_000;
-/// More users are not simulated: a closed system of so many behaves like an open one already.
-const MOST_USERS: f64 = 1000.0;
-/// Assumed of service times where the log does not tell: up to here the cut-offs of the paper's rule are 5 and 10.
-const ASSUMED_SCV: f64 = 4.0;
+use offered_experiment::site;
+use offered_logs::document::Others;
 
 /// Under which discipline the server is assumed to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -25,120 +12,12 @@ pub(crate) enum Discipline {
     Ps,
 }
 
-impl Discipline {
-    fn policy(self) -> Policy {
-        match self {
-            Self::Fcfs => Policy::Fcfs,
-            Self::Ps => Policy::Ps(None),
+impl From<Discipline> for site::Discipline {
+    fn from(discipline: Discipline) -> Self {
+        match discipline {
+            Discipline::Fcfs => Self::Fcfs,
+            Discipline::Ps => Self::Ps,
         }
-    }
-}
-
-/// For what `found` says, at `load`, under `disciplines`.
-///
-/// Arrivals are Poisson at the mean rate; lengths and think times are those of a fitted workload; the closed system has as
-/// many users as that rate keeps busy, and its mean think time is changed until the load is the same. Whatever the log
-/// says, it takes at most some fifty simulations of 20,000 answers for that, and one of 100,000 for each cell of the table.
-///
-/// # Errors
-/// Why the site's own model cannot be simulated; that of another is kept in its place.
-pub(super) fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result<Others, Wrong> {
-    let think = found.think();
-    let rate = found.figures.session_starts.rate_per_s * found.figures.requests_per_session.mean;
-    let scv = found.figures.scv.unwrap_or(ASSUMED_SCV);
-    let service = law(load / rate, scv)?;
-    let users = (rate * think.mean() + load).round().clamp(2.0, MOST_USERS);
-    // `at_load` puts the rates in.
-    let some = || Rate::from_per_sec(1.0).map(Schedule::poisson);
-    let sessions = |model| {
-        Ok::<_, Wrong>(match model {
-            System::Open => Sessions::Open(some()?),
-            System::PartlyOpen => {
-                Sessions::PartlyOpen { schedule: some()?, length: found.length()?, think: think.clone() }
-            }
-            System::Closed => Sessions::Closed(Closed::new(users as u64, think.clone())?),
-        })
-    };
-    let one = |model, discipline: Discipline| {
-        let server = Some(Server::new(1, discipline.policy(), service.clone())?);
-        let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
-        let workload = at_load(&workload, load, TRIAL)?;
-        let response = simulate(&workload, Stop::Jobs(JOBS), &mut ())?.summary.response;
-        Ok::<_, Wrong>((response.mean, response.p95.estimate()))
-    };
-    let own = disciplines
-        .iter()
-        .map(|discipline| Ok((*discipline, one(System::PartlyOpen, *discipline)?)))
-        .collect::<Result<Vec<_>, Wrong>>()?;
-    let (mut models, mut missing) = (Vec::new(), Vec::new());
-    for model in System::ALL {
-        let mut simulated = Simulated { model, fcfs: None, ps: None };
-        for (discipline, own) in &own {
-            let response = match model {
-                System::PartlyOpen => Ok(*own),
-                _ => one(model, *discipline),
-            };
-            match response {
-                Ok(response) => *under(&mut simulated, *discipline) = Some(beside(response, *own)),
-                Err(why) => missing.push(format!("{}, {}: {why}", model.name(), discipline.policy())),
-            }
-        }
-        models.push(simulated);
-    }
-    Ok(Others {
-        load,
-        service: service.to_string(),
-        scv,
-        scv_known: found.figures.scv.is_some(),
-        users: users as u64,
-        models,
-        missing,
-    })
-}
-
-/// What follows from it for a site with so many requests per session.
-pub(super) fn recommendation(others: &Others, requests_per_session: f64) -> Recommendation {
-    let likenesses: Vec<Likeness> = others.models.iter().flat_map(likenesses).collect();
-    Recommendation::by(requests_per_session, &likenesses)
-}
-
-fn under(simulated: &mut Simulated, discipline: Discipline) -> &mut Option<Response> {
-    match discipline {
-        Discipline::Fcfs => &mut simulated.fcfs,
-        Discipline::Ps => &mut simulated.ps,
-    }
-}
-
-fn likenesses(simulated: &Simulated) -> impl Iterator<Item = Likeness> {
-    [&simulated.fcfs, &simulated.ps].into_iter().flatten().map(|response| Likeness {
-        model: simulated.model,
-        mean: (response.ratio, response.half_width_s * response.ratio / response.mean_s),
-        p95: (
-            response.p95_ratio,
-            response.p95_half_width_s.map_or(f64::INFINITY, |half| half * response.p95_ratio / response.p95_s),
-        ),
-    })
-}
-
-/// Mean and 95 % point beside those of the site's own model.
-fn beside((mean, p95): (Estimate, Estimate), own: (Estimate, Estimate)) -> Response {
-    Response {
-        mean_s: mean.value,
-        half_width_s: mean.half_width(),
-        p95_s: p95.value,
-        p95_half_width_s: Some(p95.half_width()).filter(|half| half.is_finite()),
-        ratio: mean.value / own.0.value,
-        p95_ratio: p95.value / own.1.value,
-    }
-}
-
-/// A law with this mean and C2.
-fn law(mean: f64, scv: f64) -> Result<Law, Wrong> {
-    match scv {
-        1.0 => Law::exponential(mean),
-        more if more > 1.0 => Law::hyperexponential(mean, scv),
-        0.0 => Law::constant(mean),
-        _ => Law::gamma(mean, scv),
     }
 }
 
@@ -155,24 +34,12 @@ impl std::fmt::Display for Page<'_> {
         for missing in &others.missing {
             writeln!(f, "  not compared  {missing}")?;
         }
-        let shown = |discipline: Discipline| {
-            others.models.iter().any(|model| match discipline {
-                Discipline::Fcfs => model.fcfs.is_some(),
-                Discipline::Ps => model.ps.is_some(),
-            })
-        };
-        for discipline in
-            <Discipline as clap::ValueEnum>::value_variants().iter().copied().filter(|discipline| shown(*discipline))
-        {
-            let name = discipline.policy().to_string();
-            let heads = [name.as_str(), "mean response", "of partly-open", "95 % point", "of partly-open"];
+        let shown = |discipline: &site::Discipline| others.models.iter().any(|model| discipline.of(model).is_some());
+        for discipline in site::Discipline::ALL.into_iter().filter(shown) {
+            let heads = [discipline.name(), "mean response", "of partly-open", "95 % point", "of partly-open"];
             let mut table = crate::table::Table::new(heads);
             for model in &others.models {
-                let response = match discipline {
-                    Discipline::Fcfs => &model.fcfs,
-                    Discipline::Ps => &model.ps,
-                };
-                let Some(response) = response else { continue };
+                let Some(response) = discipline.of(model) else { continue };
                 table.row([
                     model.model.name().to_owned(),
                     format!("{:.3} ± {:.3} s", response.mean_s, response.half_width_s),

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args as Arguments, ValueEnum};
-use offered_experiment::document::plan::{self, Doubled, Fewer, Queueing};
+use offered_experiment::document::plan::{self, Fewer};
+use offered_experiment::plan::emulate::{self, Question, Users};
 use offered_import::scripts;
-use offered_model::document::Schema;
 use offered_model::workload::{Closed, Draft, Request, Sessions, Target, Url, Workload};
 use offered_model::{Law, Nanos, Rate};
-use offered_plan::emulate::{Emulation, Wanted};
+use offered_plan::emulate::Emulation;
 
 use super::figures::{figure, percent, rate, time};
 use super::{per_second, seconds, share, users};
@@ -108,12 +108,13 @@ impl Think {
         self.to_possible_value().expect("each may be given").get_name().to_owned()
     }
 
-    fn law(self, mean: f64) -> Result<Law, offered_model::Wrong> {
+    /// Itself, of a mean in seconds.
+    fn law(self) -> emulate::Think {
         match self {
-            Self::Uniform => Law::uniform(0.0, 2.0 * mean),
-            Self::Exponential => Law::exponential(mean),
-            Self::Constant => Law::constant(mean),
-            Self::Poisson => Law::poisson_millis(mean),
+            Self::Uniform => |mean| Law::uniform(0.0, 2.0 * mean),
+            Self::Exponential => Law::exponential,
+            Self::Constant => Law::constant,
+            Self::Poisson => Law::poisson_millis,
         }
     }
 
@@ -138,158 +139,86 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         (None, Some(load), Some(slowest)) => offered_plan::load::open_rate(load, 1, slowest)?,
         _ => return Err(Failure::input("give --rate, or --load with --bottleneck")),
     };
-    let mut wanted = Wanted::new(wanted_rate, seconds(args.response))?;
-    if let Some(slowest) = bottleneck {
-        if seconds(args.response) < slowest {
-            return Err(Failure::input(format!(
-                "a response of {} is shorter than the bottleneck's own {}; a response includes all service",
-                args.response,
-                time(slowest)
-            )));
-        }
-        wanted = wanted.within(slowest)?;
+    if let Some(slowest) = bottleneck.filter(|slowest| seconds(args.response) < *slowest) {
+        return Err(Failure::input(format!(
+            "a response of {} is shorter than the bottleneck's own {}; a response includes all service",
+            args.response,
+            time(slowest)
+        )));
     }
-    let emulation = match args.users {
-        Some(users) => wanted.with_users(users)?,
-        None => wanted.with_rort(args.rort)?,
+    let question = Question {
+        rate: wanted_rate,
+        response: seconds(args.response),
+        bottleneck,
+        users: args.users.map_or(Users::Rort(args.rort), Users::These),
+        law: &args.think_law.name(),
+        think: args.think_law.law(),
     };
-    let answer =
-        Emulated { args, wanted, emulation, rate: wanted_rate, service: bottleneck.unwrap_or(wanted.service()) };
+    let answer = emulate::emulate(&question)?;
     if args.tool.is_some() || args.out.is_some() {
-        return answer.write();
+        return Emulated { args, emulation: answer.emulation }.write();
     }
-    if !args.json {
-        return answer.print();
+    if args.json {
+        json(&answer.document);
+    } else {
+        print(&answer.document);
     }
-    json(&answer.document()?);
     Ok(Exit::Done)
 }
 
+fn print(answer: &plan::Emulation) {
+    let line = |name: &str, value: String, note: &str| {
+        say!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
+    };
+    line("users N", answer.users.to_string(), "");
+    line("think time Z", time(answer.think_s), &format!("mean; {} law", answer.think_law));
+    line("N/Z", rate(answer.ratio_per_s), "");
+    line("expected Q", figure(answer.concurrency), "Q = lambda R");
+    line("expected rate", rate(answer.rate_per_s), "lambda = N/Z - Q/Z");
+    line("RoRT", percent(answer.rort), "R / (R + Z)");
+    let (exact, note) = answer
+        .exact_think_s
+        .map_or(("-".to_owned(), "too few users at this response"), |z| (time(z), "think time, if R stays as it is"));
+    line(&format!("for {} exactly", rate(answer.wanted.rate_per_s)), exact, note);
+    say!(
+        "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"
+    );
+    line("nothing queues", format!("{:.4}", answer.cov), &format!("{:>11.4}", answer.dispersion));
+    let queueing = &answer.with_queueing;
+    let note = format!(
+        "{:>11.4}  M/M/1/N/N, S = {}, load {}, exponential think times",
+        queueing.dispersion,
+        time(queueing.service_s),
+        figure(queueing.load)
+    );
+    line("with its queue", format!("{:.4}", queueing.cov), &note);
+    say!("A CoV near 1 does not make the launches Poisson: the dispersion shows what the gaps hide.");
+
+    if !answer.fewer_users.is_empty() {
+        say!("\nwith fewer users at the same N/Z");
+        let mut table = Table::new(["users", "think", "rate", "RoRT", "CoV"]);
+        for Fewer { users, think_s, rate_per_s, rort, cov, .. } in &answer.fewer_users {
+            table.row([users.to_string(), time(*think_s), rate(*rate_per_s), percent(*rort), format!("{cov:.4}")]);
+        }
+        say!(no newline: "{table}");
+    }
+    let twice = &answer.if_response_doubles;
+    say!(
+        "\nif the response doubles: this plan launches {}; N = {} with Z = {} keeps {} and the RoRT",
+        rate(twice.rate_unchanged_plan_per_s),
+        twice.users,
+        time(twice.think_s),
+        rate(twice.rate_per_s)
+    );
+}
+
+/// What is written for somebody to run.
 struct Emulated<'a> {
     args: &'a Args,
-    wanted: Wanted,
     emulation: Emulation,
-    rate: f64,
-    /// S of the server that the launches are judged on.
-    service: f64,
 }
 
 impl Emulated<'_> {
-    /// With a hundredth of the users up to all of them: what happens with fewer.
-    fn fewer(&self) -> Result<Vec<(Emulation, f64)>, Failure> {
-        let sizes = [2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter().filter(|n| *n < self.emulation.users);
-        sizes
-            .map(|n| {
-                let fewer = self.wanted.with_users(n)?;
-                Ok((fewer, fewer.cov(&self.args.think_law.law(fewer.think)?)?))
-            })
-            .collect()
-    }
-
-    /// The same share of waiting at twice the response: twice the think time, so twice the users; and what this plan would do.
-    fn doubled(&self) -> Result<(Emulation, f64), Failure> {
-        let response = 2.0 * seconds(self.args.response);
-        let unchanged = self.emulation.users as f64 / (self.emulation.think + response);
-        Ok((Wanted::new(self.rate, response)?.with_users(2 * self.emulation.users)?, unchanged))
-    }
-
-    fn document(&self) -> Result<plan::Emulation, Failure> {
-        let Emulation { users, think, ratio, rate, in_system, rort, exact_think } = self.emulation;
-        let law = self.args.think_law.law(think)?;
-        let launches = self.emulation.launches(self.service)?;
-        let (twice, unchanged) = self.doubled()?;
-        let fewer = self.fewer()?.into_iter().map(|(fewer, cov)| Fewer {
-            users: fewer.users,
-            think_s: fewer.think,
-            rate_per_s: fewer.rate,
-            concurrency: fewer.in_system,
-            rort: fewer.rort,
-            cov,
-        });
-        Ok(plan::Emulation {
-            schema: Schema::new(),
-            wanted: plan::Wanted { rate_per_s: self.rate, response_s: seconds(self.args.response) },
-            users,
-            think_s: think,
-            ratio_per_s: ratio,
-            rate_per_s: rate,
-            concurrency: in_system,
-            q_over_z: in_system / think,
-            rort,
-            exact_think_s: exact_think,
-            think_law: self.args.think_law.name(),
-            cov: self.emulation.cov(&law)?,
-            dispersion: law.scv(),
-            with_queueing: Queueing {
-                service_s: self.service,
-                load: launches.rate * self.service,
-                rate_per_s: launches.rate,
-                cov: launches.cov,
-                lag1_correlation: launches.lag1,
-                dispersion: launches.dispersion,
-            },
-            fewer_users: fewer.collect(),
-            if_response_doubles: Doubled {
-                users: twice.users,
-                think_s: twice.think,
-                rate_per_s: twice.rate,
-                rort: twice.rort,
-                rate_unchanged_plan_per_s: unchanged,
-            },
-        })
-    }
-
-    fn print(&self) -> Result<Exit, Failure> {
-        let Emulation { users, think, ratio, rate: launched, in_system, rort, exact_think } = self.emulation;
-        let law = self.args.think_law.law(think)?;
-        let launches = self.emulation.launches(self.service)?;
-        let line = |name: &str, value: String, note: &str| {
-            say!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
-        };
-        line("users N", users.to_string(), "");
-        line("think time Z", time(think), &format!("mean; {} law", self.args.think_law.name()));
-        line("N/Z", rate(ratio), "");
-        line("expected Q", figure(in_system), "Q = lambda R");
-        line("expected rate", rate(launched), "lambda = N/Z - Q/Z");
-        line("RoRT", percent(rort), "R / (R + Z)");
-        let (exact, note) = exact_think.map_or(("-".to_owned(), "too few users at this response"), |z| {
-            (time(z), "think time, if R stays as it is")
-        });
-        line(&format!("for {} exactly", rate(self.rate)), exact, note);
-        say!(
-            "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"
-        );
-        let dispersion = law.scv();
-        line("nothing queues", format!("{:.4}", self.emulation.cov(&law)?), &format!("{dispersion:>11.4}"));
-        let note = format!(
-            "{:>11.4}  M/M/1/N/N, S = {}, load {}, exponential think times",
-            launches.dispersion,
-            time(self.service),
-            figure(launches.rate * self.service)
-        );
-        line("with its queue", format!("{:.4}", launches.cov), &note);
-        say!("A CoV near 1 does not make the launches Poisson: the dispersion shows what the gaps hide.");
-
-        let fewer = self.fewer()?;
-        if !fewer.is_empty() {
-            say!("\nwith fewer users at the same N/Z");
-            let mut table = Table::new(["users", "think", "rate", "RoRT", "CoV"]);
-            for (e, cov) in fewer {
-                table.row([e.users.to_string(), time(e.think), rate(e.rate), percent(e.rort), format!("{cov:.4}")]);
-            }
-            say!(no newline: "{table}");
-        }
-        let (twice, unchanged) = self.doubled()?;
-        say!(
-            "\nif the response doubles: this plan launches {}; N = {} with Z = {} keeps {} and the RoRT",
-            rate(unchanged),
-            twice.users,
-            time(twice.think),
-            rate(twice.rate)
-        );
-        Ok(Exit::Done)
-    }
-
     /// Writes the script or the workload, to `--out` or to stdout.
     fn write(&self) -> Result<Exit, Failure> {
         let asked = self.what_to_ask()?;
@@ -319,7 +248,7 @@ impl Emulated<'_> {
                     }
                 })?
             }
-            None => emulation.workload_text(&asked, self.args.think_law.law(self.emulation.think)?)?,
+            None => emulation.workload_text(&asked, self.args.think_law.law()(self.emulation.think)?)?,
         };
         match &self.args.out {
             None => say!(no newline: "{text}"),

@@ -1,0 +1,174 @@
+//! Open against closed against partly-open at equal load (Schroeder et al. 2006, Figures 2 and 4): by formula where there is one, by
+//! simulation, with its interval and marked as such, where there is none.
+
+use offered_model::arrivals::Schedule;
+use offered_model::workload::{Closed, Length, Sessions};
+use offered_model::{Law, Rate, Workload, Wrong};
+use offered_plan::Error as Formula;
+use offered_plan::analytic::{Analysis, answer};
+use offered_simulate::load::at_load;
+use offered_simulate::{Doubt, Simulated, Stop, simulate};
+
+use super::solve::population;
+use crate::document::finite;
+use crate::document::plan::{Compared, Simulation};
+use crate::{Error, cores};
+
+/// A row: a name, and the workload whose rate or think time is solved for.
+pub struct Model {
+    /// `open`, `closed N=100`, `p=0.8`.
+    pub name: String,
+    /// With a rate or think time that is still to be found.
+    pub workload: Workload,
+}
+
+/// Open, then closed for every number of users, then partly-open for every stay probability, all with the workload's servers.
+///
+/// # Errors
+/// A number of users or a stay probability that there cannot be.
+pub fn models(base: &Workload, users: &[u64], stays: &[f64]) -> Result<Vec<Model>, Error> {
+    let think = match base.sessions() {
+        Sessions::Closed(closed) => closed.think().clone(),
+        Sessions::PartlyOpen { think, .. } => think.clone(),
+        Sessions::Open(_) | Sessions::Replay(_) => Law::constant(0.0)?,
+    };
+    // The think time of a closed system is solved for, so one of zero gives no form to keep.
+    let form = if think.is_zero() { Law::exponential(1.0)? } else { think.clone() };
+    // Every model asks the same mix, which of flows is what they come to.
+    let base = if base.flows().is_some() { base.clone().with_weights(&base.shares())? } else { base.clone() };
+    let model = |name: String, sessions| {
+        let workload = base.clone().with_sessions(sessions)?;
+        Ok::<_, Error>(Model { name, workload })
+    };
+    let schedule = Schedule::poisson(Rate::from_per_sec(1.0)?);
+
+    let mut models = vec![model("open".to_owned(), Sessions::Open(schedule.clone()))?];
+    for users in users {
+        let closed = Closed::new(*users, form.clone())?;
+        models.push(model(format!("closed N={users}"), Sessions::Closed(closed))?);
+    }
+    for stay in stays {
+        if !(0.0..1.0).contains(stay) {
+            let why = format!("a stay probability is 0 or more and below 1, not {stay}; at 1 use closed");
+            return Err(Wrong::new(why).into());
+        }
+        let length = Length::geometric(*stay)?;
+        let sessions = Sessions::PartlyOpen { schedule: schedule.clone(), length, think: think.clone() };
+        models.push(model(format!("p={stay}"), sessions)?);
+    }
+    Ok(models)
+}
+
+/// One model at one load.
+pub struct Cell<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The load.
+    pub load: f64,
+    /// Its answer.
+    pub found: Found,
+}
+
+/// An answer.
+pub enum Found {
+    /// By formula.
+    Known(Analysis),
+    /// By simulation, since the first has no numbers.
+    Simulated(Analysis, Box<Simulated>),
+    /// Not at all, because of this.
+    Nothing(String),
+}
+
+/// Every model at every load, on all cores; where there is no formula, by simulating so many `jobs`.
+///
+/// # Errors
+/// A load that no system can have, a workload without a server.
+pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Cell<'a>>, Error> {
+    let asked: Vec<(&Model, f64)> =
+        models.iter().flat_map(|model| loads.iter().map(move |load| (model, *load))).collect();
+    let cells = cores::map(&asked, cores::all(), |(model, load)| cell(model, *load, jobs));
+    cells.into_iter().collect()
+}
+
+fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
+    let found = match answer(&model.workload, Some(load)) {
+        Ok(answer) if answer.known.is_some() => Found::Known(answer),
+        Ok(answer) => {
+            match at_load(&model.workload, load, jobs).and_then(|at| simulate(&at, Stop::Jobs(jobs), &mut ())) {
+                Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),
+                Err(why) => Found::Nothing(why.to_string()),
+            }
+        }
+        Err(error @ Formula::OutOfReach { .. }) => Found::Nothing(error.to_string()),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Cell { model, load, found })
+}
+
+impl Cell<'_> {
+    /// What to doubt of it.
+    pub fn warnings(&self) -> &[Doubt] {
+        match &self.found {
+            Found::Simulated(_, simulated) => &simulated.warnings,
+            Found::Known(_) | Found::Nothing(_) => &[],
+        }
+    }
+
+    /// Its row of the document.
+    pub fn document(&self) -> Compared {
+        let Self { model, load, found } = self;
+        let (users, stay) = match model.workload.sessions() {
+            Sessions::Open(_) | Sessions::Replay(_) => (None, None),
+            Sessions::Closed(closed) => (Some(closed.users()), None),
+            Sessions::PartlyOpen { length, .. } => (None, Some(1.0 - 1.0 / length.mean())),
+        };
+        let nothing = Compared {
+            model: model.name.clone(),
+            load: *load,
+            users,
+            stay,
+            think_s: None,
+            rate_per_s: None,
+            response_s: None,
+            method: None,
+            source: None,
+            assumption: String::new(),
+            simulated: None,
+        };
+        match found {
+            Found::Known(answer) => {
+                let known = answer.known.as_ref();
+                Compared {
+                    think_s: population(answer.system).1,
+                    rate_per_s: known.map(|known| known.throughput),
+                    response_s: known.and_then(|known| finite(known.response)),
+                    method: known.map(|known| known.method.to_string()),
+                    source: known.map(|known| known.source.to_string()),
+                    assumption: answer.assumption.clone(),
+                    ..nothing
+                }
+            }
+            Found::Simulated(answer, simulated) => {
+                let summary = &simulated.summary;
+                let response = summary.response.mean;
+                Compared {
+                    think_s: simulated.think,
+                    rate_per_s: Some(summary.throughput.value),
+                    response_s: Some(response.value),
+                    method: Some("simulation".to_owned()),
+                    source: Some("offered simulate".to_owned()),
+                    assumption: answer.assumption.clone(),
+                    simulated: Some(Simulation {
+                        response_low_s: finite(response.low),
+                        response_high_s: finite(response.high),
+                        load_reached: simulated.load_reached.value,
+                        jobs: summary.jobs,
+                        warnings: simulated.warnings.iter().map(Doubt::words).collect(),
+                    }),
+                    ..nothing
+                }
+            }
+            Found::Nothing(why) => Compared { assumption: why.clone(), ..nothing },
+        }
+    }
+}

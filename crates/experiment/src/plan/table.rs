@@ -1,0 +1,142 @@
+//! What a closed network of single-server stations answers as its users grow: Brady and Gunther's Tables 1a and 1b, and their
+//! Figures 1, 5 and 6.
+
+use offered_model::document::Schema;
+use offered_plan::closed::{bounds, mva, schweitzer};
+use offered_plan::{Error, Solution, Station, littles, load};
+
+use crate::document::plan::{Curve, LoadLine, Point, Population, Populations};
+
+/// A curve has so many points at most.
+const POINTS: u64 = 128;
+
+/// A closed network, and how it is solved.
+pub struct Network {
+    /// The stations that a request passes.
+    pub stations: Vec<Station>,
+    /// What is the same for all numbers of users.
+    pub given: Given,
+    /// How it is solved.
+    pub method: Method,
+}
+
+/// What is the same for all numbers of users.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Given {
+    /// The think time Z in seconds (Table 1a).
+    Think(f64),
+    /// N/Z per second, so Z grows with N (Table 1b, Principle A).
+    Ratio(f64),
+    /// The load of the slowest station; Z is solved for.
+    Load(f64),
+}
+
+/// How a network is solved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Method {
+    /// Mean value analysis.
+    Exact,
+    /// Bard-Schweitzer, until no queue moves by so much.
+    Schweitzer {
+        /// So much.
+        tolerance: f64,
+    },
+}
+
+impl Method {
+    fn words(self) -> String {
+        match self {
+            Self::Exact => "exact mean value analysis".to_owned(),
+            Self::Schweitzer { tolerance } => format!("Bard-Schweitzer approximation, tolerance {tolerance}"),
+        }
+    }
+}
+
+impl Network {
+    /// The answer for each of these numbers of users.
+    ///
+    /// # Errors
+    /// What no formula takes.
+    pub fn populations(&self, users: &[u64]) -> Result<Populations, Error> {
+        let rows = users.iter().map(|users| self.population(*users)).collect::<Result<_, _>>()?;
+        Ok(Populations { schema: Schema::new(), method: self.method.words(), rows })
+    }
+
+    /// Rate and response against N, with their bounds (Figures 5 and 6), up to the most of these numbers of users; and the load line
+    /// of each of them (Figure 1).
+    ///
+    /// # Errors
+    /// What no formula takes; no number of users.
+    pub fn curve(&self, users: &[u64]) -> Result<Curve, Error> {
+        let most = users.iter().max().copied().unwrap_or(1);
+        let mut populations: Vec<u64> = (0..=POINTS).map(|i| (i * most / POINTS).max(1)).collect();
+        populations.dedup();
+        let point = |users: u64| {
+            let Population { think_s, rate_per_s, response_s, .. } = self.population(users)?;
+            let bounds = bounds::bounds(&self.stations, users, think_s)?;
+            Ok(Point {
+                users,
+                think_s,
+                rate_per_s,
+                rate_bound_per_s: bounds.throughput,
+                response_s,
+                response_bound_s: bounds.response,
+                response_asymptote_s: users as f64 * bounds.bottleneck - think_s,
+            })
+        };
+        let first = bounds::bounds(&self.stations, populations[0], self.think(populations[0])?)?;
+        Ok(Curve {
+            schema: Schema::new(),
+            method: self.method.words(),
+            bottleneck_s: first.bottleneck,
+            knee_users: first.knee,
+            points: populations.into_iter().map(point).collect::<Result<_, Error>>()?,
+            load_lines: users
+                .iter()
+                .map(|users| Ok(load_line(&self.population(*users)?)))
+                .collect::<Result<_, Error>>()?,
+        })
+    }
+
+    fn solve(&self, users: u64, think: f64) -> Result<Solution, Error> {
+        match self.method {
+            Method::Exact => mva::solve(&self.stations, users, think),
+            Method::Schweitzer { tolerance } => schweitzer::solve(&self.stations, users, think, tolerance),
+        }
+    }
+
+    fn think(&self, users: u64) -> Result<f64, Error> {
+        match self.given {
+            Given::Think(think) => Ok(think),
+            Given::Ratio(ratio) => Ok(users as f64 / ratio),
+            Given::Load(load) => {
+                let slowest = bounds::bounds(&self.stations, users, 0.0)?.bottleneck;
+                load::closed_think(load, 1, slowest, users, |think| Ok(self.solve(users, think)?.throughput))
+            }
+        }
+    }
+
+    fn population(&self, users: u64) -> Result<Population, Error> {
+        let think = self.think(users)?;
+        let Solution { throughput, response, in_system, .. } = self.solve(users, think)?;
+        // What divides by a think time of zero is absent.
+        let over_think = |x: f64| Some(x / think).filter(|x| x.is_finite());
+        Ok(Population {
+            users,
+            think_s: think,
+            ratio_per_s: over_think(users as f64),
+            rate_per_s: throughput,
+            concurrency: in_system,
+            q_over_z: over_think(in_system),
+            response_s: response,
+            rort: littles::rort(response, think),
+        })
+    }
+}
+
+/// The paper's Figure 1: lambda = N/Z - Q/Z falls from N/Z at an empty server to 0 with all N queued; the system settles where the
+/// server's own curve crosses it.
+fn load_line(row: &Population) -> LoadLine {
+    let Population { users, think_s, ratio_per_s, rate_per_s, concurrency, .. } = *row;
+    LoadLine { users, think_s, rate_at_no_queue_per_s: ratio_per_s, queue_at_no_rate: users, rate_per_s, concurrency }
+}
