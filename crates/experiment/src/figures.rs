@@ -166,7 +166,7 @@ fn warnings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, 
     let told = Vec::<Told>::deserialize(deserializer)?;
     let whole = |told| match told {
         Told::Whole(warning) => warning,
-        Told::Doubt(doubt) => Warning { about: None, doubt, remedy: String::new() },
+        Told::Doubt(doubt) => Warning { about: None, doubt, remedy: String::new(), told: false },
     };
     Ok(told.into_iter().map(whole).collect())
 }

@@ -30,6 +30,19 @@ pub(crate) struct Because<'a> {
     pub(crate) effect: Option<&'a Effect>,
 }
 
+impl Because<'_> {
+    /// Whether the sentence says this already.
+    pub(crate) fn tells(&self, doubt: &Doubt) -> bool {
+        let Because { ask, judgement, .. } = self;
+        let spoilt = *judgement == Judgement::Fails || (*judgement == Judgement::HoldsWithDoubt && self.spoilt);
+        match doubt {
+            Doubt::Saturated { .. } | Doubt::Stalled(_) | Doubt::NoPoisson { .. } => spoilt,
+            Doubt::TooFew { .. } => *judgement == Judgement::NotChecked || (spoilt && ask.meant.is_poisson()),
+            _ => false,
+        }
+    }
+}
+
 /// Why it was judged so: the cause where it is known, then what was seen, then what it did to the figures.
 ///
 /// What was not meant to be Poisson is not told how it differs from Poisson.
@@ -55,11 +68,7 @@ pub(crate) fn because(of: &Because) -> String {
 }
 
 fn as_meant(ask: &Ask, look: &Look) -> String {
-    if ask.meant.is_poisson() {
-        look.because.clone()
-    } else {
-        format!("the launches are what was meant ({})", ask.meant.name())
-    }
+    if ask.meant.is_poisson() { look.because.clone() } else { "the launches are what was meant".to_owned() }
 }
 
 /// What was not as meant.

@@ -189,7 +189,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     doubts.extend(warnings::of_early(scope));
     doubts.extend(generator.into_iter().flat_map(warnings::of_generator));
 
-    let because = because::because(&Because {
+    let of = Because {
         ask,
         look: &look,
         intent: &intent,
@@ -200,7 +200,9 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         lateness: lateness.as_ref(),
         meant_cov,
         effect: effect.as_ref().filter(|_| only_spoilt || judgement != Judgement::Fails),
-    });
+    };
+    let because = because::because(&of);
+    let warnings = doubts.into_iter().map(|doubt| Warning { told: of.tells(&doubt), ..doubt.into() }).collect();
     let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);
     Verdict {
         schema: Schema::new(),
@@ -234,7 +236,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         pattern: look.pattern,
         judgement,
         tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
-        warnings: doubts.into_iter().map(Warning::from).collect(),
+        warnings,
         runs: Vec::new(),
     }
 }

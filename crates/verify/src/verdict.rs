@@ -464,6 +464,11 @@ offered_model::named! {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_false(truth: &bool) -> bool {
+    !truth
+}
+
 /// A doubt about a result, and its remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
@@ -474,4 +479,7 @@ pub struct Warning {
     pub doubt: String,
     /// What to do about it.
     pub remedy: String,
+    /// Whether the verdict's reason says it already.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub told: bool,
 }

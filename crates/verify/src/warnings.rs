@@ -281,7 +281,7 @@ impl Doubt {
 
 impl From<Doubt> for Warning {
     fn from(about: Doubt) -> Self {
-        Self { doubt: about.words(), remedy: about.remedy(), about: Some(about) }
+        Self { doubt: about.words(), remedy: about.remedy(), about: Some(about), told: false }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict, Warning};
+use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict};
 
 use crate::table::{Table, clipped};
 use crate::words;
@@ -25,10 +25,9 @@ impl Display for Page<'_> {
         }
         source(f, v)?;
         // The remedy of what the first line says comes first, without saying it again.
-        let is_told = |warning: &&Warning| v.because.starts_with(&warning.doubt);
-        let (told, untold): (Vec<_>, Vec<_>) = v.warnings.iter().partition(is_told);
+        let (told, untold): (Vec<_>, Vec<_>) = v.warnings.iter().partition(|warning| warning.told);
         for warning in told.into_iter().chain(untold) {
-            if !is_told(&warning) {
+            if !warning.told {
                 wrapped(f, "doubt:  ", &warning.doubt)?;
             }
             wrapped(f, "remedy: ", &words::remedy(warning))?;
@@ -69,7 +68,6 @@ impl Display for Details<'_> {
 
 fn headline(v: &Verdict) -> String {
     match v.judgement {
-        Judgement::Holds if v.because.contains(&v.meant.arrivals) => format!("holds - {}", v.because),
         Judgement::Holds => format!("{} holds - {}", v.meant.arrivals, v.because),
         Judgement::HoldsWithDoubt => format!("{} holds with a doubt - {}", v.meant.arrivals, v.because),
         Judgement::Fails => format!("{} FAILS ({}) - {}", v.meant.arrivals, v.pattern.name(), v.because),

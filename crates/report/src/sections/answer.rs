@@ -39,7 +39,7 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
     blocks.extend(v.effect.as_ref().map(|effect| Block::Table(of_generator(effect))));
     // The remedy of what the banner says comes first.
     let mut doubts = v.warnings.clone();
-    doubts.sort_by_key(|warning| warning.doubt != v.because);
+    doubts.sort_by_key(|warning| !warning.told);
     if !doubts.is_empty() {
         blocks.push(Block::Doubts(doubts));
     }

@@ -201,8 +201,8 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
     let punctual = "every launch came at the instant it was meant for; nothing of the p99 is the generator's";
     assert_eq!(verdict.because, punctual);
     let few = ours(Recording { events: run.events[..99].to_vec(), ..run.clone() });
-    let meant = format!("the launches are what was meant ({})", ask.meant.name());
-    assert!(verify(&few, &ask).because.ends_with(&meant), "{}", verify(&few, &ask).because);
+    let meant = "the launches are what was meant";
+    assert!(verify(&few, &ask).because.ends_with(meant), "{}", verify(&few, &ask).because);
     let verdict = verify(&run, &Ask { rate_per_s: Some(40.0), ..ask });
     assert_eq!(verdict.because, "50 % of the load asked for was launched");
     // A replayed trace is uneven as it may be, whether it was kept, missed, or cannot be held to anything.
