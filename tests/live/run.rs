@@ -48,7 +48,7 @@ impl Run {
         }
         let recording = read(out, &ReadOptions::default()).unwrap();
         assert_eq!(recording.notes, Vec::<String>::new());
-        let run = Self { json, events: recording.events, labels: recording.labels };
+        let run = Self { json, events: recording.events.to_vec().unwrap(), labels: recording.labels };
         let events = &run.events;
         assert_eq!(run.json["launched"], events.len());
         let launches: BTreeSet<_> = events.iter().map(|event| (event.session, event.step)).collect();

@@ -57,7 +57,9 @@ fn run(shop: &Shop, text: &str, args: &[&str]) -> Left {
 fn read_left(ended: Ended, out: &Path) -> Left {
     let json = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
     let recording = read(out, &ReadOptions::default()).unwrap();
-    Left { ended, json, events: recording.events, objects: recording.objects }
+    let mut objects = Vec::new();
+    recording.events.each_object(|object| objects.push(object.clone())).unwrap();
+    Left { ended, json, events: recording.events.to_vec().unwrap(), objects }
 }
 
 /// A visit: log in by a form, see the page with its pictures, order what it offers.

@@ -83,9 +83,10 @@ fn a_run_directory_is_left_like_a_real_runs() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let run = folder.path().join("run");
     let recording = offered_store::read(&run, &offered_store::ReadOptions::default()).unwrap();
-    let answered = recording.events.iter().filter(|e| e.outcome == offered_model::Outcome::Ok).count();
+    let answered =
+        recording.events.to_vec().unwrap().iter().filter(|e| e.outcome == offered_model::Outcome::Ok).count();
     assert_eq!(answered, 5000);
-    assert!(recording.events.iter().all(|e| e.sent == Some(e.intended) && e.done >= e.sent));
+    assert!(recording.events.to_vec().unwrap().iter().all(|e| e.sent == Some(e.intended) && e.done >= e.sent));
     assert_eq!(recording.notes, Vec::<String>::new());
     assert_eq!(std::fs::read_to_string(run.join("workload.toml")).unwrap(), OPEN);
     // A second run must not touch the first.

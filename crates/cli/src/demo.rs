@@ -1,5 +1,6 @@
 //! `offered demo`: one server, one load, three system models, measured against theory.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use offered_experiment::document::finite;
 use offered_experiment::{Made, Plan};
 use offered_model::document::Schema;
 use offered_model::workload::{Closed, Draft, Length, Server as Modelled, Sessions, Target, Url};
-use offered_model::{Event, Instant, Law, Nanos, Rate, Schedule, Seed, Share, Workload};
+use offered_model::{Instant, Law, Nanos, Rate, Recording, Schedule, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
@@ -162,25 +163,25 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
     server.stop().map_err(Failure::stopped)?;
     let seen = report::of_run(&made, &workload)?;
     let Made { summary: run, recording, .. } = made;
-    let mean = mean_response(&workload, &recording.events);
+    let mean = mean_response(&workload, &recording).map_err(Failure::stopped)?;
     let (model, source, low_ms, high_ms) = (name.to_owned(), source.to_owned(), finite(mean.low), finite(mean.high));
     Ok(Row { seen, model: Model { model, arrivals, theory_ms, source, low_ms, high_ms, run } })
 }
 
 /// The mean response in milliseconds with its 95 % interval, from ten batches of the time that is judged.
-fn mean_response(workload: &Workload, events: &[Event]) -> Estimate {
+fn mean_response(workload: &Workload, recording: &Recording) -> io::Result<Estimate> {
     let from = Instant::ZERO + workload.skip_first();
     let span = from.until(workload.end());
     let mut batches = [(0.0, 0.0); 10];
-    for event in events.iter().filter(|event| event.intended >= from) {
-        if let Some(response) = event.response() {
+    recording.events.each(|event| {
+        if let Some(response) = event.response().filter(|_| event.intended >= from) {
             let batch = from.until(event.intended).0 * 10 / span.0;
             let (sum, count) = &mut batches[batch as usize];
             *sum += response.as_millis_f64();
             *count += 1.0;
         }
-    }
-    ratio(&batches)
+    })?;
+    Ok(ratio(&batches))
 }
 
 fn print(rows: &[Row]) {

@@ -70,10 +70,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         eprintln!("warning: {}: {note}", args.run.display());
     }
     let origin = origin(&args.run)?;
-    let without_end = sent(&recording).iter().filter(|event| event.done.is_none()).count();
+    let (mut sent, mut without_end) = (0, 0);
+    recording
+        .events
+        .each(|event| {
+            sent += u64::from(event.sent.is_some());
+            without_end += u64::from(event.sent.is_some() && event.done.is_none());
+        })
+        .map_err(Failure::stopped)?;
     if args.to.needs_ends() && without_end > 0 {
         let left_out = format!("{without_end} launches have no end in {}", args.run.display());
-        if without_end == sent(&recording).len() {
+        if without_end == sent {
             return Err(Failure::input(format!(
                 "{left_out}, and this format has no place for them; write --to csv or gaps"
             )));
@@ -126,15 +133,17 @@ fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> 
 }
 
 /// The launches that were sent, in order of time: events stand in the order of their ends.
-fn sent(recording: &Recording) -> Vec<&Event> {
-    let mut sent: Vec<&Event> = recording.events.iter().filter(|event| event.sent.is_some()).collect();
+fn sent(recording: &Recording) -> io::Result<Vec<Event>> {
+    let mut sent = recording.events.to_vec()?;
+    sent.retain(|event| event.sent.is_some());
     sent.sort_by_key(|event| event.sent);
-    sent
+    Ok(sent)
 }
 
 /// Those of them that ended, with when they were sent and done.
-fn ended(recording: &Recording) -> impl Iterator<Item = (&Event, Instant, Instant)> {
-    sent(recording).into_iter().filter_map(|event| Some((event, event.sent?, event.done?)))
+fn ended(recording: &Recording) -> io::Result<impl Iterator<Item = (Event, Instant, Instant)>> {
+    let ended = |event: Event| event.sent.zip(event.done).map(|(sent, done)| (event, sent, done));
+    Ok(sent(recording)?.into_iter().filter_map(ended))
 }
 
 fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
@@ -149,14 +158,14 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
          \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\",\"tick_ns\",\"start_ns\",\"outcome\""
     )?;
     let mut table = Table::new(out);
-    for (event, sent, done) in ended(recording) {
+    for (event, sent, done) in ended(recording)? {
         let ms = |from: Instant, to: Instant| from.until(to).0 / 1_000_000;
         let since_1970 = |at: Instant| Some((at + origin).0);
         let ok = event.outcome == Outcome::Ok;
         table
             .number(Some((sent + origin).0 / 1_000_000))?
             .number(Some(ms(sent, done)))?
-            .text(label(recording, event))?;
+            .text(label(recording, &event))?;
         match event.status {
             0 => table.text(event.outcome.name())?,
             status => table.number(Some(status))?,
@@ -185,7 +194,8 @@ fn start(recording: &Recording, origin: Nanos) -> Option<u64> {
 fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(out);
     table.row(offered_store::CSV_COLUMNS)?;
-    let mut events: Vec<&Event> = recording.events.iter().chain(&recording.objects).collect();
+    let mut events = Vec::new();
+    recording.events.each_of_all(|event| events.push(event.clone()))?;
     events.sort_by_key(|event| (event.intended, event.session, event.step, event.object));
     let ns = |at: Option<Instant>| at.map(|at| at.0);
     let length = |length: Option<Nanos>| length.map(|length| length.0);
@@ -193,7 +203,7 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         let intended = Some(event.intended).filter(|_| recording.intent_known || event.sent.is_none());
         table.number(ns(intended))?.number(ns(event.sent))?.number(ns(event.first_byte))?;
         table.number(ns(event.done))?.number(Some(event.session).filter(|_| recording.sessions_known))?;
-        table.number(Some(event.step))?.text(label(recording, event))?.text(event.outcome.name())?;
+        table.number(Some(event.step))?.text(label(recording, &event))?.text(event.outcome.name())?;
         table.number(Some(event.status))?.number(Some(event.bytes_out))?.number(Some(event.bytes_in))?;
         table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
         table.text(&event.why())?.number(length(event.handshake))?;
@@ -206,7 +216,7 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
 /// vegeta's `latency` counts from its stamp, so it is what we call `service`. What it takes for a success is a code from 200 to
 /// 399, so an answer that was good has one though its tool kept none, and one that was not has none of them.
 fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    for ((event, sent, done), seq) in ended(recording).zip(0u64..) {
+    for ((event, sent, done), seq) in ended(recording)?.zip(0u64..) {
         let at = jiff::Timestamp::from_nanosecond(i128::from((sent + origin).0)).map_err(io::Error::other)?;
         let error = match (&event.error, event.outcome) {
             (Some(error), _) => error.text(),
@@ -229,7 +239,7 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
             "error": error,
             "body": null,
             "method": "",
-            "url": label(recording, event),
+            "url": label(recording, &event),
             "headers": null,
         });
         writeln!(out, "{row}")?;
@@ -240,7 +250,7 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
 /// One interval for every second in which something was done; Java's tools show its maximum in ms.
 fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     const SECOND: u64 = 1_000_000_000;
-    let mut events: Vec<(&Event, Instant, Instant)> = ended(recording).collect();
+    let mut events: Vec<(Event, Instant, Instant)> = ended(recording)?.collect();
     events.sort_unstable_by_key(|(_, _, done)| *done);
     // Stamps since 1970 make the start of the log; the intervals count from there.
     let start = origin + Nanos(events.first().map_or(0, |(_, _, done)| done.0 / SECOND * SECOND));
@@ -268,7 +278,7 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
 }
 
 fn gaps(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
-    let launches: Vec<Instant> = sent(recording).iter().filter_map(|event| event.sent).collect();
+    let launches: Vec<Instant> = sent(recording)?.iter().filter_map(|event| event.sent).collect();
     for pair in launches.windows(2) {
         writeln!(out, "{:.6}", (pair[1] - pair[0]).as_millis_f64())?;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use offered_experiment::document::sweep::Document as Sweep;
@@ -188,10 +188,10 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
     let recording = args.hints.read(path, args.from)?;
     let name = path.display().to_string();
     let mut ask = args.window.ask(name.clone(), args.intent.ask(&[path.to_owned()], &args.window)?);
-    ask.by_threads |= few_threads(&recording);
-    let verdict = verify(&recording, &ask);
+    ask.by_threads |= few_threads(&recording).map_err(Failure::stopped)?;
+    let verdict = verify(&recording, &ask).map_err(Failure::stopped)?;
     args.window.check(&verdict)?;
-    let portrait = Portrait::of(&recording, &ask, &verdict.window);
+    let portrait = Portrait::of(&recording, &ask, &verdict.window).map_err(Failure::stopped)?;
     let mut run = Run::new(name, verdict, portrait);
     run.tested.began = first_launch(&recording);
     let own = path.join("workload.toml");
@@ -203,8 +203,9 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
         let workload = Workload::parse(&text, &own.display().to_string(), &file::beside(Some(&own)));
         let workload = workload.map_err(Failure::input)?;
         let measured = Measured::new(&recording, &run.verdict, workload.counted());
-        run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails);
-        run.checks = Tried::all(&workload, &recording);
+        run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails)
+            .map_err(Failure::stopped)?;
+        run.checks = Tried::all(&workload, &recording).map_err(Failure::stopped)?;
         drop(recording);
         run.tested = tested(&workload, record.as_ref());
         foresee(&mut run, &workload, simulated)?;
@@ -254,7 +255,7 @@ fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
 fn first_launch(recording: &Recording) -> Option<String> {
     /// The ninth of September 2001, since the epoch: stamps below count from something else.
     const DATED: u64 = 1_000_000_000_000_000_000;
-    let first = recording.events.iter().filter_map(|event| event.sent).min()?;
+    let (first, _) = recording.events.extent().sent?;
     if recording.on_run_clock || first.0 < DATED { None } else { instant(first.0) }
 }
 
@@ -267,7 +268,7 @@ fn instant(unix_ns: u64) -> Option<String> {
 /// What is known of a run of `workload` that has just been made and judged.
 pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
     let Made { summary, verdict, ask, recording, done, share, failures } = made;
-    let portrait = Portrait::of(recording, ask, &verdict.window);
+    let portrait = Portrait::of(recording, ask, &verdict.window).map_err(Failure::stopped)?;
     let started = (done.started > Nanos::ZERO).then_some(done.started.0);
     let made_by = if started.is_some() { MadeBy::Run } else { MadeBy::DryRun };
     let record = RunRecord {
@@ -279,7 +280,7 @@ pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
     let mut run = Run {
         tested: tested(workload, Some(&record)),
         thresholds: summary.thresholds.clone(),
-        checks: Tried::all(workload, recording),
+        checks: Tried::all(workload, recording).map_err(Failure::stopped)?,
         seen: failures.clone(),
         ..Run::new(ask.path.clone(), verdict.clone(), portrait)
     };
@@ -289,13 +290,16 @@ pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
 }
 
 /// Whether launches come from so few users or threads, time and again, that their number is worth a look.
-fn few_threads(recording: &Recording) -> bool {
+fn few_threads(recording: &Recording) -> io::Result<bool> {
     const FEW: usize = 1000;
+    if !recording.sessions_known {
+        return Ok(false);
+    }
     let mut seen = HashSet::new();
-    recording.sessions_known
-        && recording.events.iter().all(|event| {
+    recording.events.each(|event| {
+        if seen.len() <= FEW {
             seen.insert(event.session);
-            seen.len() <= FEW
-        })
-        && recording.events.len() > 2 * seen.len()
+        }
+    })?;
+    Ok(seen.len() <= FEW && recording.events.launches() > 2 * seen.len() as u64)
 }

@@ -137,7 +137,8 @@ fn merged(args: &Args) -> Result<Verdict, Failure> {
     let part = |path: &PathBuf| Ok((path.display().to_string(), args.source.read(path)?));
     let parts = args.files.iter().map(part).collect::<Result<Vec<(String, Recording)>, Failure>>()?;
     let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
-    judged(args, &merge(parts), args.intent.ask(&args.files, &args.window)?, name)
+    let merged = merge(parts).map_err(Failure::stopped)?;
+    judged(args, &merged, args.intent.ask(&args.files, &args.window)?, name)
 }
 
 /// The verdict on one recording; the files asked for besides are written.
@@ -146,7 +147,7 @@ fn judged(args: &Args, recording: &Recording, intent: Ask, path: String) -> Resu
     if args.strict && !args.intent.tolerates() {
         ask.effect_tolerance = 0.0;
     }
-    let verdict = verify(recording, &ask);
+    let verdict = verify(recording, &ask).map_err(Failure::stopped)?;
     args.window.check(&verdict)?;
     args.files_out.write(recording, &ask, &verdict)?;
     Ok(verdict)

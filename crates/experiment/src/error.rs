@@ -169,6 +169,9 @@ pub enum Error {
         /// Cells that are still to do.
         left: usize,
     },
+    /// A recording was there and is no longer.
+    #[error("the recording can no longer be read: {0}")]
+    Recording(#[from] io::Error),
     /// Somebody stopped a search.
     #[error("stopped; a search is not kept, begin it anew nearer to where it was")]
     Stopped,
@@ -195,6 +198,7 @@ impl Error {
             ) => false,
             Self::Store(_)
             | Self::File { .. }
+            | Self::Recording(_)
             | Self::Serve(_)
             | Self::NoHome
             | Self::NothingToMeasure(_)

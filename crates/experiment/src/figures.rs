@@ -1,8 +1,11 @@
 //! What a cell came to, in the shape of the JSON document.
 
+use std::io;
+
 use offered_model::threshold::{Metric, Quantity, Statistic};
 use offered_model::{Event, Outcome, Recording, Workload};
 use offered_stats::steady_state::Estimate;
+use offered_stats::values::Sorted;
 use offered_verify::{Checked, Effect, Judgement, KeepsUp, Measured, Parts, Queue, Sessions, Verdict, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -110,28 +113,35 @@ impl Interval {
 
 impl Figures {
     /// Of a run, as it was judged.
-    pub(crate) fn of(run: &Measured, recording: &Recording, workload: &Workload, verdict: &Verdict) -> Self {
+    pub(crate) fn of(
+        run: &Measured,
+        recording: &Recording,
+        workload: &Workload,
+        verdict: &Verdict,
+    ) -> io::Result<Self> {
         let of = |quantity, unit| {
             let estimate = run.estimate(&Metric { quantity, label: None })?;
-            Some(Interval::of(estimate, unit))
+            Ok::<_, io::Error>(estimate.map(|estimate| Interval::of(estimate, unit)))
         };
-        let response = run.good(Event::response, None);
-        let lateness = run.times(Event::lateness, None);
+        let response = run.good(Event::response, None)?;
+        let lateness = run.times(Event::lateness, None)?;
+        let mut unsent = 0;
+        recording.events.each(|event| unsent += u64::from(event.outcome == Outcome::Unsent))?;
         let late = |statistic| Some(lateness.estimate(statistic)?.value * 1e6);
-        Self {
+        Ok(Self {
             judgement: verdict.judgement,
-            thresholds: Checked::all(workload.thresholds(), run, verdict.judgement != Judgement::Fails),
+            thresholds: Checked::all(workload.thresholds(), run, verdict.judgement != Judgement::Fails)?,
             because: verdict.because.clone(),
             keeps_up: verdict.keeps_up,
             warnings: verdict.warnings.clone(),
-            launched: recording.events.len() as u64,
-            unsent: recording.events.iter().filter(|event| event.outcome == Outcome::Unsent).count() as u64,
+            launched: recording.events.launches(),
+            unsent,
             asked_rate_per_s: workload.asked_rate(),
             offered_rate_per_s: verdict.queue.rate_per_s,
-            throughput_per_s: of(Quantity::ThroughputRate, 1.0),
-            errors_percent: of(Quantity::ErrorsRate, 100.0),
+            throughput_per_s: of(Quantity::ThroughputRate, 1.0)?,
+            errors_percent: of(Quantity::ErrorsRate, 100.0)?,
             response_ms: Times::of(&response),
-            service_ms: Times::of(&run.good(Event::service, None)),
+            service_ms: Times::of(&run.good(Event::service, None)?),
             lateness_us: late(Statistic::Percentile(50.0))
                 .zip(late(Statistic::Percentile(99.0)))
                 .zip(late(Statistic::Max))
@@ -139,10 +149,10 @@ impl Figures {
             effect: verdict.effect.clone(),
             sessions: verdict.sessions,
             meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov).filter(|_| verdict.sessions.is_none()),
-            arrivals_cov: of(Quantity::ArrivalsCov, 1.0),
+            arrivals_cov: of(Quantity::ArrivalsCov, 1.0)?,
             queue: verdict.queue,
-            response_histogram: Histogram::of(&response.all),
-        }
+            response_histogram: Histogram::of(response.came()),
+        })
     }
 
     /// Whether they may be believed.
@@ -176,7 +186,7 @@ impl Times {
         let at = |statistic| Some(Interval::of(parts.estimate(statistic)?, 1e3));
         let percentile = |p| at(Statistic::Percentile(p));
         Some(Self {
-            n: parts.all.len(),
+            n: parts.len() as usize,
             mean: at(Statistic::Mean)?,
             p50: percentile(50.0)?,
             p90: percentile(90.0)?,
@@ -192,15 +202,15 @@ impl Histogram {
     /// So many cells between a value and ten times it.
     pub const PER_DECADE: f64 = 20.0;
 
-    /// Of times in nanoseconds, ascending; those below a microsecond are counted as one.
-    fn of(sorted: &[i64]) -> Self {
-        let place = |ns: &i64| ((*ns as f64 / 1e3).max(1.0).log10() * Self::PER_DECADE).floor() as usize;
-        let (Some(first), Some(last)) = (sorted.first().map(place), sorted.last().map(place)) else {
+    /// Of times in nanoseconds; those below a microsecond are counted as one.
+    fn of(sorted: &Sorted<i64>) -> Self {
+        let place = |ns: i64| ((ns as f64 / 1e3).max(1.0).log10() * Self::PER_DECADE).floor() as usize;
+        let (Some(first), Some(last)) = (sorted.min().map(place), sorted.max().map(place)) else {
             return Self { edges_ms: Vec::new(), counts: Vec::new() };
         };
         let mut counts = vec![0; last - first + 1];
-        for ns in sorted {
-            counts[place(ns) - first] += 1;
+        for (ns, count) in sorted.ascending() {
+            counts[place(ns) - first] += count;
         }
         let edge = |place: usize| 1e-3 * 10f64.powf(place as f64 / Self::PER_DECADE);
         Self { edges_ms: (first..=last + 1).map(edge).collect(), counts }
@@ -210,16 +220,17 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_stats::values::Values;
 
     #[test]
     fn a_histogram_loses_nothing() {
         let values = [0, 500, 1_000, 1_100, 1_130, 2_000_000, 1_000_000_000];
-        let histogram = Histogram::of(&values);
+        let histogram = Histogram::of(&values.into_iter().collect::<Values<i64>>().sorted());
         assert_eq!(histogram.counts.iter().sum::<u64>(), 7);
         assert_eq!(histogram.edges_ms.len(), histogram.counts.len() + 1);
         assert_eq!(histogram.counts[..2], [4, 1], "20 a decade: 1.122 us is the first edge");
         let (low, high) = (histogram.edges_ms[0], histogram.edges_ms[histogram.counts.len()]);
         assert!(low == 1e-3 && (1000.0..1123.0).contains(&high), "{low} to {high}");
-        assert_eq!(Histogram::of(&[]).counts, Vec::<u64>::new());
+        assert_eq!(Histogram::of(&Values::<i64>::default().sorted()).counts, Vec::<u64>::new());
     }
 }

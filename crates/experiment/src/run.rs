@@ -143,8 +143,8 @@ impl Ready<'_> {
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
         let recording = recording(workload, events, store.as_ref(), evidence)?;
         let ask = Ask { path: name, ..Ask::of(workload, share.fraction()) };
-        let verdict = verify(&recording, &ask);
-        let mut summary = Summary::new(workload, share, &recording, &done, &verdict);
+        let verdict = verify(&recording, &ask)?;
+        let mut summary = Summary::new(workload, share, &recording, &done, &verdict)?;
         summary.out = out.map(|out| out.display().to_string());
         if let Some(store) = store {
             let dry = matches!(load, Load::Nobody(_));

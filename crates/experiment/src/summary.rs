@@ -5,11 +5,14 @@ mod failures;
 pub use failures::{Failure, failures};
 
 use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
 
 use offered_model::document::{Document, Schema};
-use offered_model::{Difference, Event, Outcome, Recording, Share, Workload};
+use offered_model::{Difference, Instant, Outcome, Recording, Share, Workload};
 use offered_run::Done;
 use offered_stats::Summary as Numbers;
+use offered_stats::values::Values;
 use offered_verify::{
     Check, Checked, Effect, Judgement, KeepsUp, Measured, Pages, Pattern, Request, Sessions, Verdict, Warning,
 };
@@ -101,6 +104,51 @@ impl Document for Summary {
     const SCHEMA: &'static str = "offered.run/1";
 }
 
+/// What is counted of all launches, and of the times of those that are judged.
+#[derive(Default)]
+struct Seen {
+    outcomes: [u64; Outcome::ALL.len()],
+    response: Values<i64>,
+    service: Values<i64>,
+    handshake: Values<i64>,
+    waited: Values<i64>,
+    lateness: Values<i64>,
+    bytes_in: u64,
+    bytes_out: u64,
+    rows: u64,
+}
+
+impl Seen {
+    /// Of a recording of which the launches meant for this time are judged.
+    fn of(recording: &Recording, judged: Range<Instant>) -> io::Result<Self> {
+        let mut seen = Self::default();
+        recording.events.each_of_all(|event| {
+            (seen.bytes_in, seen.bytes_out) = (seen.bytes_in + event.bytes_in, seen.bytes_out + event.bytes_out);
+            if event.object > 0 {
+                return;
+            }
+            seen.outcomes[event.outcome as usize] += 1;
+            seen.rows += event.rows;
+            if !judged.contains(&event.intended) {
+                return;
+            }
+            let good = event.outcome == Outcome::Ok;
+            for (values, time) in [
+                (&mut seen.response, event.response().filter(|_| good)),
+                (&mut seen.service, event.service().filter(|_| good)),
+                (&mut seen.handshake, event.handshake.map(Difference::from)),
+                (&mut seen.waited, event.waited.map(Difference::from)),
+                (&mut seen.lateness, event.lateness()),
+            ] {
+                if let Some(time) = time {
+                    values.add(time.0);
+                }
+            }
+        })?;
+        Ok(seen)
+    }
+}
+
 /// Mean, spread and percentiles in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names of statistics")]
@@ -150,44 +198,43 @@ fn is_none(count: &u64) -> bool {
 
 impl Summary {
     /// Of the recording of a run, as it was judged.
-    pub fn new(workload: &Workload, share: Share, recording: &Recording, done: &Done, verdict: &Verdict) -> Self {
-        let events = &recording.events;
-        let mut counted = [0; Outcome::ALL.len()];
-        for event in events {
-            counted[event.outcome as usize] += 1;
-        }
-        let counts = || Outcome::ALL.into_iter().zip(counted);
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn new(
+        workload: &Workload,
+        share: Share,
+        recording: &Recording,
+        done: &Done,
+        verdict: &Verdict,
+    ) -> io::Result<Self> {
+        let seen = Seen::of(recording, workload.counted())?;
+        let counts = || Outcome::ALL.into_iter().zip(seen.outcomes);
         let outcomes = counts().map(|(outcome, n)| (outcome.name().to_owned(), n)).filter(|(_, n)| *n > 0).collect();
-        let counted_time = workload.counted();
-        let judged = || events.iter().filter(|event| counted_time.contains(&event.intended));
-        let times = |time: &dyn Fn(&Event) -> Option<Difference>| {
-            let mut nanos: Vec<i64> = judged().filter_map(|event| time(event).map(|t| t.0)).collect();
-            nanos.sort_unstable();
-            Numbers::of_sorted(&nanos, 1.0)
-        };
+        let [response_ms, service_ms, handshake_ms, waited_ms] =
+            [seen.response, seen.service, seen.handshake, seen.waited]
+                .map(|times| times.sorted().summary(1.0).map(Millis::from_nanos));
         let total = verdict.launches.last();
         let measured = Measured::new(recording, verdict, workload.counted());
-        let thresholds = Checked::all(workload.thresholds(), &measured, verdict.judgement != Judgement::Fails);
-        Self {
+        let thresholds = Checked::all(workload.thresholds(), &measured, verdict.judgement != Judgement::Fails)?;
+        Ok(Self {
             schema: Schema::new(),
             asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
             offered_rate_per_s: verdict.queue.rate_per_s,
             answered_rate_per_s: verdict.keeps_up.map(|keeps_up| keeps_up.answered_per_s),
             keeps_up: verdict.keeps_up,
-            launched: events.len() as u64,
-            unsent: counted[Outcome::Unsent as usize],
+            launched: recording.events.launches(),
+            unsent: seen.outcomes[Outcome::Unsent as usize],
             completed: counts().filter(|(outcome, _)| outcome.is_answer()).map(|(_, n)| n).sum(),
             outcomes,
             requests: verdict.requests.clone(),
             statuses: verdict.statuses.clone(),
-            failures: failures(recording),
-            response_ms: times(&|event| event.response().filter(|_| event.outcome == Outcome::Ok))
-                .map(Millis::from_nanos),
-            service_ms: times(&|event| event.service().filter(|_| event.outcome == Outcome::Ok))
-                .map(Millis::from_nanos),
-            handshake_ms: times(&|event| event.handshake.map(Difference::from)).map(Millis::from_nanos),
-            waited_ms: times(&|event| event.waited.map(Difference::from)).map(Millis::from_nanos),
-            lateness_us: times(&Event::lateness).map(|n| Micros {
+            failures: failures(recording)?,
+            response_ms,
+            service_ms,
+            handshake_ms,
+            waited_ms,
+            lateness_us: seen.lateness.sorted().summary(1.0).map(|n| Micros {
                 p50: n.median / 1e3,
                 p99: n.p99 / 1e3,
                 max: n.max / 1e3,
@@ -203,10 +250,10 @@ impl Summary {
                 pattern: verdict.pattern,
             },
             queue: verdict.queue,
-            bytes_in: events.iter().chain(&recording.objects).map(|event| event.bytes_in).sum(),
-            bytes_out: events.iter().chain(&recording.objects).map(|event| event.bytes_out).sum(),
-            rows: events.iter().map(|event| event.rows).sum(),
-            pages: Pages::of(recording, workload.counted()),
+            bytes_in: seen.bytes_in,
+            bytes_out: seen.bytes_out,
+            rows: seen.rows,
+            pages: Pages::of(recording, workload.counted())?,
             duration_s: done.workers.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),
@@ -216,7 +263,7 @@ impl Summary {
             thresholds,
             warnings: verdict.warnings.clone(),
             out: None,
-        }
+        })
     }
 
     /// Whether the result may be believed: nothing that was checked failed.

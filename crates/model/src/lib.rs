@@ -33,6 +33,7 @@ mod count;
 pub mod csv;
 pub mod document;
 pub mod event;
+pub mod events;
 mod exchange;
 pub mod flow;
 pub mod heap;

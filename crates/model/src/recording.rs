@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
+use crate::events::Events;
 use crate::time::Nanos;
 
 /// What one run left behind, ours or another tool's.
@@ -12,10 +13,8 @@ use crate::time::Nanos;
 /// start for ours, since the Unix epoch for most files), so only differences mean anything.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// One per launch.
-    pub events: Vec<Event>,
-    /// What launches brought with them ([`Event::object`] above 0): answers of the server, but no launches.
-    pub objects: Vec<Event>,
+    /// One per launch, and what launches brought with them.
+    pub events: Events,
     /// The names that [`Event::label`] points into.
     pub labels: Vec<String>,
     /// What kind of file it was: `run`, `jtl-csv`, `k6-json`, ...
@@ -108,10 +107,8 @@ impl Evidence {
 impl Recording {
     /// Of a run of ours, just made.
     pub fn of_run(events: Vec<Event>, labels: Vec<String>) -> Self {
-        let (events, objects) = apart(events);
         Self {
-            events,
-            objects,
+            events: events.into(),
             labels,
             format: "run".to_owned(),
             resolution: Nanos(1),
@@ -121,10 +118,4 @@ impl Recording {
             ..Self::default()
         }
     }
-}
-
-/// Launches and their objects, each in the order they came.
-pub fn apart(mut events: Vec<Event>) -> (Vec<Event>, Vec<Event>) {
-    let objects = events.extract_if(.., |event| event.object > 0).collect();
-    (events, objects)
 }

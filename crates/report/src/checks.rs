@@ -1,6 +1,7 @@
 //! What became of the checks that a workload makes of its answers.
 
 use std::collections::HashMap;
+use std::io;
 
 use offered_model::workload::Request;
 use offered_model::{Outcome, Recording, Workload};
@@ -25,16 +26,22 @@ pub struct Tried {
 
 impl Tried {
     /// Every check of `workload`, in its order, as `recording` has it.
-    pub fn all(workload: &Workload, recording: &Recording) -> Vec<Self> {
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn all(workload: &Workload, recording: &Recording) -> io::Result<Vec<Self>> {
         let mut answers: HashMap<&str, u64> = HashMap::new();
         let mut failed: HashMap<(&str, String), u64> = HashMap::new();
-        for event in recording.events.iter().filter(|event| event.outcome.is_answer()) {
-            let Some(label) = recording.labels.get(usize::from(event.label)) else { continue };
+        recording.events.each(|event| {
+            let Some(label) = recording.labels.get(usize::from(event.label)) else { return };
+            if !event.outcome.is_answer() {
+                return;
+            }
             *answers.entry(label).or_default() += 1;
             if let (Outcome::CheckFailed, Some(check)) = (event.outcome, &event.error) {
                 *failed.entry((label, check.to_string())).or_default() += 1;
             }
-        }
+        })?;
         let of_request = |request: &'_ Request| {
             let name = request.name().to_owned();
             request.checks().iter().map(|check| (name.clone(), check.name.clone())).collect::<Vec<_>>()
@@ -49,7 +56,7 @@ impl Tried {
             };
             Self { request, check, judgement, answers, failed }
         };
-        workload.requests().iter().flat_map(of_request).map(tried).collect()
+        Ok(workload.requests().iter().flat_map(of_request).map(tried).collect())
     }
 }
 
@@ -80,7 +87,8 @@ mod tests {
             event(1, Outcome::Refused, None),
         ];
         let labels = vec!["form".to_owned(), "item".to_owned()];
-        let tried = Tried::all(&workload, &Recording { events, labels, ..Recording::default() });
+        let tried =
+            Tried::all(&workload, &Recording { events: events.into(), labels, ..Recording::default() }).unwrap();
         let said: Vec<_> = tried.iter().map(|t| (t.check.as_str(), t.judgement, t.answers, t.failed)).collect();
         assert_eq!(
             said,

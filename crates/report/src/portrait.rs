@@ -10,16 +10,18 @@ mod in_system;
 mod over_time;
 mod spread;
 
+use gaps::Sent;
 pub use gaps::{Counts, Fragment, Gaps};
 pub use grid::{Grid, Percentiles};
 pub use in_system::InSystem;
 pub use over_time::OverTime;
 pub use spread::{Ends, Spread};
 
+use std::io;
 use std::ops::Range;
 
 use offered_experiment::{Failure, failures};
-use offered_model::{Difference, Event, Instant, Nanos, Outcome, Recording};
+use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 use offered_verify::{Ask, Pages, Scope, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +38,7 @@ fn judged(recording: &Recording, window: &Window) -> Range<Instant> {
 
 /// What time is counted from: of a run of ours its start, of a file its first launch; `None` when nothing was sent.
 fn origin(recording: &Recording) -> Option<Instant> {
-    let first = recording.events.iter().filter_map(|event| event.sent).min()?;
+    let (first, _) = recording.events.extent().sent?;
     Some(if recording.on_run_clock { Instant::ZERO } else { first })
 }
 
@@ -76,33 +78,51 @@ pub struct Portrait {
     pub failures: Vec<Failure>,
 }
 
-/// `time` of good answers alone.
-fn good(time: fn(&Event) -> Option<Difference>) -> impl Fn(&Event) -> Option<Difference> {
-    move |event| time(event).filter(|_| event.outcome == Outcome::Ok)
-}
-
 impl Portrait {
     /// Of the launches of `recording` that `ask` looks at, which its verdict found to lie in `window`; `None` when nothing was
     /// sent.
-    pub fn of(recording: &Recording, ask: &Ask, window: &Window) -> Option<Self> {
-        let scope = Scope::of(recording, ask)?;
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn of(recording: &Recording, ask: &Ask, window: &Window) -> io::Result<Option<Self>> {
+        let Some(scope) = Scope::of(recording, ask) else { return Ok(None) };
         let tick = recording.resolution.0.max(1);
         let known = recording.intent_known;
         // What the verdict holds against Poisson of a partly-open system is when its sessions arrive.
         let sessions_only = ask.meant.is_of_sessions();
-        let sent = scope.sent(|event| !sessions_only || event.step == 0);
         let of = if sessions_only { "session starts" } else { "launches" };
-        Some(Self {
-            over_time: OverTime::of(recording, [window.from_s, window.to_s])?,
-            in_system: InSystem::of(scope),
-            response: Spread::over_time(scope, tick, good(Event::response)),
-            service: known.then(|| Spread::over_time(scope, tick, good(Event::service))).flatten(),
-            lateness: known.then(|| Spread::over_time(scope, tick, Event::lateness)).flatten(),
-            gaps: Gaps::of(of, &sent, tick),
-            counts: Counts::of(of, &sent, tick),
-            fragment: Fragment::of(scope, &sent, known),
-            pages: Pages::of(recording, judged(recording, window)),
-            failures: failures(recording),
-        })
+        let ends = scope.ends(|event| !sessions_only || event.step == 0)?;
+        let sent = scope.in_order(
+            || Sent::new(of, ends, tick),
+            |sent, launch| {
+                if !sessions_only || launch.first {
+                    sent.add(launch.sent);
+                }
+            },
+        )?;
+        let (gaps, counts, fragment) = sent.finish(scope, known)?;
+        let Some(over_time) = OverTime::of(recording, [window.from_s, window.to_s])? else { return Ok(None) };
+        let good = |event: &Event| event.outcome == Outcome::Ok;
+        let [response, service, lateness] = Spread::of(
+            scope,
+            tick,
+            [
+                &|event| event.response().filter(|_| good(event)),
+                &|event| event.service().filter(|_| known && good(event)),
+                &|event| event.lateness().filter(|_| known),
+            ],
+        )?;
+        Ok(Some(Self {
+            over_time,
+            in_system: InSystem::of(scope)?,
+            response,
+            service,
+            lateness,
+            gaps,
+            counts,
+            fragment,
+            pages: Pages::of(recording, judged(recording, window))?,
+            failures: failures(recording)?,
+        }))
     }
 }

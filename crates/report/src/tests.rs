@@ -34,8 +34,8 @@ fn run(name: &str, mean_ms: f64) -> Run {
     };
     let recording = Recording::of_run((0..4000).map(event).collect(), ["a", "b", "c"].map(str::to_owned).to_vec());
     let ask = Ask { path: name.to_owned(), rate_per_s: Some(100.0), ..Ask::default() };
-    let verdict = verify(&recording, &ask);
-    let portrait = Portrait::of(&recording, &ask, &verdict.window);
+    let verdict = verify(&recording, &ask).unwrap();
+    let portrait = Portrait::of(&recording, &ask, &verdict.window).unwrap();
     Run::new(name.to_owned(), verdict, portrait)
 }
 
@@ -217,8 +217,8 @@ fn a_run_too_short_for_an_interval_is_shown_without_one() {
 #[test]
 fn a_recording_without_launches_has_a_page_that_says_so() {
     let recording = Recording::of_run(Vec::new(), Vec::new());
-    let verdict = verify(&recording, &Ask::default());
-    let portrait = Portrait::of(&recording, &Ask::default(), &verdict.window);
+    let verdict = verify(&recording, &Ask::default()).unwrap();
+    let portrait = Portrait::of(&recording, &Ask::default(), &verdict.window).unwrap();
     assert!(portrait.is_none());
     let report = Report::new(vec![Run::new("nothing".to_owned(), verdict, None)]);
     assert!(charts(&report).is_empty());

@@ -7,6 +7,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, Discrete, DiscreteCDF, Poisson};
 
+use crate::values::Moments;
 use crate::{Interval, Test};
 
 /// The dispersion of counts at one window length.
@@ -51,32 +52,37 @@ pub fn counts(sorted: &[u64], from: u64, to: u64, window: u64) -> Vec<u32> {
 /// Under the Poisson hypothesis (k - 1) IDC is chi-square with k - 1 degrees of freedom (Fisher's dispersion test), which gives
 /// both the interval and the p-value.
 pub fn dispersion(counts: &[u32], window: u64) -> Option<Dispersion> {
-    let k = counts.len();
-    let mean = counts.iter().map(|&c| f64::from(c)).sum::<f64>() / k as f64;
-    if k < 2 || mean <= 0.0 {
+    let mut moments = Moments::default();
+    for count in counts {
+        moments.add(*count, 1);
+    }
+    of_moments(&moments, window)
+}
+
+/// The same of counts whose sums are known.
+pub(crate) fn of_moments(counts: &Moments, window: u64) -> Option<Dispersion> {
+    let (k, mean) = (counts.n, counts.mean());
+    if k < 2 || counts.sum == 0 {
         return None;
     }
-    let squares: f64 = counts.iter().map(|&c| (f64::from(c) - mean).powi(2)).sum();
+    let squares = counts.squares_about_mean();
     let df = (k - 1) as f64;
     let idc = squares / df / mean;
     let statistic = squares / mean;
     let p = 2.0 * chi_square_below(statistic, df).min(chi_square_above(statistic, df));
     let interval =
         Interval { low: statistic / chi_square_point(0.975, df), high: statistic / chi_square_point(0.025, df) };
-    Some(Dispersion { window, windows: k, idc, interval, test: Test { statistic, p: p.min(1.0) } })
+    let test = Test { statistic, p: p.min(1.0) };
+    Some(Dispersion { window, windows: k as usize, idc, interval, test })
 }
 
 /// Pearson's chi-square of counts against the Poisson law with their own mean; cells of fewer than five expected are pooled.
+/// `seen` says how many windows had none, one, two, ... of all `instants` (the last cell may hold larger counts too).
 ///
 /// One-sided (large values reject). `None` when the counts do not fill three cells.
-pub fn poisson_chi_square(counts: &[u32]) -> Option<Test> {
-    let n = counts.len() as f64;
-    let mean = counts.iter().map(|&c| f64::from(c)).sum::<f64>() / n;
-    let law = Poisson::new(mean).ok()?;
-    let mut seen = vec![0u32; *counts.iter().max()? as usize + 1];
-    for &count in counts {
-        seen[count as usize] += 1;
-    }
+pub fn poisson_chi_square(seen: &[u64], instants: u64) -> Option<Test> {
+    let n = seen.iter().sum::<u64>() as f64;
+    let law = Poisson::new(instants as f64 / n).ok()?;
     let (mut statistic, mut cells, mut low) = (0.0, 0u32, 0);
     loop {
         let (mut high, mut expected) = (low, n * law.pmf(low as u64));
@@ -88,9 +94,9 @@ pub fn poisson_chi_square(counts: &[u32]) -> Option<Test> {
         if last {
             (high, expected) = (seen.len(), if low == 0 { n } else { n * law.sf(low as u64 - 1) });
         }
-        let observed: u32 = seen[low.min(seen.len())..(high + 1).min(seen.len())].iter().sum();
+        let observed: u64 = seen[low.min(seen.len())..(high + 1).min(seen.len())].iter().sum();
         if expected > 0.0 {
-            statistic += (f64::from(observed) - expected).powi(2) / expected;
+            statistic += (observed as f64 - expected).powi(2) / expected;
             cells += 1;
         }
         if last {

@@ -1,8 +1,5 @@
 //! The most frequent of many.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-
 /// How often things were there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frequent<T> {
@@ -12,12 +9,8 @@ pub struct Frequent<T> {
     pub rest: (usize, u64),
 }
 
-/// The `most` most frequent of `things`, and what is left of them.
-pub fn frequent<T: Hash + Ord>(things: impl Iterator<Item = T>, most: usize) -> Frequent<T> {
-    let mut counts: HashMap<T, u64> = HashMap::new();
-    for thing in things {
-        *counts.entry(thing).or_default() += 1;
-    }
+/// The `most` most frequent of things that were there so often, and what is left of them.
+pub fn frequent<T: Ord>(counts: impl IntoIterator<Item = (T, u64)>, most: usize) -> Frequent<T> {
     let mut top: Vec<_> = counts.into_iter().collect();
     top.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let rest = top.split_off(top.len().min(most));
@@ -30,8 +23,8 @@ mod tests {
 
     #[test]
     fn none_is_lost() {
-        let found = frequent([3, 1, 2, 2, 4, 1, 5].into_iter(), 3);
+        let found = frequent([(5, 1), (1, 2), (4, 1), (2, 2), (3, 1)], 3);
         assert_eq!(found, Frequent { top: vec![(1, 2), (2, 2), (3, 1)], rest: (2, 2) });
-        assert_eq!(frequent([7].into_iter(), 3).rest, (0, 0));
+        assert_eq!(frequent([(7, 1)], 3).rest, (0, 0));
     }
 }

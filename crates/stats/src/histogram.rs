@@ -5,24 +5,33 @@
 pub struct Histogram {
     /// The width of a cell.
     pub cell: u64,
-    /// How many values each cell holds.
+    /// How many values each cell holds, until that of the largest value.
     pub counts: Vec<u64>,
-    /// How many values lie above the last cell.
+    /// How many values lie above the last cell there may be.
     pub overflow: u64,
+    most: usize,
 }
 
 impl Histogram {
-    /// Of `values` in any order, with cells until the largest value but no more than `most` besides cell 0.
-    pub fn of(values: impl Iterator<Item = u64> + Clone, cell: u64, most: usize) -> Self {
-        let cells = values.clone().max().map_or(0, |max| (max.div_ceil(cell) as usize).min(most));
-        let mut counts = vec![0; cells + 1];
-        let mut overflow = 0;
-        for value in values {
-            match counts.get_mut(value.div_ceil(cell) as usize) {
-                Some(count) => *count += 1,
-                None => overflow += 1,
-            }
+    /// Of nothing yet, with no more than `most` cells besides cell 0.
+    pub fn new(cell: u64, most: usize) -> Self {
+        Self { cell, counts: vec![0], overflow: 0, most }
+    }
+
+    /// Counts a value.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        let at = value.div_ceil(self.cell).min(self.most as u64 + 1) as usize;
+        if at.min(self.most) >= self.counts.len() {
+            self.counts.resize(at.min(self.most) + 1, 0);
         }
-        Self { cell, counts, overflow }
+        *self.counts.get_mut(at).unwrap_or(&mut self.overflow) += 1;
+    }
+
+    /// Of `values` in any order, in no more than `most` cells besides cell 0.
+    pub fn of(values: impl Iterator<Item = u64>, cell: u64, most: usize) -> Self {
+        let mut histogram = Self::new(cell, most);
+        values.for_each(|value| histogram.add(value));
+        histogram
     }
 }

@@ -29,6 +29,7 @@ pub mod cov;
 pub mod dispersion;
 pub mod exponential;
 pub mod frequent;
+pub mod groups;
 pub mod growth;
 pub mod histogram;
 pub mod independence;
@@ -37,6 +38,8 @@ pub mod steadiness;
 pub mod steady_state;
 pub mod summary;
 pub mod ticks;
+pub mod values;
+pub mod windows;
 
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,6 @@ impl Summary {
     ///
     /// `None` for an empty sample. The deviations are taken from the mean in a second pass, so nothing cancels.
     pub fn of_sorted<T: Copy + Into<i128>>(sorted: &[T], per_unit: f64) -> Option<Self> {
-        let real = |x: T| x.into() as f64;
         let (first, last) = (*sorted.first()?, *sorted.last()?);
         let n = sorted.len();
         let sum: i128 = sorted.iter().map(|&x| x.into()).sum();
@@ -56,6 +55,11 @@ impl Summary {
     }
 }
 
+/// The nearest double.
+pub(crate) fn real(x: impl Into<i128>) -> f64 {
+    x.into() as f64
+}
+
 /// The nearest order statistic: element number floor(p (n - 1/2)), from 0, of a sample in ascending order.
 ///
 /// The web-generator-toolkit's rule, kept so that tables agree with it to the digit; its median, element floor((n - 1)/2), is
@@ -64,8 +68,12 @@ impl Summary {
 /// # Panics
 /// On an empty sample.
 pub fn quantile<T: Copy>(sorted: &[T], p: f64) -> T {
-    let n = sorted.len();
-    sorted[((p * (n as f64 - 0.5)) as usize).min(n - 1)]
+    sorted[quantile_at(sorted.len() as u64, p) as usize]
+}
+
+/// The number of that element among `n`, of which there is at least one.
+pub fn quantile_at(n: u64, p: f64) -> u64 {
+    ((p * (n as f64 - 0.5)) as u64).min(n - 1)
 }
 
 /// The differences of neighbouring instants: one fewer than there are instants.

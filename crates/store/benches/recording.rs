@@ -99,7 +99,7 @@ fn beside_a_thread_that_never_sleeps(seconds: u64) {
     let late = paced(seconds, |batch| recorder.record(batch).expect("a recorder"));
     show("recording", &late);
     recorder.finish(&record()).expect("room on the disk");
-    let found = read(&run, &ReadOptions::default()).expect("a run").events.len();
+    let found = read(&run, &ReadOptions::default()).expect("a run").events.launches();
     println!("\n{found} of {} events found again", late.len());
 }
 
@@ -129,7 +129,7 @@ fn main() {
                 .map(|part| part.and_then(|part| part.metadata()).expect("a part").len())
                 .sum();
             let before = cpu_time();
-            assert_eq!(read(&run, &ReadOptions::default()).expect("a run").events.len() as u64, EVENTS);
+            assert_eq!(read(&run, &ReadOptions::default()).expect("a run").events.launches(), EVENTS);
             reading.push((cpu_time() - before).as_micros_f64() / EVENTS as f64);
         }
         println!("{name:<8} {:>9.3} {:>8.3} {:>6.1}", median(writing), median(reading), bytes as f64 / EVENTS as f64);

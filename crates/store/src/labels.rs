@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Gives every distinct name its number, which is what [`offered_model::Event::label`] holds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Labels {
     names: Vec<String>,
     numbers: HashMap<Box<[u8]>, u16>,

@@ -17,10 +17,11 @@
 //! ";
 //! let recording = read_from("results.jtl", table.as_bytes(), &ReadOptions::default())?;
 //! assert_eq!((recording.format.as_str(), recording.labels.as_slice()), ("jtl-csv", &["home".to_owned()][..]));
-//! let (first, second) = (&recording.events[0], &recording.events[1]);
+//! let launches = recording.events.to_vec()?;
+//! let (first, second) = (&launches[0], &launches[1]);
 //! assert_eq!(second.sent.unwrap() - first.sent.unwrap(), Nanos::from_millis(250).into());
 //! assert_eq!((first.service(), second.status), (Some(Nanos::from_millis(40).into()), 503));
-//! # Ok::<(), offered_store::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod door;
@@ -33,6 +34,7 @@ mod record;
 mod recorder;
 mod rundir;
 mod table;
+mod tape;
 
 pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
@@ -231,16 +231,21 @@ impl<W: Write + Send> Columns<'_, W> {
     }
 }
 
-/// Appends the events of a part to `events`, naming their labels in `labels`; after an error what it appended is unusable.
+/// Gives `see` the events of a part, some thousands at a time, naming their labels in `labels`; after an error what it gave is
+/// unusable.
 ///
 /// The `parquet` crate panics on some damaged files (a dictionary page turned into something else). To whoever reads a run
 /// that is one more damaged part, so it becomes an error here.
-pub(crate) fn read<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
-    let read = catch_unwind(AssertUnwindSafe(|| read_whole(part, events, labels)));
-    read.unwrap_or_else(|_| Err(ParquetError::General("it is damaged inside; restore it from a copy".to_owned())))
+pub(crate) fn play<R: ChunkReader + 'static>(
+    part: R,
+    labels: &mut Labels,
+    see: &mut dyn FnMut(&[Event]),
+) -> Result<()> {
+    let played = catch_unwind(AssertUnwindSafe(|| play_whole(part, labels, see)));
+    played.unwrap_or_else(|_| Err(ParquetError::General("it is damaged inside; restore it from a copy".to_owned())))
 }
 
-fn read_whole<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
+fn play_whole<R: ChunkReader + 'static>(part: R, labels: &mut Labels, see: &mut dyn FnMut(&[Event])) -> Result<()> {
     footer::check(&part)?;
     let part = Arc::new(part);
     let file = SerializedFileReader::new(Shared(part.clone()))?;
@@ -261,47 +266,58 @@ fn read_whole<R: ChunkReader + 'static>(part: R, events: &mut Vec<Event>, labels
     if let Some(seal) = seal {
         seal::check(&*part, seal.value.as_deref().unwrap_or_default())?;
     }
+    let mut events = Vec::new();
     for group in 0..file.num_row_groups() {
-        read_group(&*file.get_row_group(group)?, &COLUMNS[..columns.len()], events, labels)?;
+        play_group(&*file.get_row_group(group)?, &COLUMNS[..columns.len()], &mut events, labels, see)?;
     }
     Ok(())
 }
 
-/// Reads a group that has these columns.
-fn read_group(
+/// Plays a group that has these columns; `events` is where its rows are put together.
+fn play_group(
     group: &dyn RowGroupReader,
-    columns: &[Kind],
+    columns: &'static [Kind],
     events: &mut Vec<Event>,
     labels: &mut Labels,
+    see: &mut dyn FnMut(&[Event]),
 ) -> Result<()> {
-    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    // What the footer says of the number of rows is believed only when the first column has so many.
-    let intended = Column::<Int64Type>::read(group, 0, rows)?;
-    let first = events.len();
-    events.extend(intended.values.iter().map(|&ns| Event::at(Instant(ns as u64))));
-    let mut rows = Rows { group, events: &mut events[first..] };
-    for (index, column) in columns.iter().enumerate().skip(1) {
-        rows.fill(index, column, labels)?;
+    let reader = |(index, kind): (usize, &'static Kind)| Ok((kind, group.get_column_reader(index)?));
+    let mut readers = columns.iter().enumerate().map(reader).collect::<Result<Vec<_>>>()?;
+    // What the footer says of the number of rows is believed only when the columns have so many.
+    let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    while left > 0 {
+        let rows = left.min(PIECE * ROW_GROUP);
+        events.clear();
+        events.resize(rows, Event::at(Instant::ZERO));
+        for (kind, reader) in &mut readers {
+            kind.fill(reader, events, labels)?;
+        }
+        see(events);
+        left -= rows;
     }
     Ok(())
 }
 
-struct Rows<'a> {
-    group: &'a dyn RowGroupReader,
-    events: &'a mut [Event],
-}
-
-impl Rows<'_> {
-    /// Gives every event its value of a column.
-    fn fill(&mut self, index: usize, kind: &Kind, labels: &mut Labels) -> Result<()> {
-        match &kind.of {
-            Of::Long(_, set) => self.each::<Int64Type>(index, |e, n| set(e, n.map_or(0, |&n| n as u64))),
-            Of::At(_, set) => self.each::<Int64Type>(index, |e, at| set(e, at.map(|&ns| Instant(ns as u64)))),
-            Of::Time(_, set) => self.each::<Int64Type>(index, |e, took| set(e, took.map(|&ns| Nanos(ns as u64)))),
-            Of::Int(_, _, set) => self.each::<Int32Type>(index, |e, n| set(e, n.map_or(0, |&n| n as u32))),
-            Of::Label => {
+impl Kind {
+    /// Gives every event its value of this column, the next ones of `reader`.
+    fn fill(&self, reader: &mut ColumnReader, events: &mut [Event], labels: &mut Labels) -> Result<()> {
+        use ColumnReader::{BoolColumnReader, ByteArrayColumnReader, Int32ColumnReader, Int64ColumnReader};
+        match (&self.of, reader) {
+            (Of::Long(_, set), Int64ColumnReader(reader)) => {
+                each(reader, events, |e, n| set(e, n.map_or(0, |&n| n as u64)))
+            }
+            (Of::At(_, set), Int64ColumnReader(reader)) => {
+                each(reader, events, |e, at| set(e, at.map(|&ns| Instant(ns as u64))))
+            }
+            (Of::Time(_, set), Int64ColumnReader(reader)) => {
+                each(reader, events, |e, took| set(e, took.map(|&ns| Nanos(ns as u64))))
+            }
+            (Of::Int(_, _, set), Int32ColumnReader(reader)) => {
+                each(reader, events, |e, n| set(e, n.map_or(0, |&n| n as u32)))
+            }
+            (Of::Label, ByteArrayColumnReader(reader)) => {
                 let mut before: Option<(ByteArray, u16)> = None;
-                self.each::<ByteArrayType>(index, |e, name| {
+                each(reader, events, |e, name| {
                     // Looked up only where the name changes.
                     e.label = match (&before, name) {
                         (Some((same, number)), Some(name)) if same == name => *number,
@@ -313,9 +329,9 @@ impl Rows<'_> {
                     };
                 })
             }
-            Of::Outcome => {
+            (Of::Outcome, ByteArrayColumnReader(reader)) => {
                 let mut unknown = None;
-                self.each::<ByteArrayType>(index, |e, name| {
+                each(reader, events, |e, name| {
                     let name = name.and_then(|name| name.as_utf8().ok()).unwrap_or_default();
                     match Outcome::from_name(name) {
                         Some(outcome) => e.outcome = outcome,
@@ -327,41 +343,35 @@ impl Rows<'_> {
                     Err(ParquetError::General(why))
                 })
             }
-            Of::Reused => self.each::<BoolType>(index, |e, reused| e.reused = reused.is_some_and(|&yes| yes)),
-            Of::Error => self.each::<ByteArrayType>(index, |e, why| {
+            (Of::Reused, BoolColumnReader(reader)) => {
+                each(reader, events, |e, reused| e.reused = reused.is_some_and(|&yes| yes))
+            }
+            (Of::Error, ByteArrayColumnReader(reader)) => each(reader, events, |e, why| {
                 e.error = why.map(|why| Reason::read(&String::from_utf8_lossy(why.data())));
             }),
+            _ => Err(ParquetError::General(format!("its column {} is of another type", self.name))),
         }
-    }
-
-    /// Gives `set` every event with its value of column `index`, `None` where it is null.
-    fn each<T: DataType>(&mut self, index: usize, mut set: impl FnMut(&mut Event, Option<&T::T>)) -> Result<()> {
-        let column = Column::<T>::read(self.group, index, self.events.len())?;
-        let mut values = column.values.iter();
-        for (row, event) in self.events.iter_mut().enumerate() {
-            let there = column.there.get(row).is_none_or(|&level| level > 0);
-            set(event, if there { values.next() } else { None });
-        }
-        Ok(())
     }
 }
 
-/// The values of one column of a row group that are not null, and for a nullable one which rows have one (level 1).
-struct Column<T: DataType> {
-    values: Vec<T::T>,
-    there: Vec<i16>,
-}
-
-impl<T: DataType> Column<T> {
-    fn read(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Self> {
-        let mut reader: ColumnReaderImpl<T> = get_typed_column_reader(group.get_column_reader(index)?);
-        let mut column = Self { values: Vec::new(), there: Vec::new() };
-        let (read, ..) = reader.read_records(rows, Some(&mut column.there), None, &mut column.values)?;
-        if read != rows {
-            return Err(ParquetError::EOF(format!("{read} of {rows} rows in column {index}")));
-        }
-        Ok(column)
+/// Gives `set` every event with its value of the next ones of `reader`, `None` where it is null.
+fn each<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    events: &mut [Event],
+    mut set: impl FnMut(&mut Event, Option<&T::T>),
+) -> Result<()> {
+    let rows = events.len();
+    let (mut values, mut there) = (Vec::with_capacity(rows), Vec::new());
+    let (read, ..) = reader.read_records(rows, Some(&mut there), None, &mut values)?;
+    if read != rows {
+        return Err(ParquetError::EOF(format!("{read} of {rows} rows")));
     }
+    let mut values = values.iter();
+    for (row, event) in events.iter_mut().enumerate() {
+        let there = there.get(row).is_none_or(|&level| level > 0);
+        set(event, if there { values.next() } else { None });
+    }
+    Ok(())
 }
 
 #[cfg(test)]

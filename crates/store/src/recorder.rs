@@ -218,11 +218,11 @@ mod tests {
             }
         });
         recorder.flush().unwrap();
-        assert_eq!(read(&path, &ReadOptions::default()).unwrap().events.len(), 12_000);
+        assert_eq!(read(&path, &ReadOptions::default()).unwrap().events.launches(), 12_000);
         let late = recorder.clone();
         recorder.finish(&record()).unwrap();
         let recording = read(&path, &ReadOptions::default()).unwrap();
-        assert_eq!(recording.events.len(), 12_000);
+        assert_eq!(recording.events.launches(), 12_000);
         assert_eq!(recording.notes, Vec::<String>::new());
         assert!(path.join("events/part-0001.parquet").exists(), "4 s of events are more than one part");
         assert!(matches!(late.record(events(0, 1)), Err(Error::Ended)));
@@ -238,7 +238,7 @@ mod tests {
         let writer = Writer::create(&path, "", vec![]).unwrap();
         Keeper { writer, waiting: Arc::new(AtomicUsize::new(1)), opened: None, lost: 0, first: None }.run(receiver);
         let recording = read(&path, &ReadOptions::default()).unwrap();
-        assert_eq!(recording.events.len(), 5);
+        assert_eq!(recording.events.launches(), 5);
         assert!(recording.notes[0].starts_with("cut"), "{:?}", recording.notes);
     }
 

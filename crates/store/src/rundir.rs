@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use offered_model::recording::apart;
+use bytes::Bytes;
+use offered_model::events::{Events, Extent};
 use offered_model::{Event, Nanos, Recording};
 use serde::Serialize;
 
@@ -13,6 +15,7 @@ use crate::error::Error;
 use crate::labels::Labels;
 use crate::part;
 use crate::record::{FILE, RunRecord};
+use crate::tape::{Part, Parts};
 
 /// Writes one run; nothing under a final name is ever half-written, and no existing directory is touched.
 ///
@@ -153,29 +156,32 @@ fn place(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>
     }
 }
 
-/// Reads all whole parts of the run in `path`, of a killed run too; what is missing is said in the recording's notes.
+/// Looks through all whole parts of the run in `path`, of a killed run too; what is missing is said in the recording's notes.
 pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
     let mut recording = ours();
-    let mut labels = Labels::default();
-    let parts = parts(&path.join("events"))?;
-    for part in &parts {
-        let kept = recording.events.len();
-        let read = File::open(part)
-            .map_err(|why| why.to_string())
-            .and_then(|file| part::read(file, &mut recording.events, &mut labels).map_err(|why| why.to_string()));
-        if let Err(why) = read {
-            recording.events.truncate(kept);
-            recording.unreadable += 1;
-            recording.complaints.push(format!("{}: {why}", part.display()));
+    let (mut labels, mut extent, mut whole) = (Labels::default(), Extent::default(), Vec::new());
+    let paths = parts(&path.join("events"))?;
+    let all = paths.len();
+    for path in paths {
+        let part = Part::Named(path);
+        match look_through(&part, extent, &mut labels) {
+            Ok(with_it) => {
+                extent = with_it;
+                whole.push(part);
+            }
+            Err(why) => {
+                recording.unreadable += 1;
+                recording.complaints.push(part.named(&why).to_string());
+            }
         }
     }
-    if recording.unreadable > 0 && recording.unreadable == parts.len() as u64 {
+    if recording.unreadable > 0 && whole.is_empty() {
         return Err(Error::content(recording.complaints.swap_remove(0), "and no other part can be read"));
     }
-    recording.labels = labels.into_names(&mut recording.notes);
-    (recording.events, recording.objects) = apart(recording.events);
+    recording.labels = labels.clone().into_names(&mut recording.notes);
+    recording.events = Events::new(Arc::new(Parts::new(whole, labels)), extent);
     if recording.unreadable > 0 {
-        recording.notes.push(format!("{} of {} parts cannot be read", recording.unreadable, parts.len()));
+        recording.notes.push(format!("{} of {all} parts cannot be read", recording.unreadable));
     }
     match RunRecord::read(path)? {
         Some(record) => {
@@ -189,16 +195,20 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
+/// What is known of events when those of `part` have come to those of `extent`.
+fn look_through(part: &Part, mut extent: Extent, labels: &mut Labels) -> io::Result<Extent> {
+    part.play(labels, &mut |events| events.iter().for_each(|event| extent.add(event)))?;
+    Ok(extent)
+}
+
 /// Reads one part by itself.
-pub(crate) fn read_part<R: parquet::file::reader::ChunkReader + 'static>(
-    name: &str,
-    part: R,
-) -> Result<Recording, Error> {
+pub(crate) fn read_part(name: &str, part: Bytes) -> Result<Recording, Error> {
     let mut recording = ours();
-    let mut labels = Labels::default();
-    part::read(part, &mut recording.events, &mut labels).map_err(|why| Error::content(name, why.to_string()))?;
-    recording.labels = labels.into_names(&mut recording.notes);
-    (recording.events, recording.objects) = apart(recording.events);
+    let (mut labels, part) = (Labels::default(), Part::Whole(part));
+    let extent =
+        look_through(&part, Extent::default(), &mut labels).map_err(|why| Error::content(name, why.to_string()))?;
+    recording.labels = labels.clone().into_names(&mut recording.notes);
+    recording.events = Events::new(Arc::new(Parts::new(vec![part], labels)), extent);
     Ok(recording)
 }
 

@@ -46,7 +46,12 @@ fn recording(kind: &Kind, n: usize, tick: u64, seed: u64) -> Recording {
         let sent = Instant((at * 1e9) as u64 / tick * tick);
         Event { sent: Some(sent), done: Some(sent), outcome: Outcome::Ok, ..Event::at(sent) }
     });
-    Recording { events: events.collect(), format: "made".into(), resolution: Nanos(tick), ..Recording::default() }
+    Recording {
+        events: events.collect::<Vec<Event>>().into(),
+        format: "made".into(),
+        resolution: Nanos(tick),
+        ..Recording::default()
+    }
 }
 
 /// The tests shown, and the heads of their columns.
@@ -66,7 +71,8 @@ fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
     let mut counts = vec![0u64; TESTS.len() + 1];
     for seed in 0..repetitions {
         let ask = Ask { seed: Seed(seed), ..Ask::default() };
-        let verdict = verify(&recording(kind, n, tick, seed + 1_000_000 * n as u64), &ask);
+        let verdict =
+            verify(&recording(kind, n, tick, seed + 1_000_000 * n as u64), &ask).expect("a recording in memory");
         for (count, (check, _)) in counts.iter_mut().zip(TESTS) {
             let p = verdict.finding(check).and_then(|finding| finding.p);
             *count += u64::from(p.is_some_and(|p| p < 0.05));

@@ -137,7 +137,7 @@ fn run(n: usize, sends: Sends, seed: u64) -> (f64, [Judgement; 2]) {
     let recording = Recording::of_run((0..n).map(event).collect(), vec!["a".into()]);
     let judged = |effect_tolerance| {
         let ask = Ask { rate_per_s: Some(RATE), effect_tolerance, ..Ask::default() };
-        verify(&recording, &ask).judgement
+        verify(&recording, &ask).expect("a recording in memory").judgement
     };
     (apart(&response(&done), &punctual), [judged(0.05), judged(0.0)])
 }

@@ -3,9 +3,13 @@
 //! One thread launches too evenly for a Poisson process; the superposition of many comes near one. The launches of the first 1,
 //! 2, ... threads, in the order of their numbers, show how many it takes.
 
-use offered_stats::cov::cov;
-use offered_stats::summary::gaps;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
 
+use offered_model::Event;
+use offered_stats::values::Moments;
+
+use crate::order::Key;
 use crate::scope::Scope;
 use crate::verdict::Threads;
 
@@ -15,27 +19,57 @@ fn ladder(n: usize) -> Vec<usize> {
     steps.take_while(|&k| k < n).chain([n]).collect()
 }
 
+/// When a launch was sent, and by which thread.
+#[derive(Clone, Copy)]
+struct Launch {
+    sent: u64,
+    thread: usize,
+}
+
+impl Key for Launch {
+    fn at(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// The launches of the first so many threads, which come in order.
+struct Group {
+    threads: usize,
+    launches: u64,
+    before: Option<u64>,
+    gaps: Moments,
+}
+
 /// A row per size of the thread group. Empty when the recording does not know its threads.
-pub(crate) fn by_threads(scope: Scope) -> Vec<Threads> {
+pub(crate) fn by_threads(scope: Scope) -> io::Result<Vec<Threads>> {
     if !scope.recording.sessions_known {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let mut launches: Vec<(u64, u64)> = scope.launches().map(|(sent, event)| (sent, event.session)).collect();
-    launches.sort_unstable();
-    let mut threads: Vec<u64> = launches.iter().map(|&(_, thread)| thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
+    let mut threads = BTreeSet::new();
+    scope.launches(|_, event| threads.extend([event.session]))?;
     if threads.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let of_first = |k: usize| {
-        let of_them = launches.iter().filter(|&&(_, thread)| thread <= threads[k - 1]);
-        let sent: Vec<u64> = of_them.map(|&(sent, _)| sent).collect();
-        let apart: Vec<f64> = gaps(&sent).map(|gap| gap as f64 / 1e6).collect();
-        let mean_ms = apart.iter().sum::<f64>() / apart.len() as f64;
-        let cov = cov(&apart)?;
-        let (launches, rate_per_s, sdev_ms) = (sent.len() as u64, 1e3 / mean_ms, cov * mean_ms);
-        Some(Threads { threads: k as u64, launches, rate_per_s, mean_ms, sdev_ms, cov })
+    let rank: HashMap<u64, usize> = threads.iter().copied().zip(0..).collect();
+    let group = |threads| Group { threads, launches: 0, before: None, gaps: Moments::default() };
+    let fresh = || ladder(threads.len()).into_iter().map(group).collect::<Vec<Group>>();
+    let key = |sent, event: &Event| Launch { sent, thread: rank[&event.session] };
+    let groups = scope.in_order_as(key, fresh, |groups, Launch { sent, thread }| {
+        let first = groups.partition_point(|group| group.threads <= thread);
+        for group in &mut groups[first..] {
+            group.launches += 1;
+            if let Some(before) = group.before.replace(sent) {
+                group.gaps.add(sent - before, 1);
+            }
+        }
+    })?;
+    let row = |Group { threads, launches, gaps, .. }: Group| {
+        if gaps.n < 2 || gaps.sum == 0 {
+            return None;
+        }
+        let (mean_ms, cov) = (gaps.mean() / 1e6, gaps.sdev() / gaps.mean());
+        let (rate_per_s, sdev_ms) = (1e3 / mean_ms, cov * mean_ms);
+        Some(Threads { threads: threads as u64, launches, rate_per_s, mean_ms, sdev_ms, cov })
     };
-    ladder(threads.len()).into_iter().filter_map(of_first).collect()
+    Ok(groups.into_iter().filter_map(row).collect())
 }

@@ -14,21 +14,19 @@
 //!
 //! How often a judgement by shares is wrong is measured in book/src/background/calibration.md.
 
+use std::collections::VecDeque;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use offered_model::{Instant, Outcome};
-use offered_stats::summary::quantile;
-
-use crate::ask::Ask;
-use crate::scope::Scope;
+use offered_stats::values::{Sorted, Values};
 
 /// The figures that are judged.
 const FIGURES: [f64; 3] = [0.50, 0.95, 0.99];
 /// Launches that left as meant raise no doubt by less: a server on the same machine answers in a few times their usual lateness.
 const LATE_MS: f64 = 1.0;
 /// Of fewer good answers nothing is said.
-const FEWEST: usize = 100;
+const FEWEST: u64 = 100;
 
 /// What the generator did to one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,78 +87,86 @@ impl Effect {
         self.shares.iter().any(|share| share.is_doubtful(self.tolerance))
     }
 
-    /// On the launches of `scope`; `None` where intended instants are not known, or there are fewer than a hundred good answers.
-    pub(crate) fn on(scope: Scope, ask: &Ask) -> Option<Self> {
-        if !scope.recording.intent_known {
+    /// Of good answers whose responses and services these are, and of launches that had this company; `None` of fewer than a
+    /// hundred good answers.
+    pub(crate) fn of(
+        response: &Sorted<i64>,
+        service: &Sorted<i64>,
+        company: &Companies,
+        tolerance: f64,
+    ) -> Option<Self> {
+        if response.len() < FEWEST {
             return None;
         }
-        let answered = scope.launches().filter(|(_, event)| event.outcome == Outcome::Ok);
-        let times: Vec<[u64; 3]> =
-            answered.filter_map(|(sent, event)| Some([event.intended.0, sent, event.done?.0])).collect();
-        let first = scope.launches().filter(|(_, event)| event.step == 0 && !ask.is_closed());
-        let arrivals: Vec<[u64; 2]> = first.map(|(sent, event)| [event.intended.0, sent]).collect();
-        Self::of(&times, &arrivals, ask.effect_tolerance)
-    }
-
-    /// Of good answers as (intended, sent, done) and of launches as (intended, sent), in nanoseconds and any order.
-    fn of(times: &[[u64; 3]], arrivals: &[[u64; 2]], tolerance: f64) -> Option<Self> {
-        if times.len() < FEWEST {
-            return None;
-        }
-        let passed = |from: u64, to: u64| Instant(to) - Instant(from);
-        let response = sorted(times.iter().map(|[intended, _, done]| passed(*intended, *done)));
-        let service = sorted(times.iter().map(|[_, sent, done]| passed(*sent, *done)));
-        let window = quantile(&service, 0.5).positive().0.max(1);
-        let meant = company(&sorted(arrivals.iter().map(|[intended, _]| *intended)), window);
-        let sent = company(&sorted(arrivals.iter().map(|[_, sent]| *sent)), window);
         let share = |p: f64| {
-            let (with, without) = (quantile(&response, p).0 as f64, quantile(&service, p).0 as f64);
-            let company = (!arrivals.is_empty()).then(|| {
-                let (met, expected) = (smoothed(&sent, p), smoothed(&meant, p));
+            let (with, without) = (response.quantile(p)? as f64, service.quantile(p)? as f64);
+            let company = (!company.sent.is_empty()).then(|| {
+                let (met, expected) = (smoothed(&company.sent, p), smoothed(&company.meant, p));
                 (met - expected) / (1.0 + expected)
             });
-            Share {
+            Some(Share {
                 percentile: p * 100.0,
                 response_ms: with / 1e6,
                 without_lateness_ms: without / 1e6,
                 waiting: if with == 0.0 { 0.0 } else { (with - without) / with.abs() },
                 company,
-            }
+            })
         };
-        Some(Self { window_ms: window as f64 / 1e6, tolerance, shares: FIGURES.map(share).to_vec() })
+        let shares = FIGURES.iter().map(|p| share(*p)).collect::<Option<_>>()?;
+        Some(Self { window_ms: window(service) as f64 / 1e6, tolerance, shares })
     }
 }
 
-fn sorted<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all: Vec<T> = all.collect();
-    all.sort_unstable();
-    all
+/// The window in which launches keep each other company: the median service.
+pub(crate) fn window(service: &Sorted<i64>) -> u64 {
+    service.quantile(0.5).unwrap_or(0).max(1) as u64
 }
 
-/// How many launches each of these (ascending) has in the window before it, ascending.
-fn company(launches: &[u64], window: u64) -> Vec<u64> {
-    let mut first = 0;
-    let before = |(i, at): (usize, &u64)| {
-        while launches[first].saturating_add(window) <= *at {
-            first += 1;
+/// How many launches each had in the window before it: as they were sent, and as they were meant.
+pub(crate) struct Companies {
+    pub(crate) sent: Sorted,
+    pub(crate) meant: Sorted,
+}
+
+/// The company of launches that come in order.
+pub(crate) struct Company {
+    window: u64,
+    before: VecDeque<u64>,
+    met: Values<u64>,
+}
+
+impl Company {
+    pub(crate) fn new(window: u64) -> Self {
+        Self { window, before: VecDeque::new(), met: Values::default() }
+    }
+
+    /// Takes a launch.
+    #[inline]
+    pub(crate) fn add(&mut self, at: u64) {
+        while self.before.front().is_some_and(|first| first.saturating_add(self.window) <= at) {
+            self.before.pop_front();
         }
-        (i - first) as u64
-    };
-    sorted(launches.iter().enumerate().map(before).collect::<Vec<_>>().into_iter())
+        self.met.add(self.before.len() as u64);
+        self.before.push_back(at);
+    }
+
+    /// That of all, ascending.
+    pub(crate) fn finish(self) -> Sorted {
+        self.met.sorted()
+    }
 }
 
 /// The mean of the values between the quantiles p - h and p + h, h being half the way from p to the nearer end.
-fn smoothed(sorted: &[u64], p: f64) -> f64 {
+fn smoothed(sorted: &Sorted, p: f64) -> f64 {
     let half = p.min(1.0 - p) / 2.0;
-    let at = |p: f64| (p * sorted.len() as f64) as usize;
-    let middle = &sorted[at(p - half)..at(p + half).max(at(p - half) + 1)];
-    middle.iter().sum::<u64>() as f64 / middle.len() as f64
+    let at = |p: f64| (p * sorted.len() as f64) as u64;
+    sorted.mean_of(at(p - half)..at(p + half).max(at(p - half) + 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Purpose, Seed};
+    use offered_model::{Instant, Purpose, Seed};
 
     const MS: u64 = 1_000_000;
 
@@ -181,8 +187,25 @@ mod tests {
     }
 
     fn effect(times: &[[u64; 3]]) -> Effect {
-        let arrivals: Vec<[u64; 2]> = times.iter().map(|[intended, sent, _]| [*intended, *sent]).collect();
-        Effect::of(times, &arrivals, 0.05).unwrap()
+        of(times, times).unwrap()
+    }
+
+    /// The effect on good answers, by the company of `launches`.
+    fn of(answers: &[[u64; 3]], launches: &[[u64; 3]]) -> Option<Effect> {
+        let passed = |from: u64, to: u64| (Instant(to) - Instant(from)).0;
+        let response =
+            answers.iter().map(|[intended, _, done]| passed(*intended, *done)).collect::<Values<i64>>().sorted();
+        let service = answers.iter().map(|[_, sent, done]| passed(*sent, *done)).collect::<Values<i64>>().sorted();
+        let [meant, sent] = [0, 1].map(|which| {
+            let mut at: Vec<u64> = launches.iter().map(|times| times[which]).collect();
+            at.sort_unstable();
+            let mut company = Company::new(window(&service));
+            for at in at {
+                company.add(at);
+            }
+            company.finish()
+        });
+        Effect::of(&response, &service, &Companies { sent, meant }, 0.05)
     }
 
     #[test]
@@ -190,7 +213,7 @@ mod tests {
         let effect = effect(&stalled(20 * MS, 0, 1));
         assert_eq!((effect.window_ms, effect.worst().at_most(), effect.is_tolerated()), (20.0, 0.0, true));
         assert!(!Effect { tolerance: 0.0, ..effect }.is_tolerated(), "of nothing nothing is tolerated");
-        assert_eq!(Effect::of(&[[0, 0, 1]; 99], &[], 0.05), None);
+        assert_eq!(of(&[[0, 0, 1]; 99], &[]), None);
     }
 
     #[test]
@@ -206,7 +229,7 @@ mod tests {
     #[test]
     fn where_answers_decide_when_users_launch_only_waiting_is_known() {
         let times = stalled(20 * MS, 40 * MS, 1);
-        let closed = Effect::of(&times, &[], 0.05).unwrap();
+        let closed = of(&times, &[]).unwrap();
         assert!(closed.is_doubtful() && !Effect { tolerance: 0.0, ..closed.clone() }.is_doubtful());
         assert!(closed.shares.iter().all(|share| share.company.is_none() && share.at_most() == share.waiting));
         assert!(closed.worst().at_most() < effect(&times).worst().at_most());
@@ -214,7 +237,13 @@ mod tests {
 
     #[test]
     fn company_is_counted_in_the_window_before() {
-        assert_eq!(company(&[0, 5, 9, 10, 30], 10), [0, 0, 1, 2, 2]);
-        assert_eq!(smoothed(&[0, 0, 1, 2, 2, 2, 3, 9], 0.5), 7.0 / 4.0);
+        let mut company = Company::new(10);
+        for at in [0, 5, 9, 10, 30] {
+            company.add(at);
+        }
+        let met = company.finish();
+        assert_eq!(met.ascending().map(|(met, _)| met).collect::<Vec<_>>(), [0, 0, 1, 2, 2]);
+        let sorted = [0, 0, 1, 2, 2, 2, 3, 9].into_iter().collect::<Values<u64>>().sorted();
+        assert_eq!(smoothed(&sorted, 0.5), 7.0 / 4.0);
     }
 }

@@ -1,14 +1,13 @@
 //! The judgement: is the pattern what was meant, and did the generator do what it intended?
 
+use offered_model::Law;
 use offered_model::recording::Evidence;
 use offered_model::superposition::{self, Cycle};
-use offered_model::{Event, Law};
+use offered_stats::Interval;
 use offered_stats::cov::bootstrap_interval;
-use offered_stats::dispersion::Dispersion;
-use offered_stats::summary::gaps;
-use offered_stats::{Interval, Summary};
 
 use crate::ask::Ask;
+use crate::counted::{Counted, Responses};
 use crate::effect::Effect;
 use crate::finding::{Size, Strictness, limit};
 use crate::meant::Meant;
@@ -34,25 +33,11 @@ const BOOTSTRAP: (usize, usize) = (5000, 400);
 /// What is compared with what was meant.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
+    pub(crate) counted: &'a Counted,
     pub(crate) stream: &'a Stream,
-    pub(crate) ladder: &'a [Dispersion],
     pub(crate) queue: &'a Queue,
     pub(crate) lateness: Option<&'a Lateness>,
     pub(crate) meant_cov: Option<f64>,
-}
-
-/// The CoV of the gaps between intended instants; `None` where they are not known or too few.
-pub(crate) fn meant_cov(scope: Scope, meant: &Meant) -> Option<f64> {
-    if !scope.recording.intent_known {
-        return None;
-    }
-    let first_only = meant.is_of_sessions();
-    let mut intended: Vec<u64> =
-        scope.meant().filter(|event| !first_only || event.step == 0).map(|event| event.intended.0).collect();
-    intended.sort_unstable();
-    let mut apart: Vec<u64> = gaps(&intended).collect();
-    apart.sort_unstable();
-    Some(Summary::of_sorted(&apart, 1.0)?.cov)
 }
 
 /// The findings that compare with what was meant, besides the tests of a Poisson stream.
@@ -64,7 +49,7 @@ pub(crate) fn against_intent(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Findin
             let finding = limit(Check::SentCov, (sent - meant).abs() / meant.max(1.0), ask.pattern_tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
-        found.extend(rate(scope, ask, stream));
+        found.extend(rate(scope, ask, seen));
     }
     if let Some(late) = seen.lateness {
         found.push(limit(Check::LatenessP99, late.p99_us, ask.late_tolerance.as_micros_f64()));
@@ -91,7 +76,7 @@ fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
         Meant::Renewal { cov: meant } => vec![near(Check::CovAgainstMeant, *meant, 1.0)],
         Meant::Closed { users, think } => {
             let expected = superposition::cov(think, *users).unwrap_or(1.0);
-            let cycle = cycle(scope, think);
+            let cycle = cycle(&seen.counted.responses, think);
             let of_cov = near(Check::ClosedCov, expected, alike(&cycle, *users, seen.stream));
             let mut found = vec![of_cov, of_dispersion(scope, ask, seen, &cycle)];
             // Theory knows no queueing; where there is some, launches are the system's doing, not the generator's.
@@ -109,7 +94,7 @@ fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
 
 /// The dispersion of counts in the longest windows against that of users who come back after thinking and an answer.
 fn of_dispersion(scope: Scope, ask: &Ask, seen: &Seen, cycle: &Cycle) -> Finding {
-    let rung = seen.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= CYCLES * cycle.mean);
+    let rung = seen.stream.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= CYCLES * cycle.mean);
     let expected = rung.map(|rung| cycle.dispersion(rung.window as f64 / 1e9));
     let known = rung.zip(expected.filter(|expected| expected.is_finite() && *expected > 0.0));
     let effect = known.map_or_else(Size::default, |(rung, expected)| {
@@ -121,12 +106,9 @@ fn of_dispersion(scope: Scope, ask: &Ask, seen: &Seen, cycle: &Cycle) -> Finding
 }
 
 /// A user's cycle: a think time, and an answer as they were seen.
-fn cycle(scope: Scope, think: &Law) -> Cycle {
-    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for response in scope.launches().filter_map(|(_, event)| event.response()) {
-        let response = response.as_secs_f64();
-        (n, sum, squares) = (n + 1.0, sum + response, squares + response * response);
-    }
+fn cycle(responses: &Responses, think: &Law) -> Cycle {
+    let Responses { n, seconds: sum, squares, .. } = *responses;
+    let n = n as f64;
     let mean = sum / f64::max(n, 1.0);
     let variance = (squares / f64::max(n, 1.0) - mean * mean).max(0.0);
     let thinking = Cycle::of(think);
@@ -136,7 +118,7 @@ fn cycle(scope: Scope, think: &Law) -> Cycle {
 /// How many rounds of the users launch in the same places: each round moves a user by a standard deviation of its cycle, and
 /// its neighbour is E\[X\]/N away. Constant think times repeat one round for ever.
 fn alike(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
-    let rounds = (stream.gaps.len() as f64 / users as f64).max(1.0);
+    let rounds = (stream.gaps() as f64 / users as f64).max(1.0);
     let neighbour = cycle.mean / users as f64;
     (neighbour * neighbour / cycle.variance).clamp(1.0, rounds)
 }
@@ -144,7 +126,7 @@ fn alike(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
 /// The mean think time against the one meant: that of n think times is known to 1.96 sqrt(scv / n).
 fn of_thinking(scope: Scope, ask: &Ask, seen: &Seen, think: &Law) -> Option<Finding> {
     let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
-    let error = (think.scv() / seen.stream.gaps.len() as f64).sqrt();
+    let error = (think.scv() / seen.stream.gaps() as f64).sqrt();
     Some(ratio_of(Check::ThinkTime, ratio, error, scope, ask))
 }
 
@@ -178,12 +160,11 @@ pub(crate) fn outside(check: Check, estimate: f64, interval: Option<Interval>, m
 
 /// The bootstrap interval of the CoV: from a bounded stretch of gaps, drawn in to what all of them would give.
 pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
-    let all = stream.stretch();
-    let sample = &all[..all.len().min(BOOTSTRAP.0)];
+    let sample = &stream.stretch[..stream.stretch.len().min(BOOTSTRAP.0)];
     let mut chance = ask.seed.at(offered_model::Purpose::Judge, 0, 1);
     let interval = bootstrap_interval(sample, BOOTSTRAP.1, || chance.uniform())?;
-    let (here, whole) = (offered_stats::cov::cov(sample)?, offered_stats::cov::cov(&stream.gaps)?);
-    let shrink = (sample.len() as f64 / stream.gaps.len() as f64).sqrt();
+    let (here, whole) = (offered_stats::cov::cov(sample)?, stream.cov()?);
+    let shrink = (sample.len() as f64 / stream.gaps() as f64).sqrt();
     Some(Interval { low: whole + (interval.low - here) * shrink, high: whole + (interval.high - here) * shrink })
 }
 
@@ -191,19 +172,18 @@ pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
 ///
 /// A steady rate is one over the mean gap. The mean of a changing one is a number of launches over the time it was meant for,
 /// which only a clock that began with the run can tell.
-fn rate(scope: Scope, ask: &Ask, stream: &Stream) -> Option<Finding> {
+fn rate(scope: Scope, ask: &Ask, seen: &Seen) -> Option<Finding> {
+    let stream = seen.stream;
     let (offered, cov, n) = match ask.rate_over {
-        None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps.len()),
+        None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps() as u64),
         Some(_) if !scope.recording.on_run_clock => return None,
         Some((from, to)) => {
-            let counts = |event: &&Event| !ask.meant.is_of_sessions() || event.step == 0;
-            let last = scope.recording.events.iter().map(|event| event.intended).max()?;
+            let last = scope.recording.events.extent().last_meant?;
             if last.until(to).as_secs_f64() > ENDED * from.until(to).as_secs_f64() {
                 // Stopped before its time, or meant to be silent at the end: which of them cannot be told here.
                 return None;
             }
-            let meant = scope.recording.events.iter().filter(|event| (from..to).contains(&event.intended));
-            let n = meant.filter(|event| event.sent.is_some()).filter(counts).count();
+            let n = seen.counted.meant_between;
             // Counts of bursts vary more than Poisson counts, by at most about the squared CoV of the gaps.
             (n as f64 / from.until(to).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
         }
@@ -245,7 +225,7 @@ pub(crate) fn by_effect(strict: Judgement, only_spoilt: bool, effect: &Effect) -
 /// The CoV with its bootstrap interval, for gaps that are not exponential: a number to read, not a check.
 pub(crate) fn bootstrap_finding(ask: &Ask, stream: &Stream) -> Option<Finding> {
     let interval = bootstrap(ask, stream)?;
-    let estimate = offered_stats::cov::cov(&stream.gaps)?;
+    let estimate = stream.cov()?;
     let finding = outside(Check::CovBootstrap, estimate, Some(interval), estimate, ask.pattern_tolerance);
     Some(Finding { judgement: Judgement::NotChecked, ..finding })
 }

@@ -17,14 +17,15 @@
 //!     Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(3)), outcome: Outcome::Ok, ..Event::at(sent) }
 //! };
 //! let recording = Recording {
-//!     events: (0..500).map(launch).collect(),
+//!     events: (0..500).map(launch).collect::<Vec<Event>>().into(),
 //!     labels: vec!["home".into()],
 //!     resolution: Nanos(1),
 //!     ..Recording::default()
 //! };
-//! let verdict = verify(&recording, &Ask { meant: Meant::Poisson, ..Ask::default() });
+//! let verdict = verify(&recording, &Ask { meant: Meant::Poisson, ..Ask::default() })?;
 //! assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Clockwork, Judgement::Fails));
 //! assert!(verdict.launches.last().unwrap().cov < 0.01);
+//! # Ok::<(), std::io::Error>(())
 //! ```
 //!
 //! # Limitations
@@ -35,6 +36,7 @@
 mod ask;
 mod because;
 mod by_threads;
+mod counted;
 mod effect;
 mod finding;
 mod judge;
@@ -43,9 +45,11 @@ mod lateness;
 mod meant;
 mod measured;
 mod merge;
+mod order;
 mod pages;
 mod pattern;
 mod poisson;
+mod present;
 mod queue;
 mod requests;
 mod runs;
@@ -72,8 +76,9 @@ pub use measured::{Measured, Parts};
 pub use merge::merge;
 pub use pages::Pages;
 pub use samples::{Sample, samples};
-pub use scope::Scope;
+pub use scope::{Launch, Scope};
 pub use standing::{SoFar, Standing, standing};
+pub use stream::Ends;
 pub use tables::{Tables, toolkit};
 pub use thresholds::Checked;
 pub use verdict::{
@@ -82,44 +87,58 @@ pub use verdict::{
 };
 pub use warnings::Doubt;
 
+use std::io;
+
 use offered_model::document::Schema;
-use offered_model::{Event, Recording};
+use offered_model::{Nanos, Recording};
 use offered_stats::cov::exponential_interval;
-use offered_stats::dispersion::Dispersion as Counted;
+use offered_stats::dispersion::Dispersion as Rung;
+use offered_stats::values::Moments;
 
 use because::Because;
+use counted::Counted;
+use effect::{Companies, Company};
 use finding::Strictness;
 use judge::Seen;
 use pattern::Look;
 use runs::Run;
-use stream::Stream;
+use scope::Meant as MeantAt;
+use stalls::Stalling;
+use stream::{Making, Stream};
+use tables::Gaps;
+use workers::Workers;
 
 /// The verdict on a recording.
 ///
-/// The work is a few sorts of the launch instants; beside the events at most six columns of eight bytes are held. A recording
-/// into which several runs were appended is judged run by run, and as a whole only described.
-pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
-    let split = runs::split(recording);
-    let nothing = Run { rows: 0..recording.events.len(), from: 0, to: 0 };
+/// However many events there are, they are gone through a few times and never held. Up to a million of them every figure is exact. Of
+/// more so are numbers, means, deviations, extremes, and counts in windows; percentiles are right to a thousandth of themselves,
+/// and tests that need single gaps look at a sample of a million, drawn by the seed of `ask`. A recording into which several runs
+/// were appended is judged run by run, and as a whole only described.
+///
+/// # Errors
+/// The recording can no longer be read.
+pub fn verify(recording: &Recording, ask: &Ask) -> io::Result<Verdict> {
+    let split = runs::split(recording)?;
+    let nothing = Run { rows: 0..recording.events.launches(), from: 0, to: 0 };
     let whole = Run::whole(recording).unwrap_or(nothing);
     if split.runs.len() < 2 {
-        let mut verdict = of_run(recording, &whole, ask);
+        let mut verdict = of_run(recording, &whole, ask)?;
         verdict.warnings.extend(split.doubts.into_iter().map(Warning::from));
-        return verdict;
+        return Ok(verdict);
     }
-    let parts: Vec<Verdict> = split.runs.iter().map(|run| of_run(recording, run, ask)).collect();
+    let parts: Vec<Verdict> = split.runs.iter().map(|run| of_run(recording, run, ask)).collect::<io::Result<_>>()?;
     // A trial of a few launches says nothing, neither for the others nor against them.
     let told = || parts.iter().filter(|part| part.pattern != Pattern::TooFew);
     let all = |judgement| told().next().is_some() && told().all(|part| part.judgement == judgement);
     let any = |judgement| told().any(|part| part.judgement == judgement);
     let because = format!("the file holds {} runs, each judged by itself", parts.len());
-    let mut verdict = of_run(recording, &whole, ask);
+    let mut verdict = of_run(recording, &whole, ask)?;
     let doubts = warnings::of_source(ask, recording).into_iter().chain(split.doubts);
     verdict.warnings = doubts.map(Warning::from).collect();
     for finding in &mut verdict.tests {
         finding.judgement = Judgement::NotChecked;
     }
-    Verdict {
+    Ok(Verdict {
         pattern: Pattern::AppendedRuns,
         judgement: if any(Judgement::Fails) {
             Judgement::Fails
@@ -131,25 +150,55 @@ pub fn verify(recording: &Recording, ask: &Ask) -> Verdict {
         because,
         runs: parts,
         ..verdict
-    }
+    })
 }
 
-fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
+/// What is seen of launches in the order in which they were sent.
+struct Sent<U> {
+    gaps: Gaps,
+    workers: Workers,
+    company: Company,
+    stream: Making<U>,
+}
+
+/// What is seen of launches in the order in which they were meant.
+struct Intended {
+    company: Company,
+    stalls: Stalling,
+    before: Option<u64>,
+    gaps: Moments,
+}
+
+fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let scope = Scope::new(recording, run, ask);
-    let tables = tables::tables(scope);
-    // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
-    let counts = |event: &Event| !ask.meant.is_of_sessions() || event.step == 0;
-    let stream = Stream::new(scope, ask.seed, counts);
     let strictness = Strictness::new(recording.intent_known, ask.pattern_tolerance);
-    let (ladder, mut poisson, look) = looked_at(&stream, strictness, ask);
+    // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
+    let first_only = ask.meant.is_of_sessions();
+    let mut counted = Counted::of(scope, ask)?;
+    let [lateness, service] = [&mut counted.lateness, &mut counted.service].map(|of| std::mem::take(of).sorted());
+    let window = effect::window(&service);
+    let users = std::mem::take(&mut counted.sessions).users();
+
+    let Sent { gaps, workers, company, stream } = sent_in_order(scope, ask, counted.sent, window)?;
+    let (stream, (by_worker, by_node)) = (stream.finish(), workers.finish());
+    let keeps_up = counted.keeps_up(ask);
+    let response_ms = counted.responses.mean_ms();
+    let (columns, requests) = counted.take_tables(scope);
+    let (tables, response) = columns.with_responses(&recording.labels, gaps);
+    let (requests, statuses) = requests.finish(&recording.labels);
+    let (mut poisson, look) = looked_at(&stream, strictness, ask);
 
     let total_rate = tables.launches.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
-    let (requests, statuses) = requests::requests(scope);
-    let keeps_up = scope.keeps_up(ask);
-    let queue = queue::queue(scope, total_rate, keeps_up.as_ref());
-    let lateness = lateness::lateness(scope);
-    let meant_cov = judge::meant_cov(scope, &ask.meant);
-    let seen = Seen { stream: &stream, ladder: &ladder, queue: &queue, lateness: lateness.as_ref(), meant_cov };
+    let queue = queue::queue(response_ms, users, total_rate, keeps_up.as_ref());
+    let late = recording.intent_known.then(|| lateness.summary(1e3)).flatten();
+    let usual = Nanos(late.map_or(0, |late| (late.median * 1e3) as u64));
+    let intended = recording.intent_known.then(|| meant_in_order(scope, ask, window, usual)).transpose()?;
+    let meant_cov = intended.as_ref().and_then(|intended| intended.gaps.cov());
+    let stalls = intended.as_ref().and_then(|intended| intended.stalls.finish());
+    let lateness = late.map(|late| lateness::lateness(&late, counted.unsent, stalls));
+    let companies = intended.map(|intended| Companies { sent: company.finish(), meant: intended.company.finish() });
+    let effect = companies.and_then(|companies| Effect::of(&response, &service, &companies, ask.effect_tolerance));
+    let seen = Seen { counted: &counted, stream: &stream, queue: &queue, lateness: lateness.as_ref(), meant_cov };
     let intent = judge::against_intent(scope, ask, &seen);
     let failing: Vec<&Finding> = {
         let poisson = poisson.iter().filter(|_| ask.meant.is_poisson());
@@ -158,12 +207,11 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     // Would the launches have been as meant, had they left in time? Then their sending is what spoilt them.
     let of_sending = |finding: &&Finding| finding.check.is_of_sending();
     let spoilt = recording.intent_known && failing.iter().any(of_sending) && {
-        let intended = Stream::intended(scope, ask.seed, counts);
-        let (ladder, poisson, _) = looked_at(&intended, strictness, ask);
-        judge::is_as_meant(scope, ask, &Seen { stream: &intended, ladder: &ladder, ..seen }, &poisson)
+        let intended = as_meant(scope, ask, counted.meant, first_only)?;
+        let (poisson, _) = looked_at(&intended, strictness, ask);
+        judge::is_as_meant(scope, ask, &Seen { stream: &intended, ..seen }, &poisson)
     };
     let only_spoilt = spoilt && failing.iter().all(of_sending);
-    let effect = Effect::on(scope, ask);
     let strict = judge::overall(ask, &poisson, &intent, &stream);
     let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, effect));
     let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
@@ -177,17 +225,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
 
     let generator = recording.generator.as_ref();
-    let mut doubts: Vec<Doubt> = generator.and_then(warnings::of_saturation).into_iter().collect();
-    doubts.extend(warnings::of_source(ask, recording));
-    doubts.extend(stalled.map(Doubt::Stalled));
-    doubts.extend(warnings::of_launches(ask, &stream, &look, recording.sessions_known));
-    // What the machine did is no pattern of the workload, and has its own remedy.
-    doubts.extend(warnings::of_pattern(&look).filter(|_| ask.meant.is_poisson() && stalled.is_none()));
-    doubts.extend(warnings::of_queue(ask, &queue));
-    doubts.extend(warnings::of_length(ask, &queue, &ladder));
-    doubts.extend(lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
-    doubts.extend(warnings::of_early(scope));
-    doubts.extend(generator.into_iter().flat_map(warnings::of_generator));
+    let doubts = doubts(recording, ask, &seen, &look, stalled);
 
     let of = Because {
         ask,
@@ -203,18 +241,11 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
     };
     let because = because::because(&of);
     let warnings = doubts.into_iter().map(|doubt| Warning { told: of.tells(&doubt), ..doubt.into() }).collect();
-    let launched = tables.launches.last().map_or(stream.instants.len() as u64, |total| total.n + 1);
-    Verdict {
+    let launched = tables.launches.last().map_or(stream.launches(), |total| total.n + 1);
+    Ok(Verdict {
         schema: Schema::new(),
-        source: Source {
-            path: ask.path.clone(),
-            format: recording.format.clone(),
-            rows: recording.events.len() as u64,
-            unreadable: recording.unreadable,
-            stamps: recording.stamps.clone(),
-            resolution_ms: recording.resolution.as_millis_f64(),
-        },
-        window: scope.window(launched),
+        source: source(recording, ask),
+        window: scope.window(launched, counted.of_run),
         meant: meant(ask, meant_cov),
         sessions: ask.meant.is_of_sessions().then(|| sessions(ask, &stream, meant_cov)),
         launches: tables.launches,
@@ -225,19 +256,31 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> Verdict {
         failures: tables.failures,
         first_byte: tables.first_byte,
         sizes: tables.sizes,
-        by_threads: if ask.by_threads { by_threads::by_threads(scope) } else { Vec::new() },
-        by_worker: workers::by_worker(scope),
-        by_node: workers::by_node(scope),
+        by_threads: if ask.by_threads { by_threads::by_threads(scope)? } else { Vec::new() },
+        by_worker,
+        by_node,
         lateness,
         effect,
         queue,
-        dispersion: ladder.iter().map(dispersion).collect(),
+        dispersion: stream.ladder.iter().map(dispersion).collect(),
         because,
         pattern: look.pattern,
         judgement,
         tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
         warnings,
         runs: Vec::new(),
+    })
+}
+
+/// What was read.
+fn source(recording: &Recording, ask: &Ask) -> Source {
+    Source {
+        path: ask.path.clone(),
+        format: recording.format.clone(),
+        rows: recording.events.launches(),
+        unreadable: recording.unreadable,
+        stamps: recording.stamps.clone(),
+        resolution_ms: recording.resolution.as_millis_f64(),
     }
 }
 
@@ -251,11 +294,115 @@ fn meant(ask: &Ask, cov: Option<f64>) -> Intent {
     }
 }
 
+/// What is to be doubted.
+fn doubts(recording: &Recording, ask: &Ask, seen: &Seen, look: &Look, stalled: Option<Stalls>) -> Vec<Doubt> {
+    let generator = recording.generator.as_ref();
+    let mut doubts: Vec<Doubt> = generator.and_then(warnings::of_saturation).into_iter().collect();
+    doubts.extend(warnings::of_source(ask, recording));
+    doubts.extend(stalled.map(Doubt::Stalled));
+    doubts.extend(warnings::of_launches(ask, seen.stream, look, recording.sessions_known));
+    // What the machine did is no pattern of the workload, and has its own remedy.
+    doubts.extend(warnings::of_pattern(look).filter(|_| ask.meant.is_poisson() && stalled.is_none()));
+    doubts.extend(warnings::of_queue(ask, seen.queue));
+    doubts.extend(warnings::of_length(ask, seen.queue, &seen.stream.ladder));
+    doubts.extend(seen.lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
+    doubts.extend(warnings::of_early(seen.counted.early));
+    doubts.extend(generator.into_iter().flat_map(warnings::of_generator));
+    doubts
+}
+
+/// Whether it is known what company launches were meant to have.
+fn with_company(scope: Scope, ask: &Ask) -> bool {
+    scope.recording.intent_known && !ask.is_closed()
+}
+
+/// Goes through the launches, of which those that are held to what was meant have these ends; their company is counted in `window`.
+fn sent_in_order(scope: Scope, ask: &Ask, ends: Ends, window: u64) -> io::Result<Sent<impl FnMut() -> f64>> {
+    let (labels, tick) = (scope.recording.labels.len(), scope.recording.resolution.0);
+    let (first_only, with_company) = (ask.meant.is_of_sessions(), with_company(scope, ask));
+    let spread = if tick > 1 {
+        let fresh = || stream::spreading(tick, ask.seed);
+        let spreading = scope.in_order(fresh, |spreading, launch| {
+            if !first_only || launch.first {
+                spreading.add(launch.sent);
+            }
+        });
+        spreading?.finish()
+    } else {
+        ends
+    };
+    let fresh = || Sent {
+        gaps: Gaps::new(labels),
+        workers: Workers::new(scope),
+        company: Company::new(window),
+        stream: stream::making(ends, spread, tick, ask.seed),
+    };
+    scope.in_order(fresh, |sent, launch| {
+        sent.gaps.add(launch.label.into(), launch.sent);
+        sent.workers.add(launch.worker, launch.sent);
+        if with_company && launch.first {
+            sent.company.add(launch.sent);
+        }
+        if !first_only || launch.first {
+            sent.stream.add(launch.sent);
+        }
+    })
+}
+
+/// Goes through what was meant, whose usual lateness is known.
+fn meant_in_order(scope: Scope, ask: &Ask, window: u64, usual: Nanos) -> io::Result<Intended> {
+    let (first_only, with_company) = (ask.meant.is_of_sessions(), with_company(scope, ask));
+    let fresh = || Intended {
+        company: Company::new(window),
+        stalls: Stalling::new(usual),
+        before: None,
+        gaps: Moments::default(),
+    };
+    scope.in_order_meant(fresh, |intended, launch| {
+        if let Some(sent) = launch.sent {
+            intended.stalls.add(launch.intended, sent);
+            if with_company && launch.first {
+                intended.company.add(launch.intended);
+            }
+        }
+        if launch.inside
+            && (!first_only || launch.first)
+            && let Some(before) = intended.before.replace(launch.intended)
+        {
+            intended.gaps.add(launch.intended - before, 1);
+        }
+    })
+}
+
+/// The launches that were meant, as if all had been sent in time.
+fn as_meant(scope: Scope, ask: &Ask, meant: Ends, first_only: bool) -> io::Result<Stream> {
+    let tick = scope.recording.resolution.0;
+    let counts = |launch: &MeantAt| launch.inside && (!first_only || launch.first);
+    let spread = if tick > 1 {
+        let fresh = || stream::spreading(tick, ask.seed);
+        let spreading = scope.in_order_meant(fresh, |spreading, launch| {
+            if counts(&launch) {
+                spreading.add(launch.intended);
+            }
+        });
+        spreading?.finish()
+    } else {
+        meant
+    };
+    let fresh = || stream::making(meant, spread, tick, ask.seed);
+    let making = scope.in_order_meant(fresh, |making, launch| {
+        if counts(&launch) {
+            making.add(launch.intended);
+        }
+    });
+    Ok(making?.finish())
+}
+
 /// How sessions arrived, whose first launches are `stream`.
 fn sessions(ask: &Ask, stream: &Stream, meant_cov: Option<f64>) -> Sessions {
-    let interval = stream.corrected_cov.map(|cov| exponential_interval(cov, stream.gaps.len()));
+    let interval = stream.corrected_cov.map(|cov| exponential_interval(cov, stream.gaps()));
     Sessions {
-        n: stream.instants.len() as u64,
+        n: stream.launches(),
         asked_per_s: ask.rate_per_s,
         launched_per_s: stream.rate_per_s(),
         meant_cov,
@@ -265,16 +412,15 @@ fn sessions(ask: &Ask, stream: &Stream, meant_cov: Option<f64>) -> Sessions {
     }
 }
 
-fn dispersion(rung: &Counted) -> Dispersion {
-    let Counted { window, idc, interval, .. } = rung;
+fn dispersion(rung: &Rung) -> Dispersion {
+    let Rung { window, idc, interval, .. } = rung;
     Dispersion { window_s: *window as f64 / 1e9, idc: *idc, low: interval.low, high: interval.high }
 }
 
-/// The dispersion of counts, the tests of a Poisson stream, and what the launches look like.
-fn looked_at(stream: &Stream, strictness: Strictness, ask: &Ask) -> (Vec<Counted>, Vec<Finding>, Look) {
-    let ladder = windows::ladder(stream);
+/// The tests of a Poisson stream, and what the launches look like.
+fn looked_at(stream: &Stream, strictness: Strictness, ask: &Ask) -> (Vec<Finding>, Look) {
     let mut poisson = poisson::findings(stream, strictness);
-    poisson.push(windows::finding(&ladder, strictness));
+    poisson.push(windows::finding(&stream.ladder, strictness));
     let look = pattern::look(stream, &poisson, &ask.meant);
-    (ladder, poisson, look)
+    (poisson, look)
 }

@@ -1,11 +1,14 @@
 //! What a run came to, figure by figure: for thresholds, and with intervals for curves through several runs.
 
+use std::io;
 use std::ops::Range;
 
 use offered_model::threshold::{Metric, Quantity, Statistic};
 use offered_model::{Difference, Event, Instant, Outcome, Recording};
+use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
-use offered_stats::summary::quantile;
+use offered_stats::summary::quantile_at;
+use offered_stats::values::Sorted;
 
 use crate::verdict::{Times, Verdict};
 
@@ -34,53 +37,68 @@ impl<'a> Measured<'a> {
     /// Intervals are by batch means: Student's t over [`PARTS`] parts of the time. Where a part holds too few values for the
     /// percentile asked for, or the figure is a maximum, the interval is infinite, and so it is where it would reach below
     /// zero though the figure cannot. Of the CoV it is the verdict's own.
-    pub fn estimate(&self, metric: &Metric) -> Option<Estimate> {
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn estimate(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
         let label = match &metric.label {
             None => None,
-            Some(label) => Some(self.recording.labels.iter().position(|name| name == label)? as u16),
+            Some(label) => match self.recording.labels.iter().position(|name| name == label) {
+                None => return Ok(None),
+                Some(label) => Some(label as u16),
+            },
         };
-        let of_label = |event: &&Event| label.is_none_or(|label| event.label == label);
-        match metric.quantity {
-            Quantity::Response(statistic) => self.waits(Event::response, label).estimate(statistic),
-            Quantity::ResponseOk(statistic) => self.good(Event::response, label).estimate(statistic),
-            Quantity::Service(statistic) => self.waits(Event::service, label).estimate(statistic),
-            Quantity::ServiceOk(statistic) => self.good(Event::service, label).estimate(statistic),
-            Quantity::Lateness(statistic) => self.times(Event::lateness, label).estimate(statistic),
+        Ok(match metric.quantity {
+            Quantity::Response(statistic) => self.waits(Event::response, label)?.estimate(statistic),
+            Quantity::ResponseOk(statistic) => self.good(Event::response, label)?.estimate(statistic),
+            Quantity::Service(statistic) => self.waits(Event::service, label)?.estimate(statistic),
+            Quantity::ServiceOk(statistic) => self.good(Event::service, label)?.estimate(statistic),
+            Quantity::Lateness(statistic) => self.times(Event::lateness, label)?.estimate(statistic),
             Quantity::ErrorsRate => {
                 let mut pairs = [(0.0, 0.0); PARTS];
-                // What was cut off by stopping the run, or not processed, might have gone well.
-                let told = |event: &&Event| !matches!(event.outcome, Outcome::Cut | Outcome::Unprocessed);
-                for event in self.recording.events.iter().filter(of_label).filter(told) {
+                self.each(label, |event| {
+                    // What was cut off by stopping the run, or not processed, might have gone well.
+                    if matches!(event.outcome, Outcome::Cut | Outcome::Unprocessed) {
+                        return;
+                    }
                     if let Some(part) = self.part(event.intended) {
                         pairs[part].0 += f64::from(u8::from(event.outcome != Outcome::Ok));
                         pairs[part].1 += 1.0;
                     }
-                }
+                })?;
                 known(ratio(&pairs))
             }
             Quantity::ThroughputRate => {
                 let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
-                let answered = |event: &&Event| event.outcome.is_answer();
-                for event in self.recording.events.iter().filter(of_label).filter(answered) {
-                    if let Some(part) = event.done.and_then(|done| self.part(done)) {
+                self.each(label, |event| {
+                    let answered = event.done.filter(|_| event.outcome.is_answer());
+                    if let Some(part) = answered.and_then(|done| self.part(done)) {
                         pairs[part].0 += 1.0;
                     }
-                }
+                })?;
                 known(telling(ratio(&pairs)))
             }
-            Quantity::ArrivalsRate => {
-                let rate = 1e3 / self.gaps(metric)?.mean_ms;
-                Some(Estimate { value: rate, low: f64::NEG_INFINITY, high: f64::INFINITY })
+            Quantity::ArrivalsRate => self.gaps(metric).map(|gaps| unsure(1e3 / gaps.mean_ms)),
+            Quantity::ArrivalsCov => self
+                .gaps(metric)
+                .and_then(|gaps| Some(Estimate { value: gaps.cov, low: gaps.cov_low?, high: gaps.cov_high? })),
+        })
+    }
+
+    /// Gives `see` every launch of the label, or of all.
+    fn each(&self, label: Option<u16>, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        self.recording.events.each(|event| {
+            if label.is_none_or(|label| event.label == label) {
+                see(event);
             }
-            Quantity::ArrivalsCov => {
-                let gaps = self.gaps(metric)?;
-                Some(Estimate { value: gaps.cov, low: gaps.cov_low?, high: gaps.cov_high? })
-            }
-        }
+        })
     }
 
     /// The times of the launches that count, part by part, in which one that failed never came back.
-    pub fn waits(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> Parts {
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn waits(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
         self.times(
             move |event| match event.outcome {
                 Outcome::Ok => time(event),
@@ -93,19 +111,25 @@ impl<'a> Measured<'a> {
     }
 
     /// The times of the good answers among them, part by part.
-    pub fn good(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> Parts {
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn good(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
         self.times(move |event| time(event).filter(|_| event.outcome == Outcome::Ok), label)
     }
 
     /// What `time` says of the launches that count, part by part.
-    pub fn times(&self, time: impl Fn(&Event) -> Option<Difference>, label: Option<u16>) -> Parts {
-        let mut parts = vec![Vec::new(); PARTS];
-        for event in self.recording.events.iter().filter(|event| label.is_none_or(|label| event.label == label)) {
-            if let (Some(part), Some(time)) = (self.part(event.intended), time(event)) {
-                parts[part].push(time.0);
-            }
-        }
-        Parts::new(parts)
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn times(&self, time: impl Fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
+        let (mut came, mut never) = (Groups::default(), [0; PARTS]);
+        self.each(label, |event| match (self.part(event.intended), time(event)) {
+            (Some(part), Some(NEVER)) => never[part] += 1,
+            (Some(part), Some(time)) => came.add(part, time.0),
+            _ => {}
+        })?;
+        Ok(Parts { came: came.sorted(), never })
     }
 
     /// Which part of the time that counts `at` lies in.
@@ -127,29 +151,28 @@ impl<'a> Measured<'a> {
 /// The time of what never came back.
 const NEVER: Difference = Difference(i64::MAX);
 
-/// In seconds.
-fn seconds(time: i64) -> f64 {
-    if time == NEVER.0 { f64::INFINITY } else { time as f64 / 1e9 }
-}
-
-/// Times in nanoseconds, in parts of a run or trial by trial: [`Parts::estimate`] pools them and asks each for the interval.
+/// Times in nanoseconds, in parts of a run: [`Parts::estimate`] pools them and asks each for the interval.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// All of them, ascending; last those that never came back, as `i64::MAX`.
-    pub all: Vec<i64>,
-    /// Each part, ascending.
-    each: Vec<Vec<i64>>,
+    came: SortedGroups<i64>,
+    /// So many of each never came back.
+    never: [u64; PARTS],
 }
 
 impl Parts {
-    /// Of these, in any order.
-    pub fn new(mut each: Vec<Vec<i64>>) -> Self {
-        for part in &mut each {
-            part.sort_unstable();
-        }
-        let mut all = each.concat();
-        all.sort_unstable();
-        Self { all, each }
+    /// How many there are, those that never came back among them.
+    pub fn len(&self) -> u64 {
+        self.came().len() + self.never.iter().sum::<u64>()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those that came back, ascending.
+    pub fn came(&self) -> &Sorted<i64> {
+        self.came.all()
     }
 
     /// The statistic in seconds with its 95 % interval; `None` without a single value.
@@ -157,27 +180,27 @@ impl Parts {
     /// What never came back has its place among the percentiles, which are infinite from there on. Mean and maximum are of what
     /// came back.
     pub fn estimate(&self, statistic: Statistic) -> Option<Estimate> {
-        self.all.last()?;
-        let came = |part: &[i64]| part.partition_point(|time| *time < NEVER.0);
-        let Some(largest) = came(&self.all).checked_sub(1).map(|last| self.all[last]) else {
-            return Some(unsure(f64::INFINITY));
-        };
-        let sum = |part: &Vec<i64>| {
-            let came = &part[..came(part)];
-            (came.iter().map(|t| *t as f64 / 1e9).sum::<f64>(), came.len() as f64)
-        };
+        if self.is_empty() {
+            return None;
+        }
+        let Some(largest) = self.came().max() else { return Some(unsure(f64::INFINITY)) };
+        let parts = || (0..PARTS).map(|part| (self.came.of(part), self.never[part]));
         Some(match statistic {
-            Statistic::Mean => telling(ratio(&self.each.iter().map(sum).collect::<Vec<_>>())),
-            Statistic::Max => unsure(seconds(largest)),
+            Statistic::Mean => {
+                let moments = |came: Option<&Sorted<i64>>| came.map(Sorted::moments).unwrap_or_default();
+                let sums = parts().map(|(came, _)| moments(came)).map(|of| (of.sum as f64 / 1e9, of.n as f64));
+                telling(ratio(&sums.collect::<Vec<_>>()))
+            }
+            Statistic::Max => unsure(largest as f64 / 1e9),
             Statistic::Percentile(percent) => {
                 let p = percent / 100.0;
-                let value = seconds(quantile(&self.all, p));
+                let value = quantile(Some(self.came()), self.never.iter().sum(), p)?;
                 // Of fewer values the percentile is their extreme.
-                let enough = |part: &Vec<i64>| part.len() as f64 * p.min(1.0 - p) >= 1.0;
-                if !self.each.iter().all(enough) {
+                let enough = |n: u64| n as f64 * p.min(1.0 - p) >= 1.0;
+                if !parts().all(|(came, never)| enough(came.map_or(0, Sorted::len) + never)) {
                     return Some(unsure(value));
                 }
-                let each: Vec<f64> = self.each.iter().map(|part| seconds(quantile(part, p))).collect();
+                let each: Vec<f64> = parts().filter_map(|(came, never)| quantile(came, never, p)).collect();
                 if each.iter().any(|value| value.is_infinite()) {
                     return Some(unsure(value));
                 }
@@ -185,6 +208,13 @@ impl Parts {
             }
         })
     }
+}
+
+/// In seconds, of those that came back and so many that never did; infinite where it is one of these.
+fn quantile(came: Option<&Sorted<i64>>, never: u64, p: f64) -> Option<f64> {
+    let back = came.map_or(0, Sorted::len);
+    let rank = (back + never > 0).then(|| quantile_at(back + never, p))?;
+    Some(if rank < back { came?.at(rank)? as f64 / 1e9 } else { f64::INFINITY })
 }
 
 /// A number of which nobody knows how sure it is.

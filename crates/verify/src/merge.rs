@@ -1,33 +1,40 @@
 //! Several recordings as one: what several generators did to one server.
 
-use offered_model::Recording;
+use std::io;
+use std::sync::Arc;
 
-/// All launches of `parts`, each given with its name, in the order of their sending, as if one generator had made them.
+use offered_model::events::{Events, Extent, Tape};
+use offered_model::{Event, Recording};
+
+/// All launches of `parts`, each given with its name, as if one generator had made them.
 ///
 /// Percentiles and patterns then come from merged rows, never from averages. Sessions and workers of different parts stay
 /// different. Launches are placed by each part's own clock: how far those clocks agree cannot be seen in the files, so the
 /// merged recording says so in its notes.
-pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
+///
+/// # Errors
+/// A recording can no longer be read.
+pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
     let mut merged =
         Recording { format: "merged".into(), intent_known: true, sessions_known: true, ..Recording::default() };
     merged.on_run_clock = parts.iter().all(|(_, part)| part.on_run_clock);
-    let spans: Vec<(u64, u64)> = parts.iter().filter_map(|(_, part)| span(part)).collect();
+    let spans: Vec<(u64, u64)> =
+        parts.iter().filter_map(|(_, part)| part.events.extent().sent).map(|(first, last)| (first.0, last.0)).collect();
     merged.notes.push(alignment(&spans));
+    let (mut tape, mut extent) = (Vec::new(), Extent::default());
     let (mut sessions, mut workers) = (0u64, 0u16);
-    for (name, mut part) in parts {
+    for (name, part) in parts {
         merged.nodes.push((name, workers));
         let labels: Vec<u16> = part.labels.into_iter().map(|label| index(&mut merged.labels, label)).collect();
-        let most_sessions = part.events.iter().map(|event| event.session.wrapping_add(1)).max().unwrap_or(0);
-        let most_workers = part.events.iter().map(|event| event.worker.wrapping_add(1)).max().unwrap_or(0);
-        for event in part.events.iter_mut().chain(&mut part.objects) {
-            event.session = event.session.wrapping_add(sessions);
-            event.worker = event.worker.wrapping_add(workers);
-            event.label = labels.get(usize::from(event.label)).copied().unwrap_or(event.label);
-        }
+        let (mut most_sessions, mut most_workers) = (0, 0);
+        part.events.each(|event| {
+            most_sessions = most_sessions.max(event.session.wrapping_add(1));
+            most_workers = most_workers.max(event.worker.wrapping_add(1));
+        })?;
+        extent = extent.and(part.events.extent());
+        tape.push(Part { events: part.events, labels, sessions, workers });
         sessions = sessions.wrapping_add(most_sessions);
         workers = workers.wrapping_add(most_workers);
-        merged.events.append(&mut part.events);
-        merged.objects.append(&mut part.objects);
         merged.resolution = merged.resolution.max(part.resolution);
         merged.intent_known &= part.intent_known;
         merged.sessions_known &= part.sessions_known;
@@ -40,8 +47,37 @@ pub fn merge(parts: Vec<(String, Recording)>) -> Recording {
             (one, other) => one.or(other),
         };
     }
-    merged.events.sort_by_key(|event| event.sent.unwrap_or(event.intended));
-    merged
+    merged.events = Events::new(Arc::new(Merged(tape)), extent);
+    Ok(merged)
+}
+
+/// The events of one of them, and what they are called among all.
+struct Part {
+    events: Events,
+    labels: Vec<u16>,
+    sessions: u64,
+    workers: u16,
+}
+
+/// One after another.
+struct Merged(Vec<Part>);
+
+impl Tape for Merged {
+    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        self.0.iter().try_for_each(|Part { events, labels, sessions, workers }| {
+            let mut renamed = Vec::new();
+            events.batches(&mut |batch| {
+                renamed.clear();
+                renamed.extend(batch.iter().map(|event| Event {
+                    session: event.session.wrapping_add(*sessions),
+                    worker: event.worker.wrapping_add(*workers),
+                    label: labels.get(usize::from(event.label)).copied().unwrap_or(event.label),
+                    ..event.clone()
+                }));
+                see(&renamed);
+            })
+        })
+    }
 }
 
 fn index(labels: &mut Vec<String>, label: String) -> u16 {
@@ -50,12 +86,6 @@ fn index(labels: &mut Vec<String>, label: String) -> u16 {
         labels.len() - 1
     });
     at as u16
-}
-
-/// The first and the last launch.
-fn span(part: &Recording) -> Option<(u64, u64)> {
-    let sent = || part.events.iter().filter_map(|event| Some(event.sent?.0));
-    Some((sent().min()?, sent().max()?))
 }
 
 /// What can be said of the clocks: whether the parts were at work at the same time at all.

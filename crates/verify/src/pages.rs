@@ -1,10 +1,11 @@
 //! Pages: launches that brought objects with them, as a browser does.
 
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 
-use offered_model::{Event, Instant, Outcome, Recording};
-use offered_stats::Summary;
+use offered_model::{Instant, Outcome, Recording};
+use offered_stats::values::Values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,48 +51,61 @@ struct Brought {
 
 impl Pages {
     /// Of the launches meant within `judged`, since the run's start; `None` where no launch brought any object.
-    pub fn of(recording: &Recording, judged: Range<Instant>) -> Option<Self> {
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn of(recording: &Recording, judged: Range<Instant>) -> io::Result<Option<Self>> {
+        if recording.events.extent().objects == 0 {
+            return Ok(None);
+        }
         let mut brought: HashMap<(u64, u32), Brought> = HashMap::new();
-        for object in &recording.objects {
+        recording.events.each_object(|object| {
             let page = brought.entry((object.session, object.step)).or_default();
             page.last = page.last.max(object.done);
             page.objects += 1;
             page.failed += u64::from(object.outcome != Outcome::Ok);
             page.bytes = (page.bytes.0 + object.bytes_in, page.bytes.1 + object.bytes_out);
-        }
-        let pages = recording.events.iter().filter(|event| judged.contains(&event.intended));
-        let pages: Vec<(&Event, &Brought)> =
-            pages.filter_map(|event| Some((event, brought.get(&(event.session, event.step))?))).collect();
-        let mut responses: Vec<i64> = pages
-            .iter()
-            .filter_map(|(event, brought)| Some((event.done.max(brought.last)? - event.intended).0))
-            .collect();
-        responses.sort_unstable();
-        let ms = Summary::of_sorted(&responses, 1e6)?;
+        })?;
+        let (mut pages, mut failed, mut objects, mut objects_failed) = (0, 0, 0, 0);
+        let (mut bytes_in, mut bytes_out, mut responses) = (0, 0, Values::<i64>::default());
+        recording.events.each(|event| {
+            let Some(brought) = brought.get(&(event.session, event.step)) else { return };
+            if !judged.contains(&event.intended) {
+                return;
+            }
+            pages += 1;
+            failed += u64::from(event.outcome != Outcome::Ok || brought.failed > 0);
+            (objects, objects_failed) = (objects + brought.objects, objects_failed + brought.failed);
+            (bytes_in, bytes_out) = (bytes_in + brought.bytes.0, bytes_out + brought.bytes.1);
+            let there = event.done.max(brought.last);
+            if let Some(there) = there {
+                responses.add((there - event.intended).0);
+            }
+        })?;
+        let Some(ms) = responses.sorted().summary(1e6) else { return Ok(None) };
         let seconds = judged.start.until(judged.end).as_secs_f64();
-        let sum = |of: fn(&Brought) -> u64| pages.iter().map(|(_, brought)| of(brought)).sum::<u64>();
-        let failed = |(event, brought): &&(&Event, &Brought)| event.outcome != Outcome::Ok || brought.failed > 0;
-        Some(Self {
-            pages: pages.len() as u64,
-            failed: pages.iter().filter(failed).count() as u64,
-            pages_per_s: pages.len() as f64 / seconds,
-            objects: sum(|brought| brought.objects),
-            objects_failed: sum(|brought| brought.failed),
-            objects_per_s: sum(|brought| brought.objects) as f64 / seconds,
+        Ok(Some(Self {
+            pages,
+            failed,
+            pages_per_s: pages as f64 / seconds,
+            objects,
+            objects_failed,
+            objects_per_s: objects as f64 / seconds,
             response_mean_ms: ms.mean,
             response_p50_ms: ms.median,
             response_p95_ms: ms.p95,
             response_p99_ms: ms.p99,
             response_max_ms: ms.max,
-            bytes_in: sum(|brought| brought.bytes.0),
-            bytes_out: sum(|brought| brought.bytes.1),
-        })
+            bytes_in,
+            bytes_out,
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_model::Event;
 
     #[test]
     fn a_page_is_there_with_its_last_object() {
@@ -116,11 +130,12 @@ mod tests {
             event(3, 0, 8000, 9000, Outcome::Ok),
         ];
         let recording = Recording::of_run(events, vec!["page".to_owned()]);
-        assert_eq!((recording.events.len(), recording.objects.len()), (4, 4));
-        let pages = Pages::of(&recording, Instant::ZERO..Instant::from_secs(4)).unwrap();
+        assert_eq!((recording.events.launches(), recording.events.extent().objects), (4, 4));
+        let pages = Pages::of(&recording, Instant::ZERO..Instant::from_secs(4)).unwrap().unwrap();
         assert_eq!((pages.pages, pages.failed, pages.objects, pages.objects_failed), (2, 1, 3, 1));
         assert_eq!((pages.pages_per_s, pages.objects_per_s), (0.5, 0.75));
         assert_eq!((pages.response_max_ms, pages.response_mean_ms, pages.bytes_in), (50.0, 35.0, 30));
-        assert_eq!(Pages::of(&Recording { objects: Vec::new(), ..recording }, Instant::ZERO..Instant::MAX), None);
+        let plain = Recording { events: recording.events.to_vec().unwrap().into(), ..recording };
+        assert_eq!(Pages::of(&plain, Instant::ZERO..Instant::MAX).unwrap(), None);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
             if *meant.arrivals() == Meant::FixedCount { Pattern::FixedCountPoisson } else { Pattern::Poisson };
         return plain(pattern, "nothing tells the launches from those of independent users".to_owned());
     }
-    if let Some(found) = bunches::find(&stream.instants).filter(|found| found.size >= BUNCH) {
+    if let Some(found) = bunches::find(&stream.neighbours).filter(|found| found.size >= BUNCH) {
         let when = if found.spacing_cov < 0.5 {
             format!("every {}", span(found.every))
         } else {
@@ -91,10 +91,10 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
 
 /// Why no pattern can be told.
 fn too_few(stream: &Stream) -> String {
-    match stream.instants.len() {
+    match stream.launches() {
         0 => "no launch lies in the window".to_owned(),
         1 => "one launch has no gaps".to_owned(),
-        n if n <= FEWEST_GAPS => format!("{n} launches are too few to tell a pattern"),
+        n if n <= FEWEST_GAPS as u64 => format!("{n} launches are too few to tell a pattern"),
         n => {
             let ticks = (stream.length() as f64 / stream.tick.max(1.0)).max(1.0);
             format!(

@@ -17,8 +17,6 @@ pub(crate) const COV_SHARE: f64 = 0.10;
 const LAGS: usize = 20;
 /// Lags searched for a repeating pattern: up to so many users with fixed timers are found.
 const REPEAT_LAGS: usize = 1000;
-/// Blocks over which a trend is looked for, at most.
-const BLOCKS: u64 = 50;
 
 /// Every test but that of dispersion, which has its own file. Nothing is tested on a stream that is too short.
 pub(crate) fn findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
@@ -33,16 +31,16 @@ pub(crate) fn findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> 
 
 /// Are the gaps exponential?
 fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
-    let (n, tolerance) = (stream.gaps.len(), strictness.tolerance);
-    let estimate = cov::cov(&stream.gaps);
+    let (n, tolerance) = (stream.gaps(), strictness.tolerance);
+    let estimate = stream.cov();
     let effect = estimate
         .map_or_else(Size::default, |cov| Size::of(cov, 1.0, tolerance).within(cov::exponential_interval(cov, n)));
-    let gamma = exponential::moran(&stream.gaps);
+    let gamma = exponential::moran(&stream.sample);
     let gamma_effect = gamma.map_or_else(Size::default, |fit| Size::of(fit.cov, 1.0, tolerance).within(fit.interval));
     // Gamma gaps whose CoV is a tolerance away from 1 are about half that far from exponential in Kolmogorov's distance.
-    let kolmogorov = exponential::lilliefors(&stream.sorted_gaps);
+    let kolmogorov = exponential::lilliefors(&stream.sorted_sample);
     let distance = kolmogorov.map_or_else(Size::default, |test| Size::of(test.statistic, 0.0, tolerance / 2.0));
-    let anderson_darling = exponential::anderson_darling(&stream.sorted_gaps);
+    let anderson_darling = exponential::anderson_darling(&stream.sorted_sample);
     vec![
         strictness.finding(Check::Cov, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
         strictness.finding(Check::GammaFit, gamma.map(|fit| fit.test), 0.60, gamma_effect),
@@ -53,20 +51,19 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
 
 /// Are counts in windows of three mean gaps Poisson?
 fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
-    let window = (3.0 * stream.mean_gap()).max(1.0) as u64;
-    let from = stream.instants.first().copied().unwrap_or(0);
-    let counts = dispersion::counts(&stream.instants, from, from + stream.length(), window);
-    let test = dispersion::poisson_chi_square(&counts);
+    let (seen, launches) = &stream.seen;
+    let test = dispersion::poisson_chi_square(seen, *launches);
+    let windows = seen.iter().sum::<u64>() as f64;
     // Cohen's effect size: the root of chi-square per observation.
     let effect = test.map_or_else(Size::default, |test| {
-        Size::of((test.statistic / counts.len() as f64).sqrt(), 0.0, 2.0 * strictness.tolerance)
+        Size::of((test.statistic / windows).sqrt(), 0.0, 2.0 * strictness.tolerance)
     });
     vec![strictness.finding(Check::PoissonCounts, test, 0.02, effect)]
 }
 
 /// Does one gap say anything about the next ones?
 fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
-    let gaps = stream.stretch();
+    let gaps = &stream.stretch;
     let correlations = rank_autocorrelations(gaps, LAGS.min(gaps.len() / 40));
     let largest = correlations.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let portmanteau = largest.map(|_| ljung_box(&correlations, gaps.len()));
@@ -94,12 +91,8 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
 
 /// Does the rate rise or fall? The effect is the change over the whole stream as a share of the mean rate.
 fn steadiness(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
-    let blocks = BLOCKS.min(stream.gaps.len() as u64 / 10);
-    let from = stream.instants.first().copied().unwrap_or(0);
-    let window = (stream.length() / blocks.max(1)).max(1);
-    let counts = dispersion::counts(&stream.instants, from, from + stream.length(), window);
-    let counts: Vec<f64> = counts.into_iter().map(f64::from).collect();
-    let trend = mann_kendall(&counts);
+    let counts = &stream.blocks;
+    let trend = mann_kendall(counts);
     let effect = trend.map_or_else(Size::default, |trend| {
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
         Size::of(trend.slope * counts.len() as f64 / mean, 0.0, 2.0 * strictness.tolerance)

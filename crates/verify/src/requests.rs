@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use offered_model::Outcome;
-use offered_stats::summary::quantile;
+use offered_model::{Event, Outcome};
+use offered_stats::groups::Groups;
+use offered_stats::values::Sorted;
 
-use crate::scope::Scope;
 use crate::verdict::Request;
 
 /// From this share of failed launches on they are told before anything else.
@@ -19,51 +19,84 @@ impl Request {
     }
 }
 
-/// A row for each label that was meant to be launched, in the order of their names, then `Total`; and how many answers had each
-/// HTTP status.
-pub(crate) fn requests(scope: Scope) -> (Vec<Request>, BTreeMap<u16, u64>) {
-    let labels = &scope.recording.labels;
-    let mut rows: Vec<(u64, u64, Vec<i64>)> = vec![(0, 0, Vec::new()); labels.len() + 1];
-    let mut statuses = BTreeMap::new();
-    for event in scope.meant() {
-        if event.status > 0 {
-            *statuses.entry(event.status).or_default() += 1;
-        }
-        let row = &mut rows[usize::from(event.label).min(labels.len())];
-        match event.outcome {
-            Outcome::Ok => row.2.extend(event.response().map(|response| response.0)),
-            Outcome::Cut => row.1 += 1,
-            _ => row.0 += 1,
+/// What did not go well of the launches of a label, or of all.
+#[derive(Clone, Copy, Default)]
+struct Ill {
+    failed: u64,
+    cut: u64,
+}
+
+impl Ill {
+    fn add(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Ok => {}
+            Outcome::Cut => self.cut += 1,
+            _ => self.failed += 1,
         }
     }
-    let request = |name: &str, failed: u64, cut: u64, mut times: Vec<i64>| {
-        times.sort_unstable();
-        let at = |p: f64| (!times.is_empty()).then(|| quantile(&times, p) as f64 / 1e6);
-        let ok = times.len() as u64;
-        let max_ms = times.last().map(|max| *max as f64 / 1e6);
-        let (p50_ms, p95_ms, p99_ms) = (at(0.5), at(0.95), at(0.99));
-        Request { label: name.to_owned(), launches: ok + failed + cut, ok, failed, p50_ms, p95_ms, p99_ms, max_ms }
-    };
-    let total = rows.iter().fold((0, 0, Vec::new()), |(failed, cut, mut times), row| {
-        times.extend_from_slice(&row.2);
-        (failed + row.0, cut + row.1, times)
-    });
-    let mut all: Vec<Request> = labels
-        .iter()
-        .zip(rows)
-        .map(|(name, (failed, cut, times))| request(name, failed, cut, times))
-        .filter(|row| row.launches > 0)
-        .collect();
-    all.sort_by(|a, b| a.label.cmp(&b.label));
-    all.push(request("Total", total.0, total.1, total.2));
-    (all, statuses)
+
+    /// The row of these and of the good.
+    fn request(self, name: &str, good: Option<&Sorted<i64>>) -> Request {
+        let ok = good.map_or(0, Sorted::len);
+        let ms = |ns: i64| ns as f64 / 1e6;
+        let at = |p: f64| good?.quantile(p).map(ms);
+        Request {
+            label: name.to_owned(),
+            launches: ok + self.failed + self.cut,
+            ok,
+            failed: self.failed,
+            p50_ms: at(0.5),
+            p95_ms: at(0.95),
+            p99_ms: at(0.99),
+            max_ms: good.and_then(Sorted::max).map(ms),
+        }
+    }
+}
+
+/// What came of each request, in the making.
+#[derive(Default)]
+pub(crate) struct Requests {
+    each: Vec<Ill>,
+    all: Ill,
+    good: Groups<i64>,
+    statuses: BTreeMap<u16, u64>,
+}
+
+impl Requests {
+    pub(crate) fn new(labels: usize) -> Self {
+        Self { each: vec![Ill::default(); labels], ..Self::default() }
+    }
+
+    /// Takes something that was meant to be launched.
+    pub(crate) fn add(&mut self, event: &Event) {
+        if event.status > 0 {
+            *self.statuses.entry(event.status).or_default() += 1;
+        }
+        let label = usize::from(event.label);
+        self.all.add(event.outcome);
+        self.each.get_mut(label).into_iter().for_each(|ill| ill.add(event.outcome));
+        if let Some(response) = event.response().filter(|_| event.outcome == Outcome::Ok) {
+            self.good.add(label, response.0);
+        }
+    }
+
+    /// A row for each label that was meant to be launched, in the order of their names, then `Total`; and how many answers had
+    /// each HTTP status.
+    pub(crate) fn finish(self, labels: &[String]) -> (Vec<Request>, BTreeMap<u16, u64>) {
+        let good = self.good.sorted();
+        let rows = labels.iter().zip(self.each).zip(0..);
+        let rows = rows.map(|((name, ill), label)| ill.request(name, good.of(label)));
+        let mut all: Vec<Request> = rows.filter(|row| row.launches > 0).collect();
+        all.sort_by(|a, b| a.label.cmp(&b.label));
+        all.push(self.all.request("Total", Some(good.all())));
+        (all, self.statuses)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ask;
-    use offered_model::{Event, Instant, Nanos, Recording};
+    use offered_model::{Instant, Nanos};
 
     #[test]
     fn one_failure_in_a_hundred_is_worth_telling() {
@@ -83,7 +116,7 @@ mod tests {
             let (sent, done) = (Some(at), Some(at + Nanos::from_millis(i + 1)));
             Event { sent, done, outcome, status, label: (i % 2) as u16, ..Event::at(at) }
         };
-        let events = vec![
+        let events = [
             event(0, Outcome::Ok, 200),
             event(1, Outcome::HttpError, 500),
             event(2, Outcome::Ok, 204),
@@ -91,9 +124,12 @@ mod tests {
             event(4, Outcome::Cut, 0),
             Event { label: 1, ..Event::at(Instant::from_millis(4)) },
         ];
-        let labels = vec!["view".into(), "buy".into(), "never".into()];
-        let recording = Recording::of_run(events, labels);
-        let (rows, statuses) = requests(Scope::of(&recording, &Ask::default()).unwrap());
+        let labels = ["view", "buy", "never"].map(str::to_owned);
+        let mut requests = Requests::new(labels.len());
+        for event in &events {
+            requests.add(event);
+        }
+        let (rows, statuses) = requests.finish(&labels);
         let counts: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.launches, row.ok, row.failed)).collect();
         assert_eq!(counts, [("buy", 3, 0, 3), ("view", 3, 2, 0), ("Total", 6, 2, 3)]);
         assert_eq!((rows[0].p50_ms, rows[1].max_ms), (None, Some(3.0)));

@@ -6,16 +6,18 @@
 //! verdict says what was taken for what, and why.
 
 use std::collections::HashSet;
+use std::io;
 use std::ops::Range;
 
 use offered_model::{Event, Recording};
-use offered_stats::summary::{gaps, quantile};
+use offered_stats::values::Values;
 
+use crate::order;
 use crate::pattern::span;
 use crate::warnings::Doubt;
 
 /// Where a clock jumps back, a run has at least so many launches; where a file falls silent, it has twice as many in all.
-const LEAST: usize = 50;
+const LEAST: u64 = 50;
 /// A silence lasts at least this long, and this many times the 99 % point of the gaps. Among n exponential gaps the longest is
 /// about ln(n) means; 30 times their 99 % point is 138 means, which no stream reaches that does not stop.
 const SILENCE: (u64, u64) = (10_000_000_000, 30);
@@ -24,7 +26,7 @@ const LONG: u64 = 60_000_000_000;
 /// Users are known again by the first so many of them, of at least so many in all.
 const KNOWN: (usize, usize) = (3, 10);
 /// They are looked for among so many launches.
-const FIRST: usize = 200;
+const FIRST: u64 = 200;
 /// A jump back that parts two runs is at least this long, and half of what has been recorded of the run.
 const JUMP: u64 = 1_000_000_000;
 /// More parts than this are a pattern of the launches, not runs appended by hand.
@@ -33,7 +35,7 @@ const MOST: usize = 20;
 /// One run of a recording: these rows, as far as they were sent in this closed range of instants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    pub(crate) rows: Range<usize>,
+    pub(crate) rows: Range<u64>,
     pub(crate) from: u64,
     pub(crate) to: u64,
 }
@@ -41,8 +43,9 @@ pub(crate) struct Run {
 impl Run {
     /// All of `recording` as one run; `None` when nothing was sent.
     pub(crate) fn whole(recording: &Recording) -> Option<Self> {
-        let sent = || recording.events.iter().filter_map(|event| Some(event.sent?.0));
-        Some(Self { rows: 0..recording.events.len(), from: sent().min()?, to: sent().max()? })
+        let extent = recording.events.extent();
+        let (first, last) = extent.sent?;
+        Some(Self { rows: 0..extent.launches, from: first.0, to: last.0 })
     }
 }
 
@@ -55,20 +58,20 @@ pub(crate) struct Split {
 }
 
 /// Where the intended instants are known nobody appended anything: a silence there is a generator that stood still.
-pub(crate) fn split(recording: &Recording) -> Split {
+pub(crate) fn split(recording: &Recording) -> io::Result<Split> {
     if recording.intent_known {
-        return Split { runs: Run::whole(recording).into_iter().collect(), doubts: Vec::new() };
+        return Ok(Split { runs: Run::whole(recording).into_iter().collect(), doubts: Vec::new() });
     }
     let (mut runs, mut evidence) = (Vec::new(), Evidence::default());
-    let parts = by_jumps(recording);
+    let parts = by_jumps(recording)?;
     if parts.len() > 1 {
         evidence.restarts.push(format!("the clock jumps back {} times", parts.len() - 1));
     }
     for rows in parts {
-        runs.extend(by_silence(recording, rows, &mut evidence));
+        runs.extend(by_silence(Rows { recording, rows }, &mut evidence)?);
     }
     let doubts = evidence.doubts(runs.len());
-    Split { runs, doubts }
+    Ok(Split { runs, doubts })
 }
 
 /// What was found where something ended and something began.
@@ -94,116 +97,214 @@ fn first(all: &[String]) -> String {
     format!("{}{more}", all[..all.len().min(3)].join("; "))
 }
 
+/// Some rows of a recording.
+struct Rows<'a> {
+    recording: &'a Recording,
+    rows: Range<u64>,
+}
+
+impl Rows<'_> {
+    /// Gives `see` every launch of them that was sent, with that instant.
+    fn sent(&self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
+        let mut row = 0;
+        self.recording.events.each(|event| {
+            if let Some(sent) = event.sent.filter(|_| self.rows.contains(&row)) {
+                see(sent.0, event);
+            }
+            row += 1;
+        })
+    }
+}
+
+/// A part of a recording, as far as it has been seen.
+struct Part {
+    start: u64,
+    rows: u64,
+    first: u64,
+    launched: u64,
+    ended: u64,
+    session: Option<u64>,
+    /// Whether all its launches are of one session.
+    of_one: bool,
+}
+
+impl Part {
+    fn new(start: u64) -> Self {
+        Self { start, rows: 0, first: u64::MAX, launched: 0, ended: 0, session: None, of_one: true }
+    }
+}
+
 /// Parts at whose beginning both launch and answer lie far before what was seen: no order of writing one run does that.
-fn by_jumps(recording: &Recording) -> Vec<Range<usize>> {
-    let whole = std::iter::once(0..recording.events.len()).collect();
-    // Our own parts are written worker by worker; their clock cannot jump.
-    if recording.on_run_clock {
-        return whole;
+fn by_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
+    let whole = || Ok(vec![Range { start: 0, end: recording.events.launches() }]);
+    // Our own parts are written worker by worker; their clock cannot jump. Of several files the one is read behind the other.
+    if recording.on_run_clock || !recording.nodes.is_empty() {
+        return whole();
     }
-    let (mut parts, mut start) = (Vec::new(), 0);
-    let (mut first, mut launched, mut ended) = (u64::MAX, 0u64, 0u64);
-    for (row, event) in recording.events.iter().enumerate() {
-        let Some(sent) = event.sent else { continue };
-        let end = event.done.unwrap_or(sent);
-        let jump = (launched.saturating_sub(first) / 2).max(JUMP);
-        let jumps_back = |from: u64, to: u64| to.checked_sub(from).is_some_and(|back| back > jump);
-        if first != u64::MAX && jumps_back(sent.0, launched) && jumps_back(end.0, ended) {
-            parts.push(start..row);
-            (start, first, launched, ended) = (row, u64::MAX, 0, 0);
+    let (mut parts, mut part, mut row) = (Vec::new(), Part::new(0), 0);
+    recording.events.each(|event| {
+        if let Some(sent) = event.sent {
+            let end = event.done.unwrap_or(sent);
+            let jump = (part.launched.saturating_sub(part.first) / 2).max(JUMP);
+            let jumps_back = |from: u64, to: u64| to.checked_sub(from).is_some_and(|back| back > jump);
+            let jumped = part.first != u64::MAX && jumps_back(sent.0, part.launched) && jumps_back(end.0, part.ended);
+            // More of them are no runs, and need not be known.
+            if jumped && parts.len() <= MOST {
+                parts.push(std::mem::replace(&mut part, Part::new(row)));
+            }
+            part.first = part.first.min(sent.0);
+            (part.launched, part.ended) = (part.launched.max(sent.0), part.ended.max(end.0));
         }
-        (first, launched, ended) = (first.min(sent.0), launched.max(sent.0), ended.max(end.0));
+        part.of_one &= part.session.is_none_or(|session| session == event.session);
+        part.session = Some(event.session);
+        part.rows += 1;
+        row += 1;
+    })?;
+    parts.push(part);
+    let sorted_by_session = recording.sessions_known && parts.iter().all(|part| part.of_one);
+    if parts.len() > MOST || parts.iter().any(|part| part.rows < LEAST) || sorted_by_session {
+        return whole();
     }
-    parts.push(start..recording.events.len());
-    let of_one_session =
-        |rows: &Range<usize>| recording.events[rows.clone()].windows(2).all(|pair| pair[0].session == pair[1].session);
-    let sorted_by_session = recording.sessions_known && parts.iter().all(of_one_session);
-    if parts.len() > MOST || parts.iter().any(|rows| rows.len() < LEAST) || sorted_by_session { whole } else { parts }
+    Ok(parts.iter().map(|part| part.start..part.start + part.rows).collect())
+}
+
+/// A silence that may be long enough to part two runs, or the beginning of all.
+struct Silence {
+    /// The last launch before it, and the first after it.
+    before: u64,
+    after: u64,
+    /// How many launches were before it.
+    launches: u64,
+    /// The last of the first launches after it.
+    until: u64,
+}
+
+/// The launches of some rows as they come in order: their gaps, and the silences between them.
+struct Listening {
+    launches: u64,
+    gaps: Values,
+    /// The first is the beginning of all.
+    silences: Vec<Silence>,
+    last: u64,
+}
+
+impl Listening {
+    fn add(&mut self, sent: u64) {
+        let gap = sent - if self.launches == 0 { sent } else { self.last };
+        if self.launches > 0 {
+            self.gaps.add(gap);
+        }
+        if self.launches == 0 || gap >= SILENCE.0 {
+            self.silences.push(Silence { before: self.last, after: sent, launches: self.launches, until: sent });
+        }
+        for silence in self.silences.iter_mut().rev().take_while(|silence| self.launches < silence.launches + FIRST) {
+            silence.until = sent;
+        }
+        self.launches += 1;
+        self.last = sent;
+    }
 }
 
 /// The runs in these rows. One may be of a few launches only: a trial before the run, forgotten in its file.
-fn by_silence(recording: &Recording, rows: Range<usize>, evidence: &mut Evidence) -> Vec<Run> {
-    let events = &recording.events[rows.clone()];
-    let mut sent: Vec<u64> = events.iter().filter_map(|event| Some(event.sent?.0)).collect();
-    sent.sort_unstable();
-    let (Some(&from), Some(&last)) = (sent.first(), sent.last()) else { return Vec::new() };
-    let one = vec![Run { rows: rows.clone(), from, to: last }];
-    if sent.len() < 2 * LEAST {
-        return one;
+fn by_silence(rows: Rows, evidence: &mut Evidence) -> io::Result<Vec<Run>> {
+    let between = rows.recording.events.extent().sent.map_or((0, 0), |(first, last)| (first.0, last.0));
+    let source = |give: &mut dyn FnMut(u64)| rows.sent(|sent, _| give(sent));
+    let fresh = || Listening { launches: 0, gaps: Values::default(), silences: Vec::new(), last: 0 };
+    let Listening { launches, gaps, silences, last } = order::ascending(&source, between, fresh, Listening::add)?;
+    let Some(from) = silences.first().map(|beginning| beginning.after) else { return Ok(Vec::new()) };
+    let one = vec![Run { rows: rows.rows.clone(), from, to: last }];
+    if launches < 2 * LEAST {
+        return Ok(one);
     }
-    let mut sorted: Vec<u64> = gaps(&sent).collect();
-    sorted.sort_unstable();
-    let silence = SILENCE.0.max(SILENCE.1 * quantile(&sorted, 0.99));
-    drop(sorted);
-    let ends: Vec<usize> = (1..sent.len()).filter(|&at| sent[at] - sent[at - 1] >= silence).collect();
-    if ends.is_empty() || ends.len() >= MOST {
-        return one;
+    let silence = SILENCE.0.max(SILENCE.1 * gaps.sorted().quantile(0.99).unwrap_or(0));
+    let parts = |part: &Silence| part.launches == 0 || part.after - part.before >= silence;
+    let beginnings: Vec<Silence> = silences.into_iter().filter(parts).collect();
+    if beginnings.len() < 2 || beginnings.len() > MOST {
+        return Ok(one);
     }
-    let beginning = Beginning { events, users_known: recording.sessions_known && has_many_users(events) };
+    let found = Beginning::all(&rows, &beginnings)?;
     let (mut runs, mut start): (Vec<Run>, usize) = (Vec::new(), 0);
-    for at in ends {
-        let (before, after) = (sent[at - 1], sent[at]);
+    for at in 1..beginnings.len() {
+        let Silence { before, after, .. } = beginnings[at];
         let place = format!("nothing for {} from {} on", span((after - before) as f64), span((before - from) as f64));
-        match beginning.restart(
-            [sent[start], sent[(start + FIRST).min(at) - 1]],
-            before,
-            [after, sent[(at + FIRST).min(sent.len()) - 1]],
-        ) {
+        let first = found[start].users(before);
+        match found[at].restart(&first, after - before) {
             Ok(why) => {
                 evidence.restarts.push(format!("{place}, {why}"));
-                runs.push(Run { rows: rows.clone(), from: sent[start], to: before });
+                runs.push(Run { rows: rows.rows.clone(), from: beginnings[start].after, to: before });
                 start = at;
             }
             Err(why) => evidence.stalls.push(format!("{place}, {why}")),
         }
     }
-    runs.push(Run { rows, from: sent[start], to: last });
-    runs
+    runs.push(Run { rows: rows.rows, from: beginnings[start].after, to: last });
+    Ok(runs)
 }
 
-fn has_many_users(events: &[Event]) -> bool {
+fn has_many_users(rows: &Rows) -> io::Result<bool> {
     let mut users = HashSet::new();
-    events.iter().any(|event| users.insert(event.session) && users.len() >= KNOWN.1)
+    rows.sent(|_, event| {
+        if users.len() < KNOWN.1 {
+            users.insert(event.session);
+        }
+    })?;
+    Ok(users.len() >= KNOWN.1)
 }
 
 /// What tells the beginning of a run from the end of a stall.
-struct Beginning<'a> {
-    events: &'a [Event],
-    users_known: bool,
+#[derive(Default)]
+struct Beginning {
+    /// Launches from before it that were answered only after it.
+    waiting: u64,
+    /// The first launches and their users, where these can be told apart.
+    first: Option<Vec<(u64, u64)>>,
 }
 
-impl Beginning<'_> {
-    /// Why the silence between `before` and the first instant of `second` parts two runs; `Err`: why it does not. `first` and
-    /// `second` are spans of the first launches of the run before it and of what follows it.
-    fn restart(&self, first: [u64; 2], before: u64, second: [u64; 2]) -> Result<String, String> {
-        let spans = |event: &&Event| {
-            event.sent.is_some_and(|sent| sent.0 <= before) && event.done.is_some_and(|done| done.0 >= second[0])
-        };
-        let waiting = self.events.iter().filter(spans).count();
-        if waiting > 0 {
-            return Err(format!("and {waiting} launches from before it were answered only after it"));
-        }
-        let users = self.users_known.then(|| self.first_users(first)).filter(|users| users.len() == KNOWN.0);
-        if users.is_some_and(|users| users == self.first_users(second)) {
-            return Ok("and then the same users begin in the same order as at first".into());
-        }
-        if second[0] - before >= LONG {
-            return Ok("longer than tools wait for an answer".into());
-        }
-        Err("and nothing shows that another run begins there".into())
+impl Beginning {
+    /// Of all `beginnings` in `rows`.
+    fn all(rows: &Rows, beginnings: &[Silence]) -> io::Result<Vec<Self>> {
+        let users_known = rows.recording.sessions_known && has_many_users(rows)?;
+        let begin = |_: &Silence| Self { waiting: 0, first: users_known.then(Vec::new) };
+        let mut all: Vec<Self> = beginnings.iter().map(begin).collect();
+        rows.sent(|sent, event| {
+            for (beginning, silence) in all.iter_mut().zip(beginnings) {
+                let spans = sent <= silence.before && event.done.is_some_and(|done| done.0 >= silence.after);
+                beginning.waiting += u64::from(spans);
+                if let Some(first) =
+                    beginning.first.as_mut().filter(|_| (silence.after..=silence.until).contains(&sent))
+                {
+                    first.push((sent, event.session));
+                }
+            }
+        })?;
+        all.iter_mut().flat_map(|beginning| &mut beginning.first).for_each(|first| first.sort_unstable());
+        Ok(all)
     }
 
-    /// The users of the first launches in `span`, each once, in the order in which they came.
-    fn first_users(&self, span: [u64; 2]) -> Vec<u64> {
-        let inside = self.events.iter().filter_map(|event| Some((event.sent?.0, event.session)));
-        let mut launches: Vec<(u64, u64)> = inside.filter(|(sent, _)| (span[0]..=span[1]).contains(sent)).collect();
-        launches.sort_unstable();
+    /// The users of the first launches up to `last`, each once, in the order in which they came.
+    fn users(&self, last: u64) -> Vec<u64> {
         let mut users = Vec::new();
-        for (_, user) in launches {
-            if users.len() < KNOWN.0 && !users.contains(&user) {
-                users.push(user);
+        for (_, user) in self.first.iter().flatten().take_while(|(sent, _)| *sent <= last) {
+            if users.len() < KNOWN.0 && !users.contains(user) {
+                users.push(*user);
             }
         }
         users
+    }
+
+    /// Why the silence of this length before it parts two runs, of which the other began with the users `first`; `Err`: why it does
+    /// not.
+    fn restart(&self, first: &[u64], silence: u64) -> Result<String, String> {
+        let waiting = self.waiting;
+        if waiting > 0 {
+            return Err(format!("and {waiting} launches from before it were answered only after it"));
+        }
+        if first.len() == KNOWN.0 && first == self.users(u64::MAX) {
+            return Ok("and then the same users begin in the same order as at first".into());
+        }
+        if silence >= LONG {
+            return Ok("longer than tools wait for an answer".into());
+        }
+        Err("and nothing shows that another run begins there".into())
     }
 }

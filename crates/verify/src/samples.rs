@@ -1,5 +1,7 @@
 //! Samples: the raw gaps and response times of each label, for histograms and for other programs.
 
+use std::io;
+
 use offered_model::Recording;
 use offered_stats::summary::gaps;
 
@@ -18,21 +20,28 @@ pub struct Sample {
 }
 
 /// The samples behind the tables of a verdict: a [`Sample`] per label that launched something, then `Total`.
-pub fn samples(recording: &Recording, ask: &Ask) -> Vec<Sample> {
-    let Some(scope) = Scope::of(recording, ask) else { return Vec::new() };
+///
+/// # Errors
+/// The recording can no longer be read.
+pub fn samples(recording: &Recording, ask: &Ask) -> io::Result<Vec<Sample>> {
+    let Some(scope) = Scope::of(recording, ask) else { return Ok(Vec::new()) };
     let labels = recording.labels.iter().enumerate().map(|(at, name)| (name.as_str(), Some(at as u16)));
     let mut labels: Vec<(&str, Option<u16>)> = labels.collect();
     labels.sort_unstable();
     labels.push(("Total", None));
-    let sample = |(name, label): (&str, Option<u16>)| {
-        let of_label = |of: u16| label.is_none_or(|label| label == of);
-        let sent = scope.sent(|event| of_label(event.label));
-        let responses = scope.launches().filter(|(_, event)| of_label(event.label));
-        (!sent.is_empty()).then(|| Sample {
-            label: name.to_owned(),
-            gaps: gaps(&sent).collect(),
-            responses: responses.filter_map(|(_, event)| Some(event.response()?.0)).collect(),
-        })
-    };
-    labels.into_iter().filter_map(sample).collect()
+    let mut samples = Vec::new();
+    for (name, label) in labels {
+        let (mut sent, mut responses) = (Vec::new(), Vec::new());
+        scope.launches(|at, event| {
+            if label.is_none_or(|label| label == event.label) {
+                sent.push(at);
+                responses.extend(event.response().map(|response| response.0));
+            }
+        })?;
+        sent.sort_unstable();
+        if !sent.is_empty() {
+            samples.push(Sample { label: name.to_owned(), gaps: gaps(&sent).collect(), responses });
+        }
+    }
+    Ok(samples)
 }

@@ -1,12 +1,14 @@
 //! The scope: which launches of a run are looked at.
 
+use std::io;
 use std::ops::Range;
 
 use offered_model::{Event, Instant, Outcome, Recording};
 
 use crate::ask::{Ask, Failures};
-use crate::keeps_up::{Flows, KeepsUp};
+use crate::order::{self, Key};
 use crate::runs::Run;
+use crate::stream::Ends;
 use crate::verdict::Window;
 
 /// The launches of one run inside the window asked for.
@@ -17,14 +19,51 @@ use crate::verdict::Window;
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub(crate) recording: &'a Recording,
-    events: &'a [Event],
-    run: (u64, u64),
+    /// The first and the last of its rows, and the first instant of them that counts and the last.
+    run: (u64, u64, u64, u64),
     /// What the window is laid from.
     origin: u64,
     from: u64,
     /// The first instant behind it.
     to: u64,
     failures: Failures,
+}
+
+/// What of a launch matters when launches are put in order.
+#[derive(Clone, Copy)]
+pub struct Launch {
+    /// When it was sent.
+    pub sent: u64,
+    /// What it asked for.
+    pub label: u16,
+    /// Who sent it.
+    pub worker: u16,
+    /// Whether it is the first of its session.
+    pub first: bool,
+}
+
+impl Key for Launch {
+    fn at(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// What of a launch matters when they are put in the order in which they were meant.
+#[derive(Clone, Copy)]
+pub(crate) struct Meant {
+    pub(crate) intended: u64,
+    /// When it was sent, if it is one of the launches.
+    pub(crate) sent: Option<u64>,
+    /// Whether it was meant for the window.
+    pub(crate) inside: bool,
+    /// Whether it is the first of its session.
+    pub(crate) first: bool,
+}
+
+impl Key for Meant {
+    fn at(&self) -> u64 {
+        self.intended
+    }
 }
 
 impl<'a> Scope<'a> {
@@ -35,9 +74,9 @@ impl<'a> Scope<'a> {
 
     /// The window of `ask` laid on `run`.
     pub(crate) fn new(recording: &'a Recording, run: &Run, ask: &Ask) -> Self {
-        let events = &recording.events[run.rows.clone()];
         let (origin, end, open) = if recording.on_run_clock {
-            let last = || events.iter().map(|event| event.intended.0.saturating_add(1)).max().unwrap_or(0);
+            // A run of ours is all of its recording.
+            let last = || recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
             (0, ask.lasts.map_or_else(last, |lasts| lasts.0), 0)
         } else {
             // Both ends are inclusive.
@@ -48,8 +87,7 @@ impl<'a> Scope<'a> {
         let to = ask.take.map_or(to, |take| to.min(from.saturating_add(take.0)));
         Self {
             recording,
-            events,
-            run: (run.from, run.to),
+            run: (run.rows.start, run.rows.end, run.from, run.to),
             origin,
             from,
             to: to.saturating_add(open),
@@ -62,52 +100,133 @@ impl<'a> Scope<'a> {
         Instant(self.from)..Instant(self.to)
     }
 
-    /// Everything launched in the window, with the instant it was sent.
-    pub fn launches(self) -> impl Iterator<Item = (u64, &'a Event)> {
-        let meant = self.recording.on_run_clock;
-        self.events.iter().filter_map(move |event| {
-            let sent = event.sent?.0;
-            let at = if meant { event.intended.0 } else { sent };
-            let counts = self.failures == Failures::Keep || event.outcome == Outcome::Ok;
-            ((self.from..self.to).contains(&at) && counts).then_some((sent, event))
+    /// Gives `see` every row of the run, in the order of the recording.
+    pub(crate) fn each(self, mut see: impl FnMut(&'_ Event)) -> io::Result<()> {
+        let (first, behind, ..) = self.run;
+        if (first, behind) == (0, self.recording.events.launches()) {
+            return self.recording.events.each(see);
+        }
+        let mut row = 0;
+        self.recording.events.each(|event| {
+            if (first..behind).contains(&row) {
+                see(event);
+            }
+            row += 1;
         })
     }
 
-    /// Everything meant for the window, sent or not. What a session had nothing to send with was not the generator's to send.
-    pub fn meant(self) -> impl Iterator<Item = &'a Event> {
-        self.events
-            .iter()
-            .filter(move |event| (self.from..self.to).contains(&event.intended.0) && event.outcome != Outcome::NoValue)
+    /// When `event` was sent, if it is one of the launches in the window.
+    #[inline]
+    pub(crate) fn launched(self, event: &Event) -> Option<u64> {
+        let sent = event.sent?.0;
+        let at = if self.recording.on_run_clock { event.intended.0 } else { sent };
+        let counts = self.failures == Failures::Keep || event.outcome == Outcome::Ok;
+        ((self.from..self.to).contains(&at) && counts).then_some(sent)
     }
 
-    /// The instants of the launches for which `which` holds, ascending.
-    pub fn sent(self, which: impl Fn(&Event) -> bool) -> Vec<u64> {
-        let mut sent: Vec<u64> = self.launches().filter(|(_, event)| which(event)).map(|(at, _)| at).collect();
-        sent.sort_unstable();
-        sent
+    /// Whether `event` was meant for the window, sent or not. What a session had nothing to send with was not the generator's to
+    /// send.
+    #[inline]
+    pub(crate) fn is_meant(self, event: &Event) -> bool {
+        (self.from..self.to).contains(&event.intended.0) && event.outcome != Outcome::NoValue
     }
 
-    /// The window as the verdict tells it, `launches` of it being looked at.
-    pub(crate) fn window(self, launches: u64) -> Window {
+    /// Whether `event` was sent while the run lasted.
+    pub(crate) fn is_of_run(self, event: &Event) -> bool {
+        let (.., first, last) = self.run;
+        event.sent.is_some_and(|sent| (first..=last).contains(&sent.0))
+    }
+
+    /// Gives `see` everything launched in the window, with the instant it was sent, in the order of the recording.
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn launches(self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
+        self.each(|event| {
+            if let Some(sent) = self.launched(event) {
+                see(sent, event);
+            }
+        })
+    }
+
+    /// Gives `see` everything meant for the window, sent or not, in the order of the recording.
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn meant(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        self.each(|event| {
+            if self.is_meant(event) {
+                see(event);
+            }
+        })
+    }
+
+    /// Of the launches for which `which` holds: how many there are, and when the first and the last were sent.
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn ends(self, which: impl Fn(&Event) -> bool) -> io::Result<Ends> {
+        let mut ends = Ends::default();
+        self.launches(|sent, event| {
+            if which(event) {
+                ends.add(sent);
+            }
+        })?;
+        Ok(ends)
+    }
+
+    /// What `fresh` makes, after `add` has given it the launches in the order in which they were sent.
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn in_order<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Launch)) -> io::Result<C> {
+        let launch =
+            |sent, event: &Event| Launch { sent, label: event.label, worker: event.worker, first: event.step == 0 };
+        self.in_order_as(launch, fresh, add)
+    }
+
+    /// The same, of what `key` makes of each launch.
+    pub(crate) fn in_order_as<K: Key, C>(
+        self,
+        key: impl Fn(u64, &Event) -> K,
+        fresh: impl Fn() -> C,
+        add: impl Fn(&mut C, K),
+    ) -> io::Result<C> {
+        let source = |give: &mut dyn FnMut(K)| self.launches(|sent, event| give(key(sent, event)));
+        order::ascending(&source, self.sent_between(), fresh, add)
+    }
+
+    /// What `fresh` makes, after `add` has given it the launches, and what was meant to be one, in the order in which they were meant.
+    pub(crate) fn in_order_meant<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Meant)) -> io::Result<C> {
+        let source = |give: &mut dyn FnMut(Meant)| {
+            self.each(|event| {
+                let (sent, inside) = (self.launched(event), self.is_meant(event));
+                if sent.is_some() || inside {
+                    give(Meant { intended: event.intended.0, sent, inside, first: event.step == 0 });
+                }
+            })
+        };
+        let last = self.recording.events.extent().last_meant.unwrap_or_default();
+        order::ascending(&source, (0, last.0), fresh, add)
+    }
+
+    pub(crate) fn sent_between(self) -> (u64, u64) {
+        self.recording.events.extent().sent.map_or((0, 0), |(first, last)| (first.0, last.0))
+    }
+
+    /// The window as the verdict tells it: `launches` of the `all` of the run are looked at.
+    pub(crate) fn window(self, launches: u64, all: u64) -> Window {
         let since = |at: u64| Instant(self.origin).until(Instant(at)).as_secs_f64();
         let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
-        let inside = |sent: u64| sent >= self.run.0 && sent <= self.run.1;
-        let all = self.events.iter().filter(|event| event.sent.is_some_and(|sent| inside(sent.0))).count() as u64;
         Window { from_s: since(self.from), to_s: since(last), launches, left_out: all - launches.min(all) }
     }
 
-    /// Whether the system kept up with what was launched in the window; `None` where that is a single instant, or the recording
-    /// does not say when answers came.
-    pub(crate) fn keeps_up(self, ask: &Ask) -> Option<KeepsUp> {
+    /// The time in which it is counted what arrives and what leaves; `None` where that is a single instant.
+    pub(crate) fn flows_between(self) -> Option<(Instant, Instant)> {
         // Of a run that was stopped the rest of its time holds nothing.
         let stopped = self.recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
-        let last = self.events.iter().map(|event| event.intended.0.saturating_add(1)).max().unwrap_or(0);
+        let last = self.recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
         let to = if stopped { self.to.min(last) } else { self.to };
-        let known = self.events.iter().any(|event| event.done.is_some());
-        (self.from < to && known).then(|| {
-            let mut flows = Flows::new(Instant(self.from), Instant(to));
-            self.events.iter().for_each(|event| flows.add(event));
-            flows.keeps_up(ask.is_closed())
-        })
+        (self.from < to).then_some((Instant(self.from), Instant(to)))
     }
 }

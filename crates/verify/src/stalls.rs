@@ -6,7 +6,6 @@
 
 use offered_model::Nanos;
 
-use crate::scope::Scope;
 use crate::verdict::Stalls;
 
 /// A launch is late when it is later than this,
@@ -14,23 +13,40 @@ const LATE: Nanos = Nanos::from_millis(1);
 /// and later than so many times the median.
 const USUAL: u64 = 20;
 
-/// The stalls among the launches of `scope`, whose median lateness is `usual`; `None` when there are none.
-pub(crate) fn stalls(scope: Scope, usual: Nanos) -> Option<Stalls> {
-    let least = LATE.0.max(usual.0.saturating_mul(USUAL));
-    let mut late: Vec<(u64, u64)> = scope
-        .launches()
-        .map(|(sent, event)| (event.intended.0, sent))
-        .filter(|(intended, sent)| sent.saturating_sub(*intended) > least)
-        .collect();
-    late.sort_unstable();
-    let (mut count, mut longest, mut end) = (0, 0, 0);
-    let mut start = 0;
-    for &(intended, sent) in &late {
-        if count == 0 || intended > end {
-            (start, count) = (intended, count + 1);
-        }
-        end = end.max(sent);
-        longest = longest.max(end - start);
+/// The stalls among launches that come in the order in which they were meant.
+#[derive(Default)]
+pub(crate) struct Stalling {
+    least: u64,
+    count: u64,
+    launches: u64,
+    longest: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Stalling {
+    /// Of launches whose median lateness is `usual`.
+    pub(crate) fn new(usual: Nanos) -> Self {
+        Self { least: LATE.0.max(usual.0.saturating_mul(USUAL)), ..Self::default() }
     }
-    (count > 0).then(|| Stalls { count, launches: late.len() as u64, longest_ms: Nanos(longest).as_millis_f64() })
+
+    /// Takes a launch.
+    #[inline]
+    pub(crate) fn add(&mut self, intended: u64, sent: u64) {
+        if sent.saturating_sub(intended) <= self.least {
+            return;
+        }
+        self.launches += 1;
+        if self.count == 0 || intended > self.end {
+            (self.start, self.count) = (intended, self.count + 1);
+        }
+        self.end = self.end.max(sent);
+        self.longest = self.longest.max(self.end - self.start);
+    }
+
+    /// `None` when there are none.
+    pub(crate) fn finish(&self) -> Option<Stalls> {
+        let Self { count, launches, longest, .. } = *self;
+        (count > 0).then(|| Stalls { count, launches, longest_ms: Nanos(longest).as_millis_f64() })
+    }
 }

@@ -3,9 +3,12 @@
 //! Times are those of good answers. A failure is often quick, and a table in which it counts gets better the more there are; so
 //! the failed have a table of their own.
 
+use std::io;
+
 use offered_model::{Event, Outcome, Recording};
 use offered_stats::cov::exponential_interval;
-use offered_stats::summary::gaps;
+use offered_stats::groups::{Groups, SortedGroups};
+use offered_stats::values::{Sorted, Values, Whole};
 use offered_stats::{Interval, Summary};
 
 use crate::ask::Ask;
@@ -38,63 +41,165 @@ struct Group {
     kb_per_s: Option<f64>,
 }
 
-/// The tables of `scope`, times of good answers. One measure at a time is held in memory, beside the events.
-pub(crate) fn tables(scope: Scope) -> Tables {
-    made(scope, Rule::Ours)
-}
-
 /// The tables as the web-generator-toolkit makes them: times of all answers, and the rate of gaps over the time to the end of the
 /// last answer; `None` when nothing was sent.
-pub fn toolkit(recording: &Recording, ask: &Ask) -> Option<Tables> {
-    Some(made(Scope::of(recording, ask)?, Rule::Toolkit))
+///
+/// # Errors
+/// The recording can no longer be read.
+pub fn toolkit(recording: &Recording, ask: &Ask) -> io::Result<Option<Tables>> {
+    let Some(scope) = Scope::of(recording, ask) else { return Ok(None) };
+    let mut columns = Columns::new(scope, Rule::Toolkit);
+    scope.launches(|sent, event| columns.add(sent, event))?;
+    let labels = recording.labels.len();
+    let gaps = scope.in_order(|| Gaps::new(labels), |gaps, launch| gaps.add(launch.label.into(), launch.sent))?;
+    Ok(Some(columns.tables(&recording.labels, gaps)))
 }
 
 /// Whose rule it is.
 #[derive(Clone, Copy, PartialEq)]
-enum Rule {
+pub(crate) enum Rule {
     Ours,
     Toolkit,
 }
 
-fn made(scope: Scope, rule: Rule) -> Tables {
-    let groups = groups(scope);
-    let sizes = column(scope, &groups, 1.0, |event| Some(event.bytes_in));
-    let sent = Values::of(scope, |sent, _| Some(sent));
-    let launches = groups.iter().filter_map(|group| {
-        let mut apart: Vec<u64> = gaps(sent.of_group(group)).collect();
-        apart.sort_unstable();
-        let row = Summary::of_sorted(&apart, MS)?;
-        // Gaps follow one another: n of them take n times their mean.
-        let span_ms = if rule == Rule::Ours { row.n as f64 * row.mean } else { group.span_ms };
-        Some(times(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n))))
-    });
-    let launches = launches.collect();
-    drop(sent);
-    let good = move |event: &Event| event.outcome == Outcome::Ok || rule == Rule::Toolkit;
-    let response =
-        move |event: &Event, wanted: bool| event.response().filter(|_| good(event) == wanted).map(|time| time.0);
-    let responses = column(scope, &groups, MS, |event| response(event, true)).into_iter().map(|(group, row)| Times {
-        error_percent: Some(group.error_percent),
-        kb_per_s: group.kb_per_s,
-        ..times(group.name.clone(), &row, group.span_ms, None)
-    });
-    let failures = column(scope, &groups, MS, |event| response(event, false))
-        .into_iter()
-        .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
-    let first_byte =
-        column(scope, &groups, MS, |event| Some((event.first_byte.filter(|_| good(event))? - event.intended).0))
-            .into_iter()
-            .map(|(group, row)| times(group.name.clone(), &row, group.span_ms, None));
-    Tables {
-        launches,
-        responses: responses.collect(),
-        failures: failures.collect(),
-        first_byte: first_byte.collect(),
-        // A format without sizes leaves them all zero.
-        sizes: match sizes.last() {
-            Some((_, total)) if total.max > 0.0 => sizes.iter().map(|(group, row)| group.sizes(row)).collect(),
-            _ => Vec::new(),
-        },
+/// The row of every group that has one; the whole is in the last.
+fn rows<'a, T: Whole>(values: &SortedGroups<T>, groups: &'a [Group], per_unit: f64) -> Vec<(&'a Group, Summary)> {
+    let of = |group: &Group| group.label.map_or(Some(values.all()), |label| values.of(label.into()));
+    groups.iter().filter_map(|group| Some((group, of(group)?.summary(per_unit)?))).collect()
+}
+
+/// Gaps between launches that come in order: of each label, and of all.
+pub(crate) struct Gaps {
+    before: Vec<Option<u64>>,
+    last: Option<u64>,
+    each: Groups,
+    all: Values,
+}
+
+impl Gaps {
+    pub(crate) fn new(labels: usize) -> Self {
+        Self { before: vec![None; labels], last: None, each: Groups::default(), all: Values::default() }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, label: usize, sent: u64) {
+        if let Some(last) = self.last.replace(sent) {
+            self.all.add(sent - last);
+        }
+        if self.before.len() > 1
+            && let Some(before) = self.before.get_mut(label)
+            && let Some(last) = before.replace(sent)
+        {
+            self.each.add(label, sent - last);
+        }
+    }
+
+    fn rows(self, groups: &[Group]) -> Vec<(&Group, Summary)> {
+        let Self { before, each, all, .. } = self;
+        let (each, all) = (each.sorted(), all.sorted());
+        let of = |group: &Group| match group.label {
+            Some(label) if before.len() > 1 => each.of(label.into()),
+            _ => Some(&all),
+        };
+        groups.iter().filter_map(|group| Some((group, of(group)?.summary(MS)?))).collect()
+    }
+}
+
+/// What the launches that share a label, or all of them, came to.
+#[derive(Clone, Default)]
+struct Sums {
+    launches: u64,
+    failed: u64,
+    bytes: u64,
+    first: Option<u64>,
+    last: (u64, u64),
+}
+
+/// The columns of the tables but for gaps, in the making.
+pub(crate) struct Columns {
+    rule: Rule,
+    /// A label each, then all.
+    sums: Vec<Sums>,
+    sizes: Groups<u64>,
+    responses: Groups<i64>,
+    failures: Groups<i64>,
+    first_byte: Groups<i64>,
+}
+
+impl Columns {
+    pub(crate) fn new(scope: Scope, rule: Rule) -> Self {
+        let labels = scope.recording.labels.len();
+        let [responses, failures, first_byte] = [(); 3].map(|()| Groups::default());
+        Self {
+            rule,
+            sums: vec![Sums::default(); labels + 1],
+            sizes: Groups::default(),
+            responses,
+            failures,
+            first_byte,
+        }
+    }
+
+    /// Takes a launch of the window.
+    pub(crate) fn add(&mut self, sent: u64, event: &Event) {
+        let (label, total) = (usize::from(event.label), self.sums.len() - 1);
+        let done = event.done.map_or(sent, |done| done.0);
+        for at in [label.min(total), total] {
+            let sums = &mut self.sums[at];
+            sums.launches += 1;
+            sums.failed += u64::from(event.outcome != Outcome::Ok);
+            sums.bytes += event.bytes_in;
+            sums.first = Some(sums.first.map_or(sent, |first| first.min(sent)));
+            sums.last = sums.last.max((sent, done));
+            if label >= total {
+                break;
+            }
+        }
+        let good = event.outcome == Outcome::Ok || self.rule == Rule::Toolkit;
+        self.sizes.add(label, event.bytes_in);
+        if let Some(response) = event.response() {
+            if good { &mut self.responses } else { &mut self.failures }.add(label, response.0);
+        }
+        if let Some(first_byte) = event.first_byte.filter(|_| good) {
+            self.first_byte.add(label, (first_byte - event.intended).0);
+        }
+    }
+
+    /// The tables, with these gaps.
+    pub(crate) fn tables(self, labels: &[String], gaps: Gaps) -> Tables {
+        self.with_responses(labels, gaps).0
+    }
+
+    /// The same, and the responses that they are of.
+    pub(crate) fn with_responses(self, labels: &[String], gaps: Gaps) -> (Tables, Sorted<i64>) {
+        let Self { rule, sums, sizes, responses, failures, first_byte } = self;
+        let groups = groups(&sums, labels);
+        let launches = gaps.rows(&groups).into_iter().map(|(group, row)| {
+            // Gaps follow one another: n of them take n times their mean.
+            let span_ms = if rule == Rule::Ours { row.n as f64 * row.mean } else { group.span_ms };
+            times(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n)))
+        });
+        let launches = launches.collect();
+        let plain = |(group, row): (&Group, Summary)| times(group.name.clone(), &row, group.span_ms, None);
+        let answered = |(group, row): (&Group, Summary)| Times {
+            error_percent: Some(group.error_percent),
+            kb_per_s: group.kb_per_s,
+            ..plain((group, row))
+        };
+        let responses = responses.sorted();
+        let sizes = rows(&sizes.sorted(), &groups, 1.0);
+        let tables = Tables {
+            launches,
+            responses: rows(&responses, &groups, MS).into_iter().map(answered).collect(),
+            failures: rows(&failures.sorted(), &groups, MS).into_iter().map(plain).collect(),
+            first_byte: rows(&first_byte.sorted(), &groups, MS).into_iter().map(plain).collect(),
+            // A format without sizes leaves them all zero.
+            sizes: match sizes.last() {
+                Some((_, total)) if total.max > 0.0 => sizes.iter().map(|(group, row)| group.sizes(row)).collect(),
+                _ => Vec::new(),
+            },
+        };
+        (tables, responses.into_all())
     }
 }
 
@@ -146,31 +251,8 @@ pub(crate) fn times(label: String, row: &Summary, span_ms: f64, cov: Option<Inte
 }
 
 /// The labels that launched something in the order of their names, then all of them together.
-fn groups(scope: Scope) -> Vec<Group> {
-    #[derive(Clone, Default)]
-    struct Sums {
-        launches: u64,
-        failed: u64,
-        bytes: u64,
-        first: Option<u64>,
-        last: (u64, u64),
-    }
-    let mut sums = vec![Sums::default(); scope.recording.labels.len() + 1];
-    let total = sums.len() - 1;
-    for (sent, event) in scope.launches() {
-        let done = event.done.map_or(sent, |done| done.0);
-        for at in [usize::from(event.label).min(total), total] {
-            let sums = &mut sums[at];
-            sums.launches += 1;
-            sums.failed += u64::from(event.outcome != Outcome::Ok);
-            sums.bytes += event.bytes_in;
-            sums.first = Some(sums.first.map_or(sent, |first| first.min(sent)));
-            sums.last = sums.last.max((sent, done));
-            if at == total && usize::from(event.label) >= total {
-                break;
-            }
-        }
-    }
+fn groups(sums: &[Sums], labels: &[String]) -> Vec<Group> {
+    let total = labels.len();
     let mut groups: Vec<Group> = sums
         .iter()
         .enumerate()
@@ -178,7 +260,7 @@ fn groups(scope: Scope) -> Vec<Group> {
             let span_ms = sums.last.1.saturating_sub(sums.first?) as f64 / MS;
             let label = (at < total).then_some(at as u16);
             Some(Group {
-                name: scope.recording.labels.get(at).map_or_else(|| "Total".into(), Clone::clone),
+                name: labels.get(at).map_or_else(|| "Total".into(), Clone::clone),
                 label,
                 span_ms,
                 error_percent: sums.failed as f64 * 100.0 / sums.launches as f64,
@@ -189,52 +271,4 @@ fn groups(scope: Scope) -> Vec<Group> {
     let labels = groups.len().saturating_sub(1);
     groups[..labels].sort_by(|a, b| a.name.cmp(&b.name));
     groups
-}
-
-/// A measure summarised for every group that has it; the whole is in the last row.
-fn column<'a, T: Copy + Into<i128> + Ord>(
-    scope: Scope,
-    groups: &'a [Group],
-    per_unit: f64,
-    measure: impl Fn(&Event) -> Option<T>,
-) -> Vec<(&'a Group, Summary)> {
-    let values = Values::of(scope, |_, event| measure(event));
-    let row = |group: &'a Group| Some((group, Summary::of_sorted(values.of_group(group), per_unit)?));
-    groups.iter().filter_map(row).collect()
-}
-
-/// A measure of every launch, ascending: of each label by itself, and of all.
-struct Values<T> {
-    of_label: Vec<Vec<T>>,
-    all: Vec<T>,
-}
-
-impl<T: Copy + Ord> Values<T> {
-    /// What `measure` says of each launch, given the instant it was sent.
-    fn of(scope: Scope, measure: impl Fn(u64, &Event) -> Option<T>) -> Self {
-        let mut of_label: Vec<Vec<T>> = vec![Vec::new(); scope.recording.labels.len()];
-        let mut all = Vec::new();
-        for (sent, event) in scope.launches() {
-            let Some(value) = measure(sent, event) else { continue };
-            all.push(value);
-            if of_label.len() < 2 {
-                continue; // the one label is all of them
-            }
-            if let Some(values) = of_label.get_mut(usize::from(event.label)) {
-                values.push(value);
-            }
-        }
-        all.sort_unstable();
-        for values in &mut of_label {
-            values.sort_unstable();
-        }
-        Self { of_label, all }
-    }
-
-    fn of_group(&self, group: &Group) -> &[T] {
-        match group.label {
-            Some(label) if self.of_label.len() > 1 => &self.of_label[usize::from(label)],
-            _ => &self.all,
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 
 use offered_model::Threshold;
 use offered_model::threshold::Unit;
@@ -27,15 +28,18 @@ pub struct Checked {
 impl Checked {
     /// `thresholds` held against `measured`; `believable` says whether the run may be held against anything: what came of a
     /// run that must not be believed passes nothing and fails nothing.
-    pub fn all(thresholds: &[Threshold], measured: &Measured, believable: bool) -> Vec<Self> {
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn all(thresholds: &[Threshold], measured: &Measured, believable: bool) -> io::Result<Vec<Self>> {
         let check = |threshold: &Threshold| {
-            let value = measured.estimate(&threshold.metric).map(|estimate| estimate.value);
+            let value = measured.estimate(&threshold.metric)?.map(|estimate| estimate.value);
             let judgement = match value {
                 Some(value) if believable && threshold.bound.holds(value) => Judgement::Holds,
                 Some(_) if believable => Judgement::Fails,
                 _ => Judgement::NotChecked,
             };
-            Self { threshold: threshold.clone(), value, judgement }
+            Ok(Self { threshold: threshold.clone(), value, judgement })
         };
         thresholds.iter().map(check).collect()
     }
@@ -156,9 +160,9 @@ mod tests {
 
     fn checked(text: &str, believable: bool) -> Checked {
         let recording = recording();
-        let verdict = verify(&recording, &Ask::default());
+        let verdict = verify(&recording, &Ask::default()).unwrap();
         let measured = Measured::new(&recording, &verdict, Instant::ZERO..Instant::from_secs(10));
-        Checked::all(&[text.parse().unwrap()], &measured, believable).remove(0)
+        Checked::all(&[text.parse().unwrap()], &measured, believable).unwrap().remove(0)
     }
 
     #[test]
@@ -214,11 +218,11 @@ mod tests {
     #[test]
     fn too_few_values_make_no_interval() {
         let recording = recording();
-        let verdict = verify(&recording, &Ask::default());
+        let verdict = verify(&recording, &Ask::default()).unwrap();
         let measured = Measured::new(&recording, &verdict, Instant::ZERO..Instant::from_secs(10));
         let width = |text: &str| {
             let threshold: Threshold = text.parse().unwrap();
-            measured.estimate(&threshold.metric).unwrap().half_width()
+            measured.estimate(&threshold.metric).unwrap().unwrap().half_width()
         };
         assert!(width("p90 < 1s") < 0.01, "every second is like every other: {}", width("p90 < 1s"));
         assert_eq!(width("p99.9 < 1s"), f64::INFINITY);

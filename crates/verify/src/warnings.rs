@@ -3,7 +3,7 @@
 //! A doubt is found by its type. Its words are those of a library: what can be done, and not by which flag of which program.
 
 use offered_model::recording::Evidence;
-use offered_model::{Event, Nanos, Recording};
+use offered_model::{Nanos, Recording};
 use offered_stats::dispersion::Dispersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,6 @@ use crate::ask::Ask;
 use crate::judge::SATURATED;
 use crate::meant::Meant;
 use crate::pattern::{Look, span};
-use crate::scope::Scope;
 use crate::stream::{FEWEST_GAPS, Stream};
 use crate::verdict::{Lateness, Pattern, Queue, Stalls, Warning};
 use crate::windows;
@@ -343,7 +342,7 @@ pub(crate) fn of_source(ask: &Ask, recording: &Recording) -> Vec<Doubt> {
 
 /// Doubts about the launches.
 pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look, sessions_known: bool) -> Vec<Doubt> {
-    let gaps = stream.gaps.len();
+    let gaps = stream.gaps();
     let mut all = Vec::new();
     let (to_within, needed) = (ask.pattern_tolerance, (1.96 / ask.pattern_tolerance).powi(2).ceil());
     if !stream.is_long_enough() {
@@ -387,14 +386,7 @@ pub(crate) fn of_length(ask: &Ask, queue: &Queue, ladder: &[Dispersion]) -> Opti
 }
 
 /// Doubts about launches that left too early, by more than the tick of their stamps: no generator does that, a clock may.
-pub(crate) fn of_early(scope: Scope) -> Option<Doubt> {
-    let recording = scope.recording;
-    let early = |(_, event): (u64, &Event)| {
-        let by = event.sent?.until(event.intended);
-        (recording.intent_known && by > recording.resolution).then_some(by)
-    };
-    let (launches, most) =
-        scope.launches().filter_map(early).fold((0, Nanos::ZERO), |(n, most), by| (n + 1, most.max(by)));
+pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<Doubt> {
     (launches > 0).then(|| Doubt::Early { launches, most_us: most.as_micros_f64() })
 }
 

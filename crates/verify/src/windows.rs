@@ -1,9 +1,10 @@
 //! The dispersion of counts at a ladder of windows, from a millisecond to a twentieth of the run.
 
-use offered_stats::dispersion::{Dispersion, counts, dispersion};
+use offered_stats::dispersion::Dispersion;
+use offered_stats::windows::Dispersed;
 
 use crate::finding::{Size, Strictness};
-use crate::stream::Stream;
+use crate::stream::Ends;
 use crate::verdict::{Check, Finding};
 
 /// What this finding has of the level; the other shares are in poisson.rs.
@@ -13,21 +14,32 @@ pub(crate) const FEWEST: u64 = 20;
 /// And in each so many launches on average.
 const LEAST: f64 = 0.25;
 
-/// The dispersion at every rung (1, 2, 5 times a power of ten) that the stream fills.
-pub(crate) fn ladder(stream: &Stream) -> Vec<Dispersion> {
-    if !stream.is_long_enough() {
-        return Vec::new();
+/// Counts at every rung (1, 2, 5 times a power of ten) that a stream fills, as its instants come.
+#[derive(Default)]
+pub(crate) struct Ladder(Vec<Dispersed>);
+
+impl Ladder {
+    /// Of a stream with these ends.
+    pub(crate) fn new(ends: Ends, tick: u64) -> Self {
+        // Windows begin with a tick, so that no tick is torn.
+        let (from, length) = (ends.first / tick * tick, ends.length());
+        let decades = (6..15).map(|power| 10u64.pow(power));
+        let rungs = decades
+            .flat_map(|decade| [decade, 2 * decade, 5 * decade])
+            .skip_while(|&window| window < tick || (window as f64) < LEAST * ends.mean_gap())
+            .take_while(|&window| window <= length / FEWEST);
+        Self(rungs.map(|window| Dispersed::new(from, from + length, window)).collect())
     }
-    // Windows begin with a tick, so that no tick is torn.
-    let tick = (stream.tick as u64).max(1);
-    let (from, length) = (stream.instants[0] / tick * tick, stream.length());
-    let decades = (6..15).map(|power| 10u64.pow(power));
-    decades
-        .flat_map(|decade| [decade, 2 * decade, 5 * decade])
-        .skip_while(|&window| window < tick || (window as f64) < LEAST * stream.mean_gap())
-        .take_while(|&window| window <= length / FEWEST)
-        .filter_map(|window| dispersion(&counts(&stream.instants, from, from + length, window), window))
-        .collect()
+
+    /// Takes an instant.
+    #[inline]
+    pub(crate) fn add(&mut self, at: u64) {
+        self.0.iter_mut().for_each(|rung| rung.add(at));
+    }
+
+    pub(crate) fn finish(self) -> Vec<Dispersion> {
+        self.0.into_iter().filter_map(Dispersed::finish).collect()
+    }
 }
 
 /// Is the index 1 at every rung? The worst rung that matters speaks, its p-value multiplied by the number of rungs.

@@ -13,11 +13,11 @@ use super::{label, sent};
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'\\');
 
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    for event in sent(recording) {
+    for event in sent(recording)? {
         let at = i128::from((event.sent.unwrap_or_default() + origin).0);
         let at = jiff::Timestamp::from_nanosecond(at).map_err(io::Error::other)?;
         let time = at.strftime("%d/%b/%Y:%H:%M:%S +0000");
-        let name = label(recording, event);
+        let name = label(recording, &event);
         let slash = if name.starts_with('/') { "" } else { "/" };
         let path = utf8_percent_encode(name, ENCODED);
         let user = if recording.sessions_known { format!("user-{}", event.session) } else { "-".to_owned() };

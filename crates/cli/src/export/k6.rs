@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use super::{ended, label};
 
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    let mut requests: Vec<(&Event, Instant, Instant)> = ended(recording).collect();
+    let mut requests: Vec<(Event, Instant, Instant)> = ended(recording)?.collect();
     requests.sort_by_key(|(_, _, done)| *done);
     let mut defined = BTreeSet::new();
     for (event, sent, done) in requests {
         let time =
             jiff::Timestamp::from_nanosecond(i128::from((done + origin).0)).map_err(io::Error::other)?.to_string();
-        let tags = tags(recording, event);
-        for (name, kind, value) in samples(event, sent, done) {
+        let tags = tags(recording, &event);
+        for (name, kind, value) in samples(&event, sent, done) {
             if defined.insert(name) {
                 let contains = if kind == "trend" { "time" } else { "default" };
                 let metric =

@@ -15,7 +15,7 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
     let us = |at: Instant| (at + origin).0 / 1000;
     let since = |from: u64, to: u64| to.cast_signed() - from.cast_signed();
     let mut clients: HashMap<(u16, u64), (usize, u64)> = HashMap::new();
-    let mut events: Vec<(&Event, Instant, Instant)> = ended(recording).collect();
+    let mut events: Vec<(Event, Instant, Instant)> = ended(recording)?.collect();
     events.sort_by_key(|(_, _, done)| *done);
     for (event, sent, done) in events {
         let who = match event.waited {

@@ -7,7 +7,7 @@ use super::*;
 
 /// A run of a second and a half: every outcome, all optional times, names and errors that need quotes.
 fn recording() -> Recording {
-    let events = (0..1500u64).map(|i| {
+    let made = (0..1500u64).map(|i| {
         let intended = Instant(i * 1_000_000 + i * 7919 % 900_000);
         let sent = intended + Nanos(12_345);
         let outcome = Outcome::ALL[if i % 10 == 3 { (i % 9) as usize } else { 0 }];
@@ -29,7 +29,7 @@ fn recording() -> Recording {
         }
     });
     Recording {
-        events: events.collect(),
+        events: made.collect::<Vec<Event>>().into(),
         labels: vec!["home".to_owned(), "a \"b\", c".to_owned()],
         format: "run".to_owned(),
         on_run_clock: true,
@@ -46,6 +46,15 @@ fn exported(to: To, origin: Nanos) -> Vec<u8> {
     out
 }
 
+fn events(recording: &Recording) -> Vec<Event> {
+    recording.events.to_vec().unwrap()
+}
+
+/// The launches that were sent, in the order of the recording.
+fn launched(recording: &Recording) -> Vec<Event> {
+    events(recording).into_iter().filter(|event| event.sent.is_some()).collect()
+}
+
 fn read_back(to: To, origin: Nanos) -> Recording {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("exported");
@@ -60,7 +69,7 @@ fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
     assert_eq!((log.format.as_str(), log.intent_known, log.unreadable), ("pgbench", true, 0));
     let us = |at: Instant| Instant((at + origin).0 / 1000 * 1000);
     let good = |recording: &Recording| -> Vec<Event> {
-        recording.events.iter().filter(|event| event.outcome == Outcome::Ok).cloned().collect()
+        events(recording).into_iter().filter(|event| event.outcome == Outcome::Ok).collect()
     };
     let (mut meant, mut told) = (good(&run), good(&log));
     meant.sort_by_key(|event| event.done);
@@ -70,13 +79,13 @@ fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
         let times = [Some(meant.intended), meant.sent, meant.done].map(|at| at.map(us));
         assert_eq!([Some(told.intended), told.sent, told.done], times);
     }
-    let failed = run.events.iter().filter(|event| event.sent.is_some() && event.outcome != Outcome::Ok).count();
+    let failed = launched(&run).iter().filter(|event| event.outcome != Outcome::Ok).count();
     let text = String::from_utf8(exported(To::Pgbench, origin)).unwrap();
     assert_eq!(text.lines().filter(|line| line.split(' ').nth(2) == Some("failed")).count(), failed);
     // Of a pool the connection is the client, and what was waited for it is lag.
     let mut pooled = recording();
-    pooled.events.truncate(1);
-    pooled.events[0].waited = Some(Nanos::from_millis(1));
+    let first = Event { waited: Some(Nanos::from_millis(1)), ..events(&pooled).remove(0) };
+    pooled.events = vec![first].into();
     let mut out = Vec::new();
     write(To::Pgbench, &pooled, origin, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "0 0 2358 0 1795186049 2358 1012\n");
@@ -88,9 +97,9 @@ fn a_jtl_says_the_same_as_the_run() {
     let (run, jtl) = (recording(), read_back(To::Jtl, origin));
     assert_eq!((jtl.format.as_str(), jtl.resolution, jtl.intent_known, jtl.unreadable), ("jtl-csv", Nanos(1), true, 0));
     assert_eq!((&jtl.labels, jtl.on_run_clock), (&run.labels, true));
-    let launched: Vec<&Event> = run.events.iter().filter(|event| event.sent.is_some()).collect();
-    assert_eq!(jtl.events.len(), launched.len());
-    for (read, event) in jtl.events.iter().zip(launched) {
+    let launched = launched(&run);
+    assert_eq!(jtl.events.launches(), launched.len() as u64);
+    for (read, event) in events(&jtl).iter().zip(&launched) {
         assert_eq!((read.intended, read.sent), (event.intended, event.sent));
         assert_eq!((read.first_byte, read.done), (event.first_byte, event.done));
         assert_eq!(
@@ -108,7 +117,7 @@ fn a_jtl_says_the_same_as_the_run() {
 fn vegeta_reads_what_was_sent() {
     let (run, vegeta) = (recording(), read_back(To::Vegeta, Nanos::from_secs(1_795_186_049)));
     assert_eq!(vegeta.format, "vegeta-json");
-    let service = |recording: &Recording| recording.events.iter().filter_map(Event::service).collect::<Vec<_>>();
+    let service = |recording: &Recording| events(recording).iter().filter_map(Event::service).collect::<Vec<_>>();
     assert_eq!(service(&vegeta), service(&run));
 }
 
@@ -117,8 +126,8 @@ fn k6_and_combined_logs_are_read_as_what_was_sent() {
     let origin = Nanos::from_secs(1_795_186_049);
     let (run, k6) = (recording(), read_back(To::K6, origin));
     assert_eq!((k6.format.as_str(), k6.unreadable, k6.sessions_known), ("k6-json", 0, true));
-    let launched: Vec<&Event> = run.events.iter().filter(|event| event.sent.is_some()).collect();
-    let mut read: Vec<&Event> = k6.events.iter().collect();
+    let launched = launched(&run);
+    let mut read = events(&k6);
     read.sort_by_key(|event| event.sent);
     assert_eq!(read.len(), launched.len());
     for (read, event) in read.iter().zip(&launched) {
@@ -132,8 +141,8 @@ fn k6_and_combined_logs_are_read_as_what_was_sent() {
     }
     let log = read_back(To::Combined, origin);
     assert_eq!((log.format.as_str(), log.unreadable, log.resolution), ("access-log", 0, Nanos::from_secs(1)));
-    assert_eq!(log.events.len(), launched.len());
-    for (read, event) in log.events.iter().zip(&launched) {
+    assert_eq!(log.events.launches(), launched.len() as u64);
+    for (read, event) in events(&log).iter().zip(&launched) {
         let second = (event.sent.unwrap() + origin).0 / 1_000_000_000;
         assert_eq!((read.sent, read.status), (Some(Instant::from_secs(second)), event.status));
     }
@@ -144,8 +153,9 @@ type Times = (Instant, Option<Instant>, Option<Instant>, Outcome, u64);
 
 /// What a verdict looks at of a recording.
 fn known(recording: &Recording) -> (bool, bool, Nanos, Vec<Times>) {
-    let events = recording.events.iter().map(|e| (e.intended, e.sent, e.done, e.outcome, e.session));
-    (recording.intent_known, recording.sessions_known, recording.resolution, events.collect())
+    let times = |e: &Event| (e.intended, e.sent, e.done, e.outcome, e.session);
+    let events = events(recording).iter().map(times).collect();
+    (recording.intent_known, recording.sessions_known, recording.resolution, events)
 }
 
 #[test]
@@ -160,7 +170,8 @@ fn what_is_exported_is_judged_as_its_source_was() {
         (offered_store::read_from("x", &out[..], &ReadOptions::default()).unwrap(), String::from_utf8(out).unwrap())
     };
     // In order of time, which the source is not.
-    let in_order = Recording { events: source.events.iter().rev().cloned().collect(), ..source.clone() };
+    let in_order: Vec<Event> = events(&source).into_iter().rev().collect();
+    let in_order = Recording { events: in_order.into(), ..source.clone() };
     for to in [To::Csv, To::Jtl] {
         let (read, text) = again(to);
         assert_eq!(known(&read), known(&in_order), "{text}");
@@ -169,7 +180,7 @@ fn what_is_exported_is_judged_as_its_source_was() {
         assert!(text.contains(",'=home,"), "no cell is a formula: {text}");
     }
     let (vegeta, text) = again(To::Vegeta);
-    assert_eq!((vegeta.resolution, vegeta.events[0].sent), (source.resolution, in_order.events[0].sent));
+    assert_eq!((vegeta.resolution, events(&vegeta)[0].sent), (source.resolution, events(&in_order)[0].sent));
     assert_eq!(text.matches("\"code\":200").count(), 2, "an answer that was good is a success: {text}");
 }
 
@@ -183,24 +194,24 @@ fn what_left_before_it_was_meant_stays_so() {
         ..Event::at(Instant::from_millis(10))
     };
     // 3 ms too early; and so much too early that the answer was there before it was meant to be asked for.
-    let early = Recording { events: vec![event(7, 17), event(4, 8)], ..recording() };
+    let early = Recording { events: vec![event(7, 17), event(4, 8)].into(), ..recording() };
     let written = |to, recording: &Recording| {
         let mut out = Vec::new();
         write(to, recording, Nanos::from_secs(1_795_186_049), &mut out).map(|()| out)
     };
     for to in [To::Csv, To::Jtl, To::Pgbench] {
         let out = written(to, &early).unwrap();
-        let mut read = offered_store::read_from("x", &out[..], &ReadOptions::default()).unwrap();
-        read.events.sort_by_key(|event| std::cmp::Reverse(event.done));
+        let read = offered_store::read_from("x", &out[..], &ReadOptions::default()).unwrap();
+        let mut launches = events(&read);
+        launches.sort_by_key(|event| std::cmp::Reverse(event.done));
         let shown = |time: Option<Difference>| time.unwrap().to_string();
-        let times: Vec<_> =
-            read.events.iter().map(|event| (shown(event.lateness()), shown(event.response()))).collect();
+        let times: Vec<_> = launches.iter().map(|event| (shown(event.lateness()), shown(event.response()))).collect();
         let expected = [("-3ms", "7ms"), ("-6ms", "-2ms")].map(|(late, took)| (late.to_owned(), took.to_owned()));
         assert_eq!((times.as_slice(), read.unreadable), (&expected[..], 0), "{}", String::from_utf8_lossy(&out));
     }
     let refused = written(To::Hdr, &early).unwrap_err().to_string();
     assert!(refused.starts_with("a response of -2ms has no place in a histogram"), "{refused}");
-    written(To::Hdr, &Recording { events: vec![event(7, 17)], ..early }).unwrap();
+    written(To::Hdr, &Recording { events: vec![event(7, 17)].into(), ..early }).unwrap();
 }
 
 #[test]
@@ -219,7 +230,7 @@ fn a_list_of_launches_has_no_durations_to_export() {
 fn csv_is_read_again_as_it_was() {
     let (run, read) = (recording(), read_back(To::Csv, Nanos::ZERO));
     assert_eq!((read.format.as_str(), read.unreadable, read.on_run_clock), ("offered-csv", 0, true));
-    assert_eq!((&read.events, &read.labels), (&run.events, &run.labels));
+    assert_eq!((events(&read), &read.labels), (events(&run), &run.labels));
 }
 
 #[test]
@@ -237,7 +248,7 @@ fn csv_has_every_event_and_every_column() {
 fn gaps_are_those_of_the_launches() {
     let text = String::from_utf8(exported(To::Gaps, Nanos::ZERO)).unwrap();
     let gaps: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
-    let mut launches: Vec<u64> = recording().events.iter().filter_map(|event| Some(event.sent?.0)).collect();
+    let mut launches: Vec<u64> = events(&recording()).iter().filter_map(|event| Some(event.sent?.0)).collect();
     launches.sort_unstable();
     assert_eq!(gaps.len(), launches.len() - 1);
     let span = (launches[launches.len() - 1] - launches[0]) as f64 / 1e6;
@@ -260,7 +271,7 @@ fn the_histograms_hold_every_launch_once() {
             longest = longest.max(histogram.max());
         }
     }
-    let sent = recording().events.iter().filter(|event| event.sent.is_some()).count() as u64;
+    let sent = launched(&recording()).len() as u64;
     assert_eq!((counts["response"], counts["service"]), (sent, sent));
     assert!((2_350_000..2_370_000).contains(&longest), "{longest}");
 }

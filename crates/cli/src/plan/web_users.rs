@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
 fn measured(run: &Path, args: &Args) -> Result<(f64, f64), Failure> {
     let recording = offered_store::read(run, &offered_store::ReadOptions::default()).map_err(Failure::input)?;
     let ask = Ask { skip_first: args.skip_first, skip_last: args.skip_last, ..Ask::default() };
-    let queue = offered_verify::verify(&recording, &ask).queue;
+    let queue = offered_verify::verify(&recording, &ask).map_err(Failure::stopped)?.queue;
     queue.rate_per_s.zip(queue.response_ms).map(|(rate, response)| (rate, response / 1e3)).ok_or_else(|| {
         Failure::input(format!(
             "{} has too few answered launches in the window to measure a rate and a response",

@@ -43,7 +43,7 @@ impl Files {
         if self.csv.is_none() && self.gaps.is_none() {
             return Ok(());
         }
-        let samples = samples(recording, ask);
+        let samples = samples(recording, ask).map_err(Failure::stopped)?;
         if let Some(path) = &self.gaps {
             let gaps = samples.last().map_or(&[][..], |total| &total.gaps);
             let lines: String = gaps.iter().fold(String::new(), |mut lines, &gap| {
@@ -53,7 +53,7 @@ impl Files {
             put(path, lines.as_bytes())?;
         }
         match &self.csv {
-            Some(dir) => match toolkit(recording, ask) {
+            Some(dir) => match toolkit(recording, ask).map_err(Failure::stopped)? {
                 Some(tables) => self.tables(dir, verdict, &tables, &samples),
                 None => Ok(()),
             },

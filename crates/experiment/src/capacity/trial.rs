@@ -86,7 +86,7 @@ impl Trial {
         let mut events = Memory::default();
         simulate(workload, Stop::Duration, &mut events).map_err(wrong)?;
         let recording = Recording::of_run(events.0, workload.labels());
-        let verdict = verify(&recording, &Ask { path: point.name(), ..Ask::of(workload, 1.0) });
+        let verdict = verify(&recording, &Ask { path: point.name(), ..Ask::of(workload, 1.0) })?;
         Self::of(point, objective, &recording, &verdict)
     }
 
@@ -116,23 +116,23 @@ impl Trial {
         let workload = &point.workload;
         let measured = Measured::new(recording, verdict, workload.counted());
         let figures = objective.thresholds().iter().map(|threshold| {
-            let figure = measured.estimate(&threshold.metric).map(|figure| figure.value.min(NEVER));
+            let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(NEVER));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
         });
         let doubt =
             (verdict.judgement == Judgement::HoldsWithDoubt).then(|| Doubt::Held { because: verdict.because.clone() });
-        let doubt = too_short(objective, &measured).or(doubt);
+        let doubt = too_short(objective, &measured)?.or(doubt);
         Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, doubt })
     }
 }
 
 /// The doubt about a trial too short for the percentiles asked of it.
-fn too_short(objective: &Objective, measured: &Measured) -> Option<Doubt> {
-    objective.thresholds().iter().find_map(|threshold| {
+fn too_short(objective: &Objective, measured: &Measured) -> Result<Option<Doubt>, Error> {
+    let n = measured.waits(Event::response, None)?.len();
+    Ok(objective.thresholds().iter().find_map(|threshold| {
         let p = threshold.metric.quantity.percentile()?;
-        let n = measured.waits(Event::response, None).all.len();
         let beyond = n as f64 * (1.0 - p / 100.0);
         let metric = &threshold.metric;
-        (beyond < BEYOND).then(|| Doubt::TooShort { metric: metric.clone(), answers: n as u64, beyond })
-    })
+        (beyond < BEYOND).then(|| Doubt::TooShort { metric: metric.clone(), answers: n, beyond })
+    }))
 }

@@ -1,6 +1,7 @@
 //! What did not go well, per request and by what was said of it.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
 
 use offered_model::{Outcome, Reason, Recording};
 use offered_stats::frequent::{Frequent, frequent};
@@ -26,18 +27,26 @@ pub struct Failure {
 }
 
 /// What launches have in common that failed in the same way: request, outcome, status and why.
-type Kind<'a> = (u16, Outcome, u16, Option<Cow<'a, str>>);
+type Kind = (u16, Outcome, u16, Option<String>);
 
 /// The failures of `recording`, its pages' objects included, the most frequent first.
-pub fn failures(recording: &Recording) -> Vec<Failure> {
-    let failed = recording.events.iter().chain(&recording.objects).filter(|event| event.outcome != Outcome::Ok);
-    let kinds = failed.map(|e| (e.label, e.outcome, e.status, e.error.as_ref().map(Reason::kind)));
+///
+/// # Errors
+/// The recording can no longer be read.
+pub fn failures(recording: &Recording) -> io::Result<Vec<Failure>> {
+    let mut kinds: HashMap<Kind, u64> = HashMap::new();
+    recording.events.each_of_all(|event| {
+        if event.outcome != Outcome::Ok {
+            let why = event.error.as_ref().map(|why| Reason::kind(why).into_owned());
+            *kinds.entry((event.label, event.outcome, event.status, why)).or_default() += 1;
+        }
+    })?;
     let Frequent { top, rest: (others, left) } = frequent(kinds, MAX_KINDS);
-    let failure = |((label, outcome, status, why), n): (Kind<'_>, u64)| Failure {
+    let failure = |((label, outcome, status, why), n): (Kind, u64)| Failure {
         label: recording.labels.get(usize::from(label)).cloned(),
         outcome: outcome.name().to_owned(),
         status: (status > 0).then_some(status),
-        why: why.map(Cow::into_owned),
+        why,
         n,
     };
     let rest = (others > 0).then(|| Failure {
@@ -47,7 +56,7 @@ pub fn failures(recording: &Recording) -> Vec<Failure> {
         why: Some(format!("{others} more kinds")),
         n: left,
     });
-    top.into_iter().map(failure).chain(rest).collect()
+    Ok(top.into_iter().map(failure).chain(rest).collect())
 }
 
 #[cfg(test)]
@@ -65,7 +74,7 @@ mod tests {
             Event { outcome: Outcome::Ok, ..Event::at(Instant(2)) },
         ];
         let labels = vec!["form".to_owned(), "item".to_owned()];
-        let found = failures(&Recording { events, labels, ..Recording::default() });
+        let found = failures(&Recording { events: events.into(), labels, ..Recording::default() }).unwrap();
         let said: Vec<_> =
             found.iter().map(|f| (f.label.as_deref().unwrap(), f.why.as_deref().unwrap(), f.n)).collect();
         assert_eq!(said, [("form", "later than is allowed (late = \"skip\")", 2), ("item", "extract csrf2", 1)]);
@@ -74,7 +83,8 @@ mod tests {
     #[test]
     fn the_rest_is_one_more_and_none_is_lost() {
         let failed = |n: u16| Event { label: n % 30, ..Event::at(Instant(1)) };
-        let found = failures(&Recording { events: (0..60).map(failed).collect(), ..Recording::default() });
+        let events = (0..60).map(failed).collect::<Vec<_>>().into();
+        let found = failures(&Recording { events, ..Recording::default() }).unwrap();
         assert_eq!(found.len(), MAX_KINDS + 1);
         assert_eq!(found[MAX_KINDS].why.as_deref(), Some("10 more kinds"));
         assert_eq!(found.iter().map(|failure| failure.n).sum::<u64>(), 60);

@@ -73,11 +73,11 @@ impl Cell {
     pub(super) fn measured(self, objective: Option<&Objective>) -> Result<Measured, Error> {
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
-        let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) });
+        let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) })?;
         let run = Run::new(&recording, &verdict, workload.counted());
-        let figures = Figures::of(&run, &recording, workload, &verdict);
+        let figures = Figures::of(&run, &recording, workload, &verdict)?;
         let asked = objective.map_or(&[][..], Objective::thresholds);
-        let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect();
+        let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect::<Result<_, _>>()?;
         let directory = directory(&self.point);
         Ok(Measured { directory, position: self.position, figures, objective, point: self.point })
     }

@@ -1,11 +1,11 @@
 //! Gaps and counts of a stream of launches, and a few of the launches themselves.
 
 use std::borrow::Cow;
+use std::io;
 
-use offered_stats::dispersion::counts;
 use offered_stats::histogram::Histogram;
-use offered_stats::summary::gaps;
-use offered_verify::Scope;
+use offered_stats::windows::Seen;
+use offered_verify::{Ends, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,18 +34,6 @@ pub struct Gaps {
     pub longer: u64,
 }
 
-impl Gaps {
-    /// Between `sorted` instants in ns of a clock with this tick; `None` for fewer than two gaps.
-    pub(super) fn of(of: &'static str, sorted: &[u64], tick: u64) -> Option<Self> {
-        let n = sorted.len().checked_sub(1).filter(|n| *n > 1)?;
-        let span = sorted[n] - sorted[0];
-        let cell = super::whole_ticks((span / n as u64 / PER_MEAN).max(1), tick);
-        let Histogram { counts, overflow, .. } = Histogram::of(gaps(sorted), cell, MEANS * PER_MEAN as usize);
-        let mean_ms = span as f64 / n as f64 / 1e6;
-        Some(Self { of: of.into(), n: n as u64, mean_ms, cell_ms: cell as f64 / 1e6, counts, longer: overflow })
-    }
-}
-
 /// How many launches fell into intervals of equal length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
@@ -59,23 +47,6 @@ pub struct Counts {
     pub intervals: Vec<u64>,
 }
 
-impl Counts {
-    /// Of `sorted` instants in ns of a clock with this tick; `None` below two intervals.
-    pub(super) fn of(of: &'static str, sorted: &[u64], tick: u64) -> Option<Self> {
-        let (first, last) = (*sorted.first()?, *sorted.last()?);
-        let interval = ((last - first) as f64 / sorted.len() as f64 * EXPECTED).max(1.0) as u64;
-        let interval = super::whole_ticks(super::round_up(interval), tick);
-        let seen = counts(sorted, first, last, interval);
-        let most = *seen.iter().max().filter(|_| seen.len() > 1)?;
-        let mut intervals = vec![0; most as usize + 1];
-        for count in &seen {
-            intervals[*count as usize] += 1;
-        }
-        let mean = seen.iter().map(|count| f64::from(*count)).sum::<f64>() / seen.len() as f64;
-        Some(Self { of: of.into(), interval_s: interval as f64 / 1e9, mean, intervals })
-    }
-}
-
 /// Some neighbouring launches from the middle of the run, one by one, in ms since the first of them.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fragment {
@@ -87,35 +58,112 @@ pub struct Fragment {
     pub sent_ms: Vec<f64>,
 }
 
-impl Fragment {
-    pub(super) fn of(scope: Scope, sorted: &[u64], intent_known: bool) -> Self {
-        let (Some(&first), n) = (sorted.first(), sorted.len()) else { return Self::default() };
-        let from = n.saturating_sub(SHOWN) / 2;
-        let (begin, end) = (sorted[from], sorted[(from + SHOWN).min(n) - 1]);
-        let inside = |at: u64| (begin..=end).contains(&at);
-        let since = |at: u64| at.saturating_sub(begin) as f64 / 1e6;
+/// Launches that come in order: their gaps, their counts, and some of them.
+pub(super) struct Sent {
+    of: &'static str,
+    ends: Ends,
+    last: Option<u64>,
+    gaps: Histogram,
+    interval: u64,
+    counts: Seen,
+    /// So many come before the first that is shown.
+    before_shown: u64,
+    shown: Vec<u64>,
+}
+
+impl Sent {
+    /// Of so many of them between these instants of a clock with this tick.
+    pub(super) fn new(of: &'static str, ends: Ends, tick: u64) -> Self {
+        let span = ends.last - ends.first;
+        let cell = super::whole_ticks((span / ends.n.saturating_sub(1).max(1) / PER_MEAN).max(1), tick);
+        let interval = (span as f64 / ends.n as f64 * EXPECTED).max(1.0) as u64;
+        let interval = super::whole_ticks(super::round_up(interval), tick);
+        Self {
+            of,
+            ends,
+            last: None,
+            gaps: Histogram::new(cell, MEANS * PER_MEAN as usize),
+            interval,
+            counts: Seen::new(ends.first, ends.last, interval),
+            before_shown: ends.n.saturating_sub(SHOWN as u64) / 2,
+            shown: Vec::new(),
+        }
+    }
+
+    /// Takes one.
+    pub(super) fn add(&mut self, sent: u64) {
+        self.last.replace(sent).into_iter().for_each(|last| self.gaps.add(sent - last));
+        self.counts.add(sent);
         // A bunch of a million at one instant is drawn as one.
-        let drawn =
-            |sorted: &[u64]| sorted.iter().copied().take_while(|at| inside(*at)).take(2 * SHOWN).map(since).collect();
-        let mut meant: Vec<u64> =
-            scope.meant().map(|event| event.intended.0).filter(|at| intent_known && inside(*at)).collect();
+        if self.before_shown > 0 {
+            self.before_shown -= 1;
+        } else if self.shown.len() < 2 * SHOWN {
+            self.shown.push(sent);
+        }
+    }
+
+    /// The gaps, the counts and some launches of those that `scope` looks at; no gaps where there are fewer than two, no counts of
+    /// fewer than two intervals.
+    pub(super) fn finish(
+        self,
+        scope: Scope,
+        intent_known: bool,
+    ) -> io::Result<(Option<Gaps>, Option<Counts>, Fragment)> {
+        let Self { of, ends, gaps: Histogram { cell, counts, overflow, .. }, .. } = self;
+        let n = ends.n.saturating_sub(1);
+        let mean_ms = (ends.last - ends.first) as f64 / n as f64 / 1e6;
+        let cell_ms = cell as f64 / 1e6;
+        let gaps = (n > 1).then(|| Gaps { of: of.into(), n, mean_ms, cell_ms, counts, longer: overflow });
+        let (intervals, launches) = self.counts.finish();
+        let seen: u64 = intervals.iter().sum();
+        let mean = launches as f64 / seen as f64;
+        let interval_s = self.interval as f64 / 1e9;
+        let counts = (seen > 1).then(|| Counts { of: of.into(), interval_s, mean, intervals });
+        Ok((gaps, counts, Fragment::of(scope, ends.first, &self.shown, intent_known)?))
+    }
+}
+
+impl Fragment {
+    /// Of launches whose first was at `first`, and some in the middle at `shown`.
+    fn of(scope: Scope, first: u64, shown: &[u64], intent_known: bool) -> io::Result<Self> {
+        let Some(&begin) = shown.first() else { return Ok(Self::default()) };
+        let end = shown[shown.len().min(SHOWN) - 1];
+        let inside = |at: &u64| (begin..=end).contains(at);
+        let since = |at: u64| at.saturating_sub(begin) as f64 / 1e6;
+        let drawn = |sorted: &[u64]| sorted.iter().copied().take_while(inside).take(2 * SHOWN).map(since).collect();
+        let mut meant = Vec::new();
+        if intent_known {
+            scope.meant(|event| meant.extend(Some(event.intended.0).filter(inside)))?;
+        }
         meant.sort_unstable();
-        Self { from_s: (begin - first) as f64 / 1e9, meant_ms: drawn(&meant), sent_ms: drawn(&sorted[from..]) }
+        Ok(Self { from_s: (begin - first) as f64 / 1e9, meant_ms: drawn(&meant), sent_ms: drawn(shown) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_model::{Event, Instant, Recording};
+    use offered_verify::Ask;
 
     #[test]
     fn a_clock_has_one_gap_and_one_count() {
-        let even: Vec<u64> = (0..1000).map(|i| i * 1_000_000).collect();
-        let gaps = Gaps::of("launches", &even, 1).unwrap();
-        assert_eq!((gaps.n, gaps.mean_ms, gaps.counts[10]), (999, 1.0, 999));
-        let counts = Counts::of("launches", &even, 1_000_000).unwrap();
+        let of = |n: u64, tick| {
+            let at = |i| Instant::from_millis(i);
+            let events = (0..n).map(|i| Event { sent: Some(at(i)), ..Event::at(at(i)) });
+            let recording = Recording::of_run(events.collect(), vec!["a".to_owned()]);
+            let scope = Scope::of(&recording, &Ask::default()).unwrap();
+            let fresh = || Sent::new("launches", scope.ends(|_| true).unwrap(), tick);
+            scope.in_order(fresh, |sent, launch| sent.add(launch.sent)).unwrap().finish(scope, true).unwrap()
+        };
+        let (gaps, counts, fragment) = of(1000, 1);
+        let (gaps, counts) = (gaps.unwrap(), counts.unwrap());
+        assert_eq!((gaps.n, gaps.mean_ms, gaps.counts[10], gaps.longer), (999, 1.0, 999, 0));
         assert_eq!((counts.interval_s, counts.mean), (0.005, 5.0));
-        assert_eq!(counts.intervals[..5], [0; 5]);
-        assert!(Gaps::of("launches", &even[..2], 1).is_none() && Counts::of("launches", &[], 1).is_none());
+        assert_eq!(counts.intervals, [0, 0, 0, 0, 0, 199]);
+        assert_eq!((fragment.from_s, fragment.sent_ms.len(), fragment.meant_ms[59]), (0.47, 60, 59.0));
+        assert_eq!(of(1000, 1_000_000).1.unwrap().interval_s, 0.005);
+        let (gaps, counts, fragment) = of(2, 1);
+        assert!(gaps.is_none() && counts.is_none() && fragment.sent_ms == [0.0, 1.0]);
     }
 }

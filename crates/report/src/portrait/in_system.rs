@@ -1,6 +1,7 @@
 //! Responses against the number in the system: what a queue costs those who join it.
 
-use offered_model::Event;
+use std::io;
+
 use offered_verify::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,32 +22,17 @@ pub struct InSystem {
 
 impl InSystem {
     /// Of the launches of `scope` that were answered well; `None` where there are none.
-    pub(super) fn of(scope: Scope) -> Option<Self> {
-        let mut joined: Vec<(u64, &Event)> = scope.launches().collect();
-        joined.sort_unstable_by_key(|(sent, _)| *sent);
-        let mut left: Vec<u64> = joined.iter().filter_map(|(_, event)| Some(event.done?.0)).collect();
-        left.sort_unstable();
-        // Who is still there has joined before and has not left.
-        let mut gone = 0;
-        let mut found = Vec::with_capacity(joined.len());
-        for (before, (sent, event)) in joined.iter().enumerate() {
-            while left.get(gone).is_some_and(|left| left <= sent) {
-                gone += 1;
-            }
-            if let Some(response) = event.response().filter(|_| event.outcome == offered_model::Outcome::Ok) {
-                found.push((before.saturating_sub(gone) as u64, response));
-            }
-        }
-        let most = found.iter().map(|(number, _)| *number).max()?;
+    pub(super) fn of(scope: Scope) -> io::Result<Option<Self>> {
+        let most = scope.present(|| None, |most, found, _| *most = (*most).max(Some(found)))?;
+        let Some(most) = most else { return Ok(None) };
         let width = (most / CELLS as u64) + 1;
-        let mut filling = Filling::new((most / width + 1) as usize);
-        for (number, response) in &found {
-            filling.add((number / width) as usize, *response);
-        }
+        let fresh = || Filling::new((most / width + 1) as usize);
+        let filling =
+            scope.present(fresh, |filling, found, response| filling.add((found / width) as usize, response))?;
         let all = filling.percentiles();
         let met: Vec<usize> = (0..all.n.len()).filter(|cell| all.n[*cell] > 0).collect();
         let of = |list: &[Option<f64>]| met.iter().map(|cell| list[*cell]).collect();
-        Some(Self {
+        Ok(Some(Self {
             found: met.iter().map(|cell| [*cell as u64 * width, (*cell as u64 + 1) * width - 1]).collect(),
             response: Percentiles {
                 n: met.iter().map(|cell| all.n[*cell]).collect(),
@@ -54,14 +40,14 @@ impl InSystem {
                 p95_ms: of(&all.p95_ms),
                 p99_ms: of(&all.p99_ms),
             },
-        })
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Instant, Nanos, Outcome, Recording};
+    use offered_model::{Event, Instant, Nanos, Outcome, Recording};
     use offered_verify::Ask;
 
     #[test]
@@ -74,7 +60,7 @@ mod tests {
             Event { sent: Some(sent), done, outcome: Outcome::Ok, ..Event::at(sent) }
         });
         let recording = Recording::of_run(events.collect(), vec!["a".into()]);
-        let of = InSystem::of(Scope::of(&recording, &Ask::default()).unwrap()).unwrap();
+        let of = InSystem::of(Scope::of(&recording, &Ask::default()).unwrap()).unwrap().unwrap();
         // The first finds nobody; the next three find the first alone, for each has left when the next comes; the last finds two.
         assert_eq!(of.found, [[0, 0], [1, 1], [2, 2]]);
         assert_eq!(of.response.n, [1, 3, 1]);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 
 use offered_model::{Event, Instant, Outcome, Recording};
 use schemars::JsonSchema;
@@ -120,13 +121,14 @@ impl UnderWay {
 
 impl OverTime {
     /// Of all of `recording`, of which this part is judged; `None` when nothing was sent.
-    pub(super) fn of(recording: &Recording, judged_s: [f64; 2]) -> Option<Self> {
-        let origin = super::origin(recording)?.0;
-        let last = recording.events.iter().filter_map(|event| Some(event.sent?.0)).max()?;
-        let cells = Cells::new(origin, last - origin);
+    pub(super) fn of(recording: &Recording, judged_s: [f64; 2]) -> io::Result<Option<Self>> {
+        let ends = super::origin(recording).zip(recording.events.extent().sent);
+        let Some((origin, (_, last))) = ends else { return Ok(None) };
+        let cells = Cells::new(origin.0, last.0 - origin.0);
         let zeros = || vec![0u64; cells.count];
         let mut under_way = UnderWay { partial: zeros(), whole: vec![0; cells.count] };
-        let good = recording.events.iter().filter(|event| event.sent.is_some() && event.outcome == Outcome::Ok).count();
+        let mut good = 0;
+        recording.events.each(|event| good += usize::from(event.sent.is_some() && event.outcome == Outcome::Ok))?;
         let together = cells.count.div_ceil((good / ANSWERS_OF_P99).max(MIN_CELLS));
         let mut good = Filling::new(cells.count.div_ceil(together));
         let [mut responses, mut lateness] = [(); 2].map(|()| Filling::new(cells.count));
@@ -149,7 +151,7 @@ impl OverTime {
             percentiles: good.percentiles(),
             lateness: None,
         };
-        for event in &recording.events {
+        recording.events.each(|event| {
             if let (Some(meant), Some(cell)) = (&mut all.meant, cells.within(event.intended)) {
                 meant[cell] += 1;
             }
@@ -157,7 +159,7 @@ impl OverTime {
             if let Some(cell) = cells.within(ended) {
                 all.ended(event, cell, zeros);
             }
-            let Some(sent) = event.sent else { continue };
+            let Some(sent) = event.sent else { return };
             let cell = cells.at(sent);
             all.sent[cell] += 1;
             if let Some(response) = event.response() {
@@ -172,14 +174,14 @@ impl OverTime {
             if let Some(done) = event.done {
                 under_way.add(&cells, sent, done);
             }
-        }
-        Some(Self {
+        })?;
+        Ok(Some(Self {
             in_flight: under_way.means(&cells),
             responses: responses.finish(),
             percentiles: good.percentiles(),
             lateness: lateness.finish(),
             ..all
-        })
+        }))
     }
 
     /// Counts the end of `event` in its cell.

@@ -1,10 +1,12 @@
 //! The spread of a time: its percentiles, its density, and how well its mean is known.
 
+use std::io;
+
 use offered_model::{Difference, Event};
-use offered_stats::Summary;
+use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
-use offered_stats::summary::quantile;
-use offered_verify::Scope;
+use offered_stats::values::Sorted;
+use offered_verify::{self as verify, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,32 +69,44 @@ impl Ends {
     }
 }
 
+/// What is looked at of a launch.
+type Time<'a> = dyn Fn(&Event) -> Option<Difference> + 'a;
+
 impl Spread {
-    /// Of what `time` says of the launches of `scope`, whose clock has this tick; `None` when it says nothing of any.
-    pub(super) fn over_time(scope: Scope, tick: u64, time: impl Fn(&Event) -> Option<Difference>) -> Option<Self> {
-        let valued = || scope.launches().filter_map(|(sent, event)| Some((sent, time(event)?.0)));
-        let (first, last) = valued().fold((u64::MAX, 0), |(low, high), (sent, _)| (low.min(sent), high.max(sent)));
-        let span = u128::from(last.checked_sub(first)?) + 1;
-        let mut parts: [Vec<i64>; BATCHES] = Default::default();
-        for (sent, value) in valued() {
-            parts[(u128::from(sent - first) * BATCHES as u128 / span) as usize].push(value);
-        }
-        let sums = parts.each_ref().map(|part| (part.iter().map(|v| *v as f64).sum::<f64>() / 1e6, part.len() as f64));
-        let full = parts.iter().all(|part| !part.is_empty());
-        for part in &mut parts {
-            part.sort_unstable();
-        }
-        let mean = full.then(|| ratio(&sums)).and_then(Ends::of);
-        let p95s: Vec<f64> =
-            parts.iter().filter(|part| !part.is_empty()).map(|part| quantile(part, 0.95) as f64 / 1e6).collect();
-        let mut values = parts.concat();
-        drop(parts);
-        values.sort_unstable();
-        let row = Summary::of_sorted(&values, 1e6)?;
+    /// Of what each of `times` says of the launches of `scope`, whose clock has this tick; `None` of those that say nothing of any.
+    pub(super) fn of<const N: usize>(scope: Scope, tick: u64, times: [&Time; N]) -> io::Result<[Option<Self>; N]> {
+        let mut ends = [verify::Ends::default(); N];
+        scope.launches(|sent, event| {
+            for (ends, time) in ends.iter_mut().zip(times) {
+                if time(event).is_some() {
+                    ends.add(sent);
+                }
+            }
+        })?;
+        let mut parts = [(); N].map(|()| Groups::default());
+        scope.launches(|sent, event| {
+            for ((ends, time), parts) in ends.iter().zip(times).zip(&mut parts) {
+                if let Some(time) = time(event) {
+                    let span = u128::from(ends.last - ends.first) + 1;
+                    parts.add((u128::from(sent - ends.first) * BATCHES as u128 / span) as usize, time.0);
+                }
+            }
+        })?;
+        Ok(parts.map(|parts| Self::of_parts(&parts.sorted(), tick)))
+    }
+
+    /// Of values in parts of the time.
+    fn of_parts(parts: &SortedGroups<i64>, tick: u64) -> Option<Self> {
+        let all = parts.all();
+        let row = all.summary(1e6)?;
+        let each: Vec<&Sorted<i64>> = (0..BATCHES).filter_map(|part| parts.of(part)).collect();
+        let full = each.len() == BATCHES && each.iter().all(|part| !part.is_empty());
+        let sums: Vec<_> = each.iter().map(|part| (part.moments().sum as f64 / 1e6, part.len() as f64)).collect();
+        let p95s: Vec<f64> = each.iter().filter_map(|part| Some(part.quantile(0.95)? as f64 / 1e6)).collect();
         Some(Self {
             n: row.n as u64,
             mean_ms: row.mean,
-            mean_interval_ms: mean,
+            mean_interval_ms: full.then(|| ratio(&sums)).and_then(Ends::of),
             sdev_ms: row.sdev,
             cov: row.cov,
             p50_ms: row.median,
@@ -102,25 +116,24 @@ impl Spread {
             p99_ms: row.p99,
             p999_ms: row.p999,
             max_ms: row.max,
-            curve: curve(&values),
-            cells: cells(&values, tick),
+            curve: curve(all),
+            cells: cells(all, tick),
         })
     }
 }
 
 /// The percentiles of `sorted` from the 11 % point, up to where fewer than two values are left above.
-fn curve(sorted: &[i64]) -> Vec<[f64; 2]> {
+fn curve(sorted: &Sorted<i64>) -> Vec<[f64; 2]> {
     let places = (1..=PER_NINE * NINES).map(|k| 1.0 - 10f64.powf(-f64::from(k) / f64::from(PER_NINE)));
     let seen = places.take_while(|p| sorted.len() as f64 * (1.0 - p) >= 2.0);
-    seen.map(|p| [p, quantile(sorted, p) as f64 / 1e6]).collect()
+    seen.filter_map(|p| Some([p, sorted.quantile(p)? as f64 / 1e6])).collect()
 }
 
 /// The counts of `sorted` in cells of equal factors, whose edges are whole ticks so that each has its share of them.
 /// The first edge is a nanosecond or more, and what is not above it is in no cell.
-fn cells(sorted: &[i64], tick: u64) -> Vec<(f64, f64, u64)> {
-    let sorted = &sorted[sorted.partition_point(|value| *value <= 0)..];
-    let above = |value: &i64| value.unsigned_abs();
-    let (Some(min), Some(max)) = (sorted.first().map(above), sorted.last().map(above)) else { return Vec::new() };
+fn cells(sorted: &Sorted<i64>, tick: u64) -> Vec<(f64, f64, u64)> {
+    let positive = || sorted.ascending().filter(|(value, _)| *value > 0).map(|(value, n)| (value.unsigned_abs(), n));
+    let Some(((min, _), max)) = positive().next().zip(sorted.max().map(i64::unsigned_abs)) else { return Vec::new() };
     let place = |value: u64| (value as f64).log10() * f64::from(PER_DECADE);
     let whole =
         |k: i32| ((10f64.powf(f64::from(k) / f64::from(PER_DECADE)) / tick as f64).ceil() as u64).saturating_mul(tick);
@@ -131,22 +144,26 @@ fn cells(sorted: &[i64], tick: u64) -> Vec<(f64, f64, u64)> {
             edges.push(whole(k));
         }
     }
-    let upto: Vec<usize> = edges.iter().map(|edge| sorted.partition_point(|value| above(value) <= *edge)).collect();
-    let cell = |i: usize| (edges[i] as f64 / 1e6, edges[i + 1] as f64 / 1e6, (upto[i + 1] - upto[i]) as u64);
-    (0..edges.len() - 1).map(cell).collect()
+    let mut counts = vec![0; edges.len() - 1];
+    for (value, n) in positive() {
+        let above = edges.partition_point(|edge| *edge < value).checked_sub(1);
+        above.and_then(|cell| counts.get_mut(cell)).into_iter().for_each(|count| *count += n);
+    }
+    edges.windows(2).zip(counts).map(|(edge, n)| (edge[0] as f64 / 1e6, edge[1] as f64 / 1e6, n)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_stats::values::Values;
 
     #[test]
     fn the_curve_passes_through_the_percentiles_of_the_tables() {
-        let values: Vec<i64> = (1..=100_000).map(|i| i * 1000).collect();
+        let values = (1..=100_000).map(|i| i * 1000).collect::<Values<i64>>().sorted();
         let curve = curve(&values);
         let at = |p: f64| curve.iter().find(|point| (point[0] - p).abs() < 1e-12).unwrap()[1];
         for p in [0.9, 0.99, 0.999, 0.9999] {
-            assert_eq!(at(p), quantile(&values, p) as f64 / 1e6, "{p}");
+            assert_eq!(at(p), values.quantile(p).unwrap() as f64 / 1e6, "{p}");
         }
         assert!(curve.last().unwrap()[0] <= 0.99999, "a single value decides nothing");
         assert!(curve.windows(2).all(|pair| pair[0][0] < pair[1][0] && pair[0][1] <= pair[1][1]));
@@ -164,12 +181,14 @@ mod tests {
     #[test]
     fn every_value_is_in_one_cell() {
         for tick in [1, 1_000_000] {
-            let values: Vec<i64> = (1..5000u64).map(|i| (i * i * 7).next_multiple_of(tick) as i64).collect();
+            let values = (1..5000u64).map(|i| (i * i * 7).next_multiple_of(tick) as i64);
+            let values = values.collect::<Values<i64>>().sorted();
             let cells = cells(&values, tick);
-            assert_eq!(cells.iter().map(|cell| cell.2).sum::<u64>(), values.len() as u64, "{tick}");
+            assert_eq!(cells.iter().map(|cell| cell.2).sum::<u64>(), values.len(), "{tick}");
             assert!(cells.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
         }
-        assert!(cells(&[-5, 0, 0], 1).is_empty(), "zeros and less have no place on a logarithmic axis");
-        assert_eq!(cells(&[-5, 2], 1).iter().map(|cell| cell.2).sum::<u64>(), 1);
+        let of = |values: &[i64]| values.iter().copied().collect::<Values<i64>>().sorted();
+        assert!(cells(&of(&[-5, 0, 0]), 1).is_empty(), "zeros and less have no place on a logarithmic axis");
+        assert_eq!(cells(&of(&[-5, 2]), 1).iter().map(|cell| cell.2).sum::<u64>(), 1);
     }
 }

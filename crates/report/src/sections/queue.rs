@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_system_out_of_balance_is_said_to_be_none_of_littles() {
-        let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Ask::default()), None);
+        let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Ask::default()).unwrap(), None);
         let kept = KeepsUp {
             judgement: Judgement::Fails,
             not_checked: None,

@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_was_kept_is_shown_within_bounds_and_nothing_where_nothing_was() {
-        let verdict = verify(&Recording::default(), &Ask::default());
+        let verdict = verify(&Recording::default(), &Ask::default()).unwrap();
         let mut run = Run::new("r".to_owned(), verdict, None);
         assert!(section(&run).is_none());
         let said =

@@ -76,8 +76,8 @@ fn reported(text: &str) -> bool {
         return false;
     };
     for meant in [Ask::default(), Ask { rate_per_s: Some(4.0), by_threads: true, ..Ask::default() }] {
-        let verdict = verify(&recording, &meant);
-        let portrait = Portrait::of(&recording, &meant, &verdict.window);
+        let verdict = verify(&recording, &meant).unwrap();
+        let portrait = Portrait::of(&recording, &meant, &verdict.window).unwrap();
         let report = Report::new(vec![Run::new("mutant".to_owned(), verdict, portrait)]);
         let document = document(&report);
         for (name, chart) in document.charts() {

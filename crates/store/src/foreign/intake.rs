@@ -1,12 +1,15 @@
 //! What a reader fills while it goes through a file: events, names, and everything that did not fit.
 
 use std::borrow::Cow;
+use std::io;
 
+use offered_model::events::Events;
 use offered_model::{Event, Nanos, Recording};
 
 use crate::error::Error;
 use crate::foreign::rows::{Row, Rows};
 use crate::labels::Labels;
+use crate::tape::Spool;
 
 /// Why a row cannot be read.
 pub(super) type Bad = Cow<'static, str>;
@@ -17,7 +20,11 @@ const LISTED: usize = 10;
 /// A recording in the making.
 pub(super) struct Intake {
     name: String,
+    /// But for its events and labels, which come at the end.
     pub(super) recording: Recording,
+    events: Spool,
+    /// The same when they are all there.
+    all: Option<Events>,
     labels: Labels,
     /// Rows that were understood, whether or not they were launches.
     understood: u64,
@@ -26,7 +33,14 @@ pub(super) struct Intake {
 impl Intake {
     pub(super) fn new(name: &str, format: &str) -> Self {
         let recording = Recording { format: format.to_owned(), resolution: Nanos(1), ..Recording::default() };
-        Self { name: name.to_owned(), recording, labels: Labels::default(), understood: 0 }
+        Self {
+            name: name.to_owned(),
+            recording,
+            events: Spool::default(),
+            all: None,
+            labels: Labels::default(),
+            understood: 0,
+        }
     }
 
     /// The name of the file, for errors.
@@ -44,11 +58,50 @@ impl Intake {
         self.labels.names()
     }
 
-    /// Takes a launch of the request named `label`.
+    /// Takes a launch of the request named `label`, or an object that one brought.
     #[inline]
     pub(super) fn launch(&mut self, label: &[u8], event: Event) {
         let label = self.label(label);
-        self.recording.events.push(Event { label, ..event });
+        self.take(Event { label, ..event });
+    }
+
+    /// Takes a launch or an object whose label is known by its number.
+    #[inline]
+    pub(super) fn take(&mut self, event: Event) {
+        self.events.push(event, self.labels.names());
+    }
+
+    /// Whether there is any launch.
+    pub(super) fn has_launches(&self) -> bool {
+        self.events.extent().launches > 0
+    }
+
+    /// All events, to be gone through; when all rows are in.
+    pub(super) fn all(&mut self) -> Result<Events, Error> {
+        let all = match self.all.take() {
+            Some(all) => all,
+            None => std::mem::take(&mut self.events).finish(self.labels.clone()).map_err(|why| self.unkept(&why))?,
+        };
+        self.all = Some(all.clone());
+        Ok(all)
+    }
+
+    /// Lets `change` change every event, in the order of the file, or say that it is to be left out; when all rows are in.
+    pub(super) fn revise(&mut self, mut change: impl FnMut(&mut Event) -> bool) -> Result<(), Error> {
+        let all = self.all()?;
+        self.all = None;
+        let revised = all.each_of_all(|event| {
+            let mut event = event.clone();
+            if change(&mut event) {
+                self.take(event);
+            }
+        });
+        revised.map_err(|why| self.unkept(&why))
+    }
+
+    /// That events which do not fit into memory are nowhere else either.
+    pub(super) fn unkept(&self, why: &io::Error) -> Error {
+        Error::content(&self.name, format!("its events cannot be kept meanwhile: {why}"))
     }
 
     /// Counts a row that cannot be read; `place` is its line, or what else finds it in the file.
@@ -110,8 +163,9 @@ impl Intake {
     }
 
     /// The recording, unless most of it could not be read.
-    pub(super) fn finish(self) -> Result<Recording, Error> {
-        let Self { name, mut recording, labels, understood } = self;
+    pub(super) fn finish(mut self) -> Result<Recording, Error> {
+        let events = self.all()?;
+        let Self { name, mut recording, labels, understood, .. } = self;
         let rows = understood + recording.unreadable;
         if recording.unreadable * 2 > rows {
             return Err(Error::AnotherKind {
@@ -122,9 +176,10 @@ impl Intake {
                 first: recording.complaints.swap_remove(0),
             });
         }
-        if recording.events.is_empty() && recording.notes.iter().any(|note| note.starts_with("cut")) {
+        if events.launches() == 0 && recording.notes.iter().any(|note| note.starts_with("cut")) {
             return Err(Error::content(name, format!("holds no whole row of {}", recording.format)));
         }
+        recording.events = events;
         recording.labels = labels.into_names(&mut recording.notes);
         Ok(recording)
     }

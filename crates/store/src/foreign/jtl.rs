@@ -11,7 +11,9 @@
 //! neighbour in the same thread, so a request that is really named `page-1` stays.
 
 use std::collections::HashMap;
+use std::io;
 
+use offered_model::events::Events;
 use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
@@ -74,15 +76,16 @@ pub(super) fn is_controller(message: &[u8]) -> bool {
 pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u64) -> Result<(), Error> {
     if controllers > 0 {
         intake.note(format!("{controllers} rows of Transaction Controllers are not launches and are left out"));
-        if intake.recording.events.is_empty() {
+        if !intake.has_launches() {
             let why =
                 "holds only Transaction Controllers, which are no launches; clear `Generate parent sample` in the plan";
             return Err(Error::content(intake.name(), why));
         }
     }
     let parents = parents(intake.labels());
-    let events = &mut intake.recording.events;
-    let (pairs, start, end) = overlaps(events, &parents, intake.recording.resolution);
+    let all = intake.all()?;
+    let (pairs, start, end) =
+        overlaps(&all, &parents, intake.recording.resolution).map_err(|why| intake.unkept(&why))?;
     let stamps = asked.unwrap_or(if end * 2 < start { Stamps::End } else { Stamps::Start });
     let why = match asked {
         Some(_) => "asked for",
@@ -95,12 +98,22 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u6
     );
     intake.recording.stamps = Some(evidence);
     if stamps == Stamps::End {
-        for event in events.iter_mut() {
+        intake.revise(|event| {
             shift_to_end(event);
-        }
+            true
+        })?;
     }
-    let dropped = drop_sub_results(events, &parents);
+    if parents.is_empty() {
+        return Ok(());
+    }
+    let inside = sub_results(&intake.all()?, &parents).map_err(|why| intake.unkept(&why))?;
+    let dropped = inside.count();
     if dropped > 0 {
+        let mut row = 0;
+        intake.revise(|_| {
+            row += 1;
+            !inside.has(row - 1)
+        })?;
         intake.note(format!("{dropped} sub-results (`label-0` inside `label`) are not launches and are left out"));
     }
     Ok(())
@@ -145,51 +158,79 @@ fn parents(labels: &[String]) -> HashMap<u16, u16> {
 ///
 /// A thread logs its samples one after another, so the order of the file serves; pairs that go backward (a second run
 /// appended) tell nothing. Stamps and times are rounded, so an overlap by one tick is none.
-fn overlaps(events: &[Event], parents: &HashMap<u16, u16>, tick: Nanos) -> (u64, u64, u64) {
+fn overlaps(events: &Events, parents: &HashMap<u16, u16>, tick: Nanos) -> io::Result<(u64, u64, u64)> {
     let mut last: HashMap<u64, (Instant, Nanos)> = HashMap::new();
     let (mut pairs, mut start, mut end) = (0, 0, 0);
-    for event in events.iter().filter(|event| parents.is_empty() || !parents.contains_key(&event.label)) {
+    events.each(|event| {
+        if !parents.is_empty() && parents.contains_key(&event.label) {
+            return;
+        }
         let (stamp, elapsed) = (event.sent.unwrap_or_default(), elapsed(event));
-        let Some((before, took)) = last.insert(event.session, (stamp, elapsed)) else { continue };
+        let Some((before, took)) = last.insert(event.session, (stamp, elapsed)) else { return };
         if stamp >= before {
             pairs += 1;
             start += u64::from(stamp + tick < before + took);
             end += u64::from(before.until(stamp) + tick < elapsed);
         }
-    }
-    (pairs, start, end)
+    })?;
+    Ok((pairs, start, end))
 }
 
-/// Removes rows that lie inside a neighbouring row of their parent's label in the same thread; says how many.
-fn drop_sub_results(events: &mut Vec<Event>, parents: &HashMap<u16, u16>) -> usize {
-    if parents.is_empty() {
-        return 0;
+/// Rows, a bit for each: a thousand million of them are 125 MB.
+#[derive(Default)]
+struct Marked(Vec<u64>);
+
+impl Marked {
+    fn mark(&mut self, row: usize) {
+        if self.0.len() <= row / 64 {
+            self.0.resize(row / 64 + 1, 0);
+        }
+        self.0[row / 64] |= 1 << (row % 64);
     }
+
+    fn has(&self, row: usize) -> bool {
+        self.0.get(row / 64).is_some_and(|bits| bits >> (row % 64) & 1 > 0)
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+}
+
+/// What of a row tells whether one lies inside the other.
+#[derive(Clone, Copy)]
+struct Span {
+    label: u16,
+    sent: Option<Instant>,
+    done: Option<Instant>,
+}
+
+/// The rows that lie inside a neighbouring row of their parent's label in the same thread.
+fn sub_results(events: &Events, parents: &HashMap<u16, u16>) -> io::Result<Marked> {
     // The neighbours of a row in its thread that are no sub-results: the last before it, and the first after it.
-    let mut inside = vec![false; events.len()];
-    let within = |child: &Event, parent: &Event| {
+    let mut inside = Marked::default();
+    let within = |child: Span, parent: Span| {
         parents[&child.label] == parent.label && child.sent >= parent.sent && child.done <= parent.done
     };
-    let mut before: HashMap<u64, usize> = HashMap::new();
-    let mut waiting: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (row, event) in events.iter().enumerate() {
+    let mut before: HashMap<u64, Span> = HashMap::new();
+    let mut waiting: HashMap<u64, Vec<(usize, Span)>> = HashMap::new();
+    let mut row = 0;
+    events.each(|event| {
+        let span = Span { label: event.label, sent: event.sent, done: event.done };
         if parents.contains_key(&event.label) {
             match before.get(&event.session) {
-                Some(&parent) if within(event, &events[parent]) => inside[row] = true,
-                _ => waiting.entry(event.session).or_default().push(row),
+                Some(parent) if within(span, *parent) => inside.mark(row),
+                _ => waiting.entry(event.session).or_default().push((row, span)),
             }
         } else {
-            for child in waiting.remove(&event.session).unwrap_or_default() {
-                inside[child] = within(&events[child], event);
+            for (row, child) in waiting.remove(&event.session).unwrap_or_default() {
+                if within(child, span) {
+                    inside.mark(row);
+                }
             }
-            before.insert(event.session, row);
+            before.insert(event.session, span);
         }
-    }
-    let mut row = 0;
-    let kept = events.len();
-    events.retain(|_| {
         row += 1;
-        !inside[row - 1]
-    });
-    kept - events.len()
+    })?;
+    Ok(inside)
 }

@@ -170,7 +170,10 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
         let Seen { intent, users, finest, start } = log.seen;
         if let Some(start) = start {
             intake.recording.on_run_clock = true;
-            intake.recording.events.iter_mut().for_each(|event| since(event, start));
+            intake.revise(|event| {
+                since(event, start);
+                true
+            })?;
         }
         intake.recording.intent_known = intent;
         intake.recording.sessions_known = users;

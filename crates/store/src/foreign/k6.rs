@@ -106,7 +106,9 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
         if metric == "http_reqs" {
             let (end, step) = stamp(row.maybe(at)).ok_or("its timestamp is neither a number nor a date")?;
             tick = tick.max(step);
-            intake.recording.events.extend(open.take().map(Request::event));
+            if let Some(request) = open.take() {
+                intake.take(request.event());
+            }
             let user = whole(row.maybe(vu)).or_else(|| {
                 let pairs = row.maybe(metadata).split(|&byte| byte == b'&');
                 pairs.filter_map(|pair| pair.strip_prefix(b"vu=")).find_map(whole)
@@ -129,7 +131,9 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
         }
         Ok(())
     })?;
-    intake.recording.events.extend(open.map(Request::event));
+    if let Some(request) = open {
+        intake.take(request.event());
+    }
     intake.recording.resolution = tick;
     if tick >= S {
         let why = "has stamps in whole seconds only, so its launches cannot be told apart; run k6 with \
@@ -181,7 +185,9 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
         if line.metric == "http_reqs" {
             let time = line.data.time.and_then(|time| date_time(time.as_bytes()));
             let end = time.ok_or("its time is no RFC 3339 date")?.0;
-            intake.recording.events.extend(open.take().map(Request::event));
+            if let Some(request) = open.take() {
+                intake.take(request.event());
+            }
             let tags = line.data.tags.unwrap_or_default();
             let user =
                 tags.vu.or(line.data.metadata.and_then(|metadata| metadata.vu)).and_then(|vu| whole(vu.as_bytes()));
@@ -200,6 +206,8 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
         }
         Ok(())
     })?;
-    intake.recording.events.extend(open.map(Request::event));
+    if let Some(request) = open {
+        intake.take(request.event());
+    }
     Ok(())
 }

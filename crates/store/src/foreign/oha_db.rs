@@ -68,9 +68,10 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     // Several runs in one file, each with a clock of its own, are told apart by their launches, as in every other file.
     intake.recording.intent_known = intended > 0 && intended == row_number && runs.len() == 1;
     if !intake.recording.intent_known {
-        for event in &mut intake.recording.events {
+        intake.revise(|event| {
             event.intended = event.sent.unwrap_or(event.intended);
-        }
+            true
+        })?;
     }
     Ok(())
 }

@@ -64,12 +64,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let of_row = whole(fields.text(17)).map_or(Nanos(1), Nanos);
         tick = Some(tick.map_or(of_row, |tick| tick.min(of_row)));
         let label = row.maybe_text(columns[6]);
-        if event.object > 0 {
-            let label = intake.label(unguarded(&label));
-            intake.recording.objects.push(Event { label, ..event });
-        } else {
-            intake.launch(unguarded(&label), event);
-        }
+        intake.launch(unguarded(&label), event);
         Ok(())
     })?;
     intake.recording.resolution = tick.unwrap_or(Nanos(1));

@@ -9,6 +9,10 @@ fn written(events: &[Event], labels: &[String]) -> Vec<u8> {
     file
 }
 
+fn read(part: bytes::Bytes, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
+    play(part, labels, &mut |some| events.extend_from_slice(some))
+}
+
 /// Two seconds of 1,000/s Poisson over two workers: four requests, 20 us lateness, 10 ms exponential service; as answered.
 fn realistic() -> Vec<Event> {
     let seed = Seed(7);

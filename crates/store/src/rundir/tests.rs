@@ -27,11 +27,11 @@ fn a_finished_run_holds_the_workload_verbatim_and_every_event() {
     assert_eq!(fs::metadata(path.join("workload.toml")).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(RunRecord::read(&path).unwrap(), Some(record()));
     let recording = read(&path, &ReadOptions::default()).unwrap();
-    assert_eq!(recording.events, events(0, 5));
+    assert_eq!(recording.events.to_vec().unwrap(), events(0, 5));
     assert_eq!(recording.labels, ["home"]);
     assert_eq!(recording.notes, Vec::<String>::new());
     let alone = read(&path.join("events/part-0001.parquet"), &ReadOptions::default()).unwrap();
-    assert_eq!(alone.events, events(3, 2));
+    assert_eq!(alone.events.to_vec().unwrap(), events(3, 2));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_killed_run_is_read_and_says_that_it_is_cut() {
     drop(writer);
     fs::write(path.join("events/part-0001.parquet.tmp"), "PAR1 half").unwrap();
     let recording = read(&path, &ReadOptions::default()).unwrap();
-    assert_eq!(recording.events.len(), 4);
+    assert_eq!(recording.events.launches(), 4);
     assert_eq!(recording.notes.len(), 1);
     assert!(recording.notes[0].starts_with("cut: "));
 }
@@ -80,7 +80,7 @@ fn a_damaged_part_is_named_and_the_others_are_read() {
     writer.finish(&record()).unwrap();
     fs::write(path.join("events/part-0001.parquet"), "PAR1 half").unwrap();
     let recording = read(&path, &ReadOptions::default()).unwrap();
-    assert_eq!((recording.events.len(), recording.unreadable), (4, 1));
+    assert_eq!((recording.events.launches(), recording.unreadable), (4, 1));
     assert!(recording.complaints[0].contains("part-0001.parquet"), "{:?}", recording.complaints);
     fs::write(path.join("events/part-0000.parquet"), "").unwrap();
     assert!(read(&path, &ReadOptions::default()).is_err());

@@ -6,7 +6,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::{Ask, Failures, Meant, Verdict, Verdicts, verify};
+use super::verify;
+use crate::{Ask, Failures, Meant, Verdict, Verdicts};
 
 /// A launch among few others, of any fate.
 fn event() -> impl Strategy<Value = Event> {
@@ -36,7 +37,7 @@ proptest! {
     ) {
         let labels = vec!["a".to_owned(), "b".to_owned()];
         let known = Recording { intent_known, sessions_known, on_run_clock, ..Recording::default() };
-        let recording = Recording { events, labels, resolution: Nanos(1), ..known };
+        let recording = Recording { events: events.into(), labels, resolution: Nanos(1), ..known };
         let failures = if drop { Failures::Drop } else { Failures::Keep };
         let users = Meant::Closed { users: 3, think: Law::constant(0.1).unwrap() };
         let meant = if closed { users } else { Meant::Poisson };

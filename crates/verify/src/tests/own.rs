@@ -3,8 +3,8 @@
 use offered_model::recording::{Calibrated, Evidence};
 use offered_model::{Event, Instant, Law, Nanos, Outcome, Recording, Workload};
 
-use super::{closed, launched, pattern, poisson, renewal};
-use crate::{Ask, Check, Doubt, Judgement, Meant, Pattern, merge, verify};
+use super::{Edit as _, closed, launched, merge, pattern, poisson, renewal, verify};
+use crate::{Ask, Check, Doubt, Judgement, Meant, Pattern};
 
 fn workload(arrivals: &str) -> Workload {
     let text = format!(
@@ -44,7 +44,7 @@ fn what_no_event_shows_is_judged_too() {
 fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
     let mut run = ours(launched((0..10).map(|i| f64::from(i) * 1e9)));
     // The last one that counts leaves late, behind the end of what counts.
-    run.events[7].sent = Some(Instant::from_secs(8) + Nanos::from_millis(1));
+    run.edit()[7].sent = Some(Instant::from_secs(8) + Nanos::from_millis(1));
     let (lasts, two) = (Some(Nanos::from_secs(10)), Nanos::from_secs(2));
     let ask = Ask { lasts, skip_first: two, skip_last: two, ..Ask::default() };
     let verdict = verify(&run, &ask);
@@ -58,7 +58,7 @@ fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
 
 /// Everything meant for these spans of ms leaves at their end.
 fn stalled(mut run: Recording, stalls: &[(u64, u64)]) -> Recording {
-    for event in &mut run.events {
+    for event in run.edit().iter_mut() {
         let inside = |(from, to): &&(u64, u64)| {
             (Instant::from_millis(*from)..Instant::from_millis(*to)).contains(&event.intended)
         };
@@ -91,7 +91,7 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
     let stalls: Vec<(u64, u64)> = (0..80).map(|i| (i * 1000 + 500, i * 1000 + 515)).collect();
     let run = |service: Nanos| {
         let mut run = stalled(ours(poisson(24_000, 300.0, 1)), &stalls);
-        run.events.iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + service));
+        run.edit().iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + service));
         run
     };
     let strict = Ask { effect_tolerance: 0.0, ..Ask::default() };
@@ -110,8 +110,8 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
 
     // The launches are as meant, and still a figure owes them more than is tolerated.
     let mut late = ours(poisson(5000, 100.0, 1));
-    late.events.iter_mut().for_each(|event| event.sent = event.sent.map(|sent| sent + Nanos::from_millis(2)));
-    late.events.iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(10)));
+    late.edit().iter_mut().for_each(|event| event.sent = event.sent.map(|sent| sent + Nanos::from_millis(2)));
+    late.edit().iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(10)));
     let verdict = verify(&late, &Ask::default());
     assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt);
     assert_eq!(verdict.because, "launches came 2.0 ms late at worst; at most 17 % of the p99 is the generator's");
@@ -128,7 +128,7 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
     assert_eq!(verify(&saturated, &Ask::default()).judgement, Judgement::Fails);
     assert_eq!(verify(&slow, &Ask { rate_per_s: Some(400.0), ..Ask::default() }).judgement, Judgement::Fails);
     let mut unsent = slow.clone();
-    unsent.events.iter_mut().step_by(50).for_each(|event| (event.sent, event.done) = (None, None));
+    unsent.edit().iter_mut().step_by(50).for_each(|event| (event.sent, event.done) = (None, None));
     assert_eq!(verify(&unsent, &Ask::default()).judgement, Judgement::Fails);
     // Nor is a schedule that was no Poisson process to begin with, nor a file that does not tell what was meant.
     let even = stalled(ours(launched((0..20_000).map(|i| f64::from(i) * 4e6))), &stalls);
@@ -147,7 +147,7 @@ fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
     assert!(!verdict.because.contains("stalled"), "{}", verdict.because);
     // A generator that is always late by about as much is too slow; it does not stand still.
     let mut slow = ours(poisson(5000, 250.0, 1));
-    for event in &mut slow.events {
+    for event in slow.edit().iter_mut() {
         event.sent = event.sent.map(|sent| sent + Nanos::from_millis(30));
         event.done = event.done.map(|done| done + Nanos::from_millis(30));
     }
@@ -163,7 +163,7 @@ fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
 fn what_left_before_it_was_meant_is_seen() {
     // Every launch leaves 3 ms before its instant, and is answered 10 ms after it left.
     let mut early = ours(poisson(5000, 250.0, 1));
-    for event in &mut early.events {
+    for event in early.edit().iter_mut() {
         event.intended += Nanos::from_millis(10);
         event.sent = Some(event.intended.earlier(Nanos::from_millis(3)));
         event.done = event.sent.map(|sent| sent + Nanos::from_millis(10));
@@ -183,7 +183,7 @@ fn what_left_before_it_was_meant_is_seen() {
         "no launch came late, and some left before they were meant; at most 43 % of the p99 is the generator's"
     );
     // One that came back before it was meant to leave has a response below zero, which no mean may hide.
-    early.events[0].done = early.events[0].sent.map(|sent| sent + Nanos::from_millis(1));
+    early.edit().iter_mut().take(1).for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(1)));
     assert_eq!(verify(&early, &Ask::default()).responses[0].min_ms, -2.0);
     // A tick of the stamps is no evidence.
     let coarse = Recording { resolution: Nanos::from_millis(3), ..early };
@@ -200,7 +200,7 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
     // The phases that 20 users drew make a CoV of 1.10 that stays what it is, round after round.
     let punctual = "every launch came at the instant it was meant for; nothing of the p99 is the generator's";
     assert_eq!(verdict.because, punctual);
-    let few = ours(Recording { events: run.events[..99].to_vec(), ..run.clone() });
+    let few = ours(Recording { events: run.events.to_vec().unwrap()[..99].to_vec().into(), ..run.clone() });
     let meant = "the launches are what was meant";
     assert!(verify(&few, &ask).because.ends_with(meant), "{}", verify(&few, &ask).because);
     let verdict = verify(&run, &Ask { rate_per_s: Some(40.0), ..ask });
@@ -255,7 +255,7 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
                 events.push(offered_model::Event { sent: Some(sent), session: session as u64, step, ..event });
             }
         }
-        ours(Recording { events, ..poisson(1, 1.0, 1) })
+        ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) })
     };
     let rate = |slow| {
         let verdict = verify(&sessions(slow), &ask);
@@ -266,7 +266,7 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     assert!((rate(2).0 - 0.5).abs() < 0.01 && rate(2).1 == Judgement::Fails, "{:?}", rate(2));
     // Of a run that was stopped nothing is said: half of its time is not half of its rate.
     let mut stopped = sessions(1);
-    stopped.events.truncate(4000);
+    stopped.edit().truncate(4000);
     assert!(verify(&stopped, &ask).finding(Check::Rate).is_none());
 }
 
@@ -308,7 +308,7 @@ fn five_users_never_have_more_than_five_requests_under_way() {
 fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
     // A Poisson stream dealt out to 200 users, who so think 2 s on average as users of a closed system would.
     let mut open = poisson(20_000, 100.0, 1);
-    for (event, user) in open.events.iter_mut().zip((0..200).cycle()) {
+    for (event, user) in open.edit().iter_mut().zip((0..200).cycle()) {
         event.session = user;
     }
     open.sessions_known = true;
@@ -333,7 +333,7 @@ fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
 fn workers_and_nodes_have_rows_of_their_own() {
     let node = |seed| {
         let mut run = ours(poisson(2000, 100.0, seed));
-        for (event, worker) in run.events.iter_mut().zip((0..2).cycle()) {
+        for (event, worker) in run.edit().iter_mut().zip((0..2).cycle()) {
             event.worker = worker;
         }
         run

@@ -2,14 +2,14 @@
 
 use offered_model::{Instant, Law, Nanos, Recording};
 
-use super::{S, closed, launched, poisson};
-use crate::{Ask, Judgement, Pattern, Verdict, verify};
+use super::{Edit as _, S, closed, launched, poisson, verify};
+use crate::{Ask, Judgement, Pattern, Verdict};
 
 /// Both, the second one `silence` seconds after the end of the first; sessions stay what they were.
 fn appended(first: Recording, second: Recording, silence: f64) -> Recording {
-    let end = first.events.iter().filter_map(|event| event.sent).max().unwrap();
+    let end = first.events.to_vec().unwrap().iter().filter_map(|event| event.sent).max().unwrap();
     let mut both = first;
-    both.events.extend(second.events.into_iter().map(|mut event| {
+    both.edit().extend(second.events.to_vec().unwrap().into_iter().map(|mut event| {
         let later = |at: Instant| at + Instant::ZERO.until(end) + Nanos((silence * S) as u64);
         (event.intended, event.sent, event.done) =
             (later(event.intended), event.sent.map(later), event.done.map(later));
@@ -34,15 +34,15 @@ fn is_one_run_that_stood_still(verdict: &Verdict, why: &str) {
 fn appended_runs_are_judged_one_by_one() {
     let run = |seed, from: f64| {
         let mut run = poisson(1000, 50.0, seed);
-        for event in &mut run.events {
+        for event in run.edit().iter_mut() {
             let sent = event.intended + Nanos((from * S) as u64);
             (event.intended, event.sent, event.done) = (sent, Some(sent), Some(sent + Nanos(1000)));
         }
-        run.events
+        run.events.to_vec().unwrap()
     };
     for (first, second) in [(0.0, 400.0), (100_000.0, 0.0), (0.0, 0.0)] {
         let events = [run(1, first), run(2, second)].concat();
-        let verdict = judged(&Recording { events, ..poisson(1, 1.0, 1) });
+        let verdict = judged(&Recording { events: events.into(), ..poisson(1, 1.0, 1) });
         assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::AppendedRuns, 2), "{first} {second}");
         assert!(verdict.runs.iter().all(|run| run.judgement == Judgement::Holds));
         assert_eq!(verdict.judgement, Judgement::Holds);
@@ -68,8 +68,8 @@ fn a_busy_run_with_one_stall_is_one_run() {
     is_one_run_that_stood_still(&judged(&stalled), "nothing shows that another run begins");
     // However long: what was sent before it was answered after it.
     let mut waiting = appended(poisson(5000, 100.0, 1), poisson(5000, 100.0, 2), 300.0);
-    let end = waiting.events.last().unwrap().done;
-    waiting.events[4990].done = end;
+    let end = waiting.events.to_vec().unwrap().last().unwrap().done;
+    waiting.edit()[4990].done = end;
     is_one_run_that_stood_still(&judged(&waiting), "1 launches from before it were answered only after it");
 }
 
@@ -78,7 +78,7 @@ fn users_who_begin_anew_are_another_run() {
     // 40 users who begin one after another, as JMeter's threads do; twice.
     let run = || {
         let mut run = closed(40, &Law::exponential(1.0).unwrap(), 60.0, 1);
-        for event in &mut run.events {
+        for event in run.edit().iter_mut() {
             let later = |at: Instant| at + Nanos(event.session * 200_000_000);
             (event.intended, event.sent, event.done) =
                 (later(event.intended), event.sent.map(later), event.done.map(later));
@@ -90,7 +90,7 @@ fn users_who_begin_anew_are_another_run() {
     assert!(verdict.warnings[0].doubt.contains("the same users begin in the same order"), "{:?}", verdict.warnings);
     // The same users, as they come, after a stall.
     let mut on = closed(40, &Law::exponential(1.0).unwrap(), 120.0, 3);
-    for event in on.events.iter_mut().filter(|event| event.intended > Instant::from_secs(60)) {
+    for event in on.edit().iter_mut().filter(|event| event.intended > Instant::from_secs(60)) {
         let later = |at: Instant| at + Nanos::from_secs(20);
         (event.intended, event.sent, event.done) =
             (later(event.intended), event.sent.map(later), event.done.map(later));

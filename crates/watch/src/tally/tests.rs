@@ -40,7 +40,7 @@ fn the_last_pulse_agrees_with_the_verdict() {
         tally.pulse(Instant::from_secs(second as u64 + 1), Counts::default(), false);
     }
     let pulse = tally.last(Instant::from_secs(21), live(&events));
-    let verdict = verify(&Recording::of_run(events.clone(), workload.labels()), &Ask::of(&workload, 1.0));
+    let verdict = verify(&Recording::of_run(events.clone(), workload.labels()), &Ask::of(&workload, 1.0)).unwrap();
     let (launches, responses) = (verdict.launches.last().unwrap(), verdict.responses.last().unwrap());
     close(pulse.cov, Some(launches.cov), 1e-3);
     close(pulse.cov_low, launches.cov_low, 1e-3);

@@ -11,7 +11,7 @@ fn as_everything(bytes: &[u8]) {
         let options =
             ReadOptions { format: Some(Format(reader)), start_column: Some("a".to_owned()), ..ReadOptions::default() };
         if let Ok(recording) = parse_with(bytes, &options) {
-            assert!(recording.events.len() <= bytes.len(), "{}", reader.name);
+            assert!(recording.events.launches() <= bytes.len() as u64, "{}", reader.name);
         }
     }
 }
@@ -56,7 +56,7 @@ fn unreadable_rows_are_counted_and_the_first_ten_listed() {
         log += if row % 2 == 0 { "1331861403100,18,a\n" } else { "today,18,a\n" };
     }
     let recording = parse(&log).unwrap();
-    assert_eq!((recording.events.len(), recording.unreadable, recording.complaints.len()), (20, 20, 10));
+    assert_eq!((recording.events.launches(), recording.unreadable, recording.complaints.len()), (20, 20, 10));
     assert_eq!(recording.complaints[0], "file:3: its time stamp is neither milliseconds nor a date");
     let error = parse(log + "x,1,a\n").unwrap_err().to_string();
     assert!(error.starts_with("file: 21 of 41 rows cannot be read as jtl-csv"), "{error}");
@@ -75,10 +75,10 @@ fn compressed_files_are_read_and_cut_ones_say_so() {
     for (name, bytes) in [("a.gz", gz.finish().unwrap()), ("b", zst)] {
         let path = dir.path().join(name);
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(crate::read(&path, &ReadOptions::default()).unwrap().events.len(), 60_000);
+        assert_eq!(crate::read(&path, &ReadOptions::default()).unwrap().events.launches(), 60_000);
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         let cut = crate::read(&path, &ReadOptions::default()).unwrap();
-        assert!((1000..59_000).contains(&cut.events.len()), "{name}");
+        assert!((1000..59_000).contains(&cut.events.launches()), "{name}");
         assert!(cut.notes.iter().any(|note| note.starts_with("cut")), "{name}: {:?}", cut.notes);
     }
 }

@@ -1,0 +1,192 @@
+//! The events of a recording: gone through as often as it takes, and never asked to be all in memory at once.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::time::Instant;
+
+/// Where events are kept.
+pub trait Tape: Send + Sync {
+    /// Gives `see` all events, objects among them, some thousands at a time: each time the same, in the order in which they were
+    /// recorded.
+    ///
+    /// # Errors
+    /// Where they are kept can no longer be read.
+    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()>;
+}
+
+impl Tape for Vec<Event> {
+    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        see(self);
+        Ok(())
+    }
+}
+
+/// What is known of events before they are gone through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// How many launches there are, sent or not.
+    pub launches: u64,
+    /// How many objects they brought with them.
+    pub objects: u64,
+    /// The first and the last instant at which a launch was sent.
+    pub sent: Option<(Instant, Instant)>,
+    /// The last instant for which a launch was meant.
+    pub last_meant: Option<Instant>,
+}
+
+impl Extent {
+    /// Of all these.
+    pub fn of(events: &[Event]) -> Self {
+        let mut extent = Self::default();
+        for event in events {
+            extent.add(event);
+        }
+        extent
+    }
+
+    /// Of these events and others.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sent = match (self.sent, other.sent) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        };
+        Self {
+            launches: self.launches + other.launches,
+            objects: self.objects + other.objects,
+            sent,
+            last_meant: self.last_meant.max(other.last_meant),
+        }
+    }
+
+    /// Counts one in.
+    pub fn add(&mut self, event: &Event) {
+        if event.object > 0 {
+            self.objects += 1;
+            return;
+        }
+        self.launches += 1;
+        self.last_meant = self.last_meant.max(Some(event.intended));
+        if let Some(sent) = event.sent {
+            let (first, last) = self.sent.unwrap_or((sent, sent));
+            self.sent = Some((first.min(sent), last.max(sent)));
+        }
+    }
+}
+
+/// The events of a recording: its launches, and the objects that these brought with them, which are answers of the server but no
+/// launches ([`Event::object`] above 0).
+#[derive(Clone)]
+pub struct Events {
+    tape: Arc<dyn Tape>,
+    extent: Extent,
+}
+
+impl Events {
+    /// Those on `tape`, of which this much is known.
+    pub fn new(tape: Arc<dyn Tape>, extent: Extent) -> Self {
+        Self { tape, extent }
+    }
+
+    /// What is known of them all.
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// How many launches there are, sent or not.
+    pub fn launches(&self) -> u64 {
+        self.extent.launches
+    }
+
+    /// Gives `see` every launch, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// Where they are kept can no longer be read.
+    pub fn each(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        self.tape.play(&mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+    }
+
+    /// Gives `see` every object, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// Those of [`Events::each`].
+    pub fn each_object(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        if self.extent.objects == 0 {
+            return Ok(());
+        }
+        self.tape.play(&mut |events| events.iter().filter(|event| event.object > 0).for_each(&mut see))
+    }
+
+    /// Gives `see` every launch and every object, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// Those of [`Events::each`].
+    pub fn each_of_all(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        self.tape.play(&mut |events| events.iter().for_each(&mut see))
+    }
+
+    /// Gives `see` all of them, some thousands at a time, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// Those of [`Events::each`].
+    pub fn batches(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        self.tape.play(see)
+    }
+
+    /// The launches of a recording that is known to be small.
+    ///
+    /// # Errors
+    /// Those of [`Events::each`].
+    pub fn to_vec(&self) -> io::Result<Vec<Event>> {
+        let mut launches = Vec::new();
+        self.each(|event| launches.push(event.clone()))?;
+        Ok(launches)
+    }
+}
+
+impl From<Vec<Event>> for Events {
+    fn from(events: Vec<Event>) -> Self {
+        let extent = Extent::of(&events);
+        Self::new(Arc::new(events), extent)
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.extent.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_and_their_objects_are_told_apart_and_counted() {
+        let event = |ms, object, sent| Event {
+            object,
+            sent: Some(Instant::from_millis(ms)).filter(|_| sent),
+            ..Event::at(Instant::from_millis(ms))
+        };
+        let events = Events::from(vec![event(5, 1, true), event(3, 0, true), event(7, 0, false), event(4, 0, true)]);
+        let ms = Instant::from_millis;
+        assert_eq!(
+            events.extent(),
+            Extent { launches: 3, objects: 1, sent: Some((ms(3), ms(4))), last_meant: Some(ms(7)) }
+        );
+        let (mut launches, mut objects, mut all) = (Vec::new(), Vec::new(), 0);
+        events.each(|event| launches.push(event.intended)).unwrap();
+        events.each_object(|event| objects.push(event.intended)).unwrap();
+        events.each_of_all(|_| all += 1).unwrap();
+        assert_eq!((launches, objects, all), (vec![ms(3), ms(7), ms(4)], vec![ms(5)], 4));
+    }
+}

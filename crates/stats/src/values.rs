@@ -1,0 +1,482 @@
+//! Values without end in bounded memory: exact up to a million of them, and in cells of equal factors from there on.
+//!
+//! Number, mean, deviation, smallest and largest stay exact however many there are. An order statistic of more than
+//! [`Values::WHOLE`] values is taken from the cell that holds it, as if the values in there stood in equal distances: 1,024 cells for
+//! each power of two, so that it is wrong by less than [`Values::ERROR`] of itself, and values below 2,048 have cells of their own.
+
+use crate::summary::{Summary, quantile_at, real};
+
+/// The whole numbers that are gathered: unsigned lengths and sizes, signed differences.
+pub trait Whole: Copy + Ord + Into<i128> + TryFrom<i128> {}
+
+impl<T: Copy + Ord + Into<i128> + TryFrom<i128>> Whole for T {}
+
+/// Number, sum and sum of squares of whole numbers, exact as long as the squares add up to less than 2^127.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moments {
+    /// How many.
+    pub n: u64,
+    /// Their sum.
+    pub sum: i128,
+    squares: i128,
+}
+
+impl Moments {
+    /// Counts `value` in, `times` times.
+    #[inline]
+    pub fn add(&mut self, value: impl Into<i128>, times: u64) {
+        let value = value.into();
+        self.n += times;
+        self.sum += value * i128::from(times);
+        self.squares = self.squares.saturating_add(value.saturating_mul(value).saturating_mul(times.into()));
+    }
+
+    /// Counts all of `others` in.
+    pub fn merge(&mut self, others: Self) {
+        self.n += others.n;
+        self.sum += others.sum;
+        self.squares = self.squares.saturating_add(others.squares);
+    }
+
+    /// The arithmetic mean; not a number of none.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.n as f64
+    }
+
+    /// The sum of the squared distances from the mean.
+    pub fn squares_about_mean(&self) -> f64 {
+        let n = i128::from(self.n.max(1));
+        // Of the whole part of the mean it is a whole number, and nothing cancels.
+        let (whole, rest) = (self.sum.div_euclid(n), self.sum.rem_euclid(n));
+        let about = self.squares.saturating_sub(whole.saturating_mul(self.sum + rest));
+        (about as f64 - (rest as f64).powi(2) / n as f64).max(0.0)
+    }
+
+    /// The sample standard deviation (divisor n - 1); zero for a single value.
+    pub fn sdev(&self) -> f64 {
+        if self.n > 1 { (self.squares_about_mean() / (self.n - 1) as f64).sqrt() } else { 0.0 }
+    }
+
+    /// The coefficient of variation; zero when the mean is not above zero, `None` of no values.
+    pub fn cov(&self) -> Option<f64> {
+        (self.n > 0).then(|| if self.sum > 0 { self.sdev() / self.mean() } else { 0.0 })
+    }
+}
+
+/// Values as they come.
+#[derive(Clone, Debug)]
+pub struct Values<T = u64> {
+    moments: Moments,
+    kept: Kept<T>,
+}
+
+#[derive(Clone, Debug)]
+enum Kept<T> {
+    Whole(Vec<T>),
+    Cells(Box<Cells<T>>),
+}
+
+impl<T> Default for Values<T> {
+    fn default() -> Self {
+        Self { moments: Moments::default(), kept: Kept::Whole(Vec::new()) }
+    }
+}
+
+impl Values {
+    /// So many are kept as they are.
+    pub const WHOLE: usize = 1_000_000;
+    /// By less than this share of itself an order statistic of more of them is wrong.
+    pub const ERROR: f64 = 0.001;
+}
+
+impl<T: Whole> Values<T> {
+    /// Takes one.
+    #[inline]
+    pub fn add(&mut self, value: T) {
+        self.moments.add(value, 1);
+        match &mut self.kept {
+            Kept::Cells(cells) => cells.add(value),
+            Kept::Whole(values) => {
+                values.push(value);
+                if values.len() > Values::WHOLE {
+                    self.coarsen();
+                }
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.moments.n
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether they are kept as they are.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.kept, Kept::Whole(_))
+    }
+
+    /// Keeps no more than cells from now on, because there are too many of its kind.
+    pub fn coarsen(&mut self) {
+        if let Kept::Whole(values) = &mut self.kept {
+            let mut cells = Cells::default();
+            values.drain(..).for_each(|value| cells.add(value));
+            self.kept = Kept::Cells(Box::new(cells));
+        }
+    }
+
+    /// Takes all of `others`.
+    pub fn merge(&mut self, others: &Self) {
+        if !others.is_whole() || self.len() + others.len() > Values::WHOLE as u64 {
+            self.coarsen();
+        }
+        self.moments.merge(others.moments);
+        match (&mut self.kept, &others.kept) {
+            (Kept::Whole(values), Kept::Whole(others)) => values.extend(others),
+            (Kept::Cells(cells), Kept::Whole(others)) => others.iter().for_each(|value| cells.add(*value)),
+            (Kept::Cells(cells), Kept::Cells(others)) => cells.merge(others),
+            (Kept::Whole(_), Kept::Cells(_)) => unreachable!("coarsened above"),
+        }
+    }
+
+    /// The same in ascending order.
+    pub fn sorted(self) -> Sorted<T> {
+        let Self { moments, mut kept } = self;
+        let ends = match &mut kept {
+            Kept::Whole(values) => {
+                values.sort_unstable();
+                values.first().copied().zip(values.last().copied())
+            }
+            Kept::Cells(cells) => cells.ends,
+        };
+        Sorted { moments, ends, kept }
+    }
+}
+
+impl<T: Whole> FromIterator<T> for Values<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut all = Self::default();
+        values.into_iter().for_each(|value| all.add(value));
+        all
+    }
+}
+
+/// Values in ascending order.
+#[derive(Clone, Debug)]
+pub struct Sorted<T = u64> {
+    moments: Moments,
+    ends: Option<(T, T)>,
+    kept: Kept<T>,
+}
+
+impl<T: Whole> Sorted<T> {
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.moments.n
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number, sum and deviation.
+    pub fn moments(&self) -> Moments {
+        self.moments
+    }
+
+    /// The smallest; `None` where there is none.
+    pub fn min(&self) -> Option<T> {
+        self.ends.map(|(min, _)| min)
+    }
+
+    /// The largest; `None` where there is none.
+    pub fn max(&self) -> Option<T> {
+        self.ends.map(|(_, max)| max)
+    }
+
+    /// The order statistic by the rule of [`crate::summary::quantile`]; `None` where there is none.
+    pub fn quantile(&self, p: f64) -> Option<T> {
+        if self.is_empty() { None } else { self.at(quantile_at(self.len(), p)) }
+    }
+
+    /// The value of this rank, from 0; the largest beyond the last, `None` where there is none.
+    pub fn at(&self, rank: u64) -> Option<T> {
+        let found = match &self.kept {
+            Kept::Whole(values) => values.get(rank as usize).copied(),
+            Kept::Cells(cells) => {
+                let mut before = 0;
+                let within = cells.ascending().find(|cell| {
+                    before += cell.count;
+                    before > rank
+                });
+                within.and_then(|cell| self.near(cell.at(rank + cell.count - before)))
+            }
+        };
+        found.or(self.max())
+    }
+
+    /// The value near this one that may be among them.
+    fn near(&self, value: i128) -> Option<T> {
+        let (min, max) = self.ends?;
+        T::try_from(value.clamp(min.into(), max.into())).ok()
+    }
+
+    /// Each value, or the middle of its cell, with how often it is there, ascending.
+    pub fn ascending(&self) -> Box<dyn Iterator<Item = (T, u64)> + '_> {
+        match &self.kept {
+            Kept::Whole(values) => Box::new(values.iter().map(|value| (*value, 1))),
+            Kept::Cells(cells) => {
+                Box::new(cells.ascending().filter_map(|cell| Some((self.near(cell.middle())?, cell.count))))
+            }
+        }
+    }
+
+    /// The mean of those with these ranks, from 0, of which there is at least one.
+    pub fn mean_of(&self, ranks: std::ops::Range<u64>) -> f64 {
+        let (mut before, mut sum) = (0u64, 0i128);
+        for (value, count) in self.ascending() {
+            let inside = (before + count).min(ranks.end).saturating_sub(before.max(ranks.start));
+            sum += value.into() * i128::from(inside);
+            before += count;
+            if before >= ranks.end {
+                break;
+            }
+        }
+        sum as f64 / (ranks.end - ranks.start) as f64
+    }
+
+    /// As a row of a table, each worth `1 / per_unit`; `None` where there is none.
+    pub fn summary(&self, per_unit: f64) -> Option<Summary> {
+        if let Kept::Whole(values) = &self.kept {
+            return Summary::of_sorted(values, per_unit);
+        }
+        let (min, max) = self.ends?;
+        let at = |p| Some(real(self.quantile(p)?) / per_unit);
+        Some(Summary {
+            n: self.len() as usize,
+            mean: self.moments.mean() / per_unit,
+            sdev: self.moments.sdev() / per_unit,
+            cov: self.moments.cov()?,
+            min: real(min) / per_unit,
+            median: at(0.5)?,
+            p90: at(0.9)?,
+            p95: at(0.95)?,
+            p99: at(0.99)?,
+            p999: at(0.999)?,
+            max: real(max) / per_unit,
+        })
+    }
+}
+
+/// Counts of values: of each below 2,048, then of 1,024 cells for each power of two; on either side of zero.
+#[derive(Clone, Debug)]
+struct Cells<T> {
+    ends: Option<(T, T)>,
+    below: Pages,
+    above: Pages,
+}
+
+impl<T> Default for Cells<T> {
+    fn default() -> Self {
+        Self { ends: None, below: Pages::default(), above: Pages::default() }
+    }
+}
+
+impl<T: Whole> Cells<T> {
+    #[inline]
+    fn add(&mut self, value: T) {
+        let (min, max) = self.ends.unwrap_or((value, value));
+        self.ends = Some((min.min(value), max.max(value)));
+        let value: i128 = value.into();
+        let side = if value < 0 { &mut self.below } else { &mut self.above };
+        side.add(cell(value.unsigned_abs() as u64), 1);
+    }
+
+    fn merge(&mut self, others: &Self) {
+        self.ends = match (self.ends, others.ends) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        };
+        others.below.cells().for_each(|(cell, count)| self.below.add(cell, count));
+        others.above.cells().for_each(|(cell, count)| self.above.add(cell, count));
+    }
+
+    /// The cells that hold anything; the outermost may reach beyond the ends.
+    fn ascending(&self) -> impl Iterator<Item = Cell> + '_ {
+        let below = self.below.cells().rev().map(|(cell, count)| {
+            let (first, width) = range(cell);
+            Cell { first: 1 - i128::from(first) - i128::from(width), width, count }
+        });
+        let above = self.above.cells().map(|(cell, count)| {
+            let (first, width) = range(cell);
+            Cell { first: first.into(), width, count }
+        });
+        below.chain(above)
+    }
+}
+
+/// A cell and how many values it holds.
+struct Cell {
+    first: i128,
+    width: u64,
+    count: u64,
+}
+
+impl Cell {
+    fn middle(&self) -> i128 {
+        self.first + i128::from(self.width / 2)
+    }
+
+    /// The value of this rank in it, if they stand in equal distances.
+    fn at(&self, rank: u64) -> i128 {
+        self.first + i128::from(self.width) * (2 * i128::from(rank) + 1) / (2 * i128::from(self.count))
+    }
+}
+
+/// The counts of cells; those of cells that hold nothing take no room.
+#[derive(Clone, Debug, Default)]
+struct Pages(Vec<Option<Box<[u64; PAGE]>>>);
+
+const PAGE: usize = 128;
+/// Cells of a power of two, as an exponent of two.
+const FINE: u32 = 10;
+
+impl Pages {
+    #[inline]
+    fn add(&mut self, cell: usize, times: u64) {
+        match self.0.get_mut(cell / PAGE) {
+            Some(Some(page)) => page[cell % PAGE] += times,
+            _ => self.add_page(cell, times),
+        }
+    }
+
+    #[cold]
+    fn add_page(&mut self, cell: usize, times: u64) {
+        if self.0.len() <= cell / PAGE {
+            self.0.resize(cell / PAGE + 1, None);
+        }
+        self.0[cell / PAGE].get_or_insert_with(|| Box::new([0; PAGE]))[cell % PAGE] += times;
+    }
+
+    /// The cells that hold anything.
+    fn cells(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
+        let pages = self.0.iter().enumerate().filter_map(|(number, page)| Some((number, page.as_ref()?)));
+        pages
+            .flat_map(|(number, page)| page.iter().enumerate().map(move |(at, count)| (number * PAGE + at, *count)))
+            .filter(|(_, count)| *count > 0)
+    }
+}
+
+/// The cell of a size.
+#[inline]
+fn cell(size: u64) -> usize {
+    let shift = (u64::BITS - size.leading_zeros()).saturating_sub(FINE + 1);
+    ((shift as usize) << FINE) + (size >> shift) as usize
+}
+
+/// The smallest size of a cell, and how many sizes it has.
+fn range(cell: usize) -> (u64, u64) {
+    let shift = (cell >> FINE).saturating_sub(1);
+    (((cell - (shift << FINE)) as u64) << shift, 1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_within_a_thousandth_of_its_values() {
+        for value in (0..5000)
+            .chain((0..53).flat_map(|e| [(1 << e) - 1, 1 << e, 3 << e, 1023 << e, 1025 << e]))
+            .chain([u64::MAX])
+        {
+            let (first, width) = range(cell(value));
+            assert!(first <= value && value - first < width, "{value}: {width} from {first}");
+            assert!((width - 1) as f64 <= Values::ERROR * value as f64, "{value}: {width}");
+        }
+        assert!((1..100_000u64).all(|value| cell(value) == cell(value - 1) || cell(value) == cell(value - 1) + 1));
+    }
+
+    #[test]
+    fn a_million_values_and_one_more_tell_the_same() {
+        // A lattice that fills three powers of ten evenly on the logarithmic scale.
+        let value = |i: u64| (1e5 * 10f64.powf(3.0 * ((i * 618_033_989) % 1_000_003) as f64 / 1_000_003.0)) as u64;
+        let whole: Values<u64> = (0..Values::WHOLE as u64).map(value).collect();
+        assert!(whole.is_whole());
+        let mut coarse = whole.clone();
+        coarse.coarsen();
+        let (whole, coarse) = (whole.sorted(), coarse.sorted());
+        let (exact, near) = (whole.summary(1e6).unwrap(), coarse.summary(1e6).unwrap());
+        assert_eq!((exact.n, exact.min, exact.max, exact.mean), (near.n, near.min, near.max, near.mean));
+        assert!((exact.sdev / near.sdev - 1.0).abs() < 1e-12, "{} {}", exact.sdev, near.sdev);
+        for p in [0.0, 0.001, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
+            let (exact, near) = (whole.quantile(p).unwrap() as f64, coarse.quantile(p).unwrap() as f64);
+            assert!((near / exact - 1.0).abs() <= Values::ERROR, "{p}: {exact} {near}");
+        }
+        let ranks = 400_000..600_000;
+        assert!((whole.mean_of(ranks.clone()) / coarse.mean_of(ranks) - 1.0).abs() < 1e-4);
+        let mut more = Values::<u64>::default();
+        (0..=Values::WHOLE as u64).for_each(|i| more.add(value(i)));
+        assert!(!more.is_whole() && more.sorted().len() == Values::WHOLE as u64 + 1);
+    }
+
+    #[test]
+    fn nothing_cancels_in_the_deviation() {
+        let mut moments = Moments::default();
+        for value in [4, 7, 13, 16] {
+            moments.add(1_000_000_000_000_000u64 + value, 1);
+        }
+        assert_eq!((moments.squares_about_mean(), moments.sdev()), (90.0, 30f64.sqrt()));
+        let mut signed = Moments::default();
+        for value in [-4i64, -7, 1, 0, -16] {
+            signed.add(value, 2);
+        }
+        assert_eq!((signed.mean(), signed.cov()), (-5.2, Some(0.0)));
+        assert!((signed.squares_about_mean() - 373.6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn differences_below_zero_have_cells_too() {
+        let value = |i: i64| (i - 300_000) * 7_919;
+        let whole: Values<i64> = (0..1_000_000).map(value).collect();
+        let mut coarse = whole.clone();
+        coarse.coarsen();
+        let (whole, coarse) = (whole.sorted(), coarse.sorted());
+        assert_eq!((whole.min(), whole.max(), whole.moments()), (coarse.min(), coarse.max(), coarse.moments()));
+        for p in [0.01, 0.2, 0.3, 0.35, 0.99] {
+            let (exact, near) = (whole.quantile(p).unwrap() as f64, coarse.quantile(p).unwrap() as f64);
+            assert!((near - exact).abs() <= Values::ERROR * exact.abs(), "{p}: {exact} {near}");
+        }
+    }
+
+    #[test]
+    fn what_is_merged_is_as_if_it_had_come_together() {
+        let value = |i: u64| 2_047 + i * i % 1_000_003;
+        let of = |from: u64, to: u64| (from..to).map(value).collect::<Values>();
+        let (mut all, few) = (of(0, 300), of(300, 500));
+        all.merge(&few);
+        assert!(all.is_whole());
+        let mut coarse = of(0, 300);
+        coarse.coarsen();
+        let [mut whole_into_cells, mut cells_into_cells] = [coarse.clone(), coarse];
+        whole_into_cells.merge(&few);
+        let mut few = few;
+        few.coarsen();
+        cells_into_cells.merge(&few);
+        let [all, one, other] = [all, whole_into_cells, cells_into_cells].map(Values::sorted);
+        assert_eq!((one.min(), one.max(), one.moments()), (all.min(), all.max(), all.moments()));
+        assert_eq!((other.min(), other.max(), other.moments()), (all.min(), all.max(), all.moments()));
+        assert!(one.ascending().eq(other.ascending()));
+    }
+
+    #[test]
+    fn no_values_have_no_figures() {
+        let none = Values::<u64>::default().sorted();
+        assert_eq!((none.quantile(0.5), none.max(), none.summary(1.0)), (None, None, None));
+    }
+}

@@ -1,0 +1,114 @@
+//! Who was there: how many launches had been sent before and had not ended when another was sent.
+
+use std::io;
+
+use offered_model::{Difference, Outcome};
+
+use crate::order::{self, Key};
+use crate::scope::Scope;
+
+/// Somebody comes or goes.
+#[derive(Clone, Copy)]
+struct Passing {
+    at: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Comes,
+    /// With the response that this one will have, in ns, of a good answer.
+    ComesAndGetsIt(i64),
+    Goes,
+}
+
+impl Key for Passing {
+    fn at(&self) -> u64 {
+        self.at
+    }
+}
+
+/// What is seen of them in order.
+struct Present<C> {
+    seen: C,
+    came: u64,
+    gone: u64,
+    /// Those who come at this instant, before whom everybody goes who goes at it.
+    now: u64,
+    coming: Vec<What>,
+}
+
+impl<C> Present<C> {
+    fn add(&mut self, passing: Passing, see: impl Fn(&mut C, u64, Difference)) {
+        if passing.at > self.now {
+            self.come(see);
+            self.now = passing.at;
+        }
+        match passing.what {
+            What::Goes => self.gone += 1,
+            comes => self.coming.push(comes),
+        }
+    }
+
+    fn come(&mut self, see: impl Fn(&mut C, u64, Difference)) {
+        for who in self.coming.drain(..) {
+            if let What::ComesAndGetsIt(response) = who {
+                see(&mut self.seen, self.came.saturating_sub(self.gone), Difference(response));
+            }
+            self.came += 1;
+        }
+    }
+}
+
+impl Scope<'_> {
+    /// What `fresh` makes, after `see` has been told of each good answer, in the order of the launches, how many had been sent before
+    /// and had not ended, and its response.
+    ///
+    /// # Errors
+    /// The recording can no longer be read.
+    pub fn present<C>(self, fresh: impl Fn() -> C, see: impl Fn(&mut C, u64, Difference)) -> io::Result<C> {
+        let between = self.sent_between();
+        let source = |give: &mut dyn FnMut(Passing)| {
+            self.launches(|sent, event| {
+                let good = event.response().filter(|_| event.outcome == Outcome::Ok);
+                let what = good.map_or(What::Comes, |response| What::ComesAndGetsIt(response.0));
+                give(Passing { at: sent, what });
+                // Nobody comes any more after the last.
+                if let Some(done) = event.done.filter(|done| (between.0..=between.1).contains(&done.0)) {
+                    give(Passing { at: done.0, what: What::Goes });
+                }
+            })
+        };
+        let fresh = || Present { seen: fresh(), came: 0, gone: 0, now: 0, coming: Vec::new() };
+        let mut present = order::ascending(&source, between, fresh, |present, passing| present.add(passing, &see))?;
+        present.come(&see);
+        Ok(present.seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::Ask;
+    use offered_model::{Event, Instant, Nanos, Recording};
+
+    #[test]
+    fn who_goes_at_an_instant_is_gone_before_anybody_comes() {
+        let event = |sent: u64, stay: u64, outcome| {
+            let sent = Instant::from_millis(sent);
+            Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(stay)), outcome, ..Event::at(sent) }
+        };
+        // As they end: two that come at once when another goes, one that fails, one that nobody meets.
+        let events = vec![
+            event(0, 5, Outcome::Ok),
+            event(5, 1, Outcome::Ok),
+            event(5, 2, Outcome::HttpError),
+            event(6, 2, Outcome::Ok),
+            event(1, 20, Outcome::Ok),
+        ];
+        let recording = Recording::of_run(events, vec!["a".into()]);
+        let scope = Scope::of(&recording, &Ask::default()).unwrap();
+        let found = scope.present(Vec::new, |found, others, response| found.push((others, response.0 / 1_000_000)));
+        assert_eq!(found.unwrap(), [(0, 5), (1, 20), (1, 1), (2, 2)]);
+    }
+}
