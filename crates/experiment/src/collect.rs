@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,13 +10,18 @@ use std::time::Duration;
 use offered_clock::Clock;
 use offered_model::{Event, Exchange, Instant, Nanos};
 use offered_run::{Counts, Sink};
-use offered_store::{Error, Recorder, keep_failure};
+use offered_store::{Error, Recorder, Spool, keep_failure};
 use offered_watch::{Feed, Pulse, Tally};
 
 /// From one pulse to the next.
 const PULSE: Nanos = Nanos::from_secs(1);
 /// How soon the start and the next pulse are noticed.
 const NOTICE: Duration = Duration::from_millis(50);
+
+/// So long is paused between two stretches of writing beside launching threads: the scheduler would else put these off.
+const PAUSE: Duration = Duration::from_micros(500);
+/// Where no clock is to be kept so many batches wait for the collector, and then whoever makes them.
+const WAITING: usize = 100;
 
 /// Where a pulse is shown.
 pub trait View: Send {
@@ -47,7 +52,7 @@ pub(crate) struct Watch {
 #[derive(Default)]
 pub(crate) struct Collected {
     /// What happened, unless it was recorded.
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Spool,
     /// The failures that were seen.
     pub(crate) failures: Vec<Exchange>,
     /// Why they could not all be kept, if so.
@@ -66,29 +71,57 @@ impl Collected {
     }
 }
 
+/// Where events go.
+pub(crate) enum Keep {
+    /// To a run directory.
+    Recorder(Recorder),
+    /// No further than this process; they are of requests with these names.
+    Here(Vec<String>),
+}
+
 /// The collector at work.
 pub(crate) struct Collector {
-    batches: Sender<Vec<Event>>,
+    batches: Batches,
     clock: Arc<OnceLock<Clock>>,
     thread: JoinHandle<Collected>,
 }
 
-/// A launching thread's way to the collector: handing over never waits.
-pub(crate) struct Batches(Sender<Vec<Event>>);
+/// A launching thread's way to the collector.
+#[derive(Clone)]
+pub(crate) enum Batches {
+    /// Handing over never waits.
+    AtOnce(Sender<Vec<Event>>),
+    /// Of a run against no clock: it waits where the collector is slower, so that memory stays bounded.
+    Waiting(SyncSender<Vec<Event>>),
+}
 
 impl Sink for Batches {
     fn keep(&mut self, batch: Vec<Event>) {
-        self.0.send(batch).expect("a collector that outlives the run");
+        let kept = match self {
+            Self::AtOnce(batches) => batches.send(batch),
+            Self::Waiting(batches) => batches.send(batch),
+        };
+        kept.expect("a collector that outlives the run");
     }
 }
 
 impl Collector {
-    /// Begins to collect: to `recorder` where there is one, else in memory.
-    pub(crate) fn start(recorder: Option<Recorder>, watch: Watch) -> Self {
-        let (batches, inbox) = channel();
+    /// Begins to collect; what is `for_nobody` keeps no clock that could be disturbed.
+    pub(crate) fn start(keep: Keep, for_nobody: bool, watch: Watch) -> Self {
+        let (batches, inbox) = if for_nobody {
+            let (batches, inbox) = sync_channel(WAITING);
+            (Batches::Waiting(batches), inbox)
+        } else {
+            let (batches, inbox) = channel();
+            (Batches::AtOnce(batches), inbox)
+        };
+        let mut collected = Collected::default();
+        if !for_nobody {
+            collected.events.pause_with(|| std::thread::park_timeout(PAUSE));
+        }
         let clock = Arc::new(OnceLock::new());
         let begun = clock.clone();
-        let collect = move || collect(&inbox, recorder, watch, &begun);
+        let collect = move || collect(&inbox, &keep, collected, watch, &begun);
         let thread =
             std::thread::Builder::new().name("collect".to_owned()).spawn(collect).expect("a thread to collect");
         Self { batches, clock, thread }
@@ -96,7 +129,7 @@ impl Collector {
 
     /// A way to it, for one launching thread.
     pub(crate) fn sink(&self) -> Batches {
-        Batches(self.batches.clone())
+        self.batches.clone()
     }
 
     /// Tells it the clock of the run: from now on there are pulses.
@@ -114,23 +147,23 @@ impl Collector {
 
 fn collect(
     inbox: &Receiver<Vec<Event>>,
-    recorder: Option<Recorder>,
+    keep: &Keep,
+    mut collected: Collected,
     mut watch: Watch,
     clock: &OnceLock<Clock>,
 ) -> Collected {
-    let mut collected = Collected::default();
     let mut next = Instant::ZERO + PULSE;
     loop {
         collected.look(&watch);
         match inbox.recv_timeout(NOTICE) {
-            Ok(mut batch) => {
+            Ok(batch) => {
                 if !watch.views.is_empty() {
                     watch.tally.add(&batch);
                 }
-                match &recorder {
+                match keep {
                     // A recorder that has ended says so when it is finished.
-                    Some(recorder) => drop(recorder.record(batch)),
-                    None => collected.events.append(&mut batch),
+                    Keep::Recorder(recorder) => drop(recorder.record(batch)),
+                    Keep::Here(names) => batch.into_iter().for_each(|event| collected.events.push(event, names)),
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 
 use offered_model::recording::{Calibrated, End, Evidence};
-use offered_model::{Event, Exchange, Nanos, Recording, Share, Workload};
+use offered_model::{Exchange, Nanos, Recording, Share, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker};
-use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Until, Writer};
+use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Spool, Until, Writer};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 
-use crate::collect::{Collected, Collector, View, Watch};
+use crate::collect::{Collected, Collector, Keep, View, Watch};
 use crate::kept::{BLANKED, kept};
 use crate::summary::Summary;
 use crate::{Error, Point, calibrate, cores};
@@ -29,7 +29,7 @@ pub struct Plan<'a> {
     pub load: Load,
     /// When it begins, since the Unix epoch; else as soon as it can.
     pub start_at: Option<Nanos>,
-    /// A new directory; without one the events are in memory only.
+    /// A new directory; without one the events are kept by this process only, and in no more than so much memory.
     pub out: Option<&'a Path>,
     /// What the verdict calls it.
     pub name: String,
@@ -126,7 +126,8 @@ impl Ready<'_> {
     /// The directory cannot be made or written to, or the system has no room for the threads.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
         let Self { plan: Plan { text, workload, share, load, start_at, out, name, .. }, generator, failures } = self;
-        let store = out.map(|out| Store::create(out, text, workload)).transpose()?;
+        let for_nobody = matches!(load, Load::Nobody(_));
+        let store = out.map(|out| Store::create(out, text, workload, for_nobody)).transpose()?;
         let watch = Watch {
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
@@ -135,7 +136,11 @@ impl Ready<'_> {
             failures,
             out: out.map(Path::to_owned),
         };
-        let launched = launch(&generator, start_at, store.as_ref(), watch);
+        let keep = match &store {
+            Some(store) => Keep::Recorder(store.recorder.clone()),
+            None => Keep::Here(workload.labels()),
+        };
+        let launched = launch(&generator, start_at, Collector::start(keep, for_nobody, watch));
         if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(store)) = (&launched, &store) {
             store.forget();
         }
@@ -147,14 +152,13 @@ impl Ready<'_> {
         let mut summary = Summary::new(workload, share, &recording, &done, &verdict)?;
         summary.out = out.map(|out| out.display().to_string());
         if let Some(store) = store {
-            let dry = matches!(load, Load::Nobody(_));
             let record = RunRecord {
                 seed: Some(workload.seed().0),
                 share,
-                started_unix_ns: (!dry).then_some(done.started.0),
+                started_unix_ns: (!for_nobody).then_some(done.started.0),
                 generator: recording.generator.clone(),
                 machine: Some(machine()),
-                ..RunRecord::new(if dry { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
+                ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
             };
             store.recorder.finish(&record.with(&summary, &verdict))?;
         }
@@ -166,13 +170,7 @@ impl Ready<'_> {
 }
 
 /// Launches everything; what was collected of it.
-fn launch(
-    generator: &Generator,
-    start_at: Option<Nanos>,
-    store: Option<&Store>,
-    watch: Watch,
-) -> Result<(Done, Collected), Error> {
-    let collector = Collector::start(store.map(|store| store.recorder.clone()), watch);
+fn launch(generator: &Generator, start_at: Option<Nanos>, collector: Collector) -> Result<(Done, Collected), Error> {
     let outcome = generator.run(start_at, || collector.sink(), |clock| collector.begin(clock));
     // The collector ends when the ways to it are gone.
     let done = outcome.map(|(done, _)| done);
@@ -192,15 +190,18 @@ fn evidence(done: &Done, calibrated: Option<Calibrated>) -> Evidence {
     }
 }
 
-/// The recording of what happened: read back from disk where it was written, so that what is judged is what is kept.
+/// The recording of what happened: played from the disk where it was written, so that what is judged is what is kept.
 fn recording(
     workload: &Workload,
-    events: Vec<Event>,
+    events: Spool,
     store: Option<&Store>,
     evidence: Evidence,
 ) -> Result<Recording, Error> {
     let recording = match store {
-        None => Recording::of_run(events, workload.labels()),
+        None => {
+            let (events, labels) = events.events(workload.labels())?;
+            Recording { events, ..Recording::of_run(Vec::new(), labels) }
+        }
         Some(store) => {
             store.recorder.flush()?;
             let mut recording = offered_store::read(&store.path, &ReadOptions::default())?;
@@ -230,9 +231,11 @@ struct Store {
 }
 
 impl Store {
-    fn create(path: &Path, text: &str, workload: &Workload) -> Result<Self, Error> {
+    fn create(path: &Path, text: &str, workload: &Workload, for_nobody: bool) -> Result<Self, Error> {
         let writer = Writer::create(path, &kept(text), workload.labels()).map_err(Error::Out)?;
-        Ok(Self { path: path.to_owned(), recorder: Recorder::start(writer) })
+        let recorder = Recorder::start(writer);
+        let recorder = if for_nobody { recorder.for_nobody() } else { recorder };
+        Ok(Self { path: path.to_owned(), recorder })
     }
 
     /// Takes the directory away again: of a run that came to nothing at its very beginning nothing is kept.

@@ -44,3 +44,4 @@ pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::Recorder;
 pub use rundir::Writer;
 pub use table::{Cells, Column, write_table};
+pub use tape::Spool;

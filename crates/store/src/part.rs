@@ -116,6 +116,20 @@ const PIECE: usize = 1024;
 /// Pieces in a row group: few enough to stay in the processor's cache while they are taken apart column by column.
 const ROW_GROUP: usize = 8;
 
+/// About so many pauses while a part is written: above some 50,000 events, more work is done between two of them.
+const PAUSES: usize = 900;
+
+/// Calls `pause` now and then, where [`write`] would call it after each piece.
+pub(crate) fn now_and_then(pause: &mut dyn FnMut()) -> impl FnMut(usize) {
+    let mut pieces = 0;
+    move |of| {
+        pieces += 1;
+        if pieces % (of / PAUSES + 1) == 0 {
+            pause();
+        }
+    }
+}
+
 /// Of these columns.
 fn schema(columns: &[Kind]) -> TypePtr {
     let declared: String = columns.iter().map(Kind::declared).collect();

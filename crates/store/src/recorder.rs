@@ -27,11 +27,15 @@ pub struct Recorder {
     hurry: Arc<AtomicBool>,
     /// Batches handed over and not yet taken.
     waiting: Arc<AtomicUsize>,
+    /// Whether nothing is disturbed by it, and whoever is faster waits.
+    for_nobody: bool,
 }
 
 #[derive(Debug)]
 enum Message {
     Events(Vec<Event>),
+    /// Tell when all before this has been taken.
+    Reached(Sender<()>),
     Flush(Sender<Result<(), Error>>),
     /// With the text of `run.json`.
     Finish {
@@ -56,16 +60,31 @@ impl Recorder {
             Keeper { writer, waiting: taken, opened: None, lost: 0, first: None }.run(inbox);
         };
         thread::Builder::new().name("record".to_owned()).spawn(keep).expect("a thread for the recorder");
-        Self { messages, hurry, waiting }
+        Self { messages, hurry, waiting, for_nobody: false }
     }
 
-    /// Hands over a batch; never blocks. A failing disk is reported by [`Recorder::finish`], not here.
+    /// The same where no clock is to be kept: it never pauses, and [`Recorder::record`] waits for it, so that memory stays bounded
+    /// however fast the events are made.
+    #[must_use]
+    pub fn for_nobody(self) -> Self {
+        self.hurry.store(true, Relaxed);
+        Self { for_nobody: true, ..self }
+    }
+
+    /// Hands over a batch; never blocks but [for nobody](Recorder::for_nobody). A failing disk is reported by [`Recorder::finish`],
+    /// not here.
     ///
     /// # Errors
     /// [`Error::Ended`]: the recorder was finished before, these events are not kept.
     pub fn record(&self, events: Vec<Event>) -> Result<(), Error> {
         self.waiting.fetch_add(1, Relaxed);
-        self.messages.send(Message::Events(events)).map_err(|_| Error::Ended)
+        self.messages.send(Message::Events(events)).map_err(|_| Error::Ended)?;
+        if self.for_nobody && self.waiting.load(Relaxed) > BEHIND {
+            let (done, answer) = channel();
+            self.messages.send(Message::Reached(done)).map_err(|_| Error::Ended)?;
+            answer.recv().map_err(|_| Error::Ended)?;
+        }
+        Ok(())
     }
 
     /// Waits until what was recorded before this call can be read back.
@@ -78,7 +97,7 @@ impl Recorder {
         self.hurry.store(true, Relaxed);
         self.messages.send(Message::Flush(done)).map_err(|_| Error::Ended)?;
         let flushed = answer.recv().map_err(|_| Error::Ended)?;
-        self.hurry.store(false, Relaxed);
+        self.hurry.store(self.for_nobody, Relaxed);
         flushed
     }
 
@@ -130,6 +149,8 @@ impl Keeper {
                     self.waiting.fetch_sub(1, Relaxed);
                     self.keep(events);
                 }
+                // Whoever asked may be gone.
+                Ok(Message::Reached(done)) => drop(done.send(())),
                 Ok(Message::Flush(done)) => {
                     self.rotate();
                     // Whoever asked may be gone.

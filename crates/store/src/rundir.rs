@@ -34,8 +34,6 @@ pub struct Writer {
 impl Writer {
     /// A part is closed early when it has this many events, so that memory stays bounded at any rate.
     pub const FULL: usize = 100_000;
-    /// About so many pauses while a part is written: above some 50,000 events, more work is done between two of them.
-    const PAUSES: usize = 900;
 
     /// Makes the directory `path` (and its parents) for a run of `workload_toml`, whose requests are named `labels`.
     ///
@@ -96,15 +94,8 @@ impl Writer {
         }
         let name = format!("events/part-{:04}.parquet", self.parts);
         let Self { pending, labels, pause, .. } = self;
-        let mut pieces = 0;
-        let mut now_and_then = |of| {
-            pieces += 1;
-            if pieces % (of / Self::PAUSES + 1) == 0 {
-                pause();
-            }
-        };
         place(&self.path.join(name), |file| {
-            part::write(file, pending, labels, &mut now_and_then).map_err(io::Error::other)
+            part::write(file, pending, labels, &mut part::now_and_then(pause)).map_err(io::Error::other)
         })?;
         self.parts += 1;
         self.waiting = 0;

@@ -74,18 +74,25 @@ impl Tape for Parts {
 
 /// Events on their way into a recording: a few stay in memory, more go into a file without a name, among the system's temporary ones.
 #[derive(Default)]
-pub(crate) struct Spool {
+pub struct Spool {
     few: Vec<Event>,
     parts: Vec<Part>,
     file: Option<Arc<File>>,
     extent: Extent,
     /// The first failure; nothing is kept after it.
     failed: Option<io::Error>,
+    /// Called between stretches of work.
+    pause: Option<Box<dyn FnMut() + Send>>,
 }
 
 impl Spool {
     /// So many events are in memory, 35 MB of them.
     const FEW: usize = 200_000;
+
+    /// From now on calls `pause` while it writes: after some 15 us of work, or more where much is written.
+    pub fn pause_with(&mut self, pause: impl FnMut() + Send + 'static) {
+        self.pause = Some(Box::new(pause));
+    }
 
     /// What is known of those that it has.
     pub(crate) fn extent(&self) -> Extent {
@@ -94,7 +101,7 @@ impl Spool {
 
     /// Takes an event, whose label is one of `names`. What cannot be kept is told at the end.
     #[inline]
-    pub(crate) fn push(&mut self, event: Event, names: &[String]) {
+    pub fn push(&mut self, event: Event, names: &[String]) {
         self.extent.add(&event);
         self.few.push(event);
         if self.few.len() >= Self::FEW {
@@ -117,11 +124,34 @@ impl Spool {
             None => Arc::new(tempfile::tempfile()?),
         };
         let from = (&*file).seek(SeekFrom::End(0))?;
-        part::write(BufWriter::new(&*file), few, names, &mut |_| ()).map_err(io::Error::other)?;
+        let pause = &mut || {
+            if let Some(pause) = &mut self.pause {
+                pause();
+            }
+        };
+        part::write(BufWriter::new(&*file), few, names, &mut part::now_and_then(pause)).map_err(io::Error::other)?;
         let length = (&*file).seek(SeekFrom::End(0))? - from;
         self.parts.push(Part::Slice(file.clone(), from, length as usize));
         self.file = Some(file);
         Ok(())
+    }
+
+    /// The events, whose labels are one of `names`, and those names.
+    ///
+    /// # Errors
+    /// They could not all be kept.
+    pub fn events(mut self, names: Vec<String>) -> io::Result<(Events, Vec<String>)> {
+        if self.parts.is_empty() {
+            return Ok((self.finish(Labels::default())?, names));
+        }
+        // Parts know no names but those of their events.
+        let mut labels = Labels::default();
+        let known: Vec<u16> = names.iter().map(|name| labels.number(name.as_bytes())).collect();
+        for event in &mut self.few {
+            event.label = known.get(usize::from(event.label)).copied().unwrap_or(event.label);
+        }
+        let names = labels.names().to_vec();
+        Ok((self.finish(labels)?, names))
     }
 
     /// The events, whose labels are those of `labels`.
