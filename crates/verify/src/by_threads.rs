@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use offered_model::Event;
+use offered_stats::order::Key;
 use offered_stats::values::Moments;
 
-use crate::order::Key;
 use crate::scope::Scope;
 use crate::verdict::Threads;
 
@@ -27,6 +27,12 @@ struct Launch {
 }
 
 impl Key for Launch {
+    type Rank = u64;
+
+    fn rank(&self) -> u64 {
+        self.sent
+    }
+
     fn at(&self) -> u64 {
         self.sent
     }

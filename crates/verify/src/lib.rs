@@ -45,7 +45,6 @@ mod lateness;
 mod meant;
 mod measured;
 mod merge;
-mod order;
 mod pages;
 mod pattern;
 mod poisson;

@@ -3,9 +3,9 @@
 use std::io;
 
 use offered_model::{Difference, Outcome};
+use offered_stats::order::Key;
 
-use crate::order::{self, Key};
-use crate::scope::Scope;
+use crate::scope::{Scope, in_order};
 
 /// Somebody comes or goes.
 #[derive(Clone, Copy)]
@@ -23,8 +23,15 @@ enum What {
 }
 
 impl Key for Passing {
+    /// Whoever goes at an instant is gone before anybody comes.
+    type Rank = (u64, bool);
+
     fn at(&self) -> u64 {
         self.at
+    }
+
+    fn rank(&self) -> Self::Rank {
+        (self.at, !matches!(self.what, What::Goes))
     }
 }
 
@@ -33,31 +40,6 @@ struct Present<C> {
     seen: C,
     came: u64,
     gone: u64,
-    /// Those who come at this instant, before whom everybody goes who goes at it.
-    now: u64,
-    coming: Vec<What>,
-}
-
-impl<C> Present<C> {
-    fn add(&mut self, passing: Passing, see: impl Fn(&mut C, u64, Difference)) {
-        if passing.at > self.now {
-            self.come(see);
-            self.now = passing.at;
-        }
-        match passing.what {
-            What::Goes => self.gone += 1,
-            comes => self.coming.push(comes),
-        }
-    }
-
-    fn come(&mut self, see: impl Fn(&mut C, u64, Difference)) {
-        for who in self.coming.drain(..) {
-            if let What::ComesAndGetsIt(response) = who {
-                see(&mut self.seen, self.came.saturating_sub(self.gone), Difference(response));
-            }
-            self.came += 1;
-        }
-    }
 }
 
 impl Scope<'_> {
@@ -67,22 +49,28 @@ impl Scope<'_> {
     /// # Errors
     /// The recording can no longer be read.
     pub fn present<C>(self, fresh: impl Fn() -> C, see: impl Fn(&mut C, u64, Difference)) -> io::Result<C> {
-        let between = self.sent_between();
         let source = |give: &mut dyn FnMut(Passing)| {
             self.launches(|sent, event| {
                 let good = event.response().filter(|_| event.outcome == Outcome::Ok);
                 let what = good.map_or(What::Comes, |response| What::ComesAndGetsIt(response.0));
                 give(Passing { at: sent, what });
-                // Nobody comes any more after the last.
-                if let Some(done) = event.done.filter(|done| (between.0..=between.1).contains(&done.0)) {
+                if let Some(done) = event.done {
                     give(Passing { at: done.0, what: What::Goes });
                 }
             })
         };
-        let fresh = || Present { seen: fresh(), came: 0, gone: 0, now: 0, coming: Vec::new() };
-        let mut present = order::ascending(&source, between, fresh, |present, passing| present.add(passing, &see))?;
-        present.come(&see);
-        Ok(present.seen)
+        let fresh = || Present { seen: fresh(), came: 0, gone: 0 };
+        let pass = |present: &mut Present<C>, passing: Passing| match passing.what {
+            What::Goes => present.gone += 1,
+            what => {
+                if let What::ComesAndGetsIt(response) = what {
+                    // A damaged row may go before it comes.
+                    see(&mut present.seen, present.came.saturating_sub(present.gone), Difference(response));
+                }
+                present.came += 1;
+            }
+        };
+        Ok(in_order(&source, fresh, pass)?.seen)
     }
 }
 

@@ -12,8 +12,8 @@ use std::ops::Range;
 use offered_model::{Event, Recording};
 use offered_stats::values::Values;
 
-use crate::order;
 use crate::pattern::span;
+use crate::scope::in_order;
 use crate::warnings::Doubt;
 
 /// Where a clock jumps back, a run has at least so many launches; where a file falls silent, it has twice as many in all.
@@ -207,10 +207,9 @@ impl Listening {
 
 /// The runs in these rows. One may be of a few launches only: a trial before the run, forgotten in its file.
 fn by_silence(rows: Rows, evidence: &mut Evidence) -> io::Result<Vec<Run>> {
-    let between = rows.recording.events.extent().sent.map_or((0, 0), |(first, last)| (first.0, last.0));
     let source = |give: &mut dyn FnMut(u64)| rows.sent(|sent, _| give(sent));
     let fresh = || Listening { launches: 0, gaps: Values::default(), silences: Vec::new(), last: 0 };
-    let Listening { launches, gaps, silences, last } = order::ascending(&source, between, fresh, Listening::add)?;
+    let Listening { launches, gaps, silences, last } = in_order(&source, fresh, Listening::add)?;
     let Some(from) = silences.first().map(|beginning| beginning.after) else { return Ok(Vec::new()) };
     let one = vec![Run { rows: rows.rows.clone(), from, to: last }];
     if launches < 2 * LEAST {

@@ -4,9 +4,9 @@ use std::io;
 use std::ops::Range;
 
 use offered_model::{Event, Instant, Outcome, Recording};
+use offered_stats::order::{Key, Source, ascending};
 
 use crate::ask::{Ask, Failures};
-use crate::order::{self, Key};
 use crate::runs::Run;
 use crate::stream::Ends;
 use crate::verdict::Window;
@@ -43,6 +43,12 @@ pub struct Launch {
 }
 
 impl Key for Launch {
+    type Rank = u64;
+
+    fn rank(&self) -> u64 {
+        self.sent
+    }
+
     fn at(&self) -> u64 {
         self.sent
     }
@@ -61,9 +67,27 @@ pub(crate) struct Meant {
 }
 
 impl Key for Meant {
+    type Rank = u64;
+
+    fn rank(&self) -> u64 {
+        self.intended
+    }
+
     fn at(&self) -> u64 {
         self.intended
     }
+}
+
+/// So many launches may be under way at a time before the order of a recording takes longer to find.
+const WINDOW: usize = 1_000_000;
+
+/// What `fresh` makes, after `add` has given it all of `source` in order.
+pub(crate) fn in_order<K: Key, C>(
+    source: &Source<K, io::Error>,
+    fresh: impl Fn() -> C,
+    add: impl Fn(&mut C, K),
+) -> io::Result<C> {
+    ascending(source, WINDOW, fresh, add)
 }
 
 impl<'a> Scope<'a> {
@@ -193,7 +217,7 @@ impl<'a> Scope<'a> {
         add: impl Fn(&mut C, K),
     ) -> io::Result<C> {
         let source = |give: &mut dyn FnMut(K)| self.launches(|sent, event| give(key(sent, event)));
-        order::ascending(&source, self.sent_between(), fresh, add)
+        in_order(&source, fresh, add)
     }
 
     /// What `fresh` makes, after `add` has given it the launches, and what was meant to be one, in the order in which they were meant.
@@ -206,12 +230,7 @@ impl<'a> Scope<'a> {
                 }
             })
         };
-        let last = self.recording.events.extent().last_meant.unwrap_or_default();
-        order::ascending(&source, (0, last.0), fresh, add)
-    }
-
-    pub(crate) fn sent_between(self) -> (u64, u64) {
-        self.recording.events.extent().sent.map_or((0, 0), |(first, last)| (first.0, last.0))
+        in_order(&source, fresh, add)
     }
 
     /// The window as the verdict tells it: `launches` of the `all` of the run are looked at.

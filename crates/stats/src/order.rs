@@ -1,59 +1,77 @@
 //! Order: what has an instant, in the order of its instants, without holding more than a bounded part of it.
 //!
-//! Events are recorded in the order of their ends, so an instant stands near its place: a window of a million is enough where no
-//! more launches than that are under way at a time. Where it is not enough (a file sorted by thread, several files as one), that is
-//! noticed, and the time is cut into slices that are gone through one after another, each of them small enough to be sorted.
-
-use std::io;
+//! Events are recorded in the order of their ends, so an instant stands near its place: a window is enough where no more launches
+//! than that are under way at a time. Where it is not enough (a file sorted by thread, several files as one), that is noticed, and
+//! the time is cut into slices that are gone through one after another, each of them small enough to be sorted.
 
 /// Something that has an instant.
-pub(crate) trait Key: Copy {
+pub trait Key {
+    /// What it is ordered by: its instant, and perhaps what parts those of one instant.
+    type Rank: Ord;
     /// Its instant.
     fn at(&self) -> u64;
+    /// Its place; of two with the same rank that comes first which was given first.
+    fn rank(&self) -> Self::Rank;
 }
 
 impl Key for u64 {
+    type Rank = Self;
+
     fn at(&self) -> u64 {
+        *self
+    }
+
+    fn rank(&self) -> u64 {
         *self
     }
 }
 
-/// So many may come between a key and one that ought to come before it; twice as many are held.
-const WINDOW: usize = 1_000_000;
 /// Where they come in any order, the time is first counted in so many cells.
 const CELLS: u64 = 4096;
 
 /// Where keys come from: gives each of them, as often as it is asked, in the same order.
-pub(crate) type Source<'a, K> = dyn Fn(&mut dyn FnMut(K)) -> io::Result<()> + 'a;
+pub type Source<'a, K, E> = dyn Fn(&mut dyn FnMut(K)) -> Result<(), E> + 'a;
 
-/// What `fresh` makes, after `add` has given it all keys of `source` in ascending order; they lie between `first` and `last`.
-pub(crate) fn ascending<K: Key, C>(
-    source: &Source<K>,
-    (first, last): (u64, u64),
-    fresh: impl Fn() -> C,
-    add: impl Fn(&mut C, K),
-) -> io::Result<C> {
-    within(source, (first, last), WINDOW, fresh, add)
-}
-
-fn within<K: Key, C>(
-    source: &Source<K>,
-    (first, last): (u64, u64),
+/// What `fresh` makes, after `add` has given it all keys of `source` in ascending order. At most `most` keys may come between one and
+/// another that ought to come before it, or else `source` is asked more than once; twice as many are held.
+///
+/// # Errors
+/// Those of `source`.
+pub fn ascending<K: Key, C, E>(
+    source: &Source<K, E>,
     most: usize,
     fresh: impl Fn() -> C,
     add: impl Fn(&mut C, K),
-) -> io::Result<C> {
+) -> Result<C, E> {
     let mut all = fresh();
-    let mut window = Window { held: Vec::new(), most, given: 0, strayed: false };
-    source(&mut |key| window.push(key, &mut |key| add(&mut all, key)))?;
-    if !window.strayed {
-        window.give(window.held.len(), &mut |key| add(&mut all, key));
-        return Ok(all);
+    if !within(source, most, &mut |key| add(&mut all, key))? {
+        all = fresh();
+        slices(source, ends(source)?, most, &mut |key| add(&mut all, key))?;
     }
-    drop(window);
-    all = fresh();
-    slices(source, first, last, most, &mut |key| add(&mut all, key))?;
     Ok(all)
+}
+
+/// Gives all keys of `source` in ascending order, each once: what was given cannot be taken back, so they are first looked through.
+///
+/// # Errors
+/// Those of `source`.
+pub fn each<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<(), E> {
+    let instants = |give: &mut dyn FnMut(u64)| source(&mut |key| give(key.at()));
+    if within(&instants, most, &mut |_| ())? {
+        within(source, most, give).map(|_| ())
+    } else {
+        slices(source, ends(source)?, most, give)
+    }
+}
+
+/// Gives the keys in order as long as a window is enough; whether it was.
+fn within<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<bool, E> {
+    let mut window = Window { held: Vec::new(), most, given: 0, strayed: false };
+    source(&mut |key| window.push(key, give))?;
+    if !window.strayed {
+        window.give(window.held.len(), give);
+    }
+    Ok(!window.strayed)
 }
 
 /// Keys that are nearly in order.
@@ -81,14 +99,26 @@ impl<K: Key> Window<K> {
 
     fn give(&mut self, keys: usize, give: &mut dyn FnMut(K)) {
         // Those that stayed are in order already, which this sort makes use of.
-        self.held.sort_by_key(Key::at);
+        self.held.sort_by_key(Key::rank);
         self.given = self.held[..keys].last().map_or(0, Key::at);
         self.held.drain(..keys).for_each(give);
     }
 }
 
-/// Gives out the keys from `first` to `last`, slice by slice.
-fn slices<K: Key>(source: &Source<K>, first: u64, last: u64, most: usize, give: &mut dyn FnMut(K)) -> io::Result<()> {
+/// The first and the last instant.
+fn ends<K: Key, E>(source: &Source<K, E>) -> Result<(u64, u64), E> {
+    let (mut first, mut last) = (u64::MAX, 0);
+    source(&mut |key| (first, last) = (first.min(key.at()), last.max(key.at())))?;
+    Ok((first.min(last), last))
+}
+
+/// Gives out the keys from `first` to `last`, slice by slice; more than fit of a single instant as they come.
+fn slices<K: Key, E>(
+    source: &Source<K, E>,
+    (first, last): (u64, u64),
+    most: usize,
+    give: &mut dyn FnMut(K),
+) -> Result<(), E> {
     let width = ((last - first) / CELLS).saturating_add(1);
     let mut cells = vec![0usize; CELLS as usize];
     source(&mut |key| {
@@ -113,12 +143,12 @@ fn slices<K: Key>(source: &Source<K>, first: u64, last: u64, most: usize, give: 
         if keys <= 2 * most {
             let mut slice = Vec::with_capacity(keys);
             source(&mut |key| slice.extend(Some(key).filter(inside)))?;
-            slice.sort_by_key(Key::at);
+            slice.sort_by_key(Key::rank);
             slice.into_iter().for_each(&mut *give);
         } else if begin == end {
             source(&mut |key| Some(key).filter(inside).into_iter().for_each(&mut *give))?;
         } else {
-            slices(source, begin, end, most, give)?;
+            slices(source, (begin, end), most, give)?;
         }
     }
     Ok(())
@@ -134,10 +164,14 @@ mod tests {
         let source = |give: &mut dyn FnMut(u64)| {
             played.set(played.get() + 1);
             keys.iter().copied().for_each(give);
-            Ok(())
+            Ok::<(), ()>(())
         };
-        let (first, last) = (keys.iter().min().unwrap(), keys.iter().max().unwrap());
-        (within(&source, (*first, *last), most, Vec::new, Vec::push).unwrap(), played.get())
+        let found = ascending(&source, most, Vec::new, Vec::push).unwrap();
+        let times = played.get();
+        let mut once = Vec::new();
+        each(&source, most, &mut |key| once.push(key)).unwrap();
+        assert_eq!(found, once);
+        (found, times)
     }
 
     proptest! {
