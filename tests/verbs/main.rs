@@ -6,6 +6,8 @@ mod documents;
 mod emulate_web_traffic;
 mod import;
 mod logs;
+#[cfg(target_os = "linux")]
+mod memory;
 mod plan;
 mod schema;
 mod simulate;

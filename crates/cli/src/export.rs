@@ -17,6 +17,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use offered_model::csv::Table;
 use offered_model::{Event, Instant, Nanos, Outcome, Reason, Recording};
+use offered_stats::order::{self, Key};
 use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::exit::{Exit, Failure};
@@ -132,18 +133,92 @@ fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> 
     out.flush()
 }
 
-/// The launches that were sent, in order of time: events stand in the order of their ends.
-fn sent(recording: &Recording) -> io::Result<Vec<Event>> {
-    let mut sent = recording.events.to_vec()?;
-    sent.retain(|event| event.sent.is_some());
-    sent.sort_by_key(|event| event.sent);
-    Ok(sent)
+/// So many launches may be under way at a time before the order of a recording takes longer to find.
+const WINDOW: usize = 100_000;
+
+/// An event and what it is ordered by, its instant first; what stands alike stays in the order of the recording.
+struct Placed<R> {
+    rank: R,
+    event: Event,
 }
 
-/// Those of them that ended, with when they were sent and done.
-fn ended(recording: &Recording) -> io::Result<impl Iterator<Item = (Event, Instant, Instant)>> {
-    let ended = |event: Event| event.sent.zip(event.done).map(|(sent, done)| (event, sent, done));
-    Ok(sent(recording)?.into_iter().filter_map(ended))
+impl<R: Rank> Key for Placed<R> {
+    type Rank = R;
+
+    fn at(&self) -> u64 {
+        self.rank.at()
+    }
+
+    fn rank(&self) -> R {
+        self.rank
+    }
+}
+
+/// What events are ordered by.
+trait Rank: Ord + Copy {
+    fn at(&self) -> u64;
+}
+
+impl Rank for Instant {
+    fn at(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Rank for (Instant, Instant) {
+    fn at(&self) -> u64 {
+        self.0.0
+    }
+}
+
+impl Rank for (Instant, u64, u32, u16) {
+    fn at(&self) -> u64 {
+        self.0.0
+    }
+}
+
+/// Gives `see` every event that has a rank, objects too, in the order of their ranks; nothing after its first failure.
+fn each<R: Rank>(
+    recording: &Recording,
+    rank: impl Fn(&Event) -> Option<R>,
+    mut see: impl FnMut(&Event, R) -> io::Result<()>,
+) -> io::Result<()> {
+    let source = |give: &mut dyn FnMut(Placed<R>)| {
+        recording.events.each_of_all(|event| {
+            if let Some(rank) = rank(event) {
+                give(Placed { rank, event: event.clone() });
+            }
+        })
+    };
+    let mut seen = Ok(());
+    order::each(&source, WINDOW, &mut |Placed { rank, event }| {
+        if seen.is_ok() {
+            seen = see(&event, rank);
+        }
+    })?;
+    seen
+}
+
+/// Gives `see` the launches that were sent, in order of time: events stand in the order of their ends.
+fn each_sent(recording: &Recording, mut see: impl FnMut(&Event, Instant) -> io::Result<()>) -> io::Result<()> {
+    each(recording, |event| event.sent.filter(|_| event.object == 0), |event, sent| see(event, sent))
+}
+
+/// Gives `see` those of them that ended, with when they were sent and done.
+fn each_ended(
+    recording: &Recording,
+    mut see: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
+) -> io::Result<()> {
+    each_sent(recording, |event, sent| event.done.map_or(Ok(()), |done| see(event, sent, done)))
+}
+
+/// The same, in the order of their ends.
+fn each_by_end(
+    recording: &Recording,
+    mut see: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
+) -> io::Result<()> {
+    let ended = |event: &Event| event.done.zip(event.sent).filter(|_| event.object == 0);
+    each(recording, ended, |event, (done, sent)| see(event, sent, done))
 }
 
 fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
@@ -158,14 +233,14 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
          \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\",\"tick_ns\",\"start_ns\",\"outcome\""
     )?;
     let mut table = Table::new(out);
-    for (event, sent, done) in ended(recording)? {
+    each_ended(recording, |event, sent, done| {
         let ms = |from: Instant, to: Instant| from.until(to).0 / 1_000_000;
         let since_1970 = |at: Instant| Some((at + origin).0);
         let ok = event.outcome == Outcome::Ok;
         table
             .number(Some((sent + origin).0 / 1_000_000))?
             .number(Some(ms(sent, done)))?
-            .text(label(recording, &event))?;
+            .text(label(recording, event))?;
         match event.status {
             0 => table.text(event.outcome.name())?,
             status => table.number(Some(status))?,
@@ -180,8 +255,8 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.number(intended.and_then(since_1970))?.number(since_1970(sent))?;
         table.number(event.first_byte.and_then(since_1970))?.number(since_1970(done))?;
         table.number(Some(event.step))?.number(Some(recording.resolution.0))?;
-        table.number(start(recording, origin))?.text(event.outcome.name())?.end()?;
-    }
+        table.number(start(recording, origin))?.text(event.outcome.name())?.end()
+    })?;
     table.flush()
 }
 
@@ -194,29 +269,28 @@ fn start(recording: &Recording, origin: Nanos) -> Option<u64> {
 fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(out);
     table.row(offered_store::CSV_COLUMNS)?;
-    let mut events = Vec::new();
-    recording.events.each_of_all(|event| events.push(event.clone()))?;
-    events.sort_by_key(|event| (event.intended, event.session, event.step, event.object));
+    let planned = |event: &Event| Some((event.intended, event.session, event.step, event.object));
     let ns = |at: Option<Instant>| at.map(|at| at.0);
     let length = |length: Option<Nanos>| length.map(|length| length.0);
-    for event in events {
+    each(recording, planned, |event, _| {
         let intended = Some(event.intended).filter(|_| recording.intent_known || event.sent.is_none());
         table.number(ns(intended))?.number(ns(event.sent))?.number(ns(event.first_byte))?;
         table.number(ns(event.done))?.number(Some(event.session).filter(|_| recording.sessions_known))?;
-        table.number(Some(event.step))?.text(label(recording, &event))?.text(event.outcome.name())?;
+        table.number(Some(event.step))?.text(label(recording, event))?.text(event.outcome.name())?;
         table.number(Some(event.status))?.number(Some(event.bytes_out))?.number(Some(event.bytes_in))?;
         table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
         table.text(&event.why())?.number(length(event.handshake))?;
         table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
-        table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?.end()?;
-    }
+        table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?.end()
+    })?;
     table.flush()
 }
 
 /// vegeta's `latency` counts from its stamp, so it is what we call `service`. What it takes for a success is a code from 200 to
 /// 399, so an answer that was good has one though its tool kept none, and one that was not has none of them.
 fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    for ((event, sent, done), seq) in ended(recording)?.zip(0u64..) {
+    let mut seq = 0;
+    each_ended(recording, |event, sent, done| {
         let at = jiff::Timestamp::from_nanosecond(i128::from((sent + origin).0)).map_err(io::Error::other)?;
         let error = match (&event.error, event.outcome) {
             (Some(error), _) => error.text(),
@@ -239,21 +313,25 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
             "error": error,
             "body": null,
             "method": "",
-            "url": label(recording, &event),
+            "url": label(recording, event),
             "headers": null,
         });
-        writeln!(out, "{row}")?;
-    }
-    Ok(())
+        seq += 1;
+        writeln!(out, "{row}")
+    })
 }
 
 /// One interval for every second in which something was done; Java's tools show its maximum in ms.
 fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     const SECOND: u64 = 1_000_000_000;
-    let mut events: Vec<(Event, Instant, Instant)> = ended(recording)?.collect();
-    events.sort_unstable_by_key(|(_, _, done)| *done);
+    let mut first = None;
+    recording.events.each(|event| {
+        if event.sent.is_some() && first.is_none_or(|first| event.done.is_some_and(|done| done < first)) {
+            first = event.done;
+        }
+    })?;
     // Stamps since 1970 make the start of the log; the intervals count from there.
-    let start = origin + Nanos(events.first().map_or(0, |(_, _, done)| done.0 / SECOND * SECOND));
+    let start = origin + Nanos(first.map_or(0, |done| done.0 / SECOND * SECOND));
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
@@ -261,28 +339,39 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         .with_start_time(SystemTime::UNIX_EPOCH + Duration::from_nanos(start.0))
         .with_max_value_divisor(1e6)
         .begin_log_with(out, &mut serializer)?;
-    for second in events.chunk_by(|a, b| a.2.0 / SECOND == b.2.0 / SECOND) {
-        let from = Duration::from_nanos((origin + Nanos(second[0].2.0 / SECOND * SECOND)).saturating_sub(start).0);
-        for (name, time) in [("response", Event::response as fn(&Event) -> _), ("service", Event::service)] {
-            let mut histogram: Histogram<u64> = Histogram::new(3).expect("three digits are allowed");
-            for value in second.iter().filter_map(|(event, ..)| time(event)) {
-                let negative = |_| {
-                    io::Error::other(format!("a {name} of {value} has no place in a histogram: see `offered verify`"))
-                };
-                histogram.record(u64::try_from(value.0).map_err(negative)?).map_err(io::Error::other)?;
-            }
-            log.write_histogram(&histogram, from, Duration::from_secs(1), Tag::new(name)).map_err(io::Error::other)?;
+    let times = [("response", Event::response as fn(&Event) -> _), ("service", Event::service)];
+    let empty = || times.map(|_| Histogram::<u64>::new(3).expect("three digits are allowed"));
+    let mut histograms = empty();
+    let mut open = None;
+    let mut close = |second: u64, histograms: &[Histogram<u64>; 2]| {
+        let from = Duration::from_nanos((origin + Nanos(second * SECOND)).saturating_sub(start).0);
+        times.iter().zip(histograms).try_for_each(|((name, _), histogram)| {
+            log.write_histogram(histogram, from, Duration::from_secs(1), Tag::new(name)).map_err(io::Error::other)
+        })
+    };
+    each_by_end(recording, |event, _, done| {
+        let second = done.0 / SECOND;
+        if let Some(before) = open.replace(second).filter(|before| *before != second) {
+            close(before, &histograms)?;
+            histograms = empty();
         }
-    }
-    Ok(())
+        for ((name, time), histogram) in times.iter().zip(&mut histograms) {
+            let Some(value) = time(event) else { continue };
+            let negative =
+                |_| io::Error::other(format!("a {name} of {value} has no place in a histogram: see `offered verify`"));
+            histogram.record(u64::try_from(value.0).map_err(negative)?).map_err(io::Error::other)?;
+        }
+        Ok(())
+    })?;
+    open.map_or(Ok(()), |last| close(last, &histograms))
 }
 
 fn gaps(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
-    let launches: Vec<Instant> = sent(recording)?.iter().filter_map(|event| event.sent).collect();
-    for pair in launches.windows(2) {
-        writeln!(out, "{:.6}", (pair[1] - pair[0]).as_millis_f64())?;
-    }
-    Ok(())
+    let mut before = None;
+    each_sent(recording, |_, sent| match before.replace(sent) {
+        Some(before) => writeln!(out, "{:.6}", (sent - before).as_millis_f64()),
+        None => Ok(()),
+    })
 }
 
 #[cfg(test)]

@@ -9,17 +9,15 @@ use std::io::{self, Write};
 use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 use serde_json::{Value, json};
 
-use super::{ended, label};
+use super::{each_by_end, label};
 
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    let mut requests: Vec<(Event, Instant, Instant)> = ended(recording)?.collect();
-    requests.sort_by_key(|(_, _, done)| *done);
     let mut defined = BTreeSet::new();
-    for (event, sent, done) in requests {
+    each_by_end(recording, |event, sent, done| {
         let time =
             jiff::Timestamp::from_nanosecond(i128::from((done + origin).0)).map_err(io::Error::other)?.to_string();
-        let tags = tags(recording, &event);
-        for (name, kind, value) in samples(&event, sent, done) {
+        let tags = tags(recording, event);
+        for (name, kind, value) in samples(event, sent, done) {
             if defined.insert(name) {
                 let contains = if kind == "trend" { "time" } else { "default" };
                 let metric =
@@ -29,8 +27,8 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
             let data = json!({ "time": time, "value": value, "tags": tags });
             writeln!(out, "{}", json!({ "metric": name, "type": "Point", "data": data }))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Name, kind and value of all that k6 says of a request, times in ms.

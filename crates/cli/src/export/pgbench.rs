@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use offered_model::{Event, Instant, Nanos, Outcome, Recording};
+use offered_model::{Instant, Nanos, Outcome, Recording};
 
-use super::ended;
+use super::each_by_end;
 
 /// Client, number of the transaction, time, script, end in seconds and microseconds and, where it is known when launches were
 /// meant, the lag: the time counts from then, as `pgbench -R` has it, and the lag is what passed before the request was on its way;
@@ -15,9 +15,7 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
     let us = |at: Instant| (at + origin).0 / 1000;
     let since = |from: u64, to: u64| to.cast_signed() - from.cast_signed();
     let mut clients: HashMap<(u16, u64), (usize, u64)> = HashMap::new();
-    let mut events: Vec<(Event, Instant, Instant)> = ended(recording)?.collect();
-    events.sort_by_key(|(_, _, done)| *done);
-    for (event, sent, done) in events {
+    each_by_end(recording, |event, sent, done| {
         let who = match event.waited {
             Some(_) => (event.worker, u64::from(event.connection)),
             None => (0, event.session),
@@ -33,6 +31,6 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
         }
         writeln!(out)?;
         *number += 1;
-    }
-    Ok(())
+        Ok(())
+    })
 }
