@@ -27,6 +27,7 @@ Examples:
   offered run http://127.0.0.1:8080/ --open 1000/s --duration 10s
   offered run http://127.0.0.1:8080/ --open 200/s --arrivals gamma:1.5 --out runs/bursty
   offered run http://127.0.0.1:8080/ --closed 200 --think exponential:5s --ramp 10s
+  offered run http://127.0.0.1:8080/ --closed 50 --every 10s       each begins every 10 s, if its answer is there
   offered run http://127.0.0.1:8080/ --closed 50 -n 10000          until 10000 requests are made
   offered run http://127.0.0.1:8080/ --partly-open 50/s --stay 0.8 --think exponential:2s
   offered run workload.toml --out runs/1 --json

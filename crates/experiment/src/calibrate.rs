@@ -97,7 +97,7 @@ pub(crate) fn compared(workload: &Workload, share: Share, threads: u16) -> Optio
 /// Launches per second meant; of a closed system those of users who only think. `None` where the server alone decides.
 fn asked(workload: &Workload) -> Option<f64> {
     match workload.sessions() {
-        Sessions::Closed(closed) if !closed.think().is_zero() => Some(closed.users() as f64 / closed.think().mean()),
+        Sessions::Closed(closed) => closed.most_per_s(),
         _ => workload.asked_rate(),
     }
 }

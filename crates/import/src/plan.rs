@@ -1,8 +1,8 @@
 //! The neutral plan: what every format is read into, and one workload is written from.
 
 use offered_model::arrivals::Process;
-use offered_model::workload::Target;
 use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, Per};
+use offered_model::workload::{Pace, Target};
 use offered_model::{Law, Nanos};
 
 use crate::address::{header, own_header};
@@ -57,6 +57,8 @@ pub enum Arrivals {
         users: u64,
         /// So many visits, after which a user leaves; `None`: it never does.
         visits: Option<u32>,
+        /// How often a user begins something at most.
+        pace: Option<Pace>,
         /// They start one after another over this time.
         ramp: Nanos,
         /// The law of the think times of steps without one of their own; before its first request a user thinks so, too.

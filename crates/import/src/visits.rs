@@ -111,7 +111,7 @@ impl Known {
             }
         }
         let arrivals = match self.who {
-            Who::OneUser(think) => Arrivals::Closed { users: 1, visits: None, ramp: Nanos(0), think },
+            Who::OneUser(think) => Arrivals::Closed { users: 1, visits: None, pace: None, ramp: Nanos(0), think },
             Who::OneASecond => Arrivals::Open {
                 rate: Profile::Constant(1.0),
                 process: Process::Poisson,

@@ -105,9 +105,15 @@ impl Plan {
     fn sessions(&self) -> Result<Sessions, Wrong> {
         let flows = if self.flows.is_empty() { None } else { Some(Arc::new(self.chain()?)) };
         match &self.arrivals {
-            Arrivals::Closed { users, visits, ramp, think } => {
-                let start = if think.is_zero() { Start::MidThought } else { Start::Thinking };
+            Arrivals::Closed { users, visits, pace, ramp, think } => {
+                let start = match pace {
+                    // The first is not waited for.
+                    Some(_) => Start::AtOnce,
+                    None if think.is_zero() => Start::MidThought,
+                    None => Start::Thinking,
+                };
                 let closed = Closed::new(*users, think.clone())?.with_ramp(*ramp).with_start(start);
+                let closed = pace.map_or(Ok(closed.clone()), |pace| closed.with_pace(pace))?;
                 let closed = visits.map_or(Ok(closed.clone()), |visits| closed.with_visits(visits))?;
                 Ok(Sessions::Closed(flows.into_iter().fold(closed, Closed::with_flows)))
             }

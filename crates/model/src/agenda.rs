@@ -7,10 +7,11 @@
 //! Nothing about a session is stored while it thinks but its next launch (24 bytes): think times, lengths and choices are
 //! functions of (seed, session, step). So any division of a run among workers gives the same launches.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::arrivals::Arrivals;
-use crate::closed::{Closed, Start};
+use crate::closed::{Closed, Pace, Start};
 use crate::count::Count;
 use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
@@ -87,14 +88,39 @@ enum Turn {
     Flowing { think: Law, flows: Arc<Flows>, visits: Option<u32> },
     /// It does what a trace recorded.
     Recorded(Replay),
+    /// It does what another does, and keeps a pace.
+    Paced(Box<Self>, Paced),
+}
+
+/// The pace of users, and what must be remembered for it.
+struct Paced {
+    pace: Pace,
+    /// When each of those began its visit who has gone on in it.
+    begun: HashMap<u64, Instant>,
+}
+
+impl Paced {
+    /// When the user of `launch` goes on who would at `ready`; `next` is the visit of what comes then.
+    fn held(&mut self, launch: Launch, ready: Instant, next: Visit) -> Instant {
+        let Launch { intended, session, .. } = launch;
+        match self.pace {
+            Pace::Requests(every) => ready.max(intended + every),
+            Pace::Visits(every) if next.begins() => ready.max(self.begun.remove(&session).unwrap_or(intended) + every),
+            Pace::Visits(_) => {
+                self.begun.entry(session).or_insert(intended);
+                ready
+            }
+        }
+    }
 }
 
 impl Turn {
-    /// How long the session of `launch` thinks after it, the place of its next request and its visit; `None`: it leaves.
+    /// When the session of `launch`, which was over at `done`, launches again, the place of that request and its visit; `None`: it
+    /// leaves.
     #[inline]
-    fn after(&self, seed: Seed, launch: Launch) -> Option<(Nanos, u16, Visit)> {
+    fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<(Instant, u16, Visit)> {
         let Launch { session, step, place, visit, .. } = launch;
-        Some(match self {
+        let (think, place, visit) = match self {
             Self::Drawn { length, .. } if !length.goes_on(seed, session, step) => return None,
             Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
             // Each request is a visit of its own.
@@ -108,7 +134,51 @@ impl Turn {
                 };
                 (flows.think(think, seed, session, step + 1, place), next, visit)
             }
-        })
+            Self::Paced(turn, paced) => {
+                let (ready, place, visit) = turn.after(seed, launch, done)?;
+                return Some((paced.held(launch, ready, visit), place, visit));
+            }
+        };
+        Some((done + think, place, visit))
+    }
+
+    /// The same where the visit of `launch` is over before its time.
+    fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<(Instant, u16, Visit)> {
+        let Launch { session, step, place, visit, .. } = launch;
+        match self {
+            Self::User { .. } => self.after(seed, launch, done),
+            Self::Flowing { think, flows, visits } => {
+                let visit = visit.next(*visits)?;
+                let think = flows.think(think, seed, session, step + 1, place);
+                Some((done + think, flows.enter(seed, session, step + 1), visit))
+            }
+            Self::Paced(turn, paced) => {
+                let (ready, place, visit) = turn.broken_off(seed, launch, done)?;
+                Some((paced.held(launch, ready, visit), place, visit))
+            }
+            Self::Drawn { .. } | Self::Recorded(_) => None,
+        }
+    }
+
+    /// Where sessions walk.
+    fn flows(&self) -> Option<&Flows> {
+        match self {
+            Self::Flowing { flows, .. } => Some(flows),
+            Self::Paced(turn, _) => turn.flows(),
+            Self::Drawn { .. } | Self::User { .. } | Self::Recorded(_) => None,
+        }
+    }
+
+    /// No visit begins any more; whether there are any.
+    fn ends_visits(&mut self) -> bool {
+        match self {
+            Self::User { visits, .. } | Self::Flowing { visits, .. } => {
+                *visits = Some(0);
+                true
+            }
+            Self::Paced(turn, _) => turn.ends_visits(),
+            Self::Drawn { .. } | Self::Recorded(_) => false,
+        }
     }
 }
 
@@ -186,9 +256,13 @@ impl Agenda {
                     Count::Sessions(n) => Left::Visits(share.of_users(n, closed.users())),
                 });
                 let (think, visits) = (closed.think().clone(), closed.visits());
-                agenda.sessions = Some(match closed.flows() {
+                let turn = match closed.flows() {
                     Some(flows) => Turn::Flowing { think, flows: flows.clone(), visits },
                     None => Turn::User { think, visits },
+                };
+                agenda.sessions = Some(match closed.pace() {
+                    Some(pace) => Turn::Paced(Box::new(turn), Paced { pace, begun: HashMap::new() }),
+                    None => turn,
                 });
             }
             Sessions::Replay(replay) => {
@@ -203,7 +277,7 @@ impl Agenda {
                 agenda.sessions = Some(Turn::Recorded(replay.clone()));
             }
         }
-        agenda.looks = agenda.left.is_some() || matches!(agenda.sessions, Some(Turn::Flowing { .. }));
+        agenda.looks = agenda.left.is_some() || agenda.sessions.as_ref().is_some_and(|turn| turn.flows().is_some());
         if let Some(Left::Launches(0) | Left::Visits(0)) = agenda.left {
             agenda.use_up();
         }
@@ -243,7 +317,7 @@ impl Agenda {
     /// Where in its flow `launch` stands; counts it.
     fn look(&mut self, mut launch: Launch) -> Launch {
         if launch.step == 0
-            && let Some(Turn::Flowing { flows, .. }) = &self.sessions
+            && let Some(flows) = self.sessions.as_ref().and_then(Turn::flows)
         {
             launch.place = flows.enter(self.seed, launch.session, 0);
         }
@@ -258,8 +332,7 @@ impl Agenda {
     fn use_up(&mut self) {
         match (self.left, &mut self.sessions) {
             // Visits that have begun go on.
-            (Some(Left::Visits(_)), Some(Turn::User { visits, .. } | Turn::Flowing { visits, .. })) => {
-                *visits = Some(0);
+            (Some(Left::Visits(_)), Some(turn)) if turn.ends_visits() => {
                 self.returning.retain(|(_, _, visit)| !visit.begins());
             }
             _ => self.end = Instant::ZERO,
@@ -288,34 +361,26 @@ impl Agenda {
     /// Tells that `launch` was answered (or given up, or not sent) at `done`, and answers what its session does now.
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Instant) -> After {
-        let Some(turn) = &self.sessions else { return After::Leaves };
-        let Some((think, place, visit)) = turn.after(self.seed, launch) else { return After::Leaves };
-        self.come_back(launch, done + think, place, visit)
+        let Some(turn) = &mut self.sessions else { return After::Leaves };
+        let next = turn.after(self.seed, launch, done);
+        self.come_back(launch, next)
     }
 
-    /// The session of `launch` launches again at `intended`, unless the run is over by then.
+    /// Tells that the visit of `launch` is over before its time, at `done`; a closed user begins another after a think time.
+    pub fn broken_off(&mut self, launch: Launch, done: Instant) -> After {
+        let next = self.sessions.as_mut().and_then(|turn| turn.broken_off(self.seed, launch, done));
+        self.come_back(launch, next)
+    }
+
+    /// The session of `launch` launches again when, where and in which visit `next` says, unless the run is over by then.
     #[inline]
-    fn come_back(&mut self, launch: Launch, intended: Instant, place: u16, visit: Visit) -> After {
+    fn come_back(&mut self, launch: Launch, next: Option<(Instant, u16, Visit)>) -> After {
+        let Some((intended, place, visit)) = next else { return After::Leaves };
         if intended >= self.end {
             return After::TooLate;
         }
         self.returning.push(intended.0, launch.session, (launch.step + 1, place, visit));
         After::Returns
-    }
-
-    /// Tells that the visit of `launch` is over before its time, at `done`; a closed user begins another after a think time.
-    pub fn broken_off(&mut self, launch: Launch, done: Instant) -> After {
-        let (seed, Launch { session, step, place, visit, .. }) = (self.seed, launch);
-        match &self.sessions {
-            Some(Turn::User { .. }) => self.completed(launch, done),
-            Some(Turn::Flowing { think, flows, visits }) => {
-                let Some(visit) = visit.next(*visits) else { return After::Leaves };
-                let think = flows.think(think, seed, session, step + 1, place);
-                let next = flows.enter(seed, session, step + 1);
-                self.come_back(launch, done + think, next, visit)
-            }
-            _ => After::Leaves,
-        }
     }
 
     /// How many sessions are thinking.
@@ -340,14 +405,15 @@ impl Closed {
     fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
         let ramp = Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
         let launch = |intended: Instant| Entry { key: intended.0, serial: user, what: (0, 0, Visit::FIRST) };
-        if self.think().is_zero() {
+        if self.think().is_zero() && self.pace().is_none() {
             return launch(ramp);
         }
         let mut stream = seed.at(Purpose::Start, user, 0);
-        let wait = match self.start() {
-            Start::MidThought => self.think().sample_residual(&mut stream),
-            Start::Thinking => self.think().sample(&mut stream),
-            Start::AtOnce => 0.0,
+        let wait = match (self.start(), self.pace()) {
+            (Start::MidThought, Some(pace)) => pace.every().as_secs_f64() * stream.uniform(),
+            (Start::MidThought, None) => self.think().sample_residual(&mut stream),
+            (Start::Thinking, _) => self.think().sample(&mut stream),
+            (Start::AtOnce, _) => 0.0,
         };
         launch(ramp + Nanos::from_secs_f64(wait))
     }

@@ -19,7 +19,29 @@ pub struct Closed {
     ramp: Nanos,
     start: Start,
     visits: Option<u32>,
+    pace: Option<Pace>,
     flows: Option<Arc<Flows>>,
+}
+
+/// How often a user begins something at most: it waits for what is left of the interval when it is done, its think time included.
+/// Where it took longer it begins at once, and catches nothing up: the next interval counts from then.
+///
+/// This is what `JMeter` (Constant Throughput Timer, "this thread only"), Locust (`constant_pacing`) and Gatling (`pace`) do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// From the beginning of a visit to that of the next.
+    Visits(Nanos),
+    /// From one request to the next.
+    Requests(Nanos),
+}
+
+impl Pace {
+    /// The interval.
+    pub fn every(self) -> Nanos {
+        match self {
+            Self::Visits(every) | Self::Requests(every) => every,
+        }
+    }
 }
 
 impl Closed {
@@ -32,7 +54,8 @@ impl Closed {
         match users {
             0 => Err(Wrong::new("a closed system has at least 1 user")),
             1..=MAX_USERS => {
-                Ok(Self { users, think, ramp: Nanos::ZERO, start: Start::MidThought, visits: None, flows: None })
+                let (ramp, start) = (Nanos::ZERO, Start::MidThought);
+                Ok(Self { users, think, ramp, start, visits: None, pace: None, flows: None })
             }
             _ => Err(Wrong::new(format!("{users} users are too many; write a number up to {MAX_USERS}"))),
         }
@@ -60,6 +83,17 @@ impl Closed {
             1..=Visit::MAX => Ok(Self { visits: Some(visits), ..self }),
             _ => Err(Wrong::new(format!("{visits} visits are too many; write up to {}", Visit::MAX))),
         }
+    }
+
+    /// The same users, keeping this pace.
+    ///
+    /// # Errors
+    /// An interval of no time.
+    pub fn with_pace(self, pace: Pace) -> Result<Self, Wrong> {
+        if pace.every() == Nanos::ZERO {
+            return Err(Wrong::new("must be longer than 0s; who does not wait keeps no pace"));
+        }
+        Ok(Self { pace: Some(pace), ..self })
     }
 
     /// The same users, making these visits one after another.
@@ -105,6 +139,23 @@ impl Closed {
         self.visits
     }
 
+    /// How often it begins a visit, or a request, at most.
+    pub fn pace(&self) -> Option<Pace> {
+        self.pace
+    }
+
+    /// How many requests a second all of them make if answers take no time; `None` where nothing but answers holds them back.
+    pub fn most_per_s(&self) -> Option<f64> {
+        let length = self.flows.as_ref().map_or(1.0, |flows| flows.mean());
+        let paced = match self.pace {
+            None => 0.0,
+            Some(Pace::Visits(every)) => every.as_secs_f64() / length,
+            Some(Pace::Requests(every)) => every.as_secs_f64(),
+        };
+        let each = self.mean_think().max(paced);
+        (each > 0.0).then(|| self.users as f64 / each)
+    }
+
     /// The visits it makes one after another; `None`: each request is chosen by weight.
     pub fn flows(&self) -> Option<&Arc<Flows>> {
         self.flows.as_ref()
@@ -119,7 +170,7 @@ impl Closed {
 crate::named! {
     /// What a closed user does first, after its place in the ramp.
     pub enum Start {
-        /// Finishes a think time under way: the stream is stationary from the first instant.
+        /// Finishes a think time under way (of a pace: what is left of an interval): the stream is stationary from the first instant.
         MidThought = "mid-thought",
         /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
         Thinking = "thinking",

@@ -237,9 +237,11 @@ impl Replay {
     /// A speed that is not above zero; users with visits or flows of their own, where the trace says what they ask for.
     pub fn new(trace: Arc<Trace>, speed: f64, way: Way) -> Result<Self, Wrong> {
         if let Way::Closed(closed) = &way
-            && (closed.visits().is_some() || closed.flows().is_some())
+            && (closed.visits().is_some() || closed.pace().is_some() || closed.flows().is_some())
         {
-            return Err(Wrong::new("the trace says what its users ask for, and when they leave: no visits, no flows"));
+            return Err(Wrong::new(
+                "the trace says what its users ask for, and when they leave: no visits, no pace, no flows",
+            ));
         }
         if speed > 0.0 && speed.is_finite() {
             let (entries, sessions) = (trace.len(), trace.sessions());

@@ -22,7 +22,7 @@ mod write;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use crate::closed::{Closed, Start};
+pub use crate::closed::{Closed, Pace, Start};
 pub use crate::sessions::{Length, Sessions};
 pub use address::Address;
 pub use generator::{Generator, Precision};

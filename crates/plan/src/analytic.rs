@@ -156,6 +156,7 @@ impl System {
                 geometric: length.stay().is_some(),
                 think: mean_think,
             },
+            workload::Sessions::Closed(closed) if closed.pace().is_some() => return Err("users keep a pace"),
             workload::Sessions::Closed(closed) => Self::Closed {
                 users: closed.users(),
                 think: mean_think,

@@ -438,10 +438,7 @@ fn suggested(workload: &Workload, share: Share) -> u16 {
         Sessions::Open(schedule) => schedule.rate().peak(end),
         Sessions::Replay(replay) => replay.peak(end) as f64,
         Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().peak(end) * length.mean(),
-        Sessions::Closed(closed) => match closed.mean_think() {
-            0.0 => closed.users() as f64 * 100.0,
-            think => closed.users() as f64 / think,
-        },
+        Sessions::Closed(closed) => closed.most_per_s().unwrap_or(closed.users() as f64 * 100.0),
     };
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }

@@ -48,6 +48,11 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
             length: length.clone(),
             think: think.clone(),
         },
+        Sessions::Closed(closed) if closed.pace().is_some() => {
+            return Err(Wrong::new(
+                "users who keep a pace make the load that it says; change `every`, or how many they are, instead",
+            ));
+        }
         Sessions::Closed(closed) => {
             let cycle = closed.users() as f64 * bottleneck / load;
             let think = Search { workload, closed, cycle, least: demands.mean(), most }.think(load)?;

@@ -50,6 +50,7 @@ impl Meant {
         let sessions = workload.sessions();
         let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(sessions.system()) };
         match sessions {
+            Sessions::Closed(closed) if closed.pace().is_some() => other("closed users who keep a pace"),
             Sessions::Closed(closed) if closed.flows().is_some_and(|flows| flows.thinks()) => {
                 other("closed users whose think times differ by step")
             }

@@ -57,10 +57,10 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         say!("{} sessions arrive, so requests are launched {}", rate(asked / flows.mean()), rate(asked));
     }
     if let Sessions::Closed(closed) = workload.sessions()
-        && closed.mean_think() > 0.0
+        && let Some(most) = closed.most_per_s()
     {
-        let most = closed.users() as f64 / closed.mean_think();
-        say!("{} users launch at most N/Z = {}", closed.users(), rate(most));
+        let by = if closed.pace().is_some() { "" } else { "N/Z = " };
+        say!("{} users launch at most {by}{}", closed.users(), rate(most));
     }
     Ok(Exit::Done)
 }

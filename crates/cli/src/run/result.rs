@@ -98,8 +98,7 @@ impl Page<'_> {
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let model = model(self.workload);
-        let asked =
-            s.asked_rate_per_s.map_or_else(|| "as the server allows".to_owned(), |rate| format!("{}/s", short(rate)));
+        let asked = s.asked_rate_per_s.map_or_else(|| allowed(self.workload), |rate| format!("{}/s", short(rate)));
         let (offered, answered) = (rate(s.offered_rate_per_s), rate(s.answered_rate_per_s));
         let well = self.well_and_failed().unwrap_or_default();
         writeln!(
@@ -305,6 +304,16 @@ fn kept_up(keeps_up: &KeepsUp) -> String {
         }
         Some(Unchecked::TooFew) => format!("not checked: fewer than a hundred launches; {inside}"),
         Some(Unchecked::TooShort) => format!("not checked: {inside} may be chance, a longer run would tell"),
+    }
+}
+
+/// What is asked where the server decides.
+fn allowed(workload: &Workload) -> String {
+    match workload.sessions() {
+        Sessions::Closed(closed) if closed.pace().is_some() => {
+            format!("at most {}, as the server allows", rate(closed.most_per_s()))
+        }
+        _ => "as the server allows".to_owned(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Thread groups: how many users, for how long, or how many arrivals.
 
 use offered_model::arrivals::Process;
+use offered_model::workload::Pace;
 use offered_model::{Nanos, Visit};
 
 use super::Reader;
@@ -49,13 +50,13 @@ pub(super) fn when(node: &Node) -> When {
     }
 }
 
-/// What holds a group back to a rate, with nothing else to wait for.
+/// What holds a group back, with nothing else to wait for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Throttle {
-    /// Samples per second, of each thread or of all.
-    pub(super) rate: f64,
-    pub(super) each: bool,
-    pub(super) process: Process,
+pub(super) enum Throttle {
+    /// All threads together, to so many samples a second.
+    All { rate: f64, process: Process },
+    /// Each thread, to a sample every so long.
+    Each(Nanos),
 }
 
 impl Reader<'_, '_> {
@@ -72,16 +73,19 @@ impl Reader<'_, '_> {
             _ => {
                 let (users, ramp, length) = self.users(node, requests, thought);
                 let visits = self.visits(node);
-                let closed = Arrivals::Closed { users, visits, ramp, think: think.clone() };
-                let arrivals = throttle.map_or(closed, |throttle| {
-                    let all = throttle.rate * if throttle.each { users as f64 } else { 1.0 };
-                    self.note(
-                        node,
-                        format!("its {users} threads are held back to a rate by a timer: translated as arrivals at that rate, which wait for no answer"),
-                    );
-                    let rate = Profile::Constant(all / requests);
-                    Arrivals::Open { rate, process: throttle.process, think }
-                });
+                let arrivals = match throttle {
+                    None => Arrivals::Closed { users, visits, pace: None, ramp, think },
+                    Some(Throttle::Each(every)) => {
+                        Arrivals::Closed { users, visits, pace: Some(Pace::Requests(every)), ramp, think }
+                    }
+                    Some(Throttle::All { rate, process }) => {
+                        self.note(
+                            node,
+                            format!("its {users} threads are held back to a rate by a timer: translated as arrivals at that rate, which wait for no answer"),
+                        );
+                        Arrivals::Open { rate: Profile::Constant(rate / requests), process, think }
+                    }
+                };
                 (arrivals, length)
             }
         }
@@ -328,25 +332,30 @@ impl Reader<'_, '_> {
     /// A constant or precise throughput timer over all of a group.
     pub(super) fn throttle(&mut self, node: &Node) -> Option<Throttle> {
         let throughput = self.number(node, "throughput", 0.0);
-        let throttle = match node.class() {
+        let (rate, process) = match node.class() {
             "ConstantThroughputTimer" => {
                 // A number in old files, a key in newer ones, and at times the words of the window; what is none of them is taken for
                 // the first, as JMeter does.
                 let mode = node.element.text_of("calcMode").trim().to_lowercase();
                 let all = ["1", "2", "3", "4", "calcmode.2", "calcmode.3", "calcmode.4", "calcmode.5"];
-                let each = !all.contains(&mode.as_str()) && !mode.contains("all active");
+                if !all.contains(&mode.as_str()) && !mode.contains("all active") {
+                    // In whole milliseconds, of microseconds that were rounded.
+                    let every = (60e6 / throughput).round() / 1e3;
+                    return (every.is_finite() && every >= 1.0)
+                        .then(|| Throttle::Each(Nanos::from_millis(every as u64)));
+                }
                 if ["1", "3", "calcmode.2", "calcmode.4"].contains(&mode.as_str()) && self.groups > 1 {
                     self.note(node, "is shared by the threads of all groups; here this group has all of it");
                 }
-                Throttle { rate: throughput / 60.0, each, process: Process::Constant }
+                (throughput / 60.0, Process::Constant)
             }
             "PreciseThroughputTimer" => {
                 let period = self.number(node, "throughputPeriod", 3600.0);
-                Throttle { rate: throughput / period, each: false, process: Process::FixedCount }
+                (throughput / period, Process::FixedCount)
             }
             _ => return None,
         };
-        (throttle.rate.is_finite() && throttle.rate > 0.0).then_some(throttle)
+        (rate.is_finite() && rate > 0.0).then_some(Throttle::All { rate, process })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use offered_model::workload::script::{Otherwise, Per, Which};
+use offered_model::workload::{Pace, Start};
 
 use super::*;
 
@@ -249,21 +250,35 @@ fn loops_that_end_end() {
 }
 
 #[test]
-fn a_throughput_timer_of_one_thread_is_as_many_times_as_fast() {
-    let rate = |mode: &str| {
+fn a_throughput_timer_of_one_thread_is_its_pace_and_one_of_all_is_a_rate() {
+    let group = |throughput: &str, mode: &str| {
         let timer = format!(
-            "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>60.0</value></doubleProp>{mode}</ConstantThroughputTimer><hashTree/>"
+            "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>{throughput}</value></doubleProp>{mode}</ConstantThroughputTimer><hashTree/>"
         );
-        one(&threads(50, 0, &(timer + &get("a", "")))).1.asked_rate().unwrap().round() as u32
+        one(&threads(50, 0, &(timer + &get("a", "") + &get("b", ""))))
     };
-    let told = |kind: &str, mode: &str| rate(&format!("<{kind} name=\"calcMode\">{mode}</{kind}>"));
+    let told = |kind: &str, mode: &str| group("60.0", &format!("<{kind} name=\"calcMode\">{mode}</{kind}>"));
+    for (plan, workload) in [
+        group("60.0", ""),
+        told("intProp", "0"),
+        told("stringProp", "calcMode.1"),
+        told("stringProp", "this thread only"),
+    ] {
+        // Each sample a second after the one before it; the first of each thread at once.
+        let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
+        assert_eq!((closed.users(), closed.pace()), (50, Some(Pace::Requests(Nanos::from_secs(1)))));
+        assert_eq!((closed.start(), closed.most_per_s()), (Start::AtOnce, Some(50.0)));
+        assert!(!has(&plan, "held back"), "{:?}", plan.notes);
+    }
+    // In whole milliseconds, as JMeter waits: 60 s / 70 is 857.142... ms.
+    let (_, workload) = group("70.0", "");
+    let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
+    assert_eq!(closed.pace(), Some(Pace::Requests(Nanos::from_millis(857))));
+    let rate = |(_, workload): (_, Workload)| workload.asked_rate().unwrap().round() as u32;
     assert_eq!(
-        (rate(""), told("intProp", "0"), told("stringProp", "calcMode.1"), told("stringProp", "this thread only")),
-        (50, 50, 50, 50)
-    );
-    assert_eq!(
-        (told("intProp", "1"), told("stringProp", "calcMode.2"), told("stringProp", "all active threads (shared)")),
-        (1, 1, 1)
+        [told("intProp", "1"), told("stringProp", "calcMode.2"), told("stringProp", "all active threads (shared)")]
+            .map(rate),
+        [1, 1, 1]
     );
 }
 

@@ -348,3 +348,76 @@ fn time_ends_the_launches_where_it_comes_before_their_number() {
         assert_eq!(limited("requests = 1000\n"), limited(""), "{arrivals}");
     }
 }
+
+/// When a user begins each visit who needs so many seconds for it, one after another.
+fn begun(every: &str, took: &[f64]) -> Vec<f64> {
+    let text = format!("duration = \"100s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = {every} }}");
+    let workload = workload(&text);
+    let launched = play(&workload, Share::ALL, |launch| {
+        Nanos::from_secs_f64(took.get(launch.step as usize).copied().unwrap_or(1e3))
+    });
+    launched.iter().map(|(launch, _)| launch.intended.as_secs_f64()).collect()
+}
+
+#[test]
+fn who_keeps_a_pace_waits_for_what_is_left_of_it_and_catches_nothing_up() {
+    // What JMeter's Constant Throughput Timer ("this thread only"), Locust's constant_pacing and Gatling's pace do, all three: after a
+    // visit that took so many seconds the next begins at the later of its end and `every` after it began.
+    for (took, expected) in [
+        // Shorter than the pace: every 10 s, however long each takes.
+        (&[0.0, 3.0, 9.0][..], &[0.0, 10.0, 20.0, 30.0][..]),
+        // As long as the pace.
+        (&[10.0, 10.0], &[0.0, 10.0, 20.0]),
+        // Longer: the next begins at once, and the pace counts from then.
+        (&[14.0, 1.0, 1.0], &[0.0, 14.0, 24.0, 34.0]),
+        (&[25.0, 25.0, 1.0], &[0.0, 25.0, 50.0, 60.0]),
+    ] {
+        assert_eq!(begun("\"10s\"", took), expected, "{took:?}");
+        assert_eq!(begun("{ request = \"10s\" }", took), expected, "{took:?}");
+    }
+}
+
+#[test]
+fn a_pace_is_of_visits_with_their_pauses_or_of_requests() {
+    let instants = |every: &str, think: &str| -> Vec<u64> {
+        let text = format!(
+            "duration = \"60s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = {every}, think.constant = \"{think}\" }}\n{WALK}"
+        );
+        let launched = play(&workload(&text), Share::ALL, |_| Nanos::from_secs(1));
+        launched.iter().map(|(launch, _)| launch.intended.0 / 1_000_000_000).collect()
+    };
+    // Two requests of a second, each with a pause of 2 s: six of twenty seconds.
+    assert_eq!(instants("\"20s\"", "2s"), [0, 3, 20, 23, 40, 43]);
+    // The pauses alone are longer than the pace.
+    assert_eq!(instants("\"20s\"", "14s"), [0, 15, 30, 45]);
+    assert_eq!(instants("{ request = \"20s\" }", "2s"), [0, 20, 40]);
+}
+
+#[test]
+fn users_who_keep_a_pace_begin_anywhere_in_it_and_are_the_same_in_every_share() {
+    let text = format!("duration = \"30s\"\narrivals.closed = {{ users = 3000, every = \"10s\", visits = 2 }}\n{WALK}");
+    let whole: BTreeSet<_> = play(&workload(&text), Share::ALL, response).into_iter().collect();
+    assert_eq!(whole.len(), 3000 * 4);
+    let first = |second: u64| {
+        let begins = |launch: &Launch| launch.step == 0 && launch.intended.0 / 1_000_000_000 == second;
+        whole.iter().filter(|(launch, _)| begins(launch)).count()
+    };
+    assert!((0..10).all(|second| (230..370).contains(&first(second))), "{:?}", (0..10).map(first).collect::<Vec<_>>());
+    assert_eq!(divided(&workload(&text), 2, 3), whole);
+}
+
+#[test]
+fn a_visit_that_is_broken_off_keeps_the_pace_of_the_next() {
+    let text =
+        format!("duration = \"60s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = \"10s\" }}\n{WALK}");
+    let mut agenda = Agenda::new(&workload(&text), Share::ALL);
+    let first = agenda.due(Instant::ZERO).unwrap();
+    assert_eq!(agenda.broken_off(first, Instant::from_secs(1)), After::Returns);
+    assert_eq!(agenda.next_due(), Some(Instant::from_secs(10)));
+    let again = agenda.due(Instant::from_secs(10)).unwrap();
+    assert!(again.visit.begins());
+    agenda.completed(again, Instant::from_secs(11));
+    let second = agenda.due(Instant::from_secs(11)).unwrap();
+    agenda.broken_off(second, Instant::from_secs(12));
+    assert_eq!(agenda.next_due(), Some(Instant::from_secs(20)));
+}

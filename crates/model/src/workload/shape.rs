@@ -221,9 +221,23 @@ pub(super) static CLOSED: Shape = shape(
             Whole(1, MAX_WHOLE),
             "How many walks through the flows (without flows: requests) each makes before it leaves. Default: it never leaves.",
         ),
+        key(
+            "every",
+            Any(&[Time, Kind::Table(&EVERY)]),
+            "Its pace: from the beginning of a visit to that of the next at least so long, or { request = \"10s\" }. Default: none.",
+        ),
     ],
 )
 .needs(&["users"]);
+
+pub(super) static EVERY: Shape = shape(
+    "A pace: what is left of the interval is waited for.",
+    &[
+        key("visit", Time, "From the beginning of a visit to that of the next."),
+        key("request", Time, "From one request to the next."),
+    ],
+)
+.one_of(&["visit", "request"]);
 
 pub(super) static PARTLY_OPEN: Shape = shape(
     "Sessions arrive, make some requests, and leave.",

@@ -119,6 +119,9 @@ fn every_system_model_process_profile_and_law_can_be_written() {
         r#"open = { rate = { counts = [60, 120, 0], interval = "1m" } }"#,
         r#"closed = { users = 200, think = { uniform = ["0s", "12.5s"] }, ramp = "100s" }"#,
         "closed = { users = 1 }",
+        r#"closed = { users = 5, every = "10s" }"#,
+        r#"closed = { users = 5, every = { visit = "10s" }, think = { constant = "1s" } }"#,
+        r#"closed = { users = 5, every = { request = "10s" } }"#,
         r#"closed = { users = 50, think = { erlang = { mean = "1s", stages = 4 } }, start = "at-once" }"#,
         r#"closed = { users = 50, think = { empirical = ["1s", "2s"] } }"#,
         r#"closed = { users = 50, think = { empirical = "counts.txt" } }"#,
@@ -262,6 +265,8 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
             7,
             &["did you mean `home`?"],
         ),
+        ("duration = \"10s\"\narrivals.closed = { users = 3, every = \"0s\" }", 2, &["must be longer than 0s"]),
+        ("duration = \"10s\"\narrivals.closed = { users = 3, every = { turn = \"1s\" } }", 2, &["unknown key `turn`"]),
         ("requests = 0\narrivals.open.rate = \"1/s\"", 1, &["at least 1"]),
         ("requests = 5\nsessions = 5\narrivals.closed.users = 1", 2, &["stands beside `requests`"]),
         (

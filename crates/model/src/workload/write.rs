@@ -17,8 +17,8 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Closed, Descriptors, Draft, Generator, Late, Precision, Protocol, Request, Reuse, Server, Sessions, Sql,
-    Start, Statement, Station, Target, Tls, Workload,
+    Call, Closed, Descriptors, Draft, Generator, Late, Pace, Precision, Protocol, Request, Reuse, Server, Sessions,
+    Sql, Start, Statement, Station, Target, Tls, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::count::Count;
@@ -212,6 +212,11 @@ fn users(said: Pairs, closed: &Closed) -> Pairs {
     let said = said.when(!closed.think().is_zero(), |said| said.raw("think", closed.think()));
     let said = said.when(closed.ramp() > Nanos::ZERO, |said| said.text("ramp", closed.ramp()));
     let said = said.maybe(closed.visits(), |said, visits| said.raw("visits", visits));
+    let said = match closed.pace() {
+        None => said,
+        Some(Pace::Visits(every)) => said.text("every", every),
+        Some(Pace::Requests(every)) => said.raw("every", one("request", every.to_string().to_toml_value())),
+    };
     said.when(closed.start() != Start::MidThought, |said| said.text("start", closed.start()))
 }
 

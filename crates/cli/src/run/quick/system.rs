@@ -27,6 +27,9 @@ pub(super) struct System {
     /// The law of think times: exponential:5s, uniform:0s,12.5s, 2s (always so long), ... (closed, partly-open)
     #[arg(long, value_name = "LAW", value_parser = think, help_heading = "System model")]
     think: Option<Law>,
+    /// From the beginning of a user's visit to that of the next at least so long: what is left of it is waited for (closed)
+    #[arg(long, value_name = "TIME", help_heading = "System model")]
+    every: Option<Nanos>,
     /// Users start one after another over this time (closed)
     #[arg(long, value_name = "TIME", help_heading = "System model")]
     ramp: Option<Nanos>,
@@ -35,7 +38,7 @@ pub(super) struct System {
 /// The system models a workload can have, with the keys that mean something in each.
 const MODELS: [(&str, &[&str]); 4] = [
     ("open", &["rate", "process", "batch"]),
-    ("closed", &["users", "think", "ramp", "start"]),
+    ("closed", &["users", "think", "every", "ramp", "start"]),
     ("partly_open", &["rate", "process", "batch", "stay", "length", "think"]),
     ("replay", &["trace", "speed", "as", "think", "users", "ramp", "start"]),
 ];
@@ -130,6 +133,7 @@ impl System {
         edits.extend(self.stay.map(|stay| ("stay", "--stay", Ok(Value::from(stay)))));
         let law = |law: &Law| law.to_string().parse().map_err(Failure::input);
         edits.extend(self.think.as_ref().map(|think| ("think", "--think", law(think))));
+        edits.extend(self.every.map(|every| ("every", "--every", Ok(Value::from(every.to_string())))));
         edits.extend(self.ramp.map(|ramp| ("ramp", "--ramp", Ok(Value::from(ramp.to_string())))));
         edits
     }
@@ -254,6 +258,11 @@ mod tests {
             (CLOSED, "--closed 3", CLOSED.replace("users = 2", "users = 3")),
             (CLOSED, "-c 3", CLOSED.replace("users = 2", "users = 3")),
             (CLOSED, "--think 1s", CLOSED.replace("500ms", "1s")),
+            (
+                CLOSED,
+                "--every 10s",
+                CLOSED.replace(" }", ", every = \"10s\" }").replacen(", every = \"10s\" }", " }", 1),
+            ),
             (CLOSED, "--ramp 5s", CLOSED.replace("\"1s\"", "\"5s\"")),
             (OPEN, "--open 7/s", "[arrivals] open = { rate = \"7/s\", process = \"constant\" }".to_owned()),
             (OPEN, "--arrivals poisson", OPEN.replace("constant", "poisson").replace('\n', " ")),

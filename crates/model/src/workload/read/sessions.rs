@@ -9,7 +9,7 @@ use crate::time::{Nanos, per_second};
 use crate::trace::{Replay, Trace, Way};
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Closed, Length, Request, Sessions, Start};
+use crate::workload::{Closed, Length, Pace, Request, Sessions, Start};
 use std::sync::Arc;
 
 impl Reader<'_> {
@@ -34,6 +34,10 @@ impl Reader<'_> {
             "closed" => {
                 let table = value.table(&shape::CLOSED)?;
                 let closed = self.users(&table)?;
+                let closed = match table.get("every") {
+                    None => closed,
+                    Some(every) => every.checked(closed.with_pace(pace(&every)?))?,
+                };
                 let closed = match table.get("visits") {
                     None => closed,
                     Some(visits) => visits.checked(closed.with_visits(small(&visits, visits.count()?)?))?,
@@ -177,6 +181,16 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// `"10s"`, or `{ request = "10s" }`.
+fn pace(value: &Value<'_>) -> Result<Pace, Mistake> {
+    if !value.is_table() {
+        return Ok(Pace::Visits(value.parsed()?));
+    }
+    let table = value.table(&shape::EVERY)?;
+    let (kind, inner) = table.the_one("every = \"10s\"")?;
+    Ok(if kind == "visit" { Pace::Visits(inner.parsed()?) } else { Pace::Requests(inner.parsed()?) })
 }
 
 /// Whether the launches of each second are spread over it: as it is written, else where the stamps of `trace` are whole seconds.

@@ -120,8 +120,11 @@ fn users() -> impl Strategy<Value = String> {
         maybe("ramp", quoted(nanos())),
         maybe("start", start),
         maybe("visits", visits),
+        maybe("every", prop_oneof![quoted(nanos()), nanos().prop_map(|every| format!("{{ request = \"{every}\" }}"))]),
     )
-        .prop_map(|(users, think, ramp, start, visits)| format!("users = {users}{think}{ramp}{start}{visits}"))
+        .prop_map(|(users, think, ramp, start, visits, every)| {
+            format!("users = {users}{think}{ramp}{start}{visits}{every}")
+        })
 }
 
 /// `[arrivals]` of sessions that may walk through flows, and others.
@@ -151,7 +154,10 @@ fn replay() -> impl Strategy<Value = String> {
     let way = prop_oneof![
         Just(String::new()),
         maybe("think", law()).prop_map(|think| format!(", as = \"sessions\"{think}")),
-        users().prop_map(|users| format!(", as = \"closed\", {}", users.split(", visits").next().unwrap_or_default())),
+        users().prop_map(|users| {
+            let of_trace = users.split(", visits").next().and_then(|users| users.split(", every").next());
+            format!(", as = \"closed\", {}", of_trace.unwrap_or_default())
+        }),
     ];
     let trace = select(vec![
         "\"day.trace\"",
