@@ -2,7 +2,7 @@
 
 use offered_model::arrivals::Process;
 use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, Per};
-use offered_model::workload::{Pace, Target};
+use offered_model::workload::{Pace, Target, Visitor};
 use offered_model::{Law, Nanos};
 
 use crate::address::{header, own_header};
@@ -59,6 +59,8 @@ pub enum Arrivals {
         visits: Option<u32>,
         /// How often a user begins something at most.
         pace: Option<Pace>,
+        /// Who a user is after a visit.
+        visitor: Visitor,
         /// They start one after another over this time.
         ramp: Nanos,
         /// The law of the think times of steps without one of their own; before its first request a user thinks so, too.

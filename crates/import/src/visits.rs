@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use offered_model::arrivals::Process;
-use offered_model::workload::Target;
+use offered_model::workload::{Target, Visitor};
 use offered_model::{Law, Nanos};
 
 use crate::Error;
@@ -111,7 +111,9 @@ impl Known {
             }
         }
         let arrivals = match self.who {
-            Who::OneUser(think) => Arrivals::Closed { users: 1, visits: None, pace: None, ramp: Nanos(0), think },
+            Who::OneUser(think) => {
+                Arrivals::Closed { users: 1, visits: None, pace: None, visitor: Visitor::New, ramp: Nanos(0), think }
+            }
             Who::OneASecond => Arrivals::Open {
                 rate: Profile::Constant(1.0),
                 process: Process::Poisson,

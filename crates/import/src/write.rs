@@ -105,7 +105,7 @@ impl Plan {
     fn sessions(&self) -> Result<Sessions, Wrong> {
         let flows = if self.flows.is_empty() { None } else { Some(Arc::new(self.chain()?)) };
         match &self.arrivals {
-            Arrivals::Closed { users, visits, pace, ramp, think } => {
+            Arrivals::Closed { users, visits, pace, visitor, ramp, think } => {
                 let start = match pace {
                     // The first is not waited for.
                     Some(_) => Start::AtOnce,
@@ -113,6 +113,11 @@ impl Plan {
                     None => Start::Thinking,
                 };
                 let closed = Closed::new(*users, think.clone())?.with_ramp(*ramp).with_start(start);
+                // Of who walks nowhere, or once, it need not be said.
+                let closed = match flows {
+                    Some(_) if *visits != Some(1) => closed.with_visitor(*visitor),
+                    _ => closed,
+                };
                 let closed = pace.map_or(Ok(closed.clone()), |pace| closed.with_pace(pace))?;
                 let closed = visits.map_or(Ok(closed.clone()), |visits| closed.with_visits(visits))?;
                 Ok(Sessions::Closed(flows.into_iter().fold(closed, Closed::with_flows)))

@@ -29,6 +29,8 @@ use crate::workload::{Sessions, Workload};
 pub enum After {
     /// It thinks, and launches again.
     Returns,
+    /// It has walked to the end of its flow; it thinks, and begins again as somebody else.
+    Renewed,
     /// It has made its last request.
     Leaves,
     /// It would launch again, but not before the run ends.
@@ -84,12 +86,21 @@ enum Turn {
     Drawn { think: Law, length: Length },
     /// It draws how long it thinks, and stays for so many requests (`None`: always).
     User { think: Law, visits: Option<u32> },
-    /// It walks through a flow, so many times (`None`: again and again).
-    Flowing { think: Law, flows: Arc<Flows>, visits: Option<u32> },
+    /// It walks through a flow, so many times (`None`: again and again), and is then somebody else or not.
+    Flowing { think: Law, flows: Arc<Flows>, visits: Option<u32>, renews: bool },
     /// It does what a trace recorded.
     Recorded(Replay),
     /// It does what another does, and keeps a pace.
     Paced(Box<Self>, Paced),
+}
+
+/// The next launch of a session.
+struct Next {
+    intended: Instant,
+    place: u16,
+    visit: Visit,
+    /// How it comes back.
+    after: After,
 }
 
 /// The pace of users, and what must be remembered for it.
@@ -115,11 +126,11 @@ impl Paced {
 }
 
 impl Turn {
-    /// When the session of `launch`, which was over at `done`, launches again, the place of that request and its visit; `None`: it
-    /// leaves.
+    /// What the session of `launch`, which was over at `done`, launches next; `None`: it leaves.
     #[inline]
-    fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<(Instant, u16, Visit)> {
+    fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<Next> {
         let Launch { session, step, place, visit, .. } = launch;
+        let mut after = After::Returns;
         let (think, place, visit) = match self {
             Self::Drawn { length, .. } if !length.goes_on(seed, session, step) => return None,
             Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
@@ -127,34 +138,37 @@ impl Turn {
             Self::User { think, .. } => (think.think(seed, session, step + 1), 0, Visit::FIRST),
             Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.on()),
             Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.on()),
-            Self::Flowing { think, flows, visits } => {
+            Self::Flowing { think, flows, visits, renews } => {
                 let (next, visit) = match flows.next(seed, session, step, place) {
                     Some(next) => (next, visit.on()),
-                    None => (flows.enter(seed, session, step + 1), visit.next(*visits)?),
+                    None => {
+                        after = if *renews { After::Renewed } else { After::Returns };
+                        (flows.enter(seed, session, step + 1), visit.next(*visits)?)
+                    }
                 };
                 (flows.think(think, seed, session, step + 1, place), next, visit)
             }
             Self::Paced(turn, paced) => {
-                let (ready, place, visit) = turn.after(seed, launch, done)?;
-                return Some((paced.held(launch, ready, visit), place, visit));
+                let next = turn.after(seed, launch, done)?;
+                return Some(Next { intended: paced.held(launch, next.intended, next.visit), ..next });
             }
         };
-        Some((done + think, place, visit))
+        Some(Next { intended: done + think, place, visit, after })
     }
 
     /// The same where the visit of `launch` is over before its time.
-    fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<(Instant, u16, Visit)> {
+    fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<Next> {
         let Launch { session, step, place, visit, .. } = launch;
         match self {
             Self::User { .. } => self.after(seed, launch, done),
-            Self::Flowing { think, flows, visits } => {
+            Self::Flowing { think, flows, visits, .. } => {
                 let visit = visit.next(*visits)?;
-                let think = flows.think(think, seed, session, step + 1, place);
-                Some((done + think, flows.enter(seed, session, step + 1), visit))
+                let intended = done + flows.think(think, seed, session, step + 1, place);
+                Some(Next { intended, place: flows.enter(seed, session, step + 1), visit, after: After::Returns })
             }
             Self::Paced(turn, paced) => {
-                let (ready, place, visit) = turn.broken_off(seed, launch, done)?;
-                Some((paced.held(launch, ready, visit), place, visit))
+                let next = turn.broken_off(seed, launch, done)?;
+                Some(Next { intended: paced.held(launch, next.intended, next.visit), ..next })
             }
             Self::Drawn { .. } | Self::Recorded(_) => None,
         }
@@ -169,15 +183,12 @@ impl Turn {
         }
     }
 
-    /// No visit begins any more; whether there are any.
-    fn ends_visits(&mut self) -> bool {
+    /// No visit begins any more.
+    fn end_visits(&mut self) {
         match self {
-            Self::User { visits, .. } | Self::Flowing { visits, .. } => {
-                *visits = Some(0);
-                true
-            }
-            Self::Paced(turn, _) => turn.ends_visits(),
-            Self::Drawn { .. } | Self::Recorded(_) => false,
+            Self::User { visits, .. } | Self::Flowing { visits, .. } => *visits = Some(0),
+            Self::Paced(turn, _) => turn.end_visits(),
+            Self::Drawn { .. } | Self::Recorded(_) => {}
         }
     }
 }
@@ -245,7 +256,9 @@ impl Agenda {
                 };
                 agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end).first(most))));
                 agenda.sessions = Some(match length.flows() {
-                    Some(flows) => Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1) },
+                    Some(flows) => {
+                        Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1), renews: false }
+                    }
                     None => Turn::Drawn { think: think.clone(), length: length.clone() },
                 });
             }
@@ -257,7 +270,7 @@ impl Agenda {
                 });
                 let (think, visits) = (closed.think().clone(), closed.visits());
                 let turn = match closed.flows() {
-                    Some(flows) => Turn::Flowing { think, flows: flows.clone(), visits },
+                    Some(flows) => Turn::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() },
                     None => Turn::User { think, visits },
                 };
                 agenda.sessions = Some(match closed.pace() {
@@ -330,9 +343,10 @@ impl Agenda {
 
     /// Nothing is left of what may be launched.
     fn use_up(&mut self) {
-        match (self.left, &mut self.sessions) {
+        match &mut self.sessions {
             // Visits that have begun go on.
-            (Some(Left::Visits(_)), Some(turn)) if turn.ends_visits() => {
+            Some(turn) if matches!(self.left, Some(Left::Visits(_))) => {
+                turn.end_visits();
                 self.returning.retain(|(_, _, visit)| !visit.begins());
             }
             _ => self.end = Instant::ZERO,
@@ -372,15 +386,15 @@ impl Agenda {
         self.come_back(launch, next)
     }
 
-    /// The session of `launch` launches again when, where and in which visit `next` says, unless the run is over by then.
+    /// The session of `launch` launches `next`, unless the run is over by then.
     #[inline]
-    fn come_back(&mut self, launch: Launch, next: Option<(Instant, u16, Visit)>) -> After {
-        let Some((intended, place, visit)) = next else { return After::Leaves };
+    fn come_back(&mut self, launch: Launch, next: Option<Next>) -> After {
+        let Some(Next { intended, place, visit, after }) = next else { return After::Leaves };
         if intended >= self.end {
             return After::TooLate;
         }
         self.returning.push(intended.0, launch.session, (launch.step + 1, place, visit));
-        After::Returns
+        after
     }
 
     /// How many sessions are thinking.

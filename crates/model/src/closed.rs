@@ -20,7 +20,18 @@ pub struct Closed {
     start: Start,
     visits: Option<u32>,
     pace: Option<Pace>,
+    visitor: Visitor,
     flows: Option<Arc<Flows>>,
+}
+
+crate::named! {
+    /// Who a user is that has walked to the end of its flow, and begins again.
+    pub enum Visitor {
+        /// Somebody else: without cookies, with values and rows of its own, over another connection where each session has its own.
+        New = "new",
+        /// The same, who remembers everything.
+        Same = "same",
+    }
 }
 
 /// How often a user begins something at most: it waits for what is left of the interval when it is done, its think time included.
@@ -55,7 +66,7 @@ impl Closed {
             0 => Err(Wrong::new("a closed system has at least 1 user")),
             1..=MAX_USERS => {
                 let (ramp, start) = (Nanos::ZERO, Start::MidThought);
-                Ok(Self { users, think, ramp, start, visits: None, pace: None, flows: None })
+                Ok(Self { users, think, ramp, start, visits: None, pace: None, visitor: Visitor::New, flows: None })
             }
             _ => Err(Wrong::new(format!("{users} users are too many; write a number up to {MAX_USERS}"))),
         }
@@ -94,6 +105,12 @@ impl Closed {
             return Err(Wrong::new("must be longer than 0s; who does not wait keeps no pace"));
         }
         Ok(Self { pace: Some(pace), ..self })
+    }
+
+    /// The same users, being this visitor after each visit.
+    #[must_use]
+    pub fn with_visitor(self, visitor: Visitor) -> Self {
+        Self { visitor, ..self }
     }
 
     /// The same users, making these visits one after another.
@@ -142,6 +159,16 @@ impl Closed {
     /// How often it begins a visit, or a request, at most.
     pub fn pace(&self) -> Option<Pace> {
         self.pace
+    }
+
+    /// Who a user is after each visit.
+    pub fn visitor(&self) -> Visitor {
+        self.visitor
+    }
+
+    /// Whether a user is somebody else after each visit: it has flows to walk to their end, and is not to stay the same.
+    pub fn renews(&self) -> bool {
+        self.flows.is_some() && self.visitor == Visitor::New
     }
 
     /// How many requests a second all of them make if answers take no time; `None` where nothing but answers holds them back.

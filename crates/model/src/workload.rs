@@ -22,7 +22,7 @@ mod write;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use crate::closed::{Closed, Pace, Start};
+pub use crate::closed::{Closed, Pace, Start, Visitor};
 pub use crate::sessions::{Length, Sessions};
 pub use address::Address;
 pub use generator::{Generator, Precision};
@@ -307,10 +307,18 @@ impl Workload {
         }
     }
 
+    /// Whether closed users are somebody else after each visit.
+    pub fn renews(&self) -> bool {
+        matches!(&self.0.sessions, Sessions::Closed(closed) if closed.renews())
+    }
+
     /// Whether sessions remember, listen or fetch: all that a transport cannot do that only sends and times.
     pub fn is_scripted(&self) -> bool {
         let target = self.0.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0);
-        target || self.0.requests.iter().any(|request| request.is_scripted(self.0.target.as_ref()))
+        let target_of = self.0.target.as_ref();
+        // Of a user who is somebody else with each visit only a script knows the visitor's number.
+        let numbered = || self.0.requests.iter().any(|request| names::asks_for_session(request, target_of));
+        target || self.0.requests.iter().any(|request| request.is_scripted(target_of)) || (self.renews() && numbered())
     }
 
     /// The labels of events, in the order of the requests.

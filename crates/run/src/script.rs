@@ -122,7 +122,8 @@ impl Script {
             Sessions::Closed(closed) => closed.users(),
             _ => 0,
         };
-        let values = Values::new(workload.seed(), users, workload.variables(), names);
+        let renews = workload.renews();
+        let values = Values::new(workload.seed(), users, renews, workload.variables(), names);
         let requests = workload.requests().iter().map(|request| {
             let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
@@ -170,7 +171,8 @@ impl Script {
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;
         let host = target.url().host();
         Ok(Self {
-            counts_visits: users > 0 && workload.variables().iter().any(|variable| variable.per == Per::Visit),
+            counts_visits: renews
+                || (users > 0 && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
             values,
             requests,
             cookies: target.cookies(),

@@ -1,7 +1,7 @@
 //! Thread groups: how many users, for how long, or how many arrivals.
 
 use offered_model::arrivals::Process;
-use offered_model::workload::Pace;
+use offered_model::workload::{Pace, Visitor};
 use offered_model::{Nanos, Visit};
 
 use super::Reader;
@@ -73,10 +73,12 @@ impl Reader<'_, '_> {
             _ => {
                 let (users, ramp, length) = self.users(node, requests, thought);
                 let visits = self.visits(node);
+                // A thread keeps its variables; of its cookies the manager says whether it forgets them.
+                let visitor = Visitor::Same;
                 let arrivals = match throttle {
-                    None => Arrivals::Closed { users, visits, pace: None, ramp, think },
+                    None => Arrivals::Closed { users, visits, pace: None, visitor, ramp, think },
                     Some(Throttle::Each(every)) => {
-                        Arrivals::Closed { users, visits, pace: Some(Pace::Requests(every)), ramp, think }
+                        Arrivals::Closed { users, visits, pace: Some(Pace::Requests(every)), visitor, ramp, think }
                     }
                     Some(Throttle::All { rate, process }) => {
                         self.note(

@@ -36,7 +36,7 @@ fn a_jmeter_script_is_read_back_as_what_was_meant() {
     ] {
         let script = shop("http://h:81/").script(Tool::Jmeter, law).unwrap();
         let plan = read(&script, "plan.jmx", &Given::default()).unwrap().remove(0);
-        let Arrivals::Closed { users, ramp, think: drawn, visits: None, pace: None } = &plan.arrivals else {
+        let Arrivals::Closed { users, ramp, think: drawn, visits: None, pace: None, .. } = &plan.arrivals else {
             panic!("{:?}", plan.arrivals)
         };
         assert_eq!((*users, *ramp, plan.duration), (200, Nanos::from_secs(7), Nanos::from_secs(1500)));

@@ -421,3 +421,22 @@ fn a_visit_that_is_broken_off_keeps_the_pace_of_the_next() {
     agenda.broken_off(second, Instant::from_secs(12));
     assert_eq!(agenda.next_due(), Some(Instant::from_secs(20)));
 }
+
+#[test]
+fn who_has_walked_to_the_end_is_somebody_new_unless_it_stays_the_same() {
+    use After::{Leaves, Renewed, Returns};
+    let afters = |arrivals: &str, rest: &str| -> Vec<After> {
+        let mut agenda = Agenda::new(&workload(&format!("duration = \"1h\"\narrivals.{arrivals}\n{rest}")), Share::ALL);
+        let mut after = || {
+            let launch = agenda.due(Instant::from_secs(3599))?;
+            Some(agenda.completed(launch, launch.intended + Nanos::from_millis(1)))
+        };
+        (0..6).map_while(|_| after()).collect()
+    };
+    assert_eq!(afters("closed.users = 1", WALK), [Returns, Renewed, Returns, Renewed, Returns, Renewed]);
+    assert_eq!(afters("closed = { users = 1, every = \"1s\" }", WALK)[..2], [Returns, Renewed]);
+    assert_eq!(afters("closed = { users = 1, visitor = \"same\" }", WALK), [Returns; 6]);
+    // Nothing is walked through.
+    assert_eq!(afters("closed.users = 1", REQUESTS), [Returns; 6]);
+    assert_eq!(afters("closed = { users = 1, visits = 2 }", WALK), [Returns, Renewed, Returns, Leaves]);
+}

@@ -7,7 +7,7 @@ use super::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
 use super::{Call, Request, Target};
 use crate::flow::Flows;
 use crate::nearest;
-use crate::template::{Name, Template};
+use crate::template::{Name, Piece, Template};
 
 /// The first request that asks for what it cannot have: its index, and why.
 pub(super) fn check(
@@ -39,8 +39,18 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Whether a request says the number of its session.
+pub(super) fn asks_for_session(request: &Request, target: Option<&Target>) -> bool {
+    texts(request, target).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Session))
+}
+
 /// What a request asks for before it is sent.
 fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Name> {
+    texts(request, target).flat_map(Template::names)
+}
+
+/// The templates of what is sent.
+fn texts<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Template> {
     let auth = request.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref()));
     let auth = auth.and_then(|auth| match auth {
         Auth::Basic(text) | Auth::Bearer(text) => Some(text),
@@ -62,12 +72,7 @@ fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<I
         Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
     };
     let headers = request.headers_to(target).map(|(_, value)| value);
-    std::iter::once(&request.path)
-        .chain(headers)
-        .chain(auth)
-        .chain(parts)
-        .chain(parameters.into_iter().flatten())
-        .flat_map(Template::names)
+    std::iter::once(&request.path).chain(headers).chain(auth).chain(parts).chain(parameters.into_iter().flatten())
 }
 
 /// What a request asks for once it is answered.

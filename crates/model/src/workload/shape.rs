@@ -75,7 +75,7 @@ enum Kind {
     Any(&'static [Self]),
 }
 
-use crate::closed::Start;
+use crate::closed::{Start, Visitor};
 use crate::workload::script::{AtEnd, OnFailure, Order, Per, When};
 use crate::workload::{Precision, Protocol, Reuse};
 
@@ -225,6 +225,11 @@ pub(super) static CLOSED: Shape = shape(
             "every",
             Any(&[Time, Kind::Table(&EVERY)]),
             "Its pace: from the beginning of a visit to that of the next at least so long, or { request = \"10s\" }. Default: none.",
+        ),
+        key(
+            "visitor",
+            Choice(Visitor::NAMES),
+            "Who a user is that has walked to the end of its flow: somebody new, who remembers nothing (default), or the same.",
         ),
     ],
 )

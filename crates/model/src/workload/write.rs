@@ -18,7 +18,7 @@ use super::script::{
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
     Call, Closed, Descriptors, Draft, Generator, Late, Pace, Precision, Protocol, Request, Reuse, Server, Sessions,
-    Sql, Start, Statement, Station, Target, Tls, Workload,
+    Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::count::Count;
@@ -217,6 +217,7 @@ fn users(said: Pairs, closed: &Closed) -> Pairs {
         Some(Pace::Visits(every)) => said.text("every", every),
         Some(Pace::Requests(every)) => said.raw("every", one("request", every.to_string().to_toml_value())),
     };
+    let said = said.when(closed.visitor() != Visitor::New, |said| said.text("visitor", closed.visitor()));
     said.when(closed.start() != Start::MidThought, |said| said.text("start", closed.start()))
 }
 

@@ -382,3 +382,23 @@ fn values_are_written_as_they_must_be_where_they_stand() {
     let path = ask("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={w}&r={w|raw}&n={n}\"").path;
     assert_eq!(path, "/x?w=a%2Fb%3Fc&r=a/b?c&n=10");
 }
+
+#[test]
+fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
+    let text = "arrivals.closed.visitor = \"WHO\"\n[target]\nurl = \"http://h/\"\n[variables]\nuser = { file = \"users.csv\" }\n\
+                id.uuid = true\nn = { sequence = 1, per = \"session\" }\n[[request]]\nname = \"a\"\nget = \"/{session}/{n}/{user.name}/{id}\"\n\
+                [[flow]]\nname = \"f\"\nstep = [{ request = \"a\" }]\n";
+    let of = |who: &str, session, visit| {
+        let script = script(&text.replace("WHO", who)).unwrap();
+        let moment = Moment { session, step: 3, visit, sequence: 99 };
+        let path = script.ask(0, moment, None, Instant::ZERO).unwrap().path;
+        path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Visit v of user u among five is visitor 5 v + u.
+    assert_eq!(of("new", 1, 0)[..3], ["1", "2", "bob"]);
+    assert_eq!(of("new", 1, 1)[..3], ["6", "7", "ann"]);
+    assert_eq!(of("same", 1, 1)[..3], ["1", "2", "bob"]);
+    assert!(of("new", 1, 0)[3] != of("new", 1, 1)[3] && of("same", 1, 0)[3] == of("same", 1, 1)[3]);
+    assert!(script(&text.replace("WHO", "new")).unwrap().counts_visits);
+    assert!(!script(&text.replace("WHO", "same")).unwrap().counts_visits);
+}

@@ -16,6 +16,8 @@ pub(super) struct Values {
     seed: Seed,
     /// N of a closed system, whose users make visit after visit; else 0.
     users: u64,
+    /// Whether each visit is a session of its own.
+    renews: bool,
     variables: Vec<Variable>,
     /// The slots of what is extracted, by name.
     slots: HashMap<String, u16>,
@@ -64,10 +66,12 @@ impl Text {
 }
 
 impl Values {
-    /// These variables of so many closed users (or 0), and the names of what is extracted.
+    /// These variables of so many closed users (or 0), who are somebody else after each visit or not, and the names of what is
+    /// extracted.
     pub(super) fn new<'a>(
         seed: Seed,
         users: u64,
+        renews: bool,
         variables: &[Variable],
         extracted: impl Iterator<Item = &'a str>,
     ) -> Self {
@@ -76,7 +80,7 @@ impl Values {
             let next = slots.len() as u16;
             slots.entry(name.to_owned()).or_insert(next);
         }
-        Self { seed, users, variables: variables.to_vec(), slots }
+        Self { seed, users, renews, variables: variables.to_vec(), slots }
     }
 
     /// What a session remembers before anything was answered, for people to see: of each value that an answer is to bring its name.
@@ -154,7 +158,7 @@ impl Values {
         for piece in &text.0 {
             match piece {
                 Piece::Text(text) => rendered.push_str(text),
-                Piece::Session => rendered.push_str(&moment.session.to_string()),
+                Piece::Session => rendered.push_str(&self.count(Per::Session, moment).to_string()),
                 Piece::Sequence => rendered.push_str(&moment.sequence.to_string()),
                 Piece::Value { name, slot, variable, way } => {
                     let told = slot.zip(memory).and_then(|(slot, memory)| memory.value(slot));
@@ -191,7 +195,7 @@ impl Values {
 
     fn value(&self, number: u16, column: usize, moment: Moment) -> Result<Cow<'_, str>, Lack> {
         let Variable { name, source, per, env: _ } = &self.variables[usize::from(number)];
-        let (step, count) = (step(*per, moment), self.count(*per, moment));
+        let (step, count) = (self.step(*per, moment), self.count(*per, moment));
         let stream = || data(self.seed, number, moment.session, step);
         Ok(match source {
             Source::Constant(Ok(value)) => Cow::Borrowed(value),
@@ -218,9 +222,18 @@ impl Values {
     /// What counts is disjoint over threads and machines: these numbers are the whole run's.
     fn count(&self, per: Per, moment: Moment) -> u64 {
         match per {
-            Per::Session => moment.session,
-            Per::Visit => moment.session + u64::from(moment.visit) * self.users,
+            Per::Session if !self.renews => moment.session,
+            Per::Session | Per::Visit => moment.session + u64::from(moment.visit) * self.users,
             Per::Request => moment.sequence,
+        }
+    }
+
+    /// Which of the draws of its user a value takes.
+    fn step(&self, per: Per, moment: Moment) -> u32 {
+        match per {
+            Per::Session if !self.renews => 0,
+            Per::Session | Per::Visit => moment.visit,
+            Per::Request => moment.step,
         }
     }
 
@@ -235,15 +248,6 @@ impl Values {
         let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));
         // Where there is no value there is nothing to hide.
         cells.filter_map(|(number, column)| self.value(number, column, moment).ok()).collect()
-    }
-}
-
-/// Which of the draws of its session a value takes.
-fn step(per: Per, moment: Moment) -> u32 {
-    match per {
-        Per::Session => 0,
-        Per::Visit => moment.visit,
-        Per::Request => moment.step,
     }
 }
 

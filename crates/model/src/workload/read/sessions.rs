@@ -9,7 +9,7 @@ use crate::time::{Nanos, per_second};
 use crate::trace::{Replay, Trace, Way};
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Closed, Length, Pace, Request, Sessions, Start};
+use crate::workload::{Closed, Length, Pace, Request, Sessions, Start, Visitor};
 use std::sync::Arc;
 
 impl Reader<'_> {
@@ -38,6 +38,7 @@ impl Reader<'_> {
                     None => closed,
                     Some(every) => every.checked(closed.with_pace(pace(&every)?))?,
                 };
+                let closed = closed.with_visitor(table.named("visitor")?.unwrap_or(Visitor::New));
                 let closed = match table.get("visits") {
                     None => closed,
                     Some(visits) => visits.checked(closed.with_visits(small(&visits, visits.count()?)?))?,

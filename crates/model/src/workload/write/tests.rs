@@ -123,7 +123,8 @@ fn users() -> impl Strategy<Value = String> {
         maybe("every", prop_oneof![quoted(nanos()), nanos().prop_map(|every| format!("{{ request = \"{every}\" }}"))]),
     )
         .prop_map(|(users, think, ramp, start, visits, every)| {
-            format!("users = {users}{think}{ramp}{start}{visits}{every}")
+            let visitor = if users % 3 == 0 { ", visitor = \"same\"" } else { "" };
+            format!("users = {users}{think}{ramp}{start}{visits}{every}{visitor}")
         })
 }
 
@@ -156,6 +157,7 @@ fn replay() -> impl Strategy<Value = String> {
         maybe("think", law()).prop_map(|think| format!(", as = \"sessions\"{think}")),
         users().prop_map(|users| {
             let of_trace = users.split(", visits").next().and_then(|users| users.split(", every").next());
+            let of_trace = of_trace.and_then(|users| users.split(", visitor").next());
             format!(", as = \"closed\", {}", of_trace.unwrap_or_default())
         }),
     ];

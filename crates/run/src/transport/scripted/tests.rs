@@ -1,6 +1,10 @@
-use offered_model::{Visit, Workload};
+use std::sync::atomic::AtomicBool;
+
+use offered_model::{Agenda, Share, Visit, Workload};
 
 use super::*;
+use crate::driver::Driver;
+use crate::live::Live;
 use crate::transport::wire::Wording;
 
 /// Status, headers, body.
@@ -220,6 +224,44 @@ fn failures_end_sessions_or_the_run_where_the_workload_says_so() {
     let halted = stops.halt.why().unwrap();
     assert_eq!(halted.why, "request `/missing` did not go well: check_failed (status = 200)");
     assert_eq!(halted.end, End::Failed);
+}
+
+/// The cookies of what a user asks who signs in and looks, twice.
+fn cookies(visitor: &str) -> Vec<Option<String>> {
+    let text = format!(
+        "duration = \"10s\"\narrivals.closed = {{ users = 1, visits = 2, visitor = \"{visitor}\" }}\n\
+         [target]\nurl = \"http://h/\"\ncookies = true\n\
+         [[request]]\nname = \"in\"\nget = \"/login\"\n[[request]]\nname = \"look\"\nget = \"/page\"\n\
+         [[flow]]\nname = \"f\"\nstep = [{{ request = \"in\" }}, {{ request = \"look\" }}]\n"
+    );
+    let workload = Workload::parse(&text, "w", &|_| Err(String::new())).unwrap_or_else(|mistake| panic!("{mistake}"));
+    let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
+    let fake =
+        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
+    let (mut sink, stop): (Vec<Event>, _) = (Vec::new(), AtomicBool::new(false));
+    let mut driver = Driver {
+        agenda: Agenda::new(&workload, Share::ALL),
+        mix: workload.mix(),
+        late: workload.late(),
+        end: workload.end(),
+        in_flight: u64::MAX,
+        numbering: (0, 1),
+        transport: Scripted::new(fake, script, Arc::default(), 0, None),
+        stop: &stop,
+        hurry: &stop,
+        live: &Live::default(),
+        sink: &mut sink,
+        places: Some(HashMap::new()),
+    };
+    driver.run();
+    driver.transport.wire.asked.into_iter().map(|(_, _, cookie)| cookie).collect()
+}
+
+#[test]
+fn a_new_visitor_has_no_cookies_and_the_same_one_keeps_them() {
+    let id = || Some("sid=7".to_owned());
+    assert_eq!(cookies("new"), [None, id(), None, id()]);
+    assert_eq!(cookies("same"), [None, id(), id(), id()]);
 }
 
 #[test]
