@@ -36,7 +36,7 @@ Examples:
   offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept,\n            or a failure stopped the run (on_failure).";
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept,\n            or a threshold or a failure stopped the run (stop = true, on_failure).";
 
 /// So many requests are shown of those that would be sent.
 const PREVIEWED: usize = 3;
@@ -114,8 +114,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         json(&made.summary);
     } else {
-        let (summary, verdict) = (&made.summary, &made.verdict);
-        say!(no newline: "{}", result::Page { summary, verdict, workload: &workload, details: args.details });
+        let (summary, verdict, halted) = (&made.summary, &made.verdict, made.done.halted.as_ref());
+        say!(no newline: "{}", result::Page { summary, verdict, workload: &workload, halted, details: args.details });
         if args.dry_run.is_some() && workload.target().is_some() {
             show_requests(&workload);
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use offered_clock::Clock;
 use offered_model::{Event, Exchange, Instant, Nanos};
-use offered_run::{Counts, Sink};
+use offered_run::{Counts, End, Sink};
 use offered_store::{Error, Recorder, Spool, keep_failure};
 use offered_watch::{Feed, Pulse, Tally};
 
@@ -42,6 +42,8 @@ pub(crate) struct Watch {
     pub(crate) live: Box<dyn Fn() -> Counts + Send>,
     /// Set once somebody stopped the run.
     pub(crate) stop: Arc<AtomicBool>,
+    /// Stops the run, and says why.
+    pub(crate) halt: Box<dyn Fn(String, End) + Send>,
     pub(crate) views: Vec<Box<dyn View>>,
     /// The failures that a witness has seen, and the directory where they are kept.
     pub(crate) failures: Option<Receiver<Exchange>>,
@@ -157,7 +159,7 @@ fn collect(
         collected.look(&watch);
         match inbox.recv_timeout(NOTICE) {
             Ok(batch) => {
-                if !watch.views.is_empty() {
+                if !watch.views.is_empty() || watch.tally.can_stop() {
                     watch.tally.add(&batch);
                 }
                 match keep {
@@ -172,6 +174,9 @@ fn collect(
         if let Some(now) = clock.get().map(Clock::now).filter(|now| *now >= next) {
             next = now + PULSE;
             let pulse = watch.tally.pulse(now, (watch.live)(), watch.stop.load(Relaxed));
+            if let (Some(broken), false) = (&pulse.broken, watch.stop.load(Relaxed)) {
+                (watch.halt)(broken.clone(), End::Threshold);
+            }
             watch.views.iter_mut().for_each(|view| view.show(&pulse));
         }
     }

@@ -64,10 +64,10 @@ pub struct Made {
 }
 
 impl Made {
-    /// Whether a run that may be believed came to what it had to: no failure stopped it, something went well, and every
-    /// threshold was kept.
+    /// Whether a run that may be believed came to what it had to: neither a failure nor a threshold stopped it, something went well,
+    /// and every threshold was kept.
     pub fn passes(&self) -> bool {
-        let failed = self.done.halted.as_ref().is_some_and(|halted| halted.end == End::Failed);
+        let failed = self.done.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::Failed | End::Threshold));
         !failed && self.summary.succeeded() && self.summary.keeps_thresholds()
     }
 }
@@ -132,6 +132,7 @@ impl Ready<'_> {
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
             stop: generator.stop(),
+            halt: Box::new(generator.halter()),
             views,
             failures,
             out: out.map(Path::to_owned),

@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 
 use offered_model::document::Schema;
 use offered_model::{Nanos, Objective, Seed};
+use offered_run::{Done, End};
 use offered_simulate::Stop;
 
 use crate::document::sweep::{Cell as Told, Document, Limit};
@@ -143,7 +144,9 @@ impl Sweep<'_> {
             return made.map(drop).map_err(of_cell);
         }
         let ready = Plan::of(point, Some(&cell.path)).prepare(stop.clone()).map_err(of_cell)?;
-        if ready.run(observer.views()).map_err(of_cell)?.done.stopped {
+        let Done { stopped, halted, .. } = ready.run(observer.views()).map_err(of_cell)?.done;
+        let by_threshold = halted.is_some_and(|halted| halted.end == End::Threshold);
+        if stopped && !by_threshold {
             // Half a cell is none.
             fs::remove_dir_all(&cell.path).map_err(Error::file("remove", &cell.path))?;
             return Err(Error::SweepStopped { left });

@@ -73,6 +73,8 @@ pub enum End {
     Meant,
     /// Something did not go well that had to.
     Failed,
+    /// A threshold was broken that a run must not break.
+    Threshold,
     /// Data that should have been enough were not.
     Error,
 }

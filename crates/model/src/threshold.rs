@@ -16,13 +16,15 @@ use std::str::FromStr;
 use crate::time::{Nanos, Rate};
 use crate::{Wrong, nearest};
 
-/// A figure and the bound it must keep; prints as it is written after `--slo`.
+/// A figure and the bound it must keep; prints as it is written after `--slo`, which knows of no stopping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     /// Which figure.
     pub metric: Metric,
     /// What it must keep.
     pub bound: Bound,
+    /// A run that breaks it this long after the beginning of the time that counts, or later, ends; `None`: it goes on.
+    pub stop: Option<Nanos>,
 }
 
 /// A figure of a run; prints as it is written in a workload.
@@ -117,7 +119,13 @@ impl Threshold {
     pub fn new(metric: &str, bound: &str) -> Result<Self, Wrong> {
         let metric: Metric = metric.parse()?;
         let bound = Bound::parse(bound, metric.quantity)?;
-        Ok(Self { metric, bound })
+        Ok(Self { metric, bound, stop: None })
+    }
+
+    /// The same, ending a run that breaks it from so long after the beginning of the time that counts on.
+    #[must_use]
+    pub fn stopping(self, after: Nanos) -> Self {
+        Self { stop: Some(after), ..self }
     }
 }
 

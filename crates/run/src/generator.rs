@@ -10,7 +10,7 @@ use offered_model::workload::{Precision, Sessions, Target};
 use offered_model::{Agenda, Event, Instant, Law, Nanos, Share, Workload};
 
 use crate::driver::Driver;
-use crate::halt::{Halt, Halted};
+use crate::halt::{End, Halt, Halted};
 use crate::live::{Counts, Live, is_unheard};
 use crate::script::{self, Script};
 use crate::transport::{
@@ -184,6 +184,12 @@ impl Generator {
     /// Set it to stop: no more launches, answers under way are waited for for two seconds.
     pub fn stop(&self) -> Arc<AtomicBool> {
         self.stop.clone()
+    }
+
+    /// Stops it, and says why; what was told first stays.
+    pub fn halter(&self) -> impl Fn(String, End) + Send + 'static {
+        let halt = self.halt.clone();
+        move |why, end| halt.stop(why, end)
     }
 
     /// Walks the first so many sessions through the workload, one after another and without pauses, each once: along its flow, or

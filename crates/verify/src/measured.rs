@@ -4,8 +4,8 @@ use std::io;
 use std::ops::Range;
 
 use offered_model::threshold::{Metric, Quantity, Statistic};
-use offered_model::{Difference, Event, Instant, Outcome, Recording};
 use offered_stats::groups::{Groups, SortedGroups};
+use offered_model::{Difference, Event, Instant, Nanos, Outcome, Recording};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
@@ -29,6 +29,10 @@ impl<'a> Measured<'a> {
     pub fn new(recording: &'a Recording, verdict: &'a Verdict, counted: Range<Instant>) -> Self {
         // Where a count came first, the time that counts was over with the last launch.
         let to = counted.end.min(Instant::from_secs_f64(verdict.window.to_s)).max(counted.start);
+        // So it was where the run was stopped.
+        let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
+        let last = recording.events.iter().map(|event| event.intended + Nanos(1)).max().filter(|_| stopped);
+        let to = last.map_or(to, |last| to.min(last).max(counted.start));
         Self { recording, verdict, from: counted.start, to }
     }
 

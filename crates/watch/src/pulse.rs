@@ -37,6 +37,8 @@ pub struct Pulse {
     pub bars: Vec<Bar>,
     /// The thresholds as they stand.
     pub thresholds: Vec<Checked>,
+    /// The first of them to be broken that ends the run, with what was seen then.
+    pub broken: Option<String>,
     /// How the number under way grows.
     pub growth: Option<Growth>,
     /// How those ended that are through.

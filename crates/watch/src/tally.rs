@@ -8,7 +8,7 @@ use offered_model::{Event, Instant, Nanos, Outcome, Workload};
 use offered_run::Counts;
 use offered_stats::cov::exponential_interval;
 use offered_stats::growth::growth;
-use offered_verify::{Ask, Pattern, Share, SoFar, standing};
+use offered_verify::{Ask, Checked, Judgement, Pattern, Share, SoFar, standing};
 
 use crate::gaps::Gaps;
 use crate::gauges::Gauge;
@@ -49,6 +49,8 @@ pub struct Tally {
     /// The first requests of the workload by their labels, and what came of each.
     requests: Vec<(String, Times, u64, u64)>,
     gauges: Vec<Gauge>,
+    /// The threshold that was broken first of those that end the run, and what was seen then.
+    broken: Option<String>,
     /// How many were under way at each pulse, while launches count.
     under_way: Vec<f64>,
     /// Launches that count: sent, and never sent.
@@ -82,6 +84,7 @@ impl Tally {
             statuses: BTreeMap::new(),
             requests: labels.iter().take(TOLD_APART).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
             gauges: Gauge::all(workload.thresholds(), &labels),
+            broken: None,
             under_way: Vec::new(),
             counts: (0, 0),
             span: None,
@@ -151,6 +154,11 @@ impl Tally {
         let told = standing.pattern != Pattern::TooFew;
         let cov = self.sent.cov().filter(|_| told);
         let interval = cov.map(|cov| exponential_interval(cov, self.sent.count()));
+        let thresholds: Vec<Checked> =
+            self.gauges.iter().map(|gauge| gauge.checked(from.until(to), self.rate(), cov)).collect();
+        if self.broken.is_none() && !stopping {
+            self.broken = self.first_broken(&thresholds, now);
+        }
         Pulse {
             time_s: now.as_secs_f64(),
             duration_s: self.workload.time_limit().map(Nanos::as_secs_f64),
@@ -167,7 +175,8 @@ impl Tally {
             without_lateness_ms,
             requests: self.requests(),
             bars: recent.bars(),
-            thresholds: self.gauges.iter().map(|gauge| gauge.checked(from.until(to), self.rate(), cov)).collect(),
+            thresholds,
+            broken: self.broken.clone(),
             growth: self.growth(),
             launched: live.launched,
             unsent: live.unsent,
@@ -187,6 +196,26 @@ impl Tally {
     /// The figures of a run that is over.
     pub fn last(&mut self, now: Instant, live: Counts) -> Pulse {
         Pulse { phase: Phase::Ended, ..self.pulse(now, live, true) }
+    }
+
+    /// Whether a threshold of the workload can end the run.
+    pub fn can_stop(&self) -> bool {
+        self.workload.thresholds().iter().any(|threshold| threshold.stop.is_some())
+    }
+
+    /// What is seen of the first of these thresholds that ends the run now.
+    fn first_broken(&self, thresholds: &[Checked], now: Instant) -> Option<String> {
+        let is_broken = |checked: &&Checked| {
+            let from = checked.threshold.stop.map(|after| self.counted.start + after);
+            checked.judgement == Judgement::Fails && from.is_some_and(|from| now >= from)
+        };
+        let broken = thresholds.iter().find(is_broken)?;
+        let (seen, launches) = (broken.value_in_words(), self.counts.0 + self.counts.1);
+        Some(format!(
+            "{} was broken: {seen} after {:.1} s, of {launches} launches",
+            broken.threshold,
+            now.as_secs_f64()
+        ))
     }
 
     /// The busiest requests, and all of several.

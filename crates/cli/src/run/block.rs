@@ -66,7 +66,7 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
         format!("launched {launched}{most}, in flight {in_flight}, unsent {unsent}; errors: {}", errors(pulse));
     let mut block = format!(
         "{}\n\n{}{}\n{}\n{}: {because}\n{outrun}",
-        pulse.phase.words(),
+        fit(phase(pulse), columns),
         figures(pulse),
         fit(counts, columns),
         cov(pulse),
@@ -87,6 +87,12 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     }
     block.truncate(block.trim_end().len());
     block
+}
+
+/// What the run is about, and why it stops.
+fn phase(pulse: &Pulse) -> String {
+    let why = pulse.broken.as_ref().map_or_else(String::new, |broken| format!(": {broken}"));
+    format!("{}{why}", pulse.phase.words())
 }
 
 /// A line of no more than so many columns: one that wraps cannot be taken away again.
@@ -249,6 +255,7 @@ mod tests {
                 value: Some(30.0001),
                 judgement: Judgement::Fails,
             }],
+            broken: None,
             growth: Some(Growth { per_s: 38_000.0, outrun: true }),
             outcomes: [(Outcome::Ok, 5), (Outcome::Timeout, 17), (Outcome::Unsent, 12)].into(),
             statuses: [(200, 5)].into(),

@@ -6,6 +6,7 @@ use std::fmt;
 use offered_experiment::{Millis, Summary};
 use offered_model::workload::Sessions;
 use offered_model::{Count, Workload};
+use offered_run::{End, Halted};
 use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
 use crate::table::{Table, clipped, shown};
@@ -23,6 +24,8 @@ pub(crate) struct Page<'a> {
     pub(crate) summary: &'a Summary,
     pub(crate) verdict: &'a Verdict,
     pub(crate) workload: &'a Workload,
+    /// Why it stopped itself, if it did.
+    pub(crate) halted: Option<&'a Halted>,
     /// Whether every test is shown.
     pub(crate) details: bool,
 }
@@ -31,6 +34,9 @@ impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let because = &self.verdict.because;
+        if let Some(Halted { why, end: End::Threshold }) = self.halted {
+            writeln!(f, "STOPPED BY A THRESHOLD: {why}")?;
+        }
         if !s.succeeded() {
             writeln!(f, "NOTHING SUCCEEDED: all of {} launches failed{}", s.launched, self.commonest())?;
         } else if let Some(told) = s.requests.last().and_then(words::failures) {

@@ -433,7 +433,8 @@ fn thresholds(Draft { thresholds, requests, .. }: &Draft) -> Result<(), Misfit> 
     let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
         let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
-        if Threshold::new(&metric, &bound).as_ref() != Ok(threshold) {
+        let written = Threshold::new(&metric, &bound).map(|written| Threshold { stop: threshold.stop, ..written });
+        if written.as_ref() != Ok(threshold) {
             return Place::Threshold(number).wrong(format!("`{threshold}` is no threshold that could be written so"));
         }
         if thresholds[..number].iter().any(|earlier| earlier.metric == threshold.metric) {

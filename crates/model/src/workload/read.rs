@@ -145,10 +145,21 @@ fn late(root: &Table<'_>) -> Result<Late, Mistake> {
 /// `"response.p99" = "< 250ms"` and the like.
 fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
     let threshold = |(metric, bound): (&str, Value<'_>)| {
-        if bound.is_table() {
+        if !bound.is_table() {
+            return bound.checked(Threshold::new(metric, bound.text()?));
+        }
+        if bound.entry("bound").is_none() {
             return Err(bound.mistake("write the metric in quotes, for example \"response.p99\" = \"< 250ms\""));
         }
-        bound.checked(Threshold::new(metric, bound.text()?))
+        let table = bound.table(&shape::THRESHOLD)?;
+        let bound = table.need("bound", "\"< 5%\"")?;
+        let threshold = bound.checked(Threshold::new(metric, bound.text()?))?;
+        let stops = table.get("stop").map_or(Ok(false), |stop| stop.truth())?;
+        match (stops, table.parsed("after")?) {
+            (true, after) => Ok(threshold.stopping(after.unwrap_or_default())),
+            (false, None) => Ok(threshold),
+            (false, Some(_)) => Err(table.mistake("`after` goes with stop = true")),
+        }
     };
     value.entries("thresholds such as \"response.p99\" = \"< 250ms\"")?.into_iter().map(threshold).collect()
 }

@@ -169,6 +169,16 @@ pub(super) static WORKLOAD: Shape = shape(
 .needs(&["arrivals"])
 .some_of(&["duration", "requests", "sessions"]);
 
+pub(super) static THRESHOLD: Shape = shape(
+    "A bound, and whether a run that breaks it ends.",
+    &[
+        key("bound", Text, "The bound."),
+        key("stop", Truth, "Whether a run that breaks it ends early. Default: false."),
+        key("after", Time, "With stop: not before so much of the time that counts is over. Default 0s."),
+    ],
+)
+.needs(&["bound"]);
+
 pub(super) static ARRIVALS: Shape = shape(
     "The system model.",
     &[

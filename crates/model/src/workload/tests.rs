@@ -267,6 +267,16 @@ fn a_mistake_names_file_line_key_and_the_nearest_spelling() {
         ),
         ("duration = \"10s\"\narrivals.closed = { users = 3, every = \"0s\" }", 2, &["must be longer than 0s"]),
         ("duration = \"10s\"\narrivals.closed = { users = 3, every = { turn = \"1s\" } }", 2, &["unknown key `turn`"]),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\nerrors = { bound = \"< 5%\", after = \"1s\" }",
+            4,
+            &["`after` goes with stop = true"],
+        ),
+        (
+            "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\nerrors = { bound = \"< 5%\", stopp = true }",
+            4,
+            &["unknown key `stopp`"],
+        ),
         ("requests = 0\narrivals.open.rate = \"1/s\"", 1, &["at least 1"]),
         ("requests = 5\nsessions = 5\narrivals.closed.users = 1", 2, &["stands beside `requests`"]),
         (

@@ -26,6 +26,7 @@ use crate::flow::{Flows, Step};
 use crate::law::Shape;
 use crate::policy::Policy;
 use crate::template::Template;
+use crate::threshold::Threshold;
 use crate::time::{Nanos, written_number};
 use crate::trace::Way;
 
@@ -64,7 +65,7 @@ impl fmt::Display for Workload {
                 .0
                 .thresholds
                 .iter()
-                .map(|t| (t.metric.to_string().to_toml_key(), t.bound.to_string().to_toml_value()));
+                .map(|threshold| (threshold.metric.to_string().to_toml_key(), bound(threshold)));
             section(&mut text, "[thresholds]", &bounds.collect::<Vec<_>>());
         }
         f.write_str(&text)
@@ -198,6 +199,12 @@ impl fmt::Display for Sessions {
         };
         write!(f, "{model} = {}", said.table())
     }
+}
+
+fn bound(threshold: &Threshold) -> String {
+    let Some(after) = threshold.stop else { return threshold.bound.to_string().to_toml_value() };
+    let said = Pairs::default().text("bound", &threshold.bound).raw("stop", true);
+    said.when(after > Nanos::ZERO, |said| said.text("after", after)).table()
 }
 
 fn schedule(schedule: &Schedule) -> Pairs {

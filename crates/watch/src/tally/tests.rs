@@ -134,3 +134,27 @@ fn errors_are_counted_by_kind() {
     assert_eq!(pulse.errors().collect::<Vec<_>>(), [(Outcome::HttpError, 1), (Outcome::Timeout, 2)]);
     assert_eq!((pulse.unsent, pulse.so_far.sent_per_s), (1, None), "all of it is warming up");
 }
+
+#[test]
+fn the_first_threshold_that_ends_a_run_is_told_with_what_was_seen_and_not_before_its_time() {
+    let text = format!(
+        "{OPEN}[thresholds]\n\"p50\" = \"< 1ms\"\n\"p90\" = {{ bound = \"< 30ms\", stop = true, after = \"5s\" }}\n\
+         \"p99\" = {{ bound = \"< 1s\", stop = true }}\n"
+    );
+    let workload = workload(&text);
+    let events = events(&workload, &Law::constant(0.05).unwrap());
+    let mut tally = Tally::new(&workload, 1.0);
+    assert!(tally.can_stop() && !Tally::new(&self::workload(OPEN), 1.0).can_stop());
+    tally.add(&events[..4000]);
+    let mut at = |second: u64, stopping| tally.pulse(Instant::from_secs(second), Counts::default(), stopping).broken;
+    // Two seconds are left out, and five of those that count go by.
+    assert_eq!(at(6, false), None);
+    // Who is being stopped already is not stopped again.
+    assert_eq!(at(7, true), None);
+    let told = at(7, false).unwrap();
+    assert!(
+        told.starts_with("response.p90 < 30ms was broken: 50.0") && told.contains(" ms after 7.0 s, of "),
+        "{told}"
+    );
+    assert_eq!(at(9, false), Some(told), "what was seen first stays");
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Key, Kind, LAWS, Shape, WORKLOAD};
+use super::{Key, Kind, LAWS, Shape, THRESHOLD, WORKLOAD};
 use crate::Policy;
 
 /// A number as durations and rates have it.
@@ -130,7 +130,10 @@ fn thresholds() -> Value {
         ),
     ];
     let bound = |(metric, limit, about): &(String, String, &str)| {
-        (metric.clone(), form(&format!(r"^\s*(?:[<>]=?{limit}|=?{limit}\.\.{limit})$"), about))
+        let bound = form(&format!(r"^\s*(?:[<>]=?{limit}|=?{limit}\.\.{limit})$"), about);
+        let mut stopping = table(&THRESHOLD);
+        stopping["properties"]["bound"] = bound.clone();
+        (metric.clone(), json!({ "anyOf": [bound, stopping] }))
     };
     json!({
         "description": "Metrics in quotes and their bounds: \"response.p99\" = \"< 250ms\", \"response.p90{home}\", \"errors.rate\", \

@@ -126,6 +126,8 @@ fn what_the_schema_refuses_the_reader_refuses() {
         format!("{open}thresholds = {{ \"respons.p99\" = \"< 250ms\" }}"),
         format!("{open}thresholds = {{ \"errors.rate\" = \"< 1s\" }}"),
         format!("{open}thresholds.response.p99 = \"< 250ms\""),
+        format!("{open}thresholds.errors = {{ bound = \"< 1s\", stop = true }}"),
+        format!("{open}thresholds.errors = {{ bound = \"< 1%\", stop = \"yes\" }}"),
         format!("{open}[[request]]\nget = \"/\"\ncheck = [{{ status = 99 }}]"),
         format!("{open}[[request]]\nget = \"/\"\ncheck = [{{ contains = \"a\" }}]"),
         format!("{open}[[request]]\nget = \"/\"\nextract = [{{ name = \"a\" }}]"),

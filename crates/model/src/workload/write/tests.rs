@@ -351,7 +351,9 @@ fn general() -> impl Strategy<Value = String> {
     })
 }
 
-const THRESHOLDS: [&str; 6] = [
+const THRESHOLDS: [&str; 8] = [
+    "\"errors.rate\" = { bound = \"< 5%\", stop = true, after = \"10s\" }",
+    "\"throughput.rate\" = { bound = \"> 5/s\", stop = true }",
     "\"response.p99\" = \"< 250ms\"",
     "\"errors.rate{b}\" = \"<= 0.1%\"",
     "\"arrivals.cov\" = \"0.95..1.05\"",
