@@ -27,13 +27,13 @@ pub struct Measured<'a> {
 impl<'a> Measured<'a> {
     /// Of a run of ours and the verdict on it, in the time that counts.
     pub fn new(recording: &'a Recording, verdict: &'a Verdict, counted: Range<Instant>) -> Self {
-        // Where a count came first, the time that counts was over with the last launch.
-        let to = counted.end.min(Instant::from_secs_f64(verdict.window.to_s)).max(counted.start);
-        // So it was where the run was stopped.
+        // Where a count came first, or the run was stopped, the time that counts was over with the last launch.
+        let window = Some(verdict.window).filter(|window| window.launches > 0);
+        let judged = window.map_or(Instant::MAX, |window| Instant::from_secs_f64(window.to_s));
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.iter().map(|event| event.intended + Nanos(1)).max().filter(|_| stopped);
-        let to = last.map_or(to, |last| to.min(last).max(counted.start));
-        Self { recording, verdict, from: counted.start, to }
+        let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
+        Self { recording, verdict, from: counted.start, to: to.max(counted.start) }
     }
 
     /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.
