@@ -202,7 +202,7 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
         let text = file::text(&own)?;
         let workload = Workload::parse(&text, &own.display().to_string(), &file::beside(Some(&own)));
         let workload = workload.map_err(Failure::input)?;
-        let measured = Measured::new(&recording, &run.verdict, workload.counted());
+        let measured = Measured::new(&recording, &run.verdict.launches, &run.verdict.window, workload.counted());
         run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails)
             .map_err(Failure::stopped)?;
         run.checks = Tried::all(&workload, &recording).map_err(Failure::stopped)?;

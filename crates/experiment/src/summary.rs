@@ -215,7 +215,7 @@ impl Summary {
             [seen.response, seen.service, seen.handshake, seen.waited]
                 .map(|times| times.sorted().summary(1.0).map(Millis::from_nanos));
         let total = verdict.launches.last();
-        let measured = Measured::new(recording, verdict, workload.counted());
+        let measured = Measured::new(recording, &verdict.launches, &verdict.window, workload.counted());
         let thresholds = Checked::all(workload.thresholds(), &measured, verdict.judgement != Judgement::Fails)?;
         Ok(Self {
             schema: Schema::new(),

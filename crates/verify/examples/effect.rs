@@ -1,12 +1,13 @@
 //! How often a run is refused that could be believed, and believed that had to be refused, by what its generator did to the
-//! responses: prints the table of book/src/background/calibration.md.
+//! responses; and how often a threshold is judged that a punctual generator would have answered otherwise: prints the tables of
+//! book/src/background/calibration.md.
 //!
 //! `cargo run --release -p offered-verify --example effect`; an argument sets the runs of each row.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use offered_model::{Event, Instant, Law, Outcome, Purpose, Recording, Seed};
+use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed, Threshold};
 use offered_verify::{Ask, Judgement, verify};
 
 /// Launches a second.
@@ -89,23 +90,27 @@ fn slow(meant: &[f64], chance: &mut dyn FnMut() -> f64) -> Vec<f64> {
     meant.iter().map(send).collect()
 }
 
-/// Two percentiles apart, in per cent of the one that was measured.
-fn apart(measured: &[f64], punctual: &[f64]) -> f64 {
-    let sorted = |times: &[f64]| {
-        let mut times = times.to_vec();
-        times.sort_unstable_by(f64::total_cmp);
-        times
-    };
-    let (measured, punctual) = (sorted(measured), sorted(punctual));
-    let of = |p: f64| {
-        let at = (p * measured.len() as f64) as usize;
-        100.0 * (measured[at] - punctual[at]).abs() / measured[at]
-    };
-    [0.5, 0.95, 0.99].map(of).into_iter().fold(0.0, f64::max)
+/// The percentiles that are looked at.
+const LOOKED_AT: [f64; 3] = [50.0, 95.0, 99.0];
+
+fn percentiles(mut times: Vec<f64>) -> [f64; 3] {
+    times.sort_unstable_by(f64::total_cmp);
+    LOOKED_AT.map(|p| times[(p / 100.0 * times.len() as f64) as usize])
 }
 
-/// One run: what the generator did to the worst figure, in per cent, and what is said of the run, by its effect and strictly.
-fn run(n: usize, sends: Sends, seed: u64) -> (f64, [Judgement; 2]) {
+/// What is said of one run.
+struct Said {
+    /// What the generator did to the worst figure, in per cent.
+    effect: f64,
+    by_effect: Judgement,
+    strictly: Judgement,
+    /// With one threshold.
+    held_to_one: Judgement,
+    /// Whether a punctual generator would have answered that otherwise.
+    otherwise: bool,
+}
+
+fn run(n: usize, sends: Sends, seed: u64) -> Said {
     let mut stream = Seed(seed).stream(Purpose::Think);
     let mut chance = || stream.uniform();
     let server = if chance() < 0.5 { Server::InOrder } else { Server::Shared };
@@ -127,7 +132,15 @@ fn run(n: usize, sends: Sends, seed: u64) -> (f64, [Judgement; 2]) {
     let sent = sends(&meant, &mut chance);
     let done = served(server, servers, &sent, &work);
     let response = |done: &[f64]| done.iter().zip(&meant).map(|(done, meant)| done - meant).collect::<Vec<f64>>();
-    let punctual = response(&served(server, servers, &meant, &work));
+    let punctual = percentiles(response(&served(server, servers, &meant, &work)));
+    let measured = percentiles(response(&done));
+    let apart =
+        measured.iter().zip(&punctual).map(|(measured, punctual)| 100.0 * (measured - punctual).abs() / measured);
+    // A bound from a third of what a punctual generator finds to three times that.
+    let looked_at = ((3.0 * chance()) as usize).min(2);
+    let bound = punctual[looked_at] * 10f64.powf(chance() - 0.5);
+    let threshold =
+        Threshold::new(&format!("response.p{}", LOOKED_AT[looked_at]), &format!("< {:.0}ns", (bound * 1e9).max(1.0)));
     let event = |i: usize| Event {
         sent: Some(Instant::from_secs_f64(sent[i])),
         done: Some(Instant::from_secs_f64(done[i])),
@@ -135,35 +148,53 @@ fn run(n: usize, sends: Sends, seed: u64) -> (f64, [Judgement; 2]) {
         ..Event::at(Instant::from_secs_f64(meant[i]))
     };
     let recording = Recording::of_run((0..n).map(event).collect(), vec!["a".into()]);
-    let judged = |effect_tolerance| {
-        let ask = Ask { rate_per_s: Some(RATE), effect_tolerance, ..Ask::default() };
+    let judged = |effect_tolerance, thresholds| {
+        let lasts = Some(Nanos::from_secs_f64(n as f64 / RATE * 2.0));
+        let ask = Ask { rate_per_s: Some(RATE), lasts, effect_tolerance, thresholds, ..Ask::default() };
         verify(&recording, &ask).expect("a recording in memory").judgement
     };
-    (apart(&response(&done), &punctual), [judged(0.05), judged(0.0)])
+    Said {
+        effect: apart.fold(0.0, f64::max),
+        by_effect: judged(0.05, Vec::new()),
+        strictly: judged(0.0, Vec::new()),
+        held_to_one: judged(0.05, vec![threshold.expect("a threshold")]),
+        otherwise: (measured[looked_at] < bound) != (punctual[looked_at] < bound),
+    }
+}
+
+/// The row of the runs whose effect lies between these.
+fn row(name: &str, n: usize, band: &[f64], here: &[&Said]) -> [String; 2] {
+    let percent = |of: &dyn Fn(&&&Said) -> bool| {
+        let said = here.iter().filter(of).count();
+        format!("{:.0}", 100.0 * said as f64 / here.len() as f64)
+    };
+    let by_effect = |wanted| percent(&|said| said.by_effect == wanted);
+    let band =
+        if band[1].is_finite() { format!("{} to {} %", band[0], band[1]) } else { format!("{} % and more", band[0]) };
+    let head = format!("| {name} | {n} | {band} | {} |", here.len());
+    let (holds, doubt) = (by_effect(Judgement::Holds), by_effect(Judgement::HoldsWithDoubt));
+    let (fails, strictly) = (by_effect(Judgement::Fails), percent(&|said| said.strictly == Judgement::Fails));
+    let judged = percent(&|said| said.held_to_one != Judgement::Fails);
+    let wrongly = here.iter().filter(|said| said.held_to_one != Judgement::Fails && said.otherwise).count();
+    [format!("{head} {holds} | {doubt} | {fails} | {strictly} |"), format!("{head} {fails} | {judged} | {wrongly} |")]
 }
 
 fn main() {
     let runs: u64 = std::env::args().nth(1).map_or(1000, |arg| arg.parse().expect("a number of runs"));
-    println!("| generator | launches | its doing | runs | holds | with a doubt | refused | refused strictly |");
-    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    let mut rows = Vec::new();
     for (name, sends) in [("stalls", stalling as Sends), ("slow", slow)] {
         for n in [1000, 5000, 20_000] {
-            let all: Vec<(f64, [Judgement; 2])> = (0..runs).map(|seed| run(n, sends, seed + 2_000_000)).collect();
+            let all: Vec<Said> = (0..runs).map(|seed| run(n, sends, seed + 2_000_000)).collect();
             for band in BANDS.windows(2) {
-                let here: Vec<_> = all.iter().filter(|(effect, _)| (band[0]..band[1]).contains(effect)).collect();
-                let percent = |which: usize, wanted| {
-                    let said = here.iter().filter(|(_, said)| said[which] == wanted).count();
-                    format!("{:.0}", 100.0 * said as f64 / here.len() as f64)
-                };
-                let (holds, doubt) = (percent(0, Judgement::Holds), percent(0, Judgement::HoldsWithDoubt));
-                let (fails, strictly) = (percent(0, Judgement::Fails), percent(1, Judgement::Fails));
-                let band = if band[1].is_finite() {
-                    format!("{} to {} %", band[0], band[1])
-                } else {
-                    format!("{} % and more", band[0])
-                };
-                println!("| {name} | {n} | {band} | {} | {holds} | {doubt} | {fails} | {strictly} |", here.len());
+                let here: Vec<_> = all.iter().filter(|said| (band[0]..band[1]).contains(&said.effect)).collect();
+                rows.push(row(name, n, band, &here));
             }
         }
     }
+    println!("| generator | launches | its doing | runs | holds | with a doubt | refused | refused strictly |");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    rows.iter().for_each(|[by_effect, _]| println!("{by_effect}"));
+    println!("\n| generator | launches | its doing | runs | refused without | judged with | of those wrongly |");
+    println!("|---|--:|--:|--:|--:|--:|--:|");
+    rows.iter().for_each(|[_, with]| println!("{with}"));
 }

@@ -1,8 +1,10 @@
 //! What is asked about a recording.
 
+use std::ops::Range;
+
 use offered_model::trace::Way;
 use offered_model::workload::{Generator, Sessions};
-use offered_model::{Instant, Nanos, Seed, Workload};
+use offered_model::{Instant, Nanos, Seed, Threshold, Workload};
 
 use crate::meant::Meant;
 
@@ -34,6 +36,8 @@ pub struct Ask {
     /// How much of p50, p95 and p99 may be the generator's before launches that left otherwise than meant fail the run, as a fraction;
     /// 0: they fail it whatever they did to those.
     pub effect_tolerance: f64,
+    /// What the figures are held to: lateness that changes none of the answers does not fail the run.
+    pub thresholds: Vec<Threshold>,
     /// How late the latest hundredth of the launches may be.
     pub late_tolerance: Nanos,
     /// Whether those who launch wait for their answers, so that they cannot outrun the system.
@@ -60,6 +64,7 @@ impl Default for Ask {
             by_threads: false,
             pattern_tolerance: 0.05,
             effect_tolerance: Generator::TOLERANCE,
+            thresholds: Vec::new(),
             late_tolerance: Nanos::from_millis(10),
             users_wait: false,
             insecure: false,
@@ -106,8 +111,14 @@ impl Ask {
             insecure,
             seed,
             effect_tolerance: workload.generator().tolerance(),
+            thresholds: workload.thresholds().to_vec(),
             ..Self::default()
         }
+    }
+
+    /// The time that counts, of a run of ours.
+    pub(crate) fn counted(&self) -> Option<Range<Instant>> {
+        Some(Instant::ZERO + self.skip_first..(Instant::ZERO + self.lasts?).earlier(self.skip_last))
     }
 
     /// Whether those who launch are users who wait for their answers, so that these decide when they launch.

@@ -28,6 +28,8 @@ pub(crate) struct Because<'a> {
     pub(crate) meant_cov: Option<f64>,
     /// Where it says something of the judgement.
     pub(crate) effect: Option<&'a Effect>,
+    /// The thresholds come out the same, whatever lateness did to the figures.
+    pub(crate) decided: bool,
 }
 
 impl Because<'_> {
@@ -79,7 +81,8 @@ fn spoilt(of: &Because) -> String {
     let saturated = of.generator.and_then(warnings::of_saturation);
     let causes = saturated.into_iter().chain(of.stalled.map(Doubt::Stalled)).map(|doubt| doubt.words());
     let mut reasons: Vec<String> = Vec::new();
-    for reason in causes.chain(symptom).chain(failing).chain(of.effect.map(in_figures)) {
+    let decided = of.decided.then(|| "every threshold comes out the same without that".to_owned());
+    for reason in causes.chain(symptom).chain(failing).chain(of.effect.map(in_figures)).chain(decided) {
         // Two checks may find the same.
         if !reasons.contains(&reason) {
             reasons.push(reason);

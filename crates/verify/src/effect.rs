@@ -77,6 +77,18 @@ impl Effect {
         self.shares.iter().max_by(|a, b| a.at_most().total_cmp(&b.at_most())).expect("shares of three figures")
     }
 
+    /// The largest shares by which launches had less company than was meant, and more, as fractions of what was meant.
+    pub(crate) fn company(&self) -> [f64; 2] {
+        let largest =
+            |sign: f64| self.shares.iter().filter_map(|share| Some(sign * share.company?)).fold(0.0, f64::max);
+        [largest(-1.0), largest(1.0)]
+    }
+
+    /// Whether some figure owes the generator more than is tolerated, where anything is.
+    pub(crate) fn is_more_than_tolerated(&self) -> bool {
+        self.tolerance > 0.0 && !self.is_tolerated()
+    }
+
     /// Whether no figure owes the generator more than is tolerated.
     pub fn is_tolerated(&self) -> bool {
         self.tolerance > 0.0 && self.worst().at_most() <= self.tolerance

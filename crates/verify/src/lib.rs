@@ -37,6 +37,7 @@ mod ask;
 mod because;
 mod by_threads;
 mod counted;
+mod decided;
 mod effect;
 mod finding;
 mod judge;
@@ -212,7 +213,18 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     };
     let only_spoilt = spoilt && failing.iter().all(of_sending);
     let strict = judge::overall(ask, &poisson, &intent, &stream);
-    let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, effect));
+    let launched = tables.launches.last().map_or(stream.launches(), |total| total.n + 1);
+    let (launches, judged) = (&tables.launches, scope.window(launched, counted.of_run));
+    let decided = match (&effect, ask.counted()) {
+        (Some(effect), Some(counted)) if only_spoilt && effect.is_more_than_tolerated() => {
+            let measured = Measured::new(recording, launches, &judged, counted);
+            decided::decided(&ask.thresholds, &measured, effect)?
+        }
+        _ => false,
+    };
+    let judgement = effect
+        .as_ref()
+        .map_or(strict, |effect| judge::by_effect(strict, only_spoilt && (decided || effect.is_tolerated()), effect));
     let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
     if !ask.meant.is_poisson() {
         // What was not meant to be Poisson is tested, to name the pattern, but not held to it.
@@ -237,14 +249,14 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         lateness: lateness.as_ref(),
         meant_cov,
         effect: effect.as_ref().filter(|_| only_spoilt || judgement != Judgement::Fails),
+        decided,
     };
     let because = because::because(&of);
     let warnings = doubts.into_iter().map(|doubt| Warning { told: of.tells(&doubt), ..doubt.into() }).collect();
-    let launched = tables.launches.last().map_or(stream.launches(), |total| total.n + 1);
     Ok(Verdict {
         schema: Schema::new(),
         source: source(recording, ask),
-        window: scope.window(launched, counted.of_run),
+        window: judged,
         meant: meant(ask, meant_cov),
         sessions: ask.meant.is_of_sessions().then(|| sessions(ask, &stream, meant_cov)),
         launches: tables.launches,

@@ -10,7 +10,7 @@ use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
 
-use crate::verdict::{Times, Verdict};
+use crate::verdict::{Times, Window};
 
 /// The time that counts is cut into so many equal parts, taken as independent, for the intervals.
 const PARTS: usize = 10;
@@ -19,21 +19,21 @@ const PARTS: usize = 10;
 #[derive(Clone, Copy)]
 pub struct Measured<'a> {
     recording: &'a Recording,
-    verdict: &'a Verdict,
+    launches: &'a [Times],
     from: Instant,
     to: Instant,
 }
 
 impl<'a> Measured<'a> {
-    /// Of a run of ours and the verdict on it, in the time that counts.
-    pub fn new(recording: &'a Recording, verdict: &'a Verdict, counted: Range<Instant>) -> Self {
+    /// Of a run of ours, by the table of its launches and the window that its verdict has, in the time that counts.
+    pub fn new(recording: &'a Recording, launches: &'a [Times], judged: &Window, counted: Range<Instant>) -> Self {
         // Where a count came first, or the run was stopped, the time that counts was over with the last launch.
-        let window = Some(verdict.window).filter(|window| window.launches > 0);
-        let judged = window.map_or(Instant::MAX, |window| Instant::from_secs_f64(window.to_s));
+        let judged = Some(judged).filter(|judged| judged.launches > 0);
+        let judged = judged.map_or(Instant::MAX, |judged| Instant::from_secs_f64(judged.to_s));
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
-        let last = recording.events.iter().map(|event| event.intended + Nanos(1)).max().filter(|_| stopped);
+        let last = recording.events.extent().last_meant.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
-        Self { recording, verdict, from: counted.start, to: to.max(counted.start) }
+        Self { recording, launches, from: counted.start, to: to.max(counted.start) }
     }
 
     /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.
@@ -144,7 +144,7 @@ impl<'a> Measured<'a> {
 
     /// The row of gaps between launches, of the label or of all, as the verdict has it.
     fn gaps(&self, metric: &Metric) -> Option<&Times> {
-        let (total, labels) = self.verdict.launches.split_last()?;
+        let (total, labels) = self.launches.split_last()?;
         match &metric.label {
             None => Some(total),
             Some(label) => labels.iter().find(|row| row.label == *label),

@@ -114,7 +114,7 @@ impl Trial {
     /// The figures of a trial that may be believed.
     fn of(point: &Point, objective: &Objective, recording: &Recording, verdict: &Verdict) -> Result<Self, Error> {
         let workload = &point.workload;
-        let measured = Measured::new(recording, verdict, workload.counted());
+        let measured = Measured::new(recording, &verdict.launches, &verdict.window, workload.counted());
         let figures = objective.thresholds().iter().map(|threshold| {
             let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(NEVER));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))

@@ -74,7 +74,7 @@ impl Cell {
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
         let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) })?;
-        let run = Run::new(&recording, &verdict, workload.counted());
+        let run = Run::new(&recording, &verdict.launches, &verdict.window, workload.counted());
         let figures = Figures::of(&run, &recording, workload, &verdict)?;
         let asked = objective.map_or(&[][..], Objective::thresholds);
         let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect::<Result<_, _>>()?;

@@ -138,6 +138,46 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
 }
 
 #[test]
+fn a_run_is_not_refused_for_lateness_that_changes_no_answer() {
+    // Stalls of up to 15 ms make most of the p99 where a server takes 0.2 ms; a tenth of the requests fail.
+    let stalls: Vec<(u64, u64)> = (0..80).map(|i| (i * 1000 + 500, i * 1000 + 515)).collect();
+    let mut run = stalled(ours(poisson(24_000, 300.0, 1)), &stalls);
+    let done = |event: &Event| event.sent.map(|sent| sent + Nanos::from_micros(200));
+    run.edit().iter_mut().for_each(|event| (event.done, event.outcome) = (done(event), Outcome::Ok));
+    let judged = |run: &Recording, thresholds: &[&str], effect_tolerance| {
+        let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
+        let lasts = Some(Nanos::from_secs(80));
+        verify(run, &Ask { lasts, thresholds, effect_tolerance, ..Ask::default() })
+    };
+    for (thresholds, judgement) in [
+        (&[][..], Judgement::Fails),
+        (&["p99 < 250ms"], Judgement::HoldsWithDoubt),
+        (
+            &["response.ok.mean < 5ms", "service.p50 < 1ms", "p99.9 < 1s", "throughput > 100/s"],
+            Judgement::HoldsWithDoubt,
+        ),
+        // It is missed in any case.
+        (&["p99 < 100us"], Judgement::HoldsWithDoubt),
+        // A punctual generator might have kept it.
+        (&["p99 < 1ms"], Judgement::Fails),
+        (&["p99 < 250ms", "p99 < 1ms"], Judgement::Fails),
+        (&["errors < 1%"], Judgement::HoldsWithDoubt),
+        (&["p99{nobody} < 1s"], Judgement::Fails),
+    ] {
+        let verdict = judged(&run, thresholds, 0.05);
+        assert_eq!(verdict.judgement, judgement, "{thresholds:?}: {}", verdict.because);
+        let told = verdict.because.ends_with("is the generator's; every threshold comes out the same without that");
+        assert_eq!(told, judgement == Judgement::HoldsWithDoubt, "{}", verdict.because);
+        assert_eq!(judged(&run, thresholds, 0.0).judgement, Judgement::Fails, "strictly");
+    }
+    // What failed in a bunch might not have failed without it.
+    run.edit().iter_mut().step_by(10).for_each(|event| event.outcome = Outcome::HttpError);
+    assert_eq!(judged(&run, &["errors < 20%"], 0.05).judgement, Judgement::HoldsWithDoubt);
+    assert_eq!(judged(&run, &["errors < 1%"], 0.05).judgement, Judgement::Fails);
+    assert_eq!(judged(&run, &["p99 < 250ms"], 0.05).judgement, Judgement::Fails);
+}
+
+#[test]
 fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
     // Even gaps with one short stall, held to a Poisson process: they would have failed without it.
     let even = ours(super::launched((0..5000).map(|i| f64::from(i) * 4e6)));
