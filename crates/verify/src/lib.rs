@@ -126,19 +126,28 @@ pub fn verify(recording: &Recording, ask: &Ask) -> io::Result<Verdict> {
         verdict.warnings.extend(split.doubts.into_iter().map(Warning::from));
         return Ok(verdict);
     }
-    let parts: Vec<Verdict> = split.runs.iter().map(|run| of_run(recording, run, ask)).collect::<io::Result<_>>()?;
+    let named = |number: usize| Ask { path: format!("{}, run {number}", ask.path), ..ask.clone() };
+    let numbered = (1..).zip(&split.runs);
+    let parts: Vec<Verdict> =
+        numbered.map(|(number, run)| of_run(recording, run, &named(number))).collect::<io::Result<_>>()?;
     // A trial of a few launches says nothing, neither for the others nor against them.
     let told = || parts.iter().filter(|part| part.pattern != Pattern::TooFew);
     let all = |judgement| told().next().is_some() && told().all(|part| part.judgement == judgement);
     let any = |judgement| told().any(|part| part.judgement == judgement);
     let because = format!("the file holds {} runs, each judged by itself", parts.len());
     let mut verdict = of_run(recording, &whole, ask)?;
+    // What lies between two runs is no gap, and no rate goes through it.
+    verdict.responses.iter_mut().chain(&mut verdict.failures).for_each(|row| row.rate_per_s = None);
     let doubts = warnings::of_source(ask, recording).into_iter().chain(split.doubts);
-    verdict.warnings = doubts.map(Warning::from).collect();
-    for finding in &mut verdict.tests {
-        finding.judgement = Judgement::NotChecked;
-    }
     Ok(Verdict {
+        launches: Vec::new(),
+        by_node: Vec::new(),
+        by_worker: Vec::new(),
+        keeps_up: None,
+        queue: Queue { response_ms: verdict.queue.response_ms, ..Queue::default() },
+        dispersion: Vec::new(),
+        tests: Vec::new(),
+        warnings: doubts.map(Warning::from).collect(),
         pattern: Pattern::AppendedRuns,
         judgement: if any(Judgement::Fails) {
             Judgement::Fails

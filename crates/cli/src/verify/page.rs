@@ -32,6 +32,9 @@ impl Display for Page<'_> {
             }
             wrapped(f, "remedy: ", &words::remedy(warning))?;
         }
+        if !v.runs.is_empty() {
+            write!(f, "{}", Summary(&v.runs))?;
+        }
         // Milliseconds of a coarse clock are whole; of a fine one three digits are shown.
         let digits = if v.source.resolution_ms >= 1.0 { 0 } else { 3 };
         times(f, "Gaps between launches (ms)", &v.launches, digits)?;

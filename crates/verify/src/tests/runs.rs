@@ -59,6 +59,11 @@ fn three_launches_of_a_trial_before_a_long_silence_spoil_no_run() {
     let of_runs: Vec<_> = verdict.runs.iter().map(|run| (run.pattern, run.judgement)).collect();
     assert_eq!(of_runs, [(Pattern::TooFew, Judgement::NotChecked), (Pattern::Poisson, Judgement::Holds)]);
     assert_eq!(verdict.judgement, Judgement::Holds, "{}", verdict.because);
+    // Sixty days between two runs are no gap of either, and nothing is said of a rate through them.
+    assert!(verdict.launches.is_empty() && verdict.tests.is_empty(), "{:?}", verdict.launches);
+    assert_eq!((verdict.queue.rate_per_s, verdict.keeps_up), (None, None));
+    assert_eq!(verdict.responses.last().unwrap().n, 5004);
+    assert!(verdict.runs[1].source.path.ends_with(", run 2"));
 }
 
 #[test]
