@@ -70,6 +70,14 @@ fn http2_is_heard_before_it_is_relied_on() {
     let error =
         generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).knock().unwrap_err();
     assert!(matches!(error, Error::NoHttp2 { .. }), "{error}");
+    // One that knows another breaks off the handshake.
+    let mut http1 = Arc::unwrap_or_clone(config());
+    http1.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let http1 = Arc::new(http1);
+    let secured = listen(move |_, stream| secure(stream, http1.clone()));
+    let error =
+        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).knock().unwrap_err();
+    assert!(matches!(&error, Error::NoHttp2 { why, .. } if why.starts_with("it refused all")), "{error}");
 }
 
 #[test]
