@@ -41,6 +41,13 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
         "Locust, k6",
         "users that start one after another are --ramp 30s; a rate that changes is a profile in a workload file",
     ),
+    (&["-L", "--location", "--max-redirects"], "curl, k6", "redirects are followed with --follow N"),
+    (&["--http2", "--http2-prior-knowledge"], "curl, oha", "HTTP/2 is --protocol h2"),
+    (
+        &["-b", "--cookie", "-a", "--basic-auth"],
+        "curl, hey, oha",
+        "a cookie or a password is a header, -H 'Cookie: a=1'",
+    ),
     (
         &["--output", "-o", "--csv"],
         "vegeta, Locust, k6",
@@ -112,6 +119,8 @@ mod tests {
             ("run --iterations 1000", "-n 1000"),
             ("run -z 30s", "-d 30s"),
             ("run -k", "--insecure"),
+            ("run -L", "--follow N"),
+            ("run --cookie a=1", "-H 'Cookie"),
             ("run --open -5/s", "--open -5/s: must not be below zero"),
         ] {
             let error = Line::try_parse_from(line.split(' ')).unwrap_err();

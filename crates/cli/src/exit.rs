@@ -132,6 +132,6 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // clap tells the error, then hints, then the usage; the first two in one line.
     let told = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let told: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
-    eprintln!("{}; see --help", told.join(" "));
+    eprintln!("{}; see --help", told.join(" ").replace(" tip: ", "; "));
     ExitCode::from(2)
 }

@@ -76,13 +76,18 @@ fn as_meant(ask: &Ask, look: &Look) -> String {
 /// What was not as meant.
 fn spoilt(of: &Because) -> String {
     let plain = matches!(of.look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson);
-    let symptom = Some(of.look.because.clone()).filter(|_| of.ask.meant.is_poisson() && !plain);
-    let failing = of.intent.iter().filter(|finding| finding.fails()).filter_map(|finding| in_words(of, finding));
+    // Of a machine that stood still it matters what that did to the figures, not how else it shows.
+    let is_told = of.stalled.is_some() && of.effect.is_some();
+    let symptom = Some(of.look.because.clone()).filter(|_| of.ask.meant.is_poisson() && !plain && !is_told);
+    let failing = of.intent.iter().filter(|finding| finding.fails() && !is_told);
+    // What was not sent, or too seldom, shows in all the rest.
+    let (little, odd): (Vec<_>, Vec<_>) = failing.partition(|of| matches!(of.check, Check::Unsent | Check::Rate));
+    let [little, odd] = [little, odd].map(|of_these| of_these.into_iter().filter_map(|finding| in_words(of, finding)));
     let saturated = of.generator.and_then(warnings::of_saturation);
     let causes = saturated.into_iter().chain(of.stalled.map(Doubt::Stalled)).map(|doubt| doubt.words());
     let mut reasons: Vec<String> = Vec::new();
     let decided = of.decided.then(|| "every threshold comes out the same without that".to_owned());
-    for reason in causes.chain(symptom).chain(failing).chain(of.effect.map(in_figures)).chain(decided) {
+    for reason in causes.chain(little).chain(symptom).chain(odd).chain(of.effect.map(in_figures)).chain(decided) {
         // Two checks may find the same.
         if !reasons.contains(&reason) {
             reasons.push(reason);

@@ -52,8 +52,8 @@ impl Share {
 
     /// Whether that is more than is tolerated, where anything is, and no matter of microseconds.
     pub(crate) fn is_doubtful(&self, tolerance: f64) -> bool {
-        let late = (self.response_ms - self.without_lateness_ms).abs() >= LATE_MS;
-        late && tolerance > 0.0 && self.at_most() > tolerance
+        let matters = self.at_most() * self.response_ms.abs() >= LATE_MS;
+        matters && tolerance > 0.0 && self.at_most() > tolerance
     }
 }
 
@@ -82,11 +82,6 @@ impl Effect {
         let largest =
             |sign: f64| self.shares.iter().filter_map(|share| Some(sign * share.company?)).fold(0.0, f64::max);
         [largest(-1.0), largest(1.0)]
-    }
-
-    /// Whether some figure owes the generator more than is tolerated, where anything is.
-    pub(crate) fn is_more_than_tolerated(&self) -> bool {
-        self.tolerance > 0.0 && !self.is_tolerated()
     }
 
     /// Whether no figure owes the generator more than is tolerated.

@@ -213,11 +213,11 @@ pub(crate) fn overall(ask: &Ask, poisson: &[Finding], intent: &[Finding], stream
     if stream.is_long_enough() && checked { Judgement::Holds } else { Judgement::NotChecked }
 }
 
-/// The last word on a run of which it is known what its lateness did; `forgiven` when nothing fails but by it, and it changed nothing
-/// that is looked at.
-pub(crate) fn by_effect(strict: Judgement, forgiven: bool, effect: &Effect) -> Judgement {
+/// The last word on a run of which it is known what its lateness did; `only_spoilt` when nothing fails but by it, `decided` when it
+/// changed no answer.
+pub(crate) fn by_effect(strict: Judgement, only_spoilt: bool, decided: bool, effect: &Effect) -> Judgement {
     match strict {
-        Judgement::Fails if forgiven => Judgement::HoldsWithDoubt,
+        Judgement::Fails if decided || only_spoilt && effect.is_tolerated() => Judgement::HoldsWithDoubt,
         Judgement::Holds if effect.is_doubtful() => Judgement::HoldsWithDoubt,
         strict => strict,
     }

@@ -4,8 +4,8 @@
 //! (timed out, or cut off by the end) never left: giving up shortens no queue that the load has made. The time that counts is
 //! cut into [`PARTS`] equal parts. The system does *not* keep up when the 99 % interval of the mean change of N lies above zero
 //! and the change is more than [`MATTERS`] of the launches; it keeps up when the change is below [`TELLS`] of them. In between,
-//! the run is too short to tell. An error is an end, as good as any: but where more than [`TELLS`] of those that left had no answer
-//! (refused, broken off) the load was not borne but turned away, and it is not said that the system kept up with it.
+//! the run is too short to tell. An error is an end, as good as any: but where more than [`TELLS`] of those that left had failed (been
+//! refused, broken off, answered with an error) the load may have been turned away, and it is not said that the system kept up with it.
 //!
 //! Users of a closed system wait for their answers, so they cannot outrun it: nothing is checked there.
 
@@ -57,9 +57,9 @@ pub enum Unchecked {
     Closed,
     /// Fewer than a hundred launches.
     TooFew,
-    /// More than one in twenty left without an answer: refused, broken off.
+    /// More than one in twenty of those that left had failed.
     #[serde(alias = "nothing_answered")]
-    Unanswered,
+    Failures,
     /// The number in the system grew, but no more than chance might have made it.
     TooShort,
 }
@@ -73,12 +73,13 @@ pub struct Flows {
     arrived: [u64; PARTS],
     left: [u64; PARTS],
     answered: u64,
+    well: u64,
 }
 
 impl Flows {
     /// Of a run whose time that counts is [`from`, `to`), before its first event.
     pub fn new(from: Instant, to: Instant) -> Self {
-        Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0 }
+        Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0, well: 0 }
     }
 
     /// Counts an event in.
@@ -97,6 +98,7 @@ impl Flows {
             Some((_, Some(part))) => {
                 self.left[part] += 1;
                 self.answered += u64::from(event.outcome.is_answer());
+                self.well += u64::from(event.outcome == Outcome::Ok);
             }
             Some((left, None)) if left < self.from => self.before -= 1,
             _ => {}
@@ -118,12 +120,12 @@ impl Flows {
         let growth = growth(&changes).expect("more than one part");
         let share = grown / launched as f64;
         let left: u64 = self.left.iter().sum();
-        let turned_away = (left - self.answered) as f64 > TELLS * left as f64;
+        let failed = (left - self.well) as f64 > TELLS * left as f64;
         let (judgement, not_checked) = match () {
             () if closed => (Judgement::NotChecked, Some(Unchecked::Closed)),
             () if launched < FEWEST => (Judgement::NotChecked, Some(Unchecked::TooFew)),
             () if growth.interval.low > 0.0 && share > MATTERS => (Judgement::Fails, None),
-            () if share < TELLS && turned_away => (Judgement::NotChecked, Some(Unchecked::Unanswered)),
+            () if share < TELLS && failed => (Judgement::NotChecked, Some(Unchecked::Failures)),
             () if share >= TELLS => (Judgement::NotChecked, Some(Unchecked::TooShort)),
             () => (Judgement::Holds, None),
         };
@@ -203,13 +205,16 @@ mod tests {
             event.outcome = Outcome::Refused;
         }
         // And if nobody stays, there is nothing that could keep up.
-        assert_eq!(judged(&events, false).not_checked, Some(Unchecked::Unanswered));
-        for (refused, expected) in [(10, Some(Unchecked::Unanswered)), (30, None)] {
-            let mut events = queue(0.5, 1);
-            for event in events.iter_mut().step_by(refused) {
-                *event = Event { done: event.sent, outcome: Outcome::Refused, ..event.clone() };
+        assert_eq!(judged(&events, false).not_checked, Some(Unchecked::Failures));
+        // Nor does who turns one in ten away keep up, be it with an answer.
+        for (failing, expected) in [(10, Some(Unchecked::Failures)), (30, None)] {
+            for outcome in [Outcome::Refused, Outcome::HttpError] {
+                let mut events = queue(0.5, 1);
+                for event in events.iter_mut().step_by(failing) {
+                    *event = Event { done: event.sent, outcome, ..event.clone() };
+                }
+                assert_eq!(judged(&events, false).not_checked, expected, "one in {failing} {outcome:?}");
             }
-            assert_eq!(judged(&events, false).not_checked, expected, "one in {refused} refused");
         }
     }
 

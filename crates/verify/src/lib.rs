@@ -223,17 +223,10 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let only_spoilt = spoilt && failing.iter().all(of_sending);
     let strict = judge::overall(ask, &poisson, &intent, &stream);
     let launched = tables.launches.last().map_or(stream.launches(), |total| total.n + 1);
-    let (launches, judged) = (&tables.launches, scope.window(launched, counted.of_run));
-    let decided = match (&effect, ask.counted()) {
-        (Some(effect), Some(counted)) if only_spoilt && effect.is_more_than_tolerated() => {
-            let measured = Measured::new(recording, launches, &judged, counted);
-            decided::decided(&ask.thresholds, &measured, effect)?
-        }
-        _ => false,
-    };
-    let judgement = effect
-        .as_ref()
-        .map_or(strict, |effect| judge::by_effect(strict, only_spoilt && (decided || effect.is_tolerated()), effect));
+    let judged = scope.window(launched, counted.of_run);
+    let spoilt_by = effect.as_ref().filter(|_| only_spoilt);
+    let decided = decided::decided(recording, ask, &tables.launches, &judged, spoilt_by)?;
+    let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, decided, effect));
     let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
     if !ask.meant.is_poisson() {
         // What was not meant to be Poisson is tested, to name the pattern, but not held to it.

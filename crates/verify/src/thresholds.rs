@@ -161,7 +161,8 @@ mod tests {
     fn checked(text: &str, believable: bool) -> Checked {
         let recording = recording();
         let verdict = verify(&recording, &Ask::default()).unwrap();
-        let measured = Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+        let measured =
+            Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         Checked::all(&[text.parse().unwrap()], &measured, believable).unwrap().remove(0)
     }
 
@@ -219,7 +220,8 @@ mod tests {
     fn too_few_values_make_no_interval() {
         let recording = recording();
         let verdict = verify(&recording, &Ask::default()).unwrap();
-        let measured = Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+        let measured =
+            Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         let width = |text: &str| {
             let threshold: Threshold = text.parse().unwrap();
             measured.estimate(&threshold.metric).unwrap().unwrap().half_width()

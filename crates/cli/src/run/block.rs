@@ -183,6 +183,9 @@ fn errors(pulse: &Pulse) -> String {
 fn cov(pulse: &Pulse) -> String {
     let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| format!("{number:.3}"));
     let Pulse { cov, cov_low, cov_high, meant_cov, .. } = pulse;
+    if cov.is_none() {
+        return "CoV of the gaps: too few launches to tell".to_owned();
+    }
     let [cov, low, high, meant] = [cov, cov_low, cov_high, meant_cov].map(|n| number(*n));
     format!("CoV of the gaps {cov} (95 % {low} to {high}), meant {meant}")
 }

@@ -105,11 +105,13 @@ impl Page<'_> {
         let s = self.summary;
         let model = model(self.workload);
         let asked = s.asked_rate_per_s.map_or_else(|| allowed(self.workload), |rate| format!("{}/s", short(rate)));
-        let (offered, answered) = (rate(s.offered_rate_per_s), rate(s.answered_rate_per_s));
+        // Launches and answers of the same seconds.
+        let launched = s.keeps_up.map(|keeps_up| keeps_up.launched_per_s).or(s.offered_rate_per_s);
+        let (launched, answered) = (rate(launched), rate(s.answered_rate_per_s));
         let well = self.well_and_failed().unwrap_or_default();
         writeln!(
             f,
-            "  load       {model}, asked {asked}, launched {offered}, answered {answered}{well}, seed {}",
+            "  load       {model}, asked {asked}, launched {launched}{well}, answered {answered}, seed {}",
             s.seed
         )?;
         if let Some(keeps_up) = &s.keeps_up {
@@ -195,7 +197,7 @@ impl Page<'_> {
             )?;
         }
         if let Some(effect) = &s.effect {
-            let percent = |share: f64| format!("{} %", short(100.0 * share));
+            let percent = |share: f64| format!("{} %", short(100.0 * share.min(1.0)));
             let shares = effect.shares.iter().map(|of| format!("of p{} {}", of.percentile, percent(of.at_most())));
             let shares = shares.collect::<Vec<_>>().join(", ");
             writeln!(f, "  its part   at most {shares}; {} tolerated", percent(effect.tolerance))?;
@@ -239,6 +241,10 @@ impl Page<'_> {
             let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
             let why = failure.why.as_deref().map_or(String::new(), |why| format!(", {}", shown(why)));
             writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
+        }
+        let more: u64 = s.failures.iter().skip(FAILURES).map(|failure| failure.n).sum();
+        if more > 0 {
+            writeln!(f, "{more:>10}   of other kinds, which are in the JSON document")?;
         }
         Ok(())
     }
@@ -305,9 +311,7 @@ fn kept_up(keeps_up: &KeepsUp) -> String {
     match k.not_checked {
         None => format!("{}: {inside}", k.judgement.name()),
         Some(Unchecked::Closed) => "not checked: users wait for their answers".to_owned(),
-        Some(Unchecked::Unanswered) => {
-            format!("not checked: {}/s of {}/s were answered", short(k.answered_per_s), short(k.launched_per_s))
-        }
+        Some(Unchecked::Failures) => format!("not checked: too many failed; {inside}"),
         Some(Unchecked::TooFew) => format!("not checked: fewer than a hundred launches; {inside}"),
         Some(Unchecked::TooShort) => format!("not checked: {inside} may be chance, a longer run would tell"),
     }

@@ -120,7 +120,7 @@ pub(crate) fn keeps_up(k: &KeepsUp) -> Banner {
             "users wait for their answers before they ask again, so they cannot outrun it".to_owned()
         }
         Some(Unchecked::TooFew) => format!("fewer than a hundred launches: {flow}"),
-        Some(Unchecked::Unanswered) => format!("{flow}: what left without an answer was turned away, not served"),
+        Some(Unchecked::Failures) => format!("{flow}: what failed may have been turned away, not served"),
         Some(Unchecked::TooShort) => format!("{flow}: that may be chance, a longer run would tell"),
     };
     Banner { judgement: k.judgement, headline: headline.to_owned(), because }
