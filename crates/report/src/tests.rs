@@ -134,7 +134,9 @@ fn what_failed_stands_above_what_did_not() {
     let all = banners(&run);
     assert_eq!(all[0], (Judgement::Fails, "10 % of the launches failed.".to_owned()));
     assert_eq!(all[1], (Judgement::Fails, "1 of 2 thresholds failed.".to_owned()));
-    assert_eq!(all[2..].iter().filter(|banner| banner.0 == Judgement::Holds).count(), 2, "{all:?}");
+    // Where one in ten failed, whether the system kept up is not known; that the load arrived as meant is.
+    let rest: Vec<Judgement> = all[2..].iter().map(|banner| banner.0).collect();
+    assert_eq!(rest, [Judgement::NotChecked, Judgement::Holds], "{all:?}");
     // A run that must not be believed keeps no threshold and fails none.
     run.thresholds = vec![checked(Judgement::NotChecked)];
     run.verdict.judgement = Judgement::Fails;

@@ -79,9 +79,10 @@ fn spoilt(of: &Because) -> String {
     // Of a machine that stood still it matters what that did to the figures, not how else it shows.
     let is_told = of.stalled.is_some() && of.effect.is_some();
     let symptom = Some(of.look.because.clone()).filter(|_| of.ask.meant.is_poisson() && !plain && !is_told);
-    let failing = of.intent.iter().filter(|finding| finding.fails() && !is_told);
+    let failing = of.intent.iter().filter(|finding| finding.fails());
     // What was not sent, or too seldom, shows in all the rest.
-    let (little, odd): (Vec<_>, Vec<_>) = failing.partition(|of| matches!(of.check, Check::Unsent | Check::Rate));
+    let (little, mut odd): (Vec<_>, Vec<_>) = failing.partition(|of| matches!(of.check, Check::Unsent | Check::Rate));
+    odd.retain(|_| !is_told);
     let [little, odd] = [little, odd].map(|of_these| of_these.into_iter().filter_map(|finding| in_words(of, finding)));
     let saturated = of.generator.and_then(warnings::of_saturation);
     let causes = saturated.into_iter().chain(of.stalled.map(Doubt::Stalled)).map(|doubt| doubt.words());

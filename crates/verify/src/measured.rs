@@ -4,8 +4,8 @@ use std::io;
 use std::ops::Range;
 
 use offered_model::threshold::{Metric, Quantity, Statistic};
-use offered_stats::groups::{Groups, SortedGroups};
 use offered_model::{Difference, Event, Instant, Nanos, Outcome, Recording};
+use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
