@@ -1,23 +1,11 @@
 //! `offered export`: a recorded run in the formats of other tools, so that their analyses can be run on it.
-//!
-//! Times that a format has no place for are not bent to fit: the JTL has whole milliseconds where JMeter wants them and the
-//! exact instants in columns of their own, so that it verifies to the same numbers as the run itself.
-
-mod combined;
-mod k6;
-mod pgbench;
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use offered_model::csv::Table;
-use offered_model::{Event, Instant, Nanos, Outcome, Reason, Recording};
-use offered_stats::order::{self, Key};
+use offered_model::Nanos;
+use offered_store::export::{Kind, write};
 use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::exit::{Exit, Failure};
@@ -56,10 +44,18 @@ enum To {
     Gaps,
 }
 
-impl To {
-    /// Whether it has no place for a launch that was never answered nor given up.
-    fn needs_ends(self) -> bool {
-        matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Hdr | Self::Pgbench)
+impl From<To> for Kind {
+    fn from(to: To) -> Self {
+        match to {
+            To::Jtl => Self::Jtl,
+            To::Csv => Self::Csv,
+            To::Vegeta => Self::Vegeta,
+            To::K6 => Self::K6,
+            To::Combined => Self::Combined,
+            To::Hdr => Self::Hdr,
+            To::Pgbench => Self::Pgbench,
+            To::Gaps => Self::Gaps,
+        }
     }
 }
 
@@ -70,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for note in &recording.notes {
         eprintln!("warning: {}: {note}", args.run.display());
     }
-    let origin = origin(&args.run)?;
+    let (origin, kind) = (origin(&args.run)?, Kind::from(args.to));
     let (mut sent, mut without_end) = (0, 0);
     recording
         .events
@@ -79,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             without_end += u64::from(event.sent.is_some() && event.done.is_none());
         })
         .map_err(Failure::stopped)?;
-    if args.to.needs_ends() && without_end > 0 {
+    if kind.needs_ends() && without_end > 0 {
         let left_out = format!("{without_end} launches have no end in {}", args.run.display());
         if without_end == sent {
             return Err(Failure::input(format!(
@@ -89,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         eprintln!("warning: {left_out}: they are left out");
     }
     match &args.output {
-        None => match write(args.to, &recording, origin, &mut io::stdout().lock()) {
+        None => match write(kind, &recording, origin, &mut io::stdout().lock()) {
             // Whoever read us (`| head`) has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written.map_err(|error| Failure::stopped(format!("cannot write to stdout: {error}")))?,
@@ -101,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                 }
                 _ => Failure::input(format!("cannot create {}: {error}", path.display())),
             })?;
-            let written = write(args.to, &recording, origin, &mut file);
+            let written = write(kind, &recording, origin, &mut file);
             if let Err(error) = written {
                 // Half a file under the name asked for would pass for a whole one.
                 let _ = fs::remove_file(path);
@@ -116,262 +112,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 fn origin(run: &Path) -> Result<Nanos, Failure> {
     let record = RunRecord::read(run).map_err(Failure::input)?;
     Ok(Nanos(record.and_then(|record| record.started_unix_ns).unwrap_or(0)))
-}
-
-fn write(to: To, recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    let mut out = BufWriter::new(out);
-    match to {
-        To::Jtl => jtl(recording, origin, &mut out)?,
-        To::Csv => csv(recording, origin, &mut out)?,
-        To::Vegeta => vegeta(recording, origin, &mut out)?,
-        To::K6 => k6::write(recording, origin, &mut out)?,
-        To::Combined => combined::write(recording, origin, &mut out)?,
-        To::Hdr => hdr(recording, origin, &mut out)?,
-        To::Pgbench => pgbench::write(recording, origin, &mut out)?,
-        To::Gaps => gaps(recording, &mut out)?,
-    }
-    out.flush()
-}
-
-/// So many launches may be under way at a time before the order of a recording takes longer to find.
-const WINDOW: usize = 100_000;
-
-/// An event and what it is ordered by, its instant first; what stands alike stays in the order of the recording.
-struct Placed<R> {
-    rank: R,
-    event: Event,
-}
-
-impl<R: Rank> Key for Placed<R> {
-    type Rank = R;
-
-    fn at(&self) -> u64 {
-        self.rank.at()
-    }
-
-    fn rank(&self) -> R {
-        self.rank
-    }
-}
-
-/// What events are ordered by.
-trait Rank: Ord + Copy {
-    fn at(&self) -> u64;
-}
-
-impl Rank for Instant {
-    fn at(&self) -> u64 {
-        self.0
-    }
-}
-
-impl Rank for (Instant, Instant) {
-    fn at(&self) -> u64 {
-        self.0.0
-    }
-}
-
-impl Rank for (Instant, u64, u32, u16) {
-    fn at(&self) -> u64 {
-        self.0.0
-    }
-}
-
-/// Gives `see` every event that has a rank, objects too, in the order of their ranks; nothing after its first failure.
-fn each<R: Rank>(
-    recording: &Recording,
-    rank: impl Fn(&Event) -> Option<R>,
-    mut see: impl FnMut(&Event, R) -> io::Result<()>,
-) -> io::Result<()> {
-    let source = |give: &mut dyn FnMut(Placed<R>)| {
-        recording.events.each_of_all(|event| {
-            if let Some(rank) = rank(event) {
-                give(Placed { rank, event: event.clone() });
-            }
-        })
-    };
-    let mut seen = Ok(());
-    order::each(&source, WINDOW, &mut |Placed { rank, event }| {
-        if seen.is_ok() {
-            seen = see(&event, rank);
-        }
-    })?;
-    seen
-}
-
-/// Gives `see` the launches that were sent, in order of time: events stand in the order of their ends.
-fn each_sent(recording: &Recording, mut see: impl FnMut(&Event, Instant) -> io::Result<()>) -> io::Result<()> {
-    each(recording, |event| event.sent.filter(|_| event.object == 0), |event, sent| see(event, sent))
-}
-
-/// Gives `see` those of them that ended, with when they were sent and done.
-fn each_ended(
-    recording: &Recording,
-    mut see: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
-) -> io::Result<()> {
-    each_sent(recording, |event, sent| event.done.map_or(Ok(()), |done| see(event, sent, done)))
-}
-
-/// The same, in the order of their ends.
-fn each_by_end(
-    recording: &Recording,
-    mut see: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
-) -> io::Result<()> {
-    let ended = |event: &Event| event.done.zip(event.sent).filter(|_| event.object == 0);
-    each(recording, ended, |event, (done, sent)| see(event, sent, done))
-}
-
-fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
-    recording.labels.get(usize::from(event.label)).map_or("", String::as_str)
-}
-
-/// JMeter takes quoted columns for variables of the plan and leaves them alone.
-fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,Latency,Hostname,\
-         \"intended_ns\",\"sent_ns\",\"first_byte_ns\",\"done_ns\",\"step\",\"tick_ns\",\"start_ns\",\"outcome\""
-    )?;
-    let mut table = Table::new(out);
-    each_ended(recording, |event, sent, done| {
-        let ms = |from: Instant, to: Instant| from.until(to).0 / 1_000_000;
-        let since_1970 = |at: Instant| Some((at + origin).0);
-        let ok = event.outcome == Outcome::Ok;
-        table
-            .number(Some((sent + origin).0 / 1_000_000))?
-            .number(Some(ms(sent, done)))?
-            .text(label(recording, event))?;
-        match event.status {
-            0 => table.text(event.outcome.name())?,
-            status => table.number(Some(status))?,
-        };
-        let message = event.error.as_ref().map_or(if ok { "OK" } else { event.outcome.name() }.into(), Reason::text);
-        table.text(&message)?;
-        let user = if recording.sessions_known { format!("user 1-{}", event.session) } else { String::new() };
-        table.text(&user)?.number(Some(ok))?.number(Some(event.bytes_in))?.number(Some(event.bytes_out))?;
-        table.number(Some(event.first_byte.map_or(0, |at| ms(sent, at))))?;
-        table.text(&format!("worker-{}", event.worker))?;
-        let intended = Some(event.intended).filter(|_| recording.intent_known);
-        table.number(intended.and_then(since_1970))?.number(since_1970(sent))?;
-        table.number(event.first_byte.and_then(since_1970))?.number(since_1970(done))?;
-        table.number(Some(event.step))?.number(Some(recording.resolution.0))?;
-        table.number(start(recording, origin))?.text(event.outcome.name())?.end()
-    })?;
-    table.flush()
-}
-
-/// When the run started that instants count from; those of another tool's file do not.
-fn start(recording: &Recording, origin: Nanos) -> Option<u64> {
-    recording.on_run_clock.then_some(origin.0)
-}
-
-/// What was not known is empty: when launches were meant, and whose they were.
-fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(out);
-    table.row(offered_store::CSV_COLUMNS)?;
-    let planned = |event: &Event| Some((event.intended, event.session, event.step, event.object));
-    let ns = |at: Option<Instant>| at.map(|at| at.0);
-    let length = |length: Option<Nanos>| length.map(|length| length.0);
-    each(recording, planned, |event, _| {
-        let intended = Some(event.intended).filter(|_| recording.intent_known || event.sent.is_none());
-        table.number(ns(intended))?.number(ns(event.sent))?.number(ns(event.first_byte))?;
-        table.number(ns(event.done))?.number(Some(event.session).filter(|_| recording.sessions_known))?;
-        table.number(Some(event.step))?.text(label(recording, event))?.text(event.outcome.name())?;
-        table.number(Some(event.status))?.number(Some(event.bytes_out))?.number(Some(event.bytes_in))?;
-        table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
-        table.text(&event.why())?.number(length(event.handshake))?;
-        table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
-        table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?.end()
-    })?;
-    table.flush()
-}
-
-/// vegeta's `latency` counts from its stamp, so it is what we call `service`. What it takes for a success is a code from 200 to
-/// 399, so an answer that was good has one though its tool kept none, and one that was not has none of them.
-fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    let mut seq = 0;
-    each_ended(recording, |event, sent, done| {
-        let at = jiff::Timestamp::from_nanosecond(i128::from((sent + origin).0)).map_err(io::Error::other)?;
-        let error = match (&event.error, event.outcome) {
-            (Some(error), _) => error.text(),
-            (None, Outcome::Ok) => "".into(),
-            (None, outcome) => outcome.name().into(),
-        };
-        let code = match (event.outcome, event.status) {
-            (Outcome::Ok, 0) => 200,
-            (Outcome::Ok, status) | (_, status @ 400..) => status,
-            _ => 0,
-        };
-        let row = serde_json::json!({
-            "attack": "offered",
-            "seq": seq,
-            "code": code,
-            "timestamp": at.to_string(),
-            "latency": (done - sent).0,
-            "bytes_out": event.bytes_out,
-            "bytes_in": event.bytes_in,
-            "error": error,
-            "body": null,
-            "method": "",
-            "url": label(recording, event),
-            "headers": null,
-        });
-        seq += 1;
-        writeln!(out, "{row}")
-    })
-}
-
-/// One interval for every second in which something was done; Java's tools show its maximum in ms.
-fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
-    const SECOND: u64 = 1_000_000_000;
-    let mut first = None;
-    recording.events.each(|event| {
-        if event.sent.is_some() && first.is_none_or(|first| event.done.is_some_and(|done| done < first)) {
-            first = event.done;
-        }
-    })?;
-    // Stamps since 1970 make the start of the log; the intervals count from there.
-    let start = origin + Nanos(first.map_or(0, |done| done.0 / SECOND * SECOND));
-    let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment("[Histogram log format version 1.3]")
-        .with_base_time(SystemTime::UNIX_EPOCH + Duration::from_nanos(start.0))
-        .with_start_time(SystemTime::UNIX_EPOCH + Duration::from_nanos(start.0))
-        .with_max_value_divisor(1e6)
-        .begin_log_with(out, &mut serializer)?;
-    let times = [("response", Event::response as fn(&Event) -> _), ("service", Event::service)];
-    let empty = || times.map(|_| Histogram::<u64>::new(3).expect("three digits are allowed"));
-    let mut histograms = empty();
-    let mut open = None;
-    let mut close = |second: u64, histograms: &[Histogram<u64>; 2]| {
-        let from = Duration::from_nanos((origin + Nanos(second * SECOND)).saturating_sub(start).0);
-        times.iter().zip(histograms).try_for_each(|((name, _), histogram)| {
-            log.write_histogram(histogram, from, Duration::from_secs(1), Tag::new(name)).map_err(io::Error::other)
-        })
-    };
-    each_by_end(recording, |event, _, done| {
-        let second = done.0 / SECOND;
-        if let Some(before) = open.replace(second).filter(|before| *before != second) {
-            close(before, &histograms)?;
-            histograms = empty();
-        }
-        for ((name, time), histogram) in times.iter().zip(&mut histograms) {
-            let Some(value) = time(event) else { continue };
-            let negative =
-                |_| io::Error::other(format!("a {name} of {value} has no place in a histogram: see `offered verify`"));
-            histogram.record(u64::try_from(value.0).map_err(negative)?).map_err(io::Error::other)?;
-        }
-        Ok(())
-    })?;
-    open.map_or(Ok(()), |last| close(last, &histograms))
-}
-
-fn gaps(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
-    let mut before = None;
-    each_sent(recording, |_, sent| match before.replace(sent) {
-        Some(before) => writeln!(out, "{:.6}", (sent - before).as_millis_f64()),
-        None => Ok(()),
-    })
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@
 
 mod door;
 mod error;
+pub mod export;
 mod failures;
 mod foreign;
 mod labels;
