@@ -47,7 +47,7 @@ impl Run {
             assert!(json["outcomes"]["ok"].is_null() || json["thresholds"] != Value::Array(Vec::new()), "{ended:?}");
         }
         let recording = read(out, &ReadOptions::default()).unwrap();
-        assert_eq!(recording.notes, Vec::<String>::new());
+        assert_eq!(recording.notes, []);
         let run = Self { json, events: recording.events.to_vec().unwrap(), labels: recording.labels };
         let events = &run.events;
         assert_eq!(run.json["launched"], events.len());

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use offered_model::Outcome;
+use offered_model::{Note, Outcome};
 use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
 
@@ -112,7 +112,7 @@ fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
     let events = recording.events.to_vec().unwrap();
     assert!(!events.is_empty());
     assert!(events.iter().all(|event| event.outcome == Outcome::Ok));
-    assert!(recording.notes.iter().any(|note| note.starts_with("cut: ")), "{:?}", recording.notes);
+    assert!(recording.notes.contains(&Note::Killed), "{:?}", recording.notes);
     assert_eq!(recording.unreadable, 0);
 }
 

@@ -87,7 +87,7 @@ fn a_run_directory_is_left_like_a_real_runs() {
         recording.events.to_vec().unwrap().iter().filter(|e| e.outcome == offered_model::Outcome::Ok).count();
     assert_eq!(answered, 5000);
     assert!(recording.events.to_vec().unwrap().iter().all(|e| e.sent == Some(e.intended) && e.done >= e.sent));
-    assert_eq!(recording.notes, Vec::<String>::new());
+    assert_eq!(recording.notes, []);
     assert_eq!(std::fs::read_to_string(run.join("workload.toml")).unwrap(), OPEN);
     // A second run must not touch the first.
     let output = offered(folder.path(), &["w.toml", "--out", "run"]);

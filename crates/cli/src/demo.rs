@@ -161,7 +161,7 @@ fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
     };
     let made = plan.prepare(Arc::default())?.run(Vec::new())?;
     server.stop().map_err(Failure::stopped)?;
-    let seen = report::of_run(&made, &workload)?;
+    let seen = Run::of_made(&made, &workload)?;
     let Made { summary: run, recording, .. } = made;
     let mean = mean_response(&workload, &recording).map_err(Failure::stopped)?;
     let (model, source, low_ms, high_ms) = (name.to_owned(), source.to_owned(), finite(mean.low), finite(mean.high));

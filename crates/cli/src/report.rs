@@ -1,23 +1,20 @@
 //! `offered report`: what a run, or several, looked like, as one page.
 
-use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use offered_experiment::document::sweep::Document as Sweep;
-use offered_experiment::{Made, machine, theory};
 use offered_logs::document::Document as Site;
+use offered_model::Workload;
 use offered_model::document::Document as _;
-use offered_model::workload::{Call, Request};
-use offered_model::{Nanos, Recording, Share, Workload};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{Portrait, Report, Run, Tested, Tried, document, summary};
-use offered_store::{Machine, MadeBy, RunRecord, Until, read_failures};
-use offered_verify::{Checked, Judgement, Measured, verify};
+use offered_report::{Own, Report, Run, document, few_threads, summary};
+use offered_store::{RunRecord, read_failures};
+use offered_verify::verify;
 
 use crate::exit::{Exit, Failure};
 use crate::file;
@@ -191,115 +188,17 @@ fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
     ask.by_threads |= few_threads(&recording).map_err(Failure::stopped)?;
     let verdict = verify(&recording, &ask).map_err(Failure::stopped)?;
     args.window.check(&verdict)?;
-    let portrait = Portrait::of(&recording, &ask, &verdict.window).map_err(Failure::stopped)?;
-    let mut run = Run::new(name, verdict, portrait);
-    run.tested.began = first_launch(&recording);
+    Ok(Run::of(name, recording, &ask, verdict, own(path)?)?)
+}
+
+/// What a run of ours says of itself beside its events.
+fn own(path: &Path) -> Result<Option<Own>, Failure> {
     let own = path.join("workload.toml");
-    if own.is_file() {
-        run.seen = read_failures(path).map_err(Failure::input)?;
-        let record = RunRecord::read(path).map_err(Failure::input)?;
-        let simulated = record.as_ref().is_some_and(|record| record.made_by == MadeBy::Simulation);
-        let text = file::text(&own)?;
-        let workload = Workload::parse(&text, &own.display().to_string(), &file::beside(Some(&own)));
-        let workload = workload.map_err(Failure::input)?;
-        let measured = Measured::new(&recording, &run.verdict.launches, &run.verdict.window, workload.counted());
-        run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails)
-            .map_err(Failure::stopped)?;
-        run.checks = Tried::all(&workload, &recording).map_err(Failure::stopped)?;
-        drop(recording);
-        run.tested = tested(&workload, record.as_ref());
-        foresee(&mut run, &workload, simulated)?;
+    if !own.is_file() {
+        return Ok(None);
     }
-    run.web_users = theory::web_users(&run.verdict.queue)?;
-    Ok(run)
-}
-
-/// Adds what is known of the workload's server, and predicted of the run.
-fn foresee(run: &mut Run, workload: &Workload, simulated: bool) -> Result<(), Failure> {
-    run.server = theory::server(workload);
-    run.predictions = theory::predictions(workload, simulated)?;
-    Ok(())
-}
-
-/// How a run of `workload` came to be, by its record; a run that was killed has none.
-fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
-    let target = match record.map(|record| record.made_by) {
-        Some(MadeBy::Simulation) => {
-            Some("nobody: answered by the workload's own modelled server, on a virtual clock".to_owned())
-        }
-        Some(MadeBy::DryRun) => Some("nobody: a dry run, on a virtual clock".to_owned()),
-        Some(MadeBy::Run) | None => workload.target().map(|target| target.url().to_string()),
-    };
-    let request = |request: &Request| match request.call() {
-        Call::WebSocket { .. } => format!("{} (WebSocket {})", request.name(), request.path()),
-        _ => format!("{} ({} {})", request.name(), request.method(), request.path()),
-    };
-    let machine = |Machine { name, system, arch, cores }: &Machine| format!("{name}, {system}, {arch}, {cores} cores");
-    Tested {
-        target,
-        requests: workload.requests().iter().map(request).collect(),
-        began: record.and_then(|record| instant(record.started_unix_ns?)),
-        duration_s: workload
-            .time_limit()
-            .filter(|_| record.is_none_or(|record| record.until == Until::Duration))
-            .map(Nanos::as_secs_f64),
-        count: workload.count(),
-        seed: record.and_then(|record| record.seed).or(Some(workload.seed().0)),
-        share: record.map(|record| record.share).filter(|share| *share != Share::ALL).map(|share| share.to_string()),
-        machine: record.and_then(|record| record.machine.as_ref()).map(machine),
-        version: record.map(|record| record.version.clone()),
-    }
-}
-
-/// When the first launch of another tool's file was made, where its stamps are since the Unix epoch.
-fn first_launch(recording: &Recording) -> Option<String> {
-    /// The ninth of September 2001, since the epoch: stamps below count from something else.
-    const DATED: u64 = 1_000_000_000_000_000_000;
-    let (first, _) = recording.events.extent().sent?;
-    if recording.on_run_clock || first.0 < DATED { None } else { instant(first.0) }
-}
-
-/// An instant since the Unix epoch, to the millisecond.
-fn instant(unix_ns: u64) -> Option<String> {
-    let at = jiff::Timestamp::from_nanosecond(i128::from(unix_ns)).ok()?;
-    Some(format!("{at:.3}"))
-}
-
-/// What is known of a run of `workload` that has just been made and judged.
-pub(crate) fn of_run(made: &Made, workload: &Workload) -> Result<Run, Failure> {
-    let Made { summary, verdict, ask, recording, done, share, failures } = made;
-    let portrait = Portrait::of(recording, ask, &verdict.window).map_err(Failure::stopped)?;
-    let started = (done.started > Nanos::ZERO).then_some(done.started.0);
-    let made_by = if started.is_some() { MadeBy::Run } else { MadeBy::DryRun };
-    let record = RunRecord {
-        share: *share,
-        started_unix_ns: started,
-        machine: Some(machine()),
-        ..RunRecord::new(made_by, Until::Duration)
-    };
-    let mut run = Run {
-        tested: tested(workload, Some(&record)),
-        thresholds: summary.thresholds.clone(),
-        checks: Tried::all(workload, recording).map_err(Failure::stopped)?,
-        seen: failures.clone(),
-        ..Run::new(ask.path.clone(), verdict.clone(), portrait)
-    };
-    foresee(&mut run, workload, false)?;
-    run.web_users = theory::web_users(&run.verdict.queue)?;
-    Ok(run)
-}
-
-/// Whether launches come from so few users or threads, time and again, that their number is worth a look.
-fn few_threads(recording: &Recording) -> io::Result<bool> {
-    const FEW: usize = 1000;
-    if !recording.sessions_known {
-        return Ok(false);
-    }
-    let mut seen = HashSet::new();
-    recording.events.each(|event| {
-        if seen.len() <= FEW {
-            seen.insert(event.session);
-        }
-    })?;
-    Ok(seen.len() <= FEW && recording.events.launches() > 2 * seen.len() as u64)
+    let failures = read_failures(path).map_err(Failure::input)?;
+    let record = RunRecord::read(path).map_err(Failure::input)?;
+    let workload = Workload::parse(&file::text(&own)?, &own.display().to_string(), &file::beside(Some(&own)));
+    Ok(Some(Own { workload: workload.map_err(Failure::input)?, record, failures }))
 }

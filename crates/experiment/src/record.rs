@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use offered_model::{After, Event, Instant, Launch, Outcome, Workload};
+use offered_model::{After, Event, Instant, Launch, Note, Outcome, Workload};
 use offered_simulate::drive::Sink;
-use offered_simulate::{Doubt, Job, Simulated, Stop, simulate};
+use offered_simulate::{Job, Simulated, Stop, simulate};
 use offered_store::{MadeBy, RunRecord, Until, Writer};
 
 use crate::Error;
@@ -30,7 +30,7 @@ pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, ou
     let record = RunRecord {
         seed: Some(workload.seed().0),
         load,
-        notes: answer.warnings.iter().map(Doubt::words).collect(),
+        notes: answer.warnings.iter().map(|doubt| Note::Simulation { doubt: *doubt }).collect(),
         ..RunRecord::new(MadeBy::Simulation, until)
     };
     tape.finish(&record.with(Summary::new(&[], &answer), ()))?;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 
 use offered_model::recording::{Calibrated, End, Evidence};
-use offered_model::{Exchange, Nanos, Recording, Share, Workload};
+use offered_model::{Exchange, Nanos, Note, Recording, Share, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker};
 use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Spool, Until, Writer};
 use offered_verify::{Ask, Verdict, verify};
@@ -57,8 +57,8 @@ pub struct Made {
     pub recording: Recording,
     /// How it ended.
     pub done: Done,
-    /// The part of the whole run that was launched.
-    pub share: Share,
+    /// How it was made, as its directory says it where it has one.
+    pub record: RunRecord,
     /// A few of its failures, whole, where they were looked at.
     pub failures: Vec<Exchange>,
 }
@@ -152,20 +152,20 @@ impl Ready<'_> {
         let verdict = verify(&recording, &ask)?;
         let mut summary = Summary::new(workload, share, &recording, &done, &verdict)?;
         summary.out = out.map(|out| out.display().to_string());
+        let record = RunRecord {
+            seed: Some(workload.seed().0),
+            share,
+            started_unix_ns: (!for_nobody).then_some(done.started.0),
+            generator: recording.generator.clone(),
+            machine: Some(machine()),
+            ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
+        };
         if let Some(store) = store {
-            let record = RunRecord {
-                seed: Some(workload.seed().0),
-                share,
-                started_unix_ns: (!for_nobody).then_some(done.started.0),
-                generator: recording.generator.clone(),
-                machine: Some(machine()),
-                ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
-            };
-            store.recorder.finish(&record.with(&summary, &verdict))?;
+            store.recorder.finish(&record.clone().with(&summary, &verdict))?;
         }
         match lost {
             Some(error) => Err(error.into()),
-            None => Ok(Made { summary, verdict, ask, recording, done, share, failures }),
+            None => Ok(Made { summary, verdict, ask, recording, done, record, failures }),
         }
     }
 }
@@ -206,7 +206,8 @@ fn recording(
         Some(store) => {
             store.recorder.flush()?;
             let mut recording = offered_store::read(&store.path, &ReadOptions::default())?;
-            recording.notes.clear(); // that there is no run.json yet
+            // There is no run.json yet.
+            recording.notes.retain(|note| *note != Note::Killed);
             recording
         }
     };

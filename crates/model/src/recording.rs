@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use crate::events::Events;
+use crate::note::Note;
 use crate::time::Nanos;
 
 /// What one run left behind, ours or another tool's.
@@ -37,8 +38,8 @@ pub struct Recording {
     pub unreadable: u64,
     /// The first of them, as `file:line: why`.
     pub complaints: Vec<String>,
-    /// What the reader must know besides: "cut off in the middle of a row", "the run was killed", ...
-    pub notes: Vec<String>,
+    /// What the reader must know besides.
+    pub notes: Vec<Note>,
 }
 
 /// What a generator was seen to do that no event shows.

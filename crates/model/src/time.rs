@@ -318,6 +318,17 @@ impl FromStr for Rate {
     }
 }
 
+/// A length of time in ns, for people: two digits and a unit.
+pub fn span(ns: f64) -> String {
+    match ns {
+        _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),
+        _ if ns < 1e7 => format!("{:.1} ms", ns / 1e6),
+        _ if ns < 1e9 => format!("{:.0} ms", ns / 1e6),
+        _ if ns < 1e11 => format!("{:.1} s", ns / 1e9),
+        _ => format!("{:.0} s", ns / 1e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

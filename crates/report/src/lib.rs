@@ -15,6 +15,7 @@ mod compare;
 pub mod csv;
 pub mod document;
 pub mod figure;
+mod gather;
 pub mod html;
 pub mod junit;
 pub mod markdown;
@@ -29,6 +30,7 @@ mod tests;
 
 pub use checks::Tried;
 pub use compare::Difference;
+pub use gather::{Own, few_threads};
 pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, InSystem, OverTime, Percentiles, Portrait, Spread};
 pub use report::{Report, Run};
 pub use sections::{document, summary};

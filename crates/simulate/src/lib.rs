@@ -35,7 +35,7 @@ pub mod statistics;
 pub mod swf;
 
 pub use discipline::{Discipline, Job};
-pub use doubts::Doubt;
 pub use modelled::Modelled;
+pub use offered_model::note::SimulationDoubt as Doubt;
 pub use policy::{Make, Policy, Setting};
 pub use simulation::{Simulated, Stop, simulate};

@@ -4,8 +4,8 @@ use offered_model::workload::Sessions;
 use offered_model::{Agenda, Instant, Nanos, Share, Workload, Wrong};
 use offered_stats::steady_state::Estimate;
 
+use crate::Doubt;
 use crate::discipline::Discipline;
-use crate::doubts::Doubt;
 use crate::drive::{Demands, Served, Sink, drive};
 use crate::modelled::Modelled;
 use crate::policy::Use;

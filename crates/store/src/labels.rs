@@ -1,5 +1,6 @@
 //! The names of requests in the order they were first seen.
 
+use offered_model::Note;
 use std::collections::HashMap;
 
 /// Gives every distinct name its number, which is what [`offered_model::Event::label`] holds.
@@ -42,9 +43,9 @@ impl Labels {
     }
 
     /// The names, and a note when there were too many.
-    pub(crate) fn into_names(self, notes: &mut Vec<String>) -> Vec<String> {
+    pub(crate) fn into_names(self, notes: &mut Vec<Note>) -> Vec<String> {
         if self.names.len() > MAX_NAMES {
-            notes.push(format!("more than {MAX_NAMES} distinct labels; the rest are counted as `{OTHERS}`"));
+            notes.push(Note::ManyNames { told_apart: MAX_NAMES as u64, rest: OTHERS.to_owned() });
         }
         self.names
     }

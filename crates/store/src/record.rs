@@ -10,9 +10,9 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-use offered_model::Share;
 use offered_model::document::{Document, Schema};
 use offered_model::recording::Evidence;
+use offered_model::{Note, Share};
 use schemars::JsonSchema;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -51,8 +51,9 @@ pub struct RunRecord<S = Unread, V = Unread> {
     pub generator: Option<Evidence>,
     /// Where it ran; `None` of a simulation, which is the same everywhere.
     pub machine: Option<Machine>,
-    /// What a reader must know besides, in sentences.
-    pub notes: Vec<String>,
+    /// What a reader must know besides; older records say it in sentences.
+    #[serde(deserialize_with = "notes")]
+    pub notes: Vec<Note>,
     /// What it came to, as the document of the verb that made it.
     pub summary: S,
     /// What to believe of it, as it was judged when it was made; `null` where it was not judged.
@@ -77,6 +78,20 @@ impl<'de> Deserialize<'de> for Unread {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|IgnoredAny| Self)
     }
+}
+
+fn notes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Note>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Told {
+        Typed(Note),
+        Words(String),
+    }
+    let note = |told| match told {
+        Told::Typed(note) => note,
+        Told::Words(words) => Note::Words { words },
+    };
+    Ok(Vec::<Told>::deserialize(deserializer)?.into_iter().map(note).collect())
 }
 
 /// How a run directory came to be.
@@ -222,7 +237,7 @@ mod tests {
                 ..Evidence::default()
             }),
             machine: Some(Machine { name: "a".into(), system: "b".into(), arch: "c".into(), cores: 2 }),
-            notes: vec!["a note".to_owned()],
+            notes: vec![Note::Words { words: "a note".to_owned() }, Note::Cut],
             ..RunRecord::new(MadeBy::Run, Until::Duration)
         };
         assert_eq!(kept(&serde_json::to_string(&record).unwrap()), record);
@@ -243,7 +258,7 @@ mod tests {
         let simulation = kept(include_str!("record/simulation-1.json"));
         assert_eq!((simulation.made_by, simulation.until), (MadeBy::Simulation, Until::Answers));
         assert_eq!((simulation.load, simulation.generator), (Some(0.7), None));
-        assert_eq!(simulation.notes, ["the run is short"]);
+        assert_eq!(simulation.notes, [Note::Words { words: "the run is short".to_owned() }]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use offered_model::events::{Events, Extent};
-use offered_model::{Event, Nanos, Recording};
+use offered_model::{Event, Nanos, Note, Recording};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -172,16 +172,14 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
     recording.labels = labels.clone().into_names(&mut recording.notes);
     recording.events = Events::new(Arc::new(Parts::new(whole, labels)), extent);
     if recording.unreadable > 0 {
-        recording.notes.push(format!("{} of {all} parts cannot be read", recording.unreadable));
+        recording.notes.push(Note::PartsMissing { missing: recording.unreadable, of: all as u64 });
     }
     match RunRecord::read(path)? {
         Some(record) => {
             recording.generator = record.generator;
             recording.notes.extend(record.notes);
         }
-        None => recording
-            .notes
-            .push("cut: the run was killed before its end (no run.json); up to 2 s of events are lost".to_owned()),
+        None => recording.notes.push(Note::Killed),
     }
     Ok(recording)
 }

@@ -1,11 +1,12 @@
 //! The reason for a judgement in one sentence, the same on the page of `verify` and on that of a run.
 
 use offered_model::recording::Evidence;
+use offered_model::time::span;
 
 use crate::ask::Ask;
 use crate::effect::{Effect, Share};
 use crate::meant::Meant;
-use crate::pattern::{Look, span};
+use crate::pattern::Look;
 use crate::verdict::{Check, Finding, Judgement, Lateness, Pattern, Stalls};
 use crate::warnings::{self, Doubt};
 

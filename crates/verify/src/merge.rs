@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use offered_model::events::{Events, Extent, Tape};
-use offered_model::{Event, Recording};
+use offered_model::{Event, Note, Recording};
 
 /// All launches of `parts`, each given with its name, as if one generator had made them.
 ///
@@ -89,16 +89,11 @@ fn index(labels: &mut Vec<String>, label: String) -> u16 {
 }
 
 /// What can be said of the clocks: whether the parts were at work at the same time at all.
-fn alignment(spans: &[(u64, u64)]) -> String {
+fn alignment(spans: &[(u64, u64)]) -> Note {
     let (first, last) = (spans.iter().map(|span| span.0), spans.iter().map(|span| span.1));
     let spread = first.clone().max().unwrap_or(0) - first.clone().min().unwrap_or(0);
     let common = last.clone().min().unwrap_or(0).saturating_sub(first.clone().max().unwrap_or(0));
     let whole = last.max().unwrap_or(0) - first.min().unwrap_or(0);
     let share = if whole == 0 { 100.0 } else { 100.0 * common as f64 / whole as f64 };
-    format!(
-        "{} recordings merged by their own clocks, whose agreement is not known: they began within {}, and all were at work \
-         {share:.0} % of the time",
-        spans.len(),
-        crate::pattern::span(spread as f64)
-    )
+    Note::Merged { recordings: spans.len(), began_within_ms: spread as f64 / 1e6, together_percent: share }
 }

@@ -1,5 +1,6 @@
 //! The pattern: one word for what the launches look like, and the reason for it.
 
+use offered_model::time::span;
 use offered_stats::bunches::{self, Bunches};
 
 use crate::meant::Meant;
@@ -102,16 +103,5 @@ fn too_few(stream: &Stream) -> String {
                 span(stream.tick)
             )
         }
-    }
-}
-
-/// A length of time in ns, for people: two digits and a unit.
-pub(crate) fn span(ns: f64) -> String {
-    match ns {
-        _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),
-        _ if ns < 1e7 => format!("{:.1} ms", ns / 1e6),
-        _ if ns < 1e9 => format!("{:.0} ms", ns / 1e6),
-        _ if ns < 1e11 => format!("{:.1} s", ns / 1e9),
-        _ => format!("{:.0} s", ns / 1e9),
     }
 }

@@ -9,10 +9,10 @@ use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
+use offered_model::time::span;
 use offered_model::{Event, Recording};
 use offered_stats::values::Values;
 
-use crate::pattern::span;
 use crate::scope::in_order;
 use crate::warnings::Doubt;
 

@@ -4,6 +4,7 @@
 //! test of it), sent against meant, the rate, lateness and what was never sent. So what fails here fails at the end unless it
 //! mends itself, and what holds here may still fail by a test that needs all events.
 
+use offered_model::time::span;
 use offered_stats::Interval;
 use offered_stats::cov::{exponential_interval, greenwood};
 
@@ -13,7 +14,7 @@ use crate::effect::Share;
 use crate::finding::{Size, Strictness, limit};
 use crate::judge::{EVEN, UNSENT, outside};
 use crate::meant::Meant;
-use crate::pattern::{CLOCKWORK, span};
+use crate::pattern::CLOCKWORK;
 use crate::poisson::COV_SHARE;
 use crate::stream::FEWEST_GAPS;
 use crate::verdict::{Check, Finding, Judgement, Pattern};

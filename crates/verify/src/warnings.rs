@@ -3,7 +3,8 @@
 //! A doubt is found by its type. Its words are those of a library: what can be done, and not by which flag of which program.
 
 use offered_model::recording::Evidence;
-use offered_model::{Nanos, Recording};
+use offered_model::time::span;
+use offered_model::{Nanos, Note, Recording};
 use offered_stats::dispersion::Dispersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::ask::Ask;
 use crate::judge::SATURATED;
 use crate::meant::Meant;
-use crate::pattern::{Look, span};
+use crate::pattern::Look;
 use crate::stream::{FEWEST_GAPS, Stream};
 use crate::verdict::{Lateness, Pattern, Queue, Stalls, Warning};
 use crate::windows;
@@ -50,8 +51,8 @@ pub enum Doubt {
     },
     /// Something the reader of the file noted.
     Note {
-        /// In words.
-        note: String,
+        /// What.
+        note: Note,
     },
     /// Rows that could not be read.
     Unreadable {
@@ -168,7 +169,7 @@ impl Doubt {
                  calibration found possible here",
                 if *threads == 1 { "" } else { "s" }
             ),
-            Self::Note { note } => note.clone(),
+            Self::Note { note } => note.to_string(),
             Self::Unreadable { rows, first } => {
                 let first = first.as_ref().map_or_else(String::new, |first| format!(", the first: {first}"));
                 format!("{rows} rows could not be read{first}")

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use offered_experiment::Made;
 use offered_model::workload::Sessions;
 use offered_model::{Share, Workload};
-use offered_report::Report;
+use offered_report::{Report, Run};
 use offered_watch::Page;
 
 use super::result::{model, short};
@@ -47,7 +47,7 @@ pub(crate) fn serve(
 
 /// The page becomes the report of the run. The result was told already: a report that cannot be made is only a warning.
 pub(crate) fn end(page: Page, made: &Made, workload: &Workload) {
-    let report = report::of_run(made, workload);
+    let report = Run::of_made(made, workload).map_err(Failure::from);
     match report.and_then(|seen| report::page(&Report::new(vec![seen]))) {
         Ok(report) => page.end(report),
         Err(Failure::Input(why) | Failure::Stopped(why)) => {

@@ -2,7 +2,7 @@
 //!
 //! Launches within a second cannot be told apart; the recording's resolution says so, and whoever judges must heed it.
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::whole;
@@ -19,7 +19,7 @@ const MS: Nanos = Nanos::from_millis(1);
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.resolution = S;
-    intake.note("ab stamps whole seconds: how launches lie within a second cannot be seen");
+    intake.note(Note::WholeSeconds { of: "ab".to_owned() });
     let mut rows = Rows::of_plain_fields(content, b'\t');
     let [seconds, total, connect, wait] = intake.header(&mut rows, ["seconds", "ttime", "ctime", "wait"])?;
     intake.each_row(&mut rows, |intake, row| {

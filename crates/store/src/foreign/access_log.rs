@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use memchr::memchr;
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_model::{Event, Instant, Nanos, Note, Outcome};
 
 use super::intake::{Bad, Intake};
 use super::number::{log_time, whole};
@@ -47,7 +47,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>, Bad> {
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.resolution = Nanos::from_secs(1);
     intake.recording.sessions_known = true;
-    intake.note("access logs have whole seconds: how launches lie within a second cannot be seen");
+    intake.note(Note::WholeSeconds { of: "an access log".to_owned() });
     let mut hosts: HashMap<Box<[u8]>, u64> = HashMap::new();
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_model::note::NoLaunch;
+use offered_model::{Event, Instant, Nanos, Note, Outcome};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};
@@ -82,13 +83,10 @@ impl LeftOut {
 
     fn note(&self, intake: &mut Intake) {
         if self.invented > 0 {
-            intake.note(format!(
-                "{} rows are samples that goose made up against coordinated omission; left out",
-                self.invented
-            ));
+            intake.note(Note::LeftOut { rows: self.invented, being: NoLaunch::MadeUp });
         }
         if self.updates > 0 {
-            intake.note(format!("{} rows correct earlier ones (`update`); left out", self.updates));
+            intake.note(Note::LeftOut { rows: self.updates, being: NoLaunch::Updates });
         }
     }
 }

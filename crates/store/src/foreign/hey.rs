@@ -2,7 +2,8 @@
 //!
 //! Only requests that got an answer are in it.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::note::Listed;
+use offered_model::{Event, Nanos, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::{instant, nanos, whole};
@@ -26,7 +27,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     };
     let [total, dial, write, delay, status, offset] = columns;
     intake.recording.resolution = Nanos::from_micros(100);
-    intake.note("hey lists only requests that got an answer: the launches of the others are missing");
+    intake.note(Note::Listed { tool: "hey".to_owned(), only: Listed::Answered });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
         let start = instant(row.maybe(offset), S).ok_or("its offset is no time in seconds")?;

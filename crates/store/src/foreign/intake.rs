@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use offered_model::events::Events;
-use offered_model::{Event, Nanos, Recording};
+use offered_model::{Event, Nanos, Note, Recording};
 
 use crate::error::Error;
 use crate::foreign::rows::{Row, Rows};
@@ -112,15 +112,14 @@ impl Intake {
         }
     }
 
-    pub(super) fn note(&mut self, note: impl Into<String>) {
-        self.recording.notes.push(note.into());
+    pub(super) fn note(&mut self, note: Note) {
+        self.recording.notes.push(note);
     }
 
     /// The file ends too early: in the middle of a row, or of the compressed stream around it.
     pub(super) fn cut(&mut self) {
-        let note = "cut: the file ends in the middle of a row";
-        if !self.recording.notes.iter().any(|known| known == note) {
-            self.note(note);
+        if !self.recording.notes.contains(&Note::Cut) {
+            self.note(Note::Cut);
         }
     }
 
@@ -176,7 +175,7 @@ impl Intake {
                 first: recording.complaints.swap_remove(0),
             });
         }
-        if events.launches() == 0 && recording.notes.iter().any(|note| note.starts_with("cut")) {
+        if events.launches() == 0 && recording.notes.contains(&Note::Cut) {
             return Err(Error::content(name, format!("holds no whole row of {}", recording.format)));
         }
         recording.events = events;

@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use std::io;
 
 use offered_model::events::Events;
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_model::note::NoLaunch;
+use offered_model::{Event, Instant, Nanos, Note, Outcome};
 
 use super::intake::Intake;
 use crate::door::Stamps;
@@ -75,7 +76,7 @@ pub(super) fn is_controller(message: &[u8]) -> bool {
 /// Settles stamps and sub-results when all rows are in, with the stamps read as starts.
 pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u64) -> Result<(), Error> {
     if controllers > 0 {
-        intake.note(format!("{controllers} rows of Transaction Controllers are not launches and are left out"));
+        intake.note(Note::LeftOut { rows: controllers, being: NoLaunch::Controllers });
         if !intake.has_launches() {
             let why =
                 "holds only Transaction Controllers, which are no launches; clear `Generate parent sample` in the plan";
@@ -114,7 +115,7 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u6
             row += 1;
             !inside.has(row - 1)
         })?;
-        intake.note(format!("{dropped} sub-results (`label-0` inside `label`) are not launches and are left out"));
+        intake.note(Note::LeftOut { rows: dropped, being: NoLaunch::SubResults });
     }
     Ok(())
 }

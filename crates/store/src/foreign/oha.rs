@@ -4,7 +4,8 @@
 //! does not tell: the database of `--db-url` does (see `oha_db`). oha's JSON is a summary without launch times (its
 //! `printer.rs`) and is refused in words.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::note::Listed;
+use offered_model::{Event, Nanos, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::{instant, nanos, whole};
@@ -22,7 +23,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_fields(content, b',');
     let names = ["request-start", "Response-delay", "request-duration", "bytes", "status"];
     let [start, delay, duration, bytes, status] = intake.header(&mut rows, names)?;
-    intake.note("oha lists only requests that succeeded: the launches of the others are missing");
+    intake.note(Note::Listed { tool: "oha".to_owned(), only: Listed::Succeeded });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
         let start = instant(row.maybe(start), S).ok_or("its request-start is no time in seconds")?;

@@ -3,7 +3,8 @@
 //! Only requests that succeeded are in it. Versions of oha differ in their columns (the later ones have `url` and `run`), so
 //! they are found by name. The file is held in memory while it is read.
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_model::note::Listed;
+use offered_model::{Event, Instant, Nanos, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::from_f64;
@@ -27,7 +28,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let column = |name: &str| names.iter().position(|known| known == name);
     let [start, meant, end, status, bytes_in, url, run] =
         ["start", "start_latency_correction", "end", "status", "len_bytes", "url", "run"].map(column);
-    intake.note("oha lists only requests that succeeded: the launches of the others are missing");
+    intake.note(Note::Listed { tool: "oha".to_owned(), only: Listed::Succeeded });
     let (mut row_number, mut intended, mut runs) = (0u64, 0u64, Vec::new());
     database
         .rows(root, &mut |row| {

@@ -1,7 +1,7 @@
 //! Run records of the first version, which knew of the generator only what the summary said.
 
-use offered_model::Share;
 use offered_model::recording::{End, Evidence, Halted};
+use offered_model::{Note, Share};
 use serde::Deserialize;
 
 use super::{Machine, MadeBy, RunRecord, Until};
@@ -59,7 +59,7 @@ impl From<Record> for RunRecord {
         for warning in summary.warnings {
             match warning {
                 Warning::Run { doubt } => doubts.push(doubt),
-                Warning::Simulation(note) => notes.push(note),
+                Warning::Simulation(words) => notes.push(Note::Words { words }),
             }
         }
         let halted = doubts.iter().find_map(|doubt| doubt.strip_prefix("the run stopped itself: "));

@@ -29,7 +29,7 @@ fn a_finished_run_holds_the_workload_verbatim_and_every_event() {
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!(recording.events.to_vec().unwrap(), events(0, 5));
     assert_eq!(recording.labels, ["home"]);
-    assert_eq!(recording.notes, Vec::<String>::new());
+    assert_eq!(recording.notes, []);
     let alone = read(&path.join("events/part-0001.parquet"), &ReadOptions::default()).unwrap();
     assert_eq!(alone.events.to_vec().unwrap(), events(3, 2));
 }
@@ -67,8 +67,7 @@ fn a_killed_run_is_read_and_says_that_it_is_cut() {
     fs::write(path.join("events/part-0001.parquet.tmp"), "PAR1 half").unwrap();
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!(recording.events.launches(), 4);
-    assert_eq!(recording.notes.len(), 1);
-    assert!(recording.notes[0].starts_with("cut: "));
+    assert_eq!(recording.notes, [Note::Killed]);
 }
 
 #[test]

@@ -1,0 +1,215 @@
+//! What must be known of a recording besides its events.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::time::span;
+
+/// What must be known of a recording besides its events, by its kind and with its numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Note {
+    /// The file ends in the middle of a row, or of the compressed stream around it.
+    Cut,
+    /// The run has no record: it was killed before its end.
+    Killed,
+    /// Parts of the run cannot be read.
+    PartsMissing {
+        /// How many.
+        missing: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// There are more names of requests than are told apart.
+    ManyNames {
+        /// So many are.
+        told_apart: u64,
+        /// What the rest is called.
+        rest: String,
+    },
+    /// The tool lists only some requests; the launches of the others are missing.
+    Listed {
+        /// The tool.
+        tool: String,
+        /// Which.
+        only: Listed,
+    },
+    /// Stamps are whole seconds.
+    WholeSeconds {
+        /// Of which tool, or kind of file.
+        of: String,
+    },
+    /// Rows that are no launches were left out.
+    LeftOut {
+        /// How many.
+        rows: u64,
+        /// What they are.
+        being: NoLaunch,
+    },
+    /// It is several, each by its own clock.
+    Merged {
+        /// How many.
+        recordings: usize,
+        /// Within this time they began.
+        began_within_ms: f64,
+        /// The share of the time in which all were at work, in per cent.
+        together_percent: f64,
+    },
+    /// What is to be doubted of the simulation that it is.
+    Simulation {
+        /// The doubt.
+        doubt: SimulationDoubt,
+    },
+    /// What a record of an older version says.
+    Words {
+        /// In words.
+        words: String,
+    },
+}
+
+/// Which requests a tool lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Listed {
+    /// Those that succeeded.
+    Succeeded,
+    /// Those that got an answer.
+    Answered,
+}
+
+/// Rows that are no launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoLaunch {
+    /// `JMeter`'s Transaction Controllers.
+    Controllers,
+    /// Its sub-results.
+    SubResults,
+    /// Samples that goose made up against coordinated omission.
+    MadeUp,
+    /// Corrections of earlier rows.
+    Updates,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cut => f.write_str("cut: the file ends in the middle of a row"),
+            Self::Killed => {
+                f.write_str("cut: the run was killed before its end (no run.json); up to 2 s of events are lost")
+            }
+            Self::PartsMissing { missing, of } => write!(f, "{missing} of {of} parts cannot be read"),
+            Self::ManyNames { told_apart, rest } => {
+                write!(f, "more than {told_apart} distinct labels; the rest are counted as `{rest}`")
+            }
+            Self::Listed { tool, only } => {
+                let which = match only {
+                    Listed::Succeeded => "succeeded",
+                    Listed::Answered => "got an answer",
+                };
+                write!(f, "{tool} lists only requests that {which}: the launches of the others are missing")
+            }
+            Self::WholeSeconds { of } => {
+                write!(f, "{of} stamps whole seconds: how launches lie within a second cannot be seen")
+            }
+            Self::LeftOut { rows, being } => match being {
+                NoLaunch::Controllers => {
+                    write!(f, "{rows} rows of Transaction Controllers are not launches and are left out")
+                }
+                NoLaunch::SubResults => {
+                    write!(f, "{rows} sub-results (`label-0` inside `label`) are not launches and are left out")
+                }
+                NoLaunch::MadeUp => {
+                    write!(f, "{rows} rows are samples that goose made up against coordinated omission; left out")
+                }
+                NoLaunch::Updates => write!(f, "{rows} rows correct earlier ones (`update`); left out"),
+            },
+            Self::Merged { recordings, began_within_ms, together_percent } => write!(
+                f,
+                "{recordings} recordings merged by their own clocks, whose agreement is not known: they began within {}, and all \
+                 were at work {together_percent:.0} % of the time",
+                span(began_within_ms * 1e6)
+            ),
+            Self::Simulation { doubt } => f.write_str(&doubt.words()),
+            Self::Words { words } => f.write_str(words),
+        }
+    }
+}
+
+/// What to doubt of a simulation, with its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SimulationDoubt {
+    /// Little's law does not hold within the run, which it must.
+    NotLittle,
+    /// The run has no part that is no beginning.
+    Unsettled,
+    /// Neighbouring parts are alike.
+    Alike {
+        /// So many independent parts the run is worth.
+        independent: f64,
+    },
+    /// The mean response is not known well enough.
+    Imprecise {
+        /// The half-width of its interval, as a fraction of it.
+        relative: f64,
+    },
+    /// A few requests make the mean slowdown.
+    FewMakeTheMean {
+        /// The mean slowdown.
+        mean: f64,
+        /// The largest.
+        max: f64,
+    },
+    /// The largest sizes of the law were not drawn.
+    SizesMissing {
+        /// C2 of those drawn.
+        drawn: f64,
+        /// And of the law.
+        of_law: f64,
+    },
+    /// The discipline leaves jobs unfinished, so that those that end tell too little.
+    Unfinished {
+        /// Mean response of completed jobs, seconds.
+        completed_s: f64,
+        /// E\[N\]/X, seconds.
+        by_little_s: f64,
+        /// How many are unfinished, how old the oldest is and they are on average, seconds.
+        left: Option<(u64, f64, f64)>,
+    },
+}
+
+impl SimulationDoubt {
+    /// What is doubted, and what to do about it.
+    pub fn words(&self) -> String {
+        match self {
+            Self::NotLittle => {
+                "Little's law does not hold: this is a bug of offered, please report it with the workload".to_owned()
+            }
+            Self::Unsettled => "the first half of the run still looks like a beginning; simulate longer".to_owned(),
+            Self::Alike { independent } => format!(
+                "neighbouring parts of the run are alike, all of it is worth {independent:.0} independent ones, so the intervals may be too narrow; simulate longer"
+            ),
+            Self::Imprecise { relative } => format!(
+                "the mean response is known to {:.1} % only; simulate longer, or until it is known well enough",
+                100.0 * relative
+            ),
+            Self::FewMakeTheMean { mean, max } => format!(
+                "the mean slowdown, {mean:.1}, is made by a few tiny requests that had to wait (the worst {max:.0}); take its percentiles"
+            ),
+            Self::SizesMissing { drawn, of_law } => format!(
+                "the sizes drawn have C2 {drawn:.3}, the law has {of_law:.3}: its largest sizes have not come yet; simulate longer"
+            ),
+            Self::Unfinished { completed_s, by_little_s, left } => {
+                let ages = left.map_or_else(String::new, |(jobs, oldest, mean)| {
+                    format!(" ({jobs} jobs are unfinished, {mean:.3} s old on average, the oldest {oldest:.3} s)")
+                });
+                format!(
+                    "completed jobs took {completed_s:.4} s on average, but E[N]/X is {by_little_s:.4} s: the discipline leaves some jobs unfinished{ages}; believe E[N]/X"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A run as the report knows it: gathered from its recording and its verdict and, of a run of ours, from its workload and record.
+
+use std::collections::HashSet;
+use std::io;
+
+use offered_experiment::{Error, Made, theory};
+use offered_model::workload::{Call, Request};
+use offered_model::{Exchange, Nanos, Recording, Share, Workload};
+use offered_store::{Machine, MadeBy, RunRecord, Until};
+use offered_verify::{Ask, Checked, Judgement, Measured, Verdict};
+
+use crate::checks::Tried;
+use crate::portrait::Portrait;
+use crate::report::Run;
+use crate::tested::Tested;
+
+/// What a run of ours says of itself beside its events.
+pub struct Own {
+    /// What was meant.
+    pub workload: Workload,
+    /// How it was made; a run that was killed has none.
+    pub record: Option<RunRecord>,
+    /// A few of its failures, whole.
+    pub failures: Vec<Exchange>,
+}
+
+impl Run {
+    /// Of a recording as it was judged, and of what comes with it where it is a run of ours.
+    ///
+    /// # Errors
+    /// The recording can no longer be read; a workload that no formula takes.
+    pub fn of(
+        name: String,
+        recording: Recording,
+        ask: &Ask,
+        verdict: Verdict,
+        own: Option<Own>,
+    ) -> Result<Self, Error> {
+        let portrait = Portrait::of(&recording, ask, &verdict.window)?;
+        let mut run = Self::new(name, verdict, portrait);
+        run.tested.began = first_launch(&recording);
+        if let Some(Own { workload, record, failures }) = own {
+            let measured = Measured::new(&recording, &run.verdict.launches, &run.verdict.window, workload.counted());
+            run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails)?;
+            run.checks = Tried::all(&workload, &recording)?;
+            run.seen = failures;
+            // It may be large, and a simulation follows.
+            drop(recording);
+            run.foresee(&workload, record.as_ref())?;
+        }
+        run.web_users = theory::web_users(&run.verdict.queue)?;
+        Ok(run)
+    }
+
+    /// Of a run of `workload` that has just been made and judged.
+    ///
+    /// # Errors
+    /// The recording can no longer be read; a workload that no formula takes.
+    pub fn of_made(made: &Made, workload: &Workload) -> Result<Self, Error> {
+        let Made { summary, verdict, ask, recording, record, failures, .. } = made;
+        let portrait = Portrait::of(recording, ask, &verdict.window)?;
+        let mut run = Self {
+            thresholds: summary.thresholds.clone(),
+            checks: Tried::all(workload, recording)?,
+            seen: failures.clone(),
+            ..Self::new(ask.path.clone(), verdict.clone(), portrait)
+        };
+        run.foresee(workload, Some(record))?;
+        run.web_users = theory::web_users(&run.verdict.queue)?;
+        Ok(run)
+    }
+
+    /// Adds how it came to be, and what is known of the workload's server and predicted of the run.
+    fn foresee(&mut self, workload: &Workload, record: Option<&RunRecord>) -> Result<(), Error> {
+        let simulated = record.is_some_and(|record| record.made_by == MadeBy::Simulation);
+        self.tested = tested(workload, record);
+        self.server = theory::server(workload);
+        self.predictions = theory::predictions(workload, simulated)?;
+        Ok(())
+    }
+}
+
+/// How a run of `workload` came to be, by its record; a run that was killed has none.
+fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
+    let target = match record.map(|record| record.made_by) {
+        Some(MadeBy::Simulation) => {
+            Some("nobody: answered by the workload's own modelled server, on a virtual clock".to_owned())
+        }
+        Some(MadeBy::DryRun) => Some("nobody: a dry run, on a virtual clock".to_owned()),
+        Some(MadeBy::Run) | None => workload.target().map(|target| target.url().to_string()),
+    };
+    let request = |request: &Request| match request.call() {
+        Call::WebSocket { .. } => format!("{} (WebSocket {})", request.name(), request.path()),
+        _ => format!("{} ({} {})", request.name(), request.method(), request.path()),
+    };
+    let machine = |Machine { name, system, arch, cores }: &Machine| format!("{name}, {system}, {arch}, {cores} cores");
+    Tested {
+        target,
+        requests: workload.requests().iter().map(request).collect(),
+        began: record.and_then(|record| instant(record.started_unix_ns?)),
+        duration_s: workload
+            .time_limit()
+            .filter(|_| record.is_none_or(|record| record.until == Until::Duration))
+            .map(Nanos::as_secs_f64),
+        count: workload.count(),
+        seed: record.and_then(|record| record.seed).or(Some(workload.seed().0)),
+        share: record.map(|record| record.share).filter(|share| *share != Share::ALL).map(|share| share.to_string()),
+        machine: record.and_then(|record| record.machine.as_ref()).map(machine),
+        version: record.map(|record| record.version.clone()),
+    }
+}
+
+/// When the first launch of another tool's file was made, where its stamps are since the Unix epoch.
+fn first_launch(recording: &Recording) -> Option<String> {
+    /// The ninth of September 2001, since the epoch: stamps below count from something else.
+    const DATED: u64 = 1_000_000_000_000_000_000;
+    let (first, _) = recording.events.extent().sent?;
+    if recording.on_run_clock || first.0 < DATED { None } else { instant(first.0) }
+}
+
+/// An instant since the Unix epoch, to the millisecond.
+fn instant(unix_ns: u64) -> Option<String> {
+    let at = jiff::Timestamp::from_nanosecond(i128::from(unix_ns)).ok()?;
+    Some(format!("{at:.3}"))
+}
+
+/// Whether launches come from so few users or threads, time and again, that their number is worth a look.
+///
+/// # Errors
+/// The recording can no longer be read.
+pub fn few_threads(recording: &Recording) -> io::Result<bool> {
+    const FEW: usize = 1000;
+    if !recording.sessions_known {
+        return Ok(false);
+    }
+    let mut seen = HashSet::new();
+    recording.events.each(|event| {
+        if seen.len() <= FEW {
+            seen.insert(event.session);
+        }
+    })?;
+    Ok(seen.len() <= FEW && recording.events.launches() > 2 * seen.len() as u64)
+}
