@@ -10,6 +10,7 @@ use std::time::Duration;
 const MOST_KB: u64 = 300_000;
 
 /// The most memory that the program has held, in kB, as the kernel counts it; looked at until it ends.
+#[expect(clippy::disallowed_methods, reason = "it is another process that is waited for")]
 fn peak_kb(folder: &Path, args: &[&str]) -> u64 {
     let mut program = Command::new(env!("CARGO_BIN_EXE_offered"));
     let mut child = program.current_dir(folder).args(args).stdout(Stdio::null()).spawn().unwrap();
