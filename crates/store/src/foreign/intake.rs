@@ -26,6 +26,8 @@ pub(super) struct Intake {
     /// The same when they are all there.
     all: Option<Events>,
     labels: Labels,
+    /// The largest of 1 ms, 0.1 ms, ... 1 ns that every sending was a whole number of.
+    pub(super) step: Nanos,
     /// Rows that were understood, whether or not they were launches.
     understood: u64,
 }
@@ -39,6 +41,7 @@ impl Intake {
             events: Spool::default(),
             all: None,
             labels: Labels::default(),
+            step: Nanos::from_millis(1),
             understood: 0,
         }
     }
@@ -68,6 +71,9 @@ impl Intake {
     /// Takes a launch or an object whose label is known by its number.
     #[inline]
     pub(super) fn take(&mut self, event: Event) {
+        while event.sent.is_some_and(|sent| sent.0 % self.step.0 != 0) {
+            self.step = Nanos(self.step.0 / 10);
+        }
         self.events.push(event, self.labels.names());
     }
 

@@ -209,5 +209,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
     if let Some(request) = open {
         intake.take(request.event());
     }
+    // What came from a coarser clock has more digits here, and is no finer for it.
+    intake.recording.resolution = intake.step;
     Ok(())
 }

@@ -35,7 +35,6 @@ fn later(at: Instant, us: i64) -> Instant {
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.sessions_known = true;
-    intake.recording.resolution = US;
     let mut rows = Rows::of_plain_fields(content, b' ');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
@@ -71,5 +70,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             },
         );
         Ok(())
-    })
+    })?;
+    // A log that we exported may be of a run with a coarser clock.
+    intake.recording.resolution = intake.step.max(US);
+    Ok(())
 }

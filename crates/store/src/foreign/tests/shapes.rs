@@ -476,6 +476,35 @@ fn goose_does_not_get_away_with_invented_samples() {
 }
 
 #[test]
+fn what_came_from_a_coarse_clock_is_no_finer_for_its_digits() {
+    let pgbench = |times: [u64; 3]| {
+        let row = |(number, time)| format!("0 {number} {time} 0 1500000000 {:06}\n", 100_000 * (number + 1));
+        parse(&times.into_iter().zip(0..).map(|(time, number)| row((number, time))).collect::<String>()).unwrap()
+    };
+    let k6 = |times: [&str; 3]| {
+        let row = |(second, time)| {
+            format!(
+                "{{\"metric\":\"http_reqs\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-22T10:00:0{second}.5Z\",\
+                 \"value\":1,\"tags\":{{\"name\":\"a\",\"status\":\"200\"}}}}}}\n\
+                 {{\"metric\":\"http_req_duration\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-22T10:00:0{second}.5Z\",\
+                 \"value\":{time},\"tags\":{{}}}}}}\n"
+            )
+        };
+        parse(&times.into_iter().zip(0..).map(|(time, second)| row((second, time))).collect::<String>()).unwrap()
+    };
+    for (recording, tick) in [
+        (pgbench([2000, 3000, 4000]), 1_000_000),
+        (pgbench([2000, 3100, 4000]), 100_000),
+        (pgbench([2000, 3000, 4001]), 1000),
+        (k6(["2", "3", "40"]), 1_000_000),
+        (k6(["2", "3.25", "40"]), 10_000),
+        (k6(["2", "3.25", "40.000001"]), 1),
+    ] {
+        assert_eq!(recording.resolution, Nanos(tick), "{}", recording.format);
+    }
+}
+
+#[test]
 fn pgbench_with_and_without_a_schedule() {
     let rate = sample("pgbench", 0);
     let end = after(666.547);
