@@ -283,6 +283,9 @@ fn a_log_on_which_the_models_cannot_be_compared_is_analysed_all_the_same() {
         let output = offered(folder.path(), &[&["logs", "--json"], args].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+        let heading = offered(folder.path(), &[&["logs"], args].concat());
+        let is_doubted = text(&heading.stdout).contains("partly-open, but all requests come from one client");
+        assert_eq!(is_doubted, why == "one client", "{}", text(&heading.stdout));
         let found: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&found["other_models"], &found["recommendation"]["model"]), (&Value::Null, &"partly-open".into()));
     }

@@ -91,6 +91,9 @@ fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
+/// Values of which the largest is less than so many times the smallest fill a logarithmic axis.
+const NEAR: f64 = 1.5;
+
 fn axis(axis: &Axis, range: (f64, f64)) -> Value {
     let mut drawn = json!({ "title": { "text": plain(&axis.title) }, "automargin": true, "zeroline": false });
     let mut ticks = |values: Vec<f64>, texts: Vec<String>| {
@@ -104,9 +107,15 @@ fn axis(axis: &Axis, range: (f64, f64)) -> Value {
         }
         Scale::Log => {
             let marks = log_ticks(range);
+            // Left to itself Plotly shows a decade on either side of values that are nearly one, and all marks in its middle.
+            let near = (range.1 < range.0 * NEAR).then(|| marks.first().zip(marks.last())).flatten();
+            let shown = near.map(|(first, last)| vec![first.log10(), last.log10()]);
             let texts = marks.iter().map(|mark| short(*mark)).collect();
             ticks(marks, texts);
             drawn["type"] = "log".into();
+            if let Some(shown) = shown {
+                drawn["range"] = shown.into();
+            }
         }
         Scale::Nines => {
             ticks(NINES.map(|(p, _)| nines(p)).to_vec(), NINES.map(|(_, text)| text.to_owned()).to_vec());
@@ -257,6 +266,25 @@ mod tests {
                 assert!((2..=14).contains(&shown), "{low} to {}: {marks:?}", low * ratio);
             }
         }
+    }
+
+    #[test]
+    fn values_that_are_nearly_one_fill_their_axis() {
+        let range = |low: f64, high: f64| {
+            let shape = Shape::Line(vec![[0.0, low], [1.0, high]]);
+            let chart = Chart {
+                id: "l".into(),
+                title: "l".into(),
+                reading: String::new(),
+                x: Axis::linear("time (s)"),
+                y: Axis::log("response (ms)"),
+                series: vec![Series::new("l", Ink::Measured, shape)],
+            };
+            figure(&chart)["layout"]["yaxis"]["range"].clone()
+        };
+        let [from, to] = [0, 1].map(|end| 10f64.powf(range(22.0, 22.0)[end].as_f64().unwrap()));
+        assert!((from - 18.0).abs() < 1e-3 && (to - 26.0).abs() < 1e-3, "{from} to {to}");
+        assert_eq!(range(22.0, 40.0), Value::Null);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     if findings.iter().all(|finding| finding.judgement != Judgement::Fails) {
         let pattern =
             if *meant.arrivals() == Meant::FixedCount { Pattern::FixedCountPoisson } else { Pattern::Poisson };
-        return plain(pattern, "nothing tells the launches from those of independent users".to_owned());
+        return plain(pattern, "the launches pass for those of independent users".to_owned());
     }
     if let Some(found) = bunches::find(&stream.neighbours).filter(|found| found.size >= BUNCH) {
         let when = if found.spacing_cov < 0.5 {

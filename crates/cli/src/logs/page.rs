@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use offered_logs::{Findings, Written, rule};
+use offered_logs::{Doubt, Findings, Written, rule};
 
 use super::words;
 use crate::table::Table;
@@ -37,7 +37,9 @@ impl fmt::Display for Page<'_> {
         }
         self.sessions(f)?;
         self.curve(f)?;
-        writeln!(f, "\nSystem model: {}", found.recommendation.model.name())?;
+        let doubt =
+            if found.doubts.contains(&Doubt::OneClient) { ", but all requests come from one client" } else { "" };
+        writeln!(f, "\nSystem model: {}{doubt}", found.recommendation.model.name())?;
         for reason in self.reasons {
             writeln!(f, "  {reason}")?;
         }

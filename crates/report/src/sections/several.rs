@@ -15,7 +15,10 @@ const CURVES: usize = 8;
 
 /// The section, where there are several runs.
 pub(super) fn section(report: &Report) -> Section {
-    let mut blocks = vec![Block::Table(responses(&report.runs)), Block::Table(loads(&report.runs))];
+    let mut blocks: Vec<Block> = tests(&report.runs).map(Block::Table).into_iter().collect();
+    blocks.push(Block::Table(responses(&report.runs)));
+    blocks.extend(outrun(&report.runs).map(Block::Words));
+    blocks.push(Block::Table(loads(&report.runs)));
     blocks.extend(models(&report.runs).map(|words| Block::Words(words.to_owned())));
     blocks.extend(report.differences.iter().map(|difference| Block::Words(difference.words())));
     blocks.extend(unknown(report).map(Block::Words));
@@ -80,6 +83,38 @@ fn thresholds(run: &Run) -> Option<Judgement> {
 
 fn ends(ends: Option<Ends>) -> Cell {
     ends.map_or(Cell::Nothing, |ends| Cell::Interval(ends.low, ends.high))
+}
+
+/// What was tested, when and how, of the runs of which that is known.
+fn tests(runs: &[Run]) -> Option<Table> {
+    let row = |run: &Run| {
+        let tested = &run.tested;
+        tested.target.as_ref().or(tested.began.as_ref())?;
+        let text = |text: &Option<String>| text.as_ref().map_or(Cell::Nothing, Cell::from);
+        Some(vec![
+            Cell::from(&run.name),
+            text(&tested.target),
+            text(&tested.began),
+            tested.duration_s.into(),
+            tested.seed.map_or(Cell::Nothing, |seed| Cell::from(seed.to_string())),
+            text(&tested.version),
+        ])
+    };
+    let rows: Vec<_> = runs.iter().filter_map(row).collect();
+    let heads = vec!["run", "target", "began", "duration s", "seed", "offered"];
+    (!rows.is_empty()).then(|| Table { caption: "The tests".into(), heads, rows })
+}
+
+/// Whose times say as much about the length of the test as about the system.
+fn outrun(runs: &[Run]) -> Option<String> {
+    let outrun = |run: &&Run| run.verdict.keeps_up.is_some_and(|kept| kept.judgement == Judgement::Fails);
+    let names: Vec<&str> = runs.iter().filter(outrun).map(|run| run.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The system did not keep up in {}: the times there depend on how long the run lasted.",
+            names.join(", ")
+        )
+    })
 }
 
 /// What came back, the percentiles first: a telephone shows the first columns.

@@ -413,3 +413,19 @@ fn our_own_poisson_runs_are_not_thrown_away_by_chance() {
         .count();
     assert!(rejected <= 2, "{rejected} of 300");
 }
+
+#[test]
+fn few_launches_of_users_are_not_thrown_away_for_the_phases_they_drew() {
+    let think = Law::exponential(0.2).unwrap();
+    let ask = Ask { meant: Meant::Closed { users: 5, think: think.clone() }, ..Ask::default() };
+    let refused = |secs: f64| {
+        let of = |seed| verify(&ours(closed(5, &think, secs, seed)), &ask).judgement == Judgement::Fails;
+        (0..300).filter(|seed| of(*seed)).count()
+    };
+    assert_eq!(refused(4.0), 0);
+    // In a longer run the interval is what it says.
+    assert!(refused(40.0) <= 2);
+    let short = verify(&ours(closed(5, &think, 4.0, 1)), &ask);
+    assert_eq!(short.finding(Check::ClosedCov).unwrap().judgement, Judgement::NotChecked);
+    assert_eq!(short.judgement, Judgement::Holds);
+}
