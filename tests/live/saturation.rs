@@ -1,5 +1,7 @@
 //! A generator that really cannot keep up says so and ends with 3, on the run itself and not only on edited records.
 
+use std::process::Command;
+
 use offered_model::{Law, Seed};
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Make, Policy, Setting};
@@ -7,7 +9,10 @@ use serde_json::Value;
 
 use crate::process::{Process, offered};
 
-tests![one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so];
+tests![
+    one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so,
+    more_users_than_files_may_be_open_are_warned_of,
+];
 
 /// Half a million launches, all meant for a quarter of a second: behind from the first on, the thread has no time to sleep until the
 /// last. Few connections keep what reaches the server small.
@@ -20,6 +25,8 @@ fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so()
     let ended = Process::start(offered(&[&["run", &target, "--json", "--quiet"][..], &load].concat())).end();
     server.stop().unwrap();
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let beyond = "warning: 2000000 launches/s are asked of 1 thread, and ";
+    assert!(ended.stderr.starts_with(beyond), "said before the run, too: {}", ended.stderr);
     let run: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(run["judgement"], "fails");
     assert_eq!(run["busy"].as_array().unwrap().len(), 1);
@@ -29,4 +36,26 @@ fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so()
         ["saturated", "never sent", "late or more", "was launched"].iter().any(|word| because.contains(word)),
         "{because}"
     );
+}
+
+/// Nobody of them asks for anything in so short a time.
+fn more_users_than_files_may_be_open_are_warned_of() {
+    let seed = Seed(1);
+    let policy = Policy::Infinite.boxed(&Setting { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 232; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_offered"), "run"]);
+    limited.arg(format!("{}/", server.address())).args([
+        "--closed",
+        "1000",
+        "--think",
+        "constant:1h",
+        "-d",
+        "100ms",
+        "--quiet",
+    ]);
+    let ended = Process::start(limited).end();
+    server.stop().unwrap();
+    let beyond = "warning: up to 1000 connections may be wanted at once, and this process may open 200:";
+    assert!(ended.stderr.starts_with(beyond), "{}", ended.stderr);
 }

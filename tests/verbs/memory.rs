@@ -50,3 +50,17 @@ fn three_million_launches_are_never_held() {
     });
     bounded(&["verify", "r.jtl"]);
 }
+
+#[test]
+fn a_rate_that_no_machine_has_is_played_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = ["run", "http://127.0.0.1:9/", "--open", "10000000/s", "-d", "200ms", "--seed", "1", "--dry-run"];
+    let bounded = |args: &[&str]| {
+        let peak = peak_kb(folder.path(), args);
+        assert!((5_000..MOST_KB).contains(&peak), "{args:?} held {peak} kB");
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| bounded(&run));
+        bounded(&[&run[..], &["--out", "r"]].concat());
+    });
+}

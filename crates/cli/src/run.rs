@@ -18,7 +18,7 @@ use offered_run::{End, Halted, Load, preview};
 
 use crate::exit::{Exit, Failure};
 use crate::say::{json, say};
-use crate::signals;
+use crate::{signals, words};
 use exchange::Shown;
 pub(crate) use result::short;
 
@@ -103,6 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (share, stop) = (plan.share, Arc::new(AtomicBool::new(false)));
     let hurry = Arc::new(AtomicBool::new(false));
     let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
+    ready.beyond().iter().for_each(|beyond| eprintln!("warning: {}", words::of_machine(beyond)));
     signals::stop_then_hurry(&stop, &hurry)?;
     let page = args.ui.map(|address| page::serve(address, &workload, share, stop)).transpose()?;
     let mut views = views(args.quiet || args.dry_run.is_some());

@@ -1,5 +1,6 @@
 //! What to write on this command line, said of what the libraries say: they know doubts and errors, and no flags.
 
+use offered_experiment::Beyond;
 use offered_simulate::Doubt as SimulationDoubt;
 use offered_store::Error;
 use offered_verify::{Doubt, Pattern, Request, Warning};
@@ -43,5 +44,31 @@ pub(crate) fn of_simulation(doubt: &SimulationDoubt) -> String {
     match doubt {
         SimulationDoubt::Imprecise { .. } => format!("{} (--until-precision)", doubt.words()),
         other => other.words(),
+    }
+}
+
+/// What a run asks of this machine that it does not have, and the flags that help.
+pub(crate) fn of_machine(beyond: &Beyond) -> String {
+    match beyond {
+        Beyond::Rate { asked_per_s, possible_per_s, threads, calibrated } => {
+            let s = if *threads == 1 { "" } else { "s" };
+            let known = match calibrated {
+                true => "`offered calibrate` found possible here",
+                false => "any that we have measured; find this machine's own with `offered calibrate`",
+            };
+            format!(
+                "{asked_per_s:.0} launches/s are asked of {threads} thread{s}, and {possible_per_s:.0}/s is the most that {known}; \
+                 expect it to come late (--threads, --share)"
+            )
+        }
+        Beyond::Files { connections, allowed } => format!(
+            "up to {connections} connections may be wanted at once, and this process may open {allowed}: the others will not be sent \
+             (ulimit -n, --connections, --share)"
+        ),
+        Beyond::Memory { users, needed, there } => format!(
+            "{users} users take at least {:.1} GB, and there are {:.1} GB (--share)",
+            *needed as f64 / 1e9,
+            *there as f64 / 1e9
+        ),
     }
 }

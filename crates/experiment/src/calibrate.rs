@@ -79,7 +79,7 @@ impl Calibration {
     }
 
     /// The one kept, if it is of this machine.
-    fn kept() -> Option<Self> {
+    pub(crate) fn kept() -> Option<Self> {
         let text = std::fs::read_to_string(path()?).ok()?;
         // What another version wrote in another shape is no calibration.
         let found: Self = serde_json::from_str(&text).ok()?;

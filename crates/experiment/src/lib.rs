@@ -31,6 +31,7 @@
 //! # Errors
 //! One enum for the room, [`Error`]; [`Error::is_of_input`] tells a wrong question from a failure to answer it.
 
+mod beyond;
 pub mod calibrate;
 pub mod capacity;
 mod collect;
@@ -53,6 +54,7 @@ pub mod sweep;
 pub mod theory;
 mod vary;
 
+pub use beyond::Beyond;
 pub use collect::View;
 pub use error::Error;
 pub use field::{Field, Number, Unit};

@@ -12,6 +12,7 @@ use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Spool, Un
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 
+use crate::beyond::{Beyond, beyond};
 use crate::collect::{Collected, Collector, Keep, View, Watch};
 use crate::kept::{BLANKED, kept};
 use crate::summary::Summary;
@@ -118,6 +119,12 @@ impl Ready<'_> {
     #[must_use]
     pub fn hurried_by(self, hurry: Arc<AtomicBool>) -> Self {
         Self { generator: self.generator.hurried_by(hurry), ..self }
+    }
+
+    /// What it asks of this machine beyond what that has.
+    pub fn beyond(&self) -> Vec<Beyond> {
+        let for_nobody = matches!(self.plan.load, Load::Nobody(_));
+        beyond(self.plan.workload, self.plan.share, self.generator.threads(), for_nobody)
     }
 
     /// Launches everything, keeps what happened, and judges what was kept; shown on `views` meanwhile.

@@ -280,6 +280,18 @@ impl Workload {
         Some(self.asked_before(end)? / end.as_secs_f64())
     }
 
+    /// The most launches per second that are meant at any time, in the mean over all seeds and if answers take no time; `None` where
+    /// nothing but answers holds users back.
+    pub fn most_per_s(&self) -> Option<f64> {
+        let end = self.asked_until();
+        match &self.0.sessions {
+            Sessions::Open(schedule) => Some(schedule.rate().peak(end)),
+            Sessions::Replay(replay) => Some(replay.peak(end) as f64),
+            Sessions::PartlyOpen { schedule, length, .. } => Some(schedule.rate().peak(end) * length.mean()),
+            Sessions::Closed(closed) => closed.most_per_s(),
+        }
+    }
+
     /// When the time is over in which launches are asked for, in the mean over all seeds: with the count, where the workload alone says
     /// when that is reached, or else with the duration.
     pub fn asked_until(&self) -> Instant {

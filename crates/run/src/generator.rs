@@ -439,13 +439,11 @@ impl Generator {
 
 /// As many threads as the rate needs; a closed system without think time takes what there is.
 fn suggested(workload: &Workload, share: Share) -> u16 {
-    let end = workload.asked_until();
-    let peak = match workload.sessions() {
-        Sessions::Open(schedule) => schedule.rate().peak(end),
-        Sessions::Replay(replay) => replay.peak(end) as f64,
-        Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().peak(end) * length.mean(),
-        Sessions::Closed(closed) => closed.most_per_s().unwrap_or(closed.users() as f64 * 100.0),
+    let at_full_speed = || match workload.sessions() {
+        Sessions::Closed(closed) => closed.users() as f64 * 100.0,
+        _ => 0.0,
     };
+    let peak = workload.most_per_s().unwrap_or_else(at_full_speed);
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }
 
