@@ -12,6 +12,7 @@ mod chromium;
 mod grpc;
 mod http2;
 mod inputs;
+mod machines;
 mod misbehaviour;
 mod nginx;
 mod page;
@@ -37,6 +38,7 @@ fn main() {
         grpc::tests(),
         http2::tests(),
         inputs::tests(),
+        machines::tests(),
         misbehaviour::tests(),
         nginx::tests(),
         page::tests(),

@@ -35,6 +35,7 @@ Examples:
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
   offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
+  offered run workload.toml --share 2/8 --meet /shared/run7     begins when all eight are there; offered verify /shared/run7 reads them as one
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept,\n            or a threshold or a failure stopped the run (stop = true, on_failure).";
 
@@ -62,6 +63,15 @@ pub(crate) struct Args {
     /// Begin at this instant (RFC 3339, UTC), the same for all parts of a run
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
+    /// Begin together with the other workers of the run, who all meet in this folder, and keep what each launches there
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "start_at", "once"])]
+    meet: Option<PathBuf>,
+    /// How many workers there are, where no --share is given and the engine that has numbered this one does not say
+    #[arg(long, value_name = "N", requires = "meet", conflicts_with = "share", value_parser = clap::value_parser!(u64).range(1..))]
+    workers: Option<u64>,
+    /// How long to wait for the other workers
+    #[arg(long, value_name = "TIME", requires = "meet", default_value = "5m")]
+    wait: Nanos,
     #[command(flatten)]
     look: once::Look,
     /// Send nothing: play the workload on a virtual clock against response times of this law
@@ -78,33 +88,39 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let sessions = args.look.sessions();
-    let (text, workload) = args.quick.workload(args.share.is_some(), sessions.is_some())?;
+    let (text, workload) = args.quick.workload(args.share.is_some() || args.meet.is_some(), sessions.is_some())?;
     if let Some(sessions) = sessions {
         return once::run(&workload, sessions, args.look.verbose);
     }
     crate::replay::say(&workload);
     let start_at = args.start_at.as_deref().map(instant).transpose()?;
-    if args.out.as_ref().is_some_and(|out| out.exists()) {
-        let out = args.out.as_ref().map_or("", |out| out.to_str().unwrap_or(""));
+    let share = share(args)?;
+    let out = args.meet.as_ref().map(|meet| offered_store::worker(meet, share)).or_else(|| args.out.clone());
+    if let Some(out) = out.as_ref().filter(|out| out.exists()) {
+        let (out, flag) = (out.display(), if args.meet.is_some() { "--meet" } else { "--out" });
         return Err(Failure::input(format!(
-            "{out} exists already; a recorded run is never overwritten, choose another --out"
+            "{out} exists already; a recorded run is never overwritten, choose another {flag}"
         )));
     }
     let plan = Plan {
         text: &text,
         workload: &workload,
-        share: args.share.unwrap_or(Share::ALL),
+        share,
         load: args.dry_run.clone().map_or(Load::Target, Load::Nobody),
         start_at,
-        out: args.out.as_deref(),
-        name: name(args),
+        out: out.as_deref(),
+        name: out.as_ref().map_or_else(|| args.quick.target.clone(), |out| out.display().to_string()),
         see_failures: args.look.verbose,
     };
-    let (share, stop) = (plan.share, Arc::new(AtomicBool::new(false)));
+    let stop = Arc::new(AtomicBool::new(false));
     let hurry = Arc::new(AtomicBool::new(false));
     let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
     ready.beyond().iter().for_each(|beyond| eprintln!("warning: {}", words::of_machine(beyond)));
     signals::stop_then_hurry(&stop, &hurry)?;
+    let ready = match &args.meet {
+        Some(meet) => ready.met(meet, args.wait, &mut |missing| waiting(args.quiet, share, missing))?,
+        None => ready,
+    };
     let page = args.ui.map(|address| page::serve(address, &workload, share, stop)).transpose()?;
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
@@ -141,8 +157,23 @@ fn show_requests(workload: &Workload) {
     }
 }
 
-fn name(args: &Args) -> String {
-    args.out.as_ref().map_or_else(|| args.quick.target.clone(), |out| out.display().to_string())
+/// The part of the run that is launched here: as it is said, or as the engine says that has started this worker.
+fn share(args: &Args) -> Result<Share, Failure> {
+    match (args.share, &args.meet) {
+        (Some(share), _) => Ok(share),
+        (None, None) => Ok(Share::ALL),
+        (None, Some(_)) => {
+            let share = offered_meet::share(args.workers, |name| std::env::var(name).ok());
+            share.map_err(|why| Failure::input(words::of_no_share(&why)))
+        }
+    }
+}
+
+/// Says who is still waited for.
+fn waiting(quiet: bool, share: Share, missing: &[u64]) {
+    if !quiet && !missing.is_empty() {
+        eprintln!("waiting for {} of {} workers", missing.len(), share.parts());
+    }
 }
 
 /// Where the run is shown while it goes on.

@@ -1,6 +1,7 @@
 //! What to write on this command line, said of what the libraries say: they know doubts and errors, and no flags.
 
 use offered_experiment::Beyond;
+use offered_meet::NoShare;
 use offered_simulate::Doubt as SimulationDoubt;
 use offered_store::Error;
 use offered_verify::{Doubt, Pattern, Request, Warning};
@@ -70,5 +71,13 @@ pub(crate) fn of_machine(beyond: &Beyond) -> String {
             *needed as f64 / 1e9,
             *there as f64 / 1e9
         ),
+    }
+}
+
+/// Why the number of a worker is not known, with the flag that says it.
+pub(crate) fn of_no_share(why: &NoShare) -> String {
+    match why {
+        NoShare::NoCount { .. } => format!("{why}; give their number with --workers N"),
+        other => format!("{other}; give --share K/N"),
     }
 }

@@ -22,6 +22,9 @@ pub enum Error {
     /// The run cannot start.
     #[error(transparent)]
     Run(#[from] offered_run::Error),
+    /// The workers of a run do not begin together.
+    #[error(transparent)]
+    Meet(#[from] offered_meet::Error),
     /// The workload is the copy that a run kept, without its secrets.
     #[error(
         "this is the copy that a run kept of its workload, without its secrets ((blanked)); give the workload that was run"
@@ -186,6 +189,7 @@ impl Error {
         use offered_run::Error as Run;
         match self {
             Self::At { error, .. } => error.is_of_input(),
+            Self::Meet(error) => error.is_of_input(),
             Self::Run(
                 Run::System(_)
                 | Run::Resolve { .. }

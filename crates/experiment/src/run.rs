@@ -1,16 +1,20 @@
 //! A run: launched, kept, and judged by what was kept.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 
+use offered_meet::{Folder, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::{Exchange, Nanos, Note, Recording, Share, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker};
 use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Spool, Until, Writer};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
+use sha2::{Digest as _, Sha256};
 
 use crate::beyond::{Beyond, beyond};
 use crate::collect::{Collected, Collector, Keep, View, Watch};
@@ -119,6 +123,29 @@ impl Ready<'_> {
     #[must_use]
     pub fn hurried_by(self, hurry: Arc<AtomicBool>) -> Self {
         Self { generator: self.generator.hurried_by(hurry), ..self }
+    }
+
+    /// Meets the other workers of the run in the folder `place` and begins when they do; see [`offered_meet::meet`]. What the folder
+    /// keeps of the workload is what a run directory does.
+    ///
+    /// # Errors
+    /// They do not begin together.
+    pub fn met(mut self, place: &Path, wait: Nanos, waiting: &mut dyn FnMut(&[u64])) -> Result<Self, Error> {
+        let text = kept(self.plan.text);
+        let digest = Sha256::digest(text.as_bytes());
+        let me = offered_meet::Worker {
+            share: self.plan.share,
+            host: machine().name,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            workload: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+        };
+        let folder = Folder::new(place);
+        self.plan.start_at = Some(meet(&folder, &me, wait, &self.generator.stop(), waiting)?);
+        if folder.put_new("workload.toml", text.as_bytes())? {
+            let path = place.join("workload.toml");
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(Error::file("restrict", &path))?;
+        }
+        Ok(self)
     }
 
     /// What it asks of this machine beyond what that has.

@@ -57,6 +57,23 @@ pub enum Note {
         /// The share of the time in which all were at work, in per cent.
         together_percent: f64,
     },
+    /// Something that must be known of one worker of the run.
+    OfWorker {
+        /// Which, `3/8`.
+        worker: String,
+        /// What.
+        note: Box<Note>,
+    },
+    /// A worker of the run has left nothing.
+    NotHere {
+        /// Which, `3/8`.
+        worker: String,
+    },
+    /// Its workers were on several machines, each with its own clock.
+    Clocks {
+        /// How many.
+        machines: usize,
+    },
     /// What is to be doubted of the simulation that it is.
     Simulation {
         /// The doubt.
@@ -131,6 +148,13 @@ impl fmt::Display for Note {
                 "{recordings} recordings merged by their own clocks, whose agreement is not known: they began within {}, and all \
                  were at work {together_percent:.0} % of the time",
                 span(began_within_ms * 1e6)
+            ),
+            Self::OfWorker { worker, note } => write!(f, "worker {worker}: {note}"),
+            Self::NotHere { worker } => write!(f, "worker {worker} is not here: it launched nothing"),
+            Self::Clocks { machines } => write!(
+                f,
+                "launches are placed by the clocks of {machines} machines, whose agreement is not known: two that are closer than it \
+                 have no order"
             ),
             Self::Simulation { doubt } => f.write_str(&doubt.words()),
             Self::Words { words } => f.write_str(words),

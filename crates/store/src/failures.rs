@@ -10,6 +10,7 @@ use std::path::Path;
 use offered_model::Exchange;
 
 use crate::error::Error;
+use crate::rundir::workers;
 
 const FILE: &str = "failed.jsonl";
 
@@ -26,7 +27,7 @@ pub fn keep_failure(path: &Path, exchange: &Exchange) -> Result<(), Error> {
     kept.map_err(Error::io("write", &file))
 }
 
-/// Those that the run in `path` has kept; none of a run without them. A last line that was being written when the run was killed is
+/// Those that the run in `path`, or each of its workers, has kept; none of a run without them. A last line that was being written when the run was killed is
 /// left out.
 ///
 /// # Errors
@@ -35,7 +36,8 @@ pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
     let file = path.join(FILE);
     let text = match fs::read_to_string(&file) {
         Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
+            let of_each = workers::of(path)?.into_iter().map(|(_, worker)| read_failures(&worker));
+            return Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat());
         }
         read => read.map_err(Error::io("read", &file))?,
     };

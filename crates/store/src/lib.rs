@@ -44,5 +44,6 @@ pub use foreign::{CSV_COLUMNS, Format};
 pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::Recorder;
 pub use rundir::Writer;
+pub use rundir::workers::worker;
 pub use table::{Cells, Column, write_table};
 pub use tape::Spool;

@@ -18,6 +18,7 @@ use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Error;
+use crate::rundir::workers;
 
 /// The name of its file.
 pub(crate) const FILE: &str = "run.json";
@@ -149,7 +150,8 @@ impl RunRecord {
         }
     }
 
-    /// The record of the run in the directory `run`; `None` where the run did not come to its end, or `run` is a file.
+    /// The record of the run in the directory `run`, of many workers what theirs say together; `None` where the run did not come to its
+    /// end, or `run` is a file.
     ///
     /// # Errors
     /// It cannot be read, or is no record of a run.
@@ -159,7 +161,7 @@ impl RunRecord {
             Ok(text) => text,
             // A file of another tool's has no record either.
             Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Ok(None);
+                return workers::record(run);
             }
             Err(why) => return Err(Error::io("read", &path)(why)),
         };

@@ -1,5 +1,7 @@
 //! The run directory: `workload.toml` as it was given, for its owner alone, `run.json` when the run has ended, `events/part-NNNN.parquet` meanwhile.
 
+pub(crate) mod workers;
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -147,33 +149,22 @@ fn place(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>
     }
 }
 
-/// Looks through all whole parts of the run in `path`, of a killed run too; what is missing is said in the recording's notes.
+/// Looks through all whole parts of the run in `path`, of a killed run too; what is missing is said in the recording's notes. The parts
+/// of many workers are one run.
 pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
+    let workers = workers::of(path)?;
+    if workers.is_empty() { alone(path) } else { workers::read(path, &workers) }
+}
+
+/// Of one worker.
+fn alone(path: &Path) -> Result<Recording, Error> {
     let mut recording = ours();
-    let (mut labels, mut extent, mut whole) = (Labels::default(), Extent::default(), Vec::new());
-    let paths = parts(&path.join("events"))?;
-    let all = paths.len();
-    for path in paths {
-        let part = Part::Named(path);
-        match look_through(&part, extent, &mut labels) {
-            Ok(with_it) => {
-                extent = with_it;
-                whole.push(part);
-            }
-            Err(why) => {
-                recording.unreadable += 1;
-                recording.complaints.push(part.named(&why).to_string());
-            }
-        }
-    }
-    if recording.unreadable > 0 && whole.is_empty() {
-        return Err(Error::content(recording.complaints.swap_remove(0), "and no other part can be read"));
-    }
+    let mut labels = Labels::default();
+    let looked = look(path, &mut labels, &mut recording, |_| ())?;
     recording.labels = labels.clone().into_names(&mut recording.notes);
-    recording.events = Events::new(Arc::new(Parts::new(whole, labels)), extent);
-    if recording.unreadable > 0 {
-        recording.notes.push(Note::PartsMissing { missing: recording.unreadable, of: all as u64 });
-    }
+    let extent = looked.iter().fold(Extent::default(), |all, (_, extent)| all.and(*extent));
+    let parts = looked.into_iter().map(|(part, _)| part).collect();
+    recording.events = Events::new(Arc::new(Parts::new(parts, labels)), extent);
     match RunRecord::read(path)? {
         Some(record) => {
             recording.generator = record.generator;
@@ -184,18 +175,49 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// What is known of events when those of `part` have come to those of `extent`.
-fn look_through(part: &Part, mut extent: Extent, labels: &mut Labels) -> io::Result<Extent> {
-    part.play(labels, &mut |events| events.iter().for_each(|event| extent.add(event)))?;
-    Ok(extent)
+/// The whole parts of the run in `path`, each with what is known of its events, all of which `see` is given; those that cannot be read
+/// are counted and noted in `recording`.
+fn look(
+    path: &Path,
+    labels: &mut Labels,
+    recording: &mut Recording,
+    mut see: impl FnMut(&Event),
+) -> Result<Vec<(Part, Extent)>, Error> {
+    let (mut whole, mut unreadable) = (Vec::new(), 0);
+    let paths = parts(&path.join("events"))?;
+    let all = paths.len();
+    for path in paths {
+        let (part, mut extent) = (Part::Named(path), Extent::default());
+        let played = part.play(labels, &mut |events| {
+            for event in events {
+                extent.add(event);
+                see(event);
+            }
+        });
+        match played {
+            Ok(()) => whole.push((part, extent)),
+            Err(why) => {
+                unreadable += 1;
+                recording.complaints.push(part.named(&why).to_string());
+            }
+        }
+    }
+    if unreadable > 0 && whole.is_empty() {
+        return Err(Error::content(recording.complaints.swap_remove(0), "and no other part can be read"));
+    }
+    if unreadable > 0 {
+        recording.notes.push(Note::PartsMissing { missing: unreadable, of: all as u64 });
+    }
+    recording.unreadable += unreadable;
+    Ok(whole)
 }
 
 /// Reads one part by itself.
 pub(crate) fn read_part(name: &str, part: Bytes) -> Result<Recording, Error> {
     let mut recording = ours();
-    let (mut labels, part) = (Labels::default(), Part::Whole(part));
-    let extent =
-        look_through(&part, Extent::default(), &mut labels).map_err(|why| Error::content(name, why.to_string()))?;
+    let (mut labels, part, mut extent) = (Labels::default(), Part::Whole(part), Extent::default());
+    let played = part.play(&mut labels, &mut |events| events.iter().for_each(|event| extent.add(event)));
+    played.map_err(|why| Error::content(name, why.to_string()))?;
     recording.labels = labels.clone().into_names(&mut recording.notes);
     recording.events = Events::new(Arc::new(Parts::new(vec![part], labels)), extent);
     Ok(recording)

@@ -1,0 +1,116 @@
+//! Several workers that meet in a folder: they make one run, or none begins.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use offered_model::{Law, Nanos, Seed};
+use offered_serve::{Options, Running, Server};
+use offered_simulate::policy::{Make, Policy, Setting};
+use offered_store::{ReadOptions, RunRecord, read};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::process::{Ended, Process, offered, soon};
+
+tests![
+    several_workers_make_together_the_launches_of_one,
+    workers_that_would_make_different_runs_do_not_begin,
+    the_others_go_on_when_a_worker_is_killed,
+];
+
+/// One that answers at once.
+fn server() -> Running {
+    let policy = Policy::Infinite.boxed(&Setting { servers: 1, class_means: Vec::new(), seed: Seed(1) }).unwrap();
+    Server::start(Options::new(policy, Law::constant(0.0).unwrap(), Seed(1))).unwrap()
+}
+
+/// A worker that will meet others in `folder`.
+fn worker(server: &Running, folder: &Path, args: &[&str]) -> Command {
+    let mut command =
+        offered(&["run", &format!("{}/", server.address()), "--seed", "5", "--quiet", "--precision", "sleep"]);
+    command.arg("--meet").arg(folder).args(args);
+    command
+}
+
+fn stdout(args: &[&str], folder: &Path) -> String {
+    let mut command = offered(args);
+    let Ended { code, stdout, stderr } = Process::start({
+        command.arg(folder);
+        command
+    })
+    .end();
+    assert_eq!(code, Some(0), "{stderr}");
+    stdout
+}
+
+/// When each launch is meant.
+fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
+    let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
+    let all: BTreeMap<_, _> =
+        events.iter().map(|event| ((event.session, event.step), Nanos(event.intended.0))).collect();
+    assert_eq!(all.len(), events.len(), "no launch twice");
+    all
+}
+
+fn several_workers_make_together_the_launches_of_one() {
+    let (server, folder) = (server(), tempfile::tempdir().unwrap());
+    let (together, alone) = (folder.path().join("together"), folder.path().join("alone"));
+    let load = ["--open", "300/s", "-d", "1s"];
+    let said = ["1/3", "2/3"].map(|share| worker(&server, &together, &[&load[..], &["--share", share]].concat()));
+    let mut numbered = worker(&server, &together, &[&load[..], &["--workers", "3"]].concat());
+    numbered.env("JOB_COMPLETION_INDEX", "2");
+    let workers: Vec<Process> = said.into_iter().chain([numbered]).map(Process::start).collect();
+    for ended in workers.into_iter().map(Process::end) {
+        // On a busy machine a run may not be believed; what was launched is not changed by that.
+        assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+    }
+    let dry = ["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--out"];
+    let mut whole = offered(&dry);
+    whole.arg(&alone).args(load);
+    assert_eq!(Process::start(whole).end().code, Some(0));
+    assert_eq!(meant(&together), meant(&alone), "to the nanosecond");
+    let started = |share: &str| {
+        let own = RunRecord::read(&offered_store::worker(&together, share.parse().unwrap())).unwrap().unwrap();
+        own.started_unix_ns.unwrap()
+    };
+    let apart = ["2/3", "3/3"].map(|share| started(share).abs_diff(started("1/3")));
+    assert!(apart.iter().all(|ns| *ns < 1_000_000), "they began at one instant of one clock: {apart:?}");
+
+    let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
+    assert_eq!(verdict["window"]["launches"], meant(&alone).len());
+    assert_eq!(verdict["by_node"].as_array().unwrap().len(), 3, "a row for each worker");
+    let table = stdout(&["export", "--to", "csv"], &together);
+    assert_eq!(table.lines().count(), meant(&alone).len() + 1);
+    server.stop().unwrap();
+}
+
+fn workers_that_would_make_different_runs_do_not_begin() {
+    let (server, folder) = (server(), tempfile::tempdir().unwrap());
+    let one = Process::start(worker(&server, folder.path(), &["--open", "100/s", "--share", "1/2"]));
+    let other = Process::start(worker(&server, folder.path(), &["--open", "200/s", "--share", "2/2"]));
+    for ended in [one.end(), other.end()] {
+        assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+        assert!(ended.stderr.contains("has another workload"), "{ended:?}");
+    }
+    let share = "1/2".parse().unwrap();
+    assert!(!offered_store::worker(folder.path(), share).exists(), "nothing was launched");
+    server.stop().unwrap();
+}
+
+fn the_others_go_on_when_a_worker_is_killed() {
+    let (server, folder) = (server(), tempfile::tempdir().unwrap());
+    let start =
+        |share| Process::start(worker(&server, folder.path(), &["--open", "200/s", "-d", "4s", "--share", share]));
+    let (one, other) = (start("1/2"), start("2/2"));
+    let part = offered_store::worker(folder.path(), "2/2".parse().unwrap()).join("events/part-0000.parquet");
+    soon(|| part.exists().then_some(())).expect("a part");
+    other.signal(Signal::KILL);
+    let _ = other.end();
+    assert!(matches!(one.end().code, Some(0 | 3)));
+    let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], folder.path())).unwrap();
+    let warnings = verdict["warnings"].to_string();
+    assert!(warnings.contains("worker 2/2: cut: killed before its end"), "{warnings}");
+    assert!(folder.path().join("workload.toml").exists());
+    server.stop().unwrap();
+}
