@@ -479,7 +479,7 @@ fn goose_does_not_get_away_with_invented_samples() {
 fn what_came_from_a_coarse_clock_is_no_finer_for_its_digits() {
     let pgbench = |times: [u64; 3]| {
         let row = |(number, time)| format!("0 {number} {time} 0 1500000000 {:06}\n", 100_000 * (number + 1));
-        parse(&times.into_iter().zip(0..).map(|(time, number)| row((number, time))).collect::<String>()).unwrap()
+        parse(times.into_iter().zip(0..).map(|(time, number)| row((number, time))).collect::<String>()).unwrap()
     };
     let k6 = |times: [&str; 3]| {
         let row = |(second, time)| {
@@ -490,7 +490,7 @@ fn what_came_from_a_coarse_clock_is_no_finer_for_its_digits() {
                  \"value\":{time},\"tags\":{{}}}}}}\n"
             )
         };
-        parse(&times.into_iter().zip(0..).map(|(time, second)| row((second, time))).collect::<String>()).unwrap()
+        parse(times.into_iter().zip(0..).map(|(time, second)| row((second, time))).collect::<String>()).unwrap()
     };
     for (recording, tick) in [
         (pgbench([2000, 3000, 4000]), 1_000_000),
