@@ -110,7 +110,7 @@ fn the_others_go_on_when_a_worker_is_killed() {
     assert!(matches!(one.end().code, Some(0 | 3)));
     let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], folder.path())).unwrap();
     let warnings = verdict["warnings"].to_string();
-    assert!(warnings.contains("worker 2/2: cut: killed before its end"), "{warnings}");
+    assert!(warnings.contains("worker 2/2: cut: the run was killed before its end"), "{warnings}");
     assert!(folder.path().join("workload.toml").exists());
     server.stop().unwrap();
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offered_model::events::{Events, Extent, Tape};
-use offered_model::{Event, Recording, Share};
+use offered_model::{Event, Note, Recording, Share};
 
 use super::{look, ours};
 use crate::error::Error;
@@ -73,27 +73,19 @@ pub(super) fn read(run: &Path, workers: &[(Share, PathBuf)]) -> Result<Recording
         recording
             .nodes
             .push((format!("{share}{}", host.map_or_else(String::new, |host| format!(" on {host}"))), first));
-        match record {
-            Some(record) => recording.notes.extend(record.notes),
-            None => recording.notes.push(
-                "cut: killed before its end (no run.json); up to 2 s of its events are lost, and what it was to launch later was not"
-                    .to_owned(),
-            ),
-        }
-        recording.notes[before..].iter_mut().for_each(|note| *note = format!("worker {share}: {note}"));
+        recording.notes.extend(record.map_or_else(|| vec![Note::Killed], |record| record.notes));
+        let of_all = recording.notes.split_off(before);
+        let worker = share.to_string();
+        let of_it = |note| Note::OfWorker { worker: worker.clone(), note: Box::new(note) };
+        recording.notes.extend(of_all.into_iter().map(of_it));
         first = first.saturating_add(threads);
     }
     let all = workers.first().map_or(0, |(share, _)| share.parts());
     let is_here = |number: &u64| workers.iter().any(|(share, _)| share.index() == *number);
     let missing = (0..all).filter(|number| !is_here(number));
-    recording
-        .notes
-        .extend(missing.map(|number| format!("worker {}/{all} is not here: it launched nothing", number + 1)));
+    recording.notes.extend(missing.map(|number| Note::NotHere { worker: format!("{}/{all}", number + 1) }));
     if clocks.len() > 1 {
-        recording.notes.push(format!(
-            "launches are placed by the clocks of {} machines, whose agreement is not known: two that are closer than it have no order",
-            clocks.len()
-        ));
+        recording.notes.push(Note::Clocks { machines: clocks.len() });
     }
     recording.generator = record(run)?.and_then(|record| record.generator);
     recording.labels = labels.clone().into_names(&mut recording.notes);
@@ -224,9 +216,9 @@ mod tests {
         let recording = read(folder.path(), &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.launches(), 334 + 333);
         let notes = recording.notes;
-        assert!(notes[0].starts_with("worker 3/3: cut: killed before its end"), "{notes:?}");
-        assert_eq!(notes[1], "worker 2/3 is not here: it launched nothing");
-        assert!(notes[2].contains("the clocks of 2 machines"), "nobody knows where it ran: {notes:?}");
+        let killed = Note::OfWorker { worker: "3/3".to_owned(), note: Box::new(Note::Killed) };
+        let not_here = Note::NotHere { worker: "2/3".to_owned() };
+        assert_eq!(notes, [killed, not_here, Note::Clocks { machines: 2 }], "where the killed one ran is not known");
         write(folder.path(), "1/2", Some("a"));
         let mixed = read(folder.path(), &ReadOptions::default()).unwrap_err().to_string();
         assert!(mixed.contains("which are not of one run"), "{mixed}");
