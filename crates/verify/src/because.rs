@@ -7,8 +7,8 @@ use crate::ask::Ask;
 use crate::effect::{Effect, Share};
 use crate::meant::Meant;
 use crate::pattern::Look;
-use crate::verdict::{Check, Finding, Judgement, Lateness, Pattern, Stalls};
-use crate::warnings::{self, Doubt};
+use crate::verdict::{Check, Doubt, Finding, Judgement, Lateness, Pattern, Stalls};
+use crate::warnings;
 
 /// A share below this is nothing: a tenth of a per cent would be shown as 0.0.
 const NOTHING: f64 = 5e-4;

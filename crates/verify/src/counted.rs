@@ -6,12 +6,13 @@ use offered_model::{Difference, Event, Instant, Nanos, Outcome};
 use offered_stats::values::Values;
 
 use crate::ask::Ask;
-use crate::keeps_up::{Flows, KeepsUp};
+use crate::ends::Ends;
+use crate::keeps_up::Flows;
 use crate::queue::Sessions;
 use crate::requests::Requests;
 use crate::scope::Scope;
-use crate::stream::Ends;
 use crate::tables::{Columns, Rule};
+use crate::verdict::KeepsUp;
 
 /// The counts of a scope.
 pub(crate) struct Counted {

@@ -9,13 +9,10 @@
 //!
 //! Users of a closed system wait for their answers, so they cannot outrun it: nothing is checked there.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use offered_model::{Event, Instant, Outcome};
 use offered_stats::growth::growth;
 
-use crate::verdict::Judgement;
+use crate::verdict::{Judgement, KeepsUp, Unchecked};
 
 /// The time that counts is cut into so many parts.
 const PARTS: usize = 20;
@@ -25,44 +22,6 @@ pub const MATTERS: f64 = 0.02;
 const TELLS: f64 = 0.05;
 /// Of fewer launches nothing is said.
 const FEWEST: u64 = 100;
-
-/// Whether the system kept up with its load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct KeepsUp {
-    /// `holds`: as much left the system as arrived; `fails`: it did not.
-    pub judgement: Judgement,
-    /// Why nothing was checked.
-    pub not_checked: Option<Unchecked>,
-    /// Launches a second, in the time that counts.
-    pub launched_per_s: f64,
-    /// Complete answers a second, good and bad, in that time.
-    pub answered_per_s: f64,
-    /// Launches under way, or given up, at its beginning.
-    pub in_system_at_first: u64,
-    /// And at its end.
-    pub in_system_at_last: u64,
-    /// By how much that grew a second.
-    pub growth_per_s: f64,
-    /// The lower end of its 99 % interval.
-    pub growth_low: f64,
-    /// The upper end.
-    pub growth_high: f64,
-}
-
-/// Why it was not checked whether the system kept up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unchecked {
-    /// The users wait for their answers.
-    Closed,
-    /// Fewer than a hundred launches.
-    TooFew,
-    /// More than one in twenty of those that left had failed.
-    #[serde(alias = "nothing_answered")]
-    Failures,
-    /// The number in the system grew, but no more than chance might have made it.
-    TooShort,
-}
 
 /// What arrives and what leaves, counted part by part of the time that counts: all that is needed to tell.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -39,6 +39,7 @@ mod by_threads;
 mod counted;
 mod decided;
 mod effect;
+mod ends;
 mod finding;
 mod judge;
 mod keeps_up;
@@ -70,7 +71,8 @@ mod tests;
 
 pub use ask::{Ask, Failures};
 pub use effect::{Effect, Share};
-pub use keeps_up::{Flows, KeepsUp, MATTERS, Unchecked};
+pub use ends::Ends;
+pub use keeps_up::{Flows, MATTERS};
 pub use meant::Meant;
 pub use measured::{Measured, Parts};
 pub use merge::merge;
@@ -78,14 +80,12 @@ pub use pages::Pages;
 pub use samples::{Sample, samples};
 pub use scope::{Launch, Scope};
 pub use standing::{SoFar, Standing, standing};
-pub use stream::Ends;
 pub use tables::{Tables, toolkit};
 pub use thresholds::Checked;
 pub use verdict::{
-    Check, Dispersion, Finding, Intent, Judgement, Lateness, Pattern, Queue, Request, Sessions, Sizes, Source, Stalls,
-    Threads, Times, Verdict, Verdicts, Warning, Window,
+    Check, Dispersion, Doubt, Finding, Intent, Judgement, KeepsUp, Lateness, Pattern, Queue, Request, Sessions, Sizes,
+    Source, Stalls, Threads, Times, Unchecked, Verdict, Verdicts, Warning, Window,
 };
-pub use warnings::Doubt;
 
 use std::io;
 
@@ -101,8 +101,7 @@ use effect::{Companies, Company};
 use finding::Strictness;
 use judge::Seen;
 use pattern::Look;
-use runs::Run;
-use scope::Meant as MeantAt;
+use scope::{Meant as MeantAt, Run};
 use stalls::Stalling;
 use stream::{Making, Stream};
 use tables::Gaps;

@@ -4,7 +4,7 @@ use offered_model::time::span;
 use offered_stats::bunches::{self, Bunches};
 
 use crate::meant::Meant;
-use crate::stream::{FEWEST_GAPS, Stream};
+use crate::stream::Stream;
 use crate::verdict::{Check, Finding, Judgement, Pattern};
 
 /// Gaps with a CoV up to this are a clock's, jitter and all.
@@ -95,7 +95,7 @@ fn too_few(stream: &Stream) -> String {
     match stream.launches() {
         0 => "no launch lies in the window".to_owned(),
         1 => "one launch has no gaps".to_owned(),
-        n if n <= FEWEST_GAPS as u64 => format!("{n} launches are too few to tell a pattern"),
+        n if n <= Pattern::FEWEST_GAPS as u64 => format!("{n} launches are too few to tell a pattern"),
         n => {
             let ticks = (stream.length() as f64 / stream.tick.max(1.0)).max(1.0);
             format!(

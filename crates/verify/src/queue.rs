@@ -5,8 +5,7 @@ use std::collections::hash_map::Entry;
 
 use offered_model::Event;
 
-use crate::keeps_up::{KeepsUp, Unchecked};
-use crate::verdict::{Judgement, Queue};
+use crate::verdict::{Judgement, KeepsUp, Queue, Unchecked};
 
 /// Sessions are followed up to this many; beyond it they are visits rather than users, and memory is worth more.
 const MOST_SESSIONS: usize = 1_000_000;

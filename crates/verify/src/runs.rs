@@ -13,8 +13,8 @@ use offered_model::time::span;
 use offered_model::{Event, Recording};
 use offered_stats::values::Values;
 
-use crate::scope::in_order;
-use crate::warnings::Doubt;
+use crate::scope::{Run, in_order};
+use crate::verdict::Doubt;
 
 /// Where a clock jumps back, a run has at least so many launches; where a file falls silent, it has twice as many in all.
 const LEAST: u64 = 50;
@@ -31,23 +31,6 @@ const FIRST: u64 = 200;
 const JUMP: u64 = 1_000_000_000;
 /// More parts than this are a pattern of the launches, not runs appended by hand.
 const MOST: usize = 20;
-
-/// One run of a recording: these rows, as far as they were sent in this closed range of instants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) rows: Range<u64>,
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-}
-
-impl Run {
-    /// All of `recording` as one run; `None` when nothing was sent.
-    pub(crate) fn whole(recording: &Recording) -> Option<Self> {
-        let extent = recording.events.extent();
-        let (first, last) = extent.sent?;
-        Some(Self { rows: 0..extent.launches, from: first.0, to: last.0 })
-    }
-}
 
 /// The runs of a recording, and what must be said of how they were told apart.
 #[derive(Debug)]

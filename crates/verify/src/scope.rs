@@ -7,8 +7,7 @@ use offered_model::{Event, Instant, Outcome, Recording};
 use offered_stats::order::{Key, Source, ascending};
 
 use crate::ask::{Ask, Failures};
-use crate::runs::Run;
-use crate::stream::Ends;
+use crate::ends::Ends;
 use crate::verdict::Window;
 
 /// The launches of one run inside the window asked for.
@@ -27,6 +26,23 @@ pub struct Scope<'a> {
     /// The first instant behind it.
     to: u64,
     failures: Failures,
+}
+
+/// One run of a recording: these rows, as far as they were sent in this closed range of instants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) rows: Range<u64>,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl Run {
+    /// All of `recording` as one run; `None` when nothing was sent.
+    pub(crate) fn whole(recording: &Recording) -> Option<Self> {
+        let extent = recording.events.extent();
+        let (first, last) = extent.sent?;
+        Some(Self { rows: 0..extent.launches, from: first.0, to: last.0 })
+    }
 }
 
 /// What of a launch matters when launches are put in order.

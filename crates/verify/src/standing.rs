@@ -16,7 +16,6 @@ use crate::judge::{EVEN, UNSENT, outside};
 use crate::meant::Meant;
 use crate::pattern::CLOCKWORK;
 use crate::poisson::COV_SHARE;
-use crate::stream::FEWEST_GAPS;
 use crate::verdict::{Check, Finding, Judgement, Pattern};
 
 /// More than this share of the launches still under way: those that are seen are not those that were made.
@@ -65,7 +64,7 @@ pub fn standing(so_far: &SoFar, ask: &Ask) -> Standing {
     if let Some(why) = late.clone().filter(|_| worst.is_none()).or_else(|| unsent(so_far)) {
         return standing(pattern(so_far, ask), Judgement::Fails, why);
     }
-    if so_far.gaps < FEWEST_GAPS {
+    if so_far.gaps < Pattern::FEWEST_GAPS {
         let because = format!("{launches} launches are too few to tell a pattern");
         return standing(Pattern::TooFew, Judgement::NotChecked, because);
     }
@@ -139,7 +138,7 @@ fn stream(so_far: &SoFar, ask: &Ask) -> Option<Wrong> {
 
 /// What the launches look like, as far as the CoV tells.
 fn pattern(so_far: &SoFar, ask: &Ask) -> Pattern {
-    let Some(cov) = so_far.sent_cov.filter(|_| so_far.gaps >= FEWEST_GAPS) else { return Pattern::TooFew };
+    let Some(cov) = so_far.sent_cov.filter(|_| so_far.gaps >= Pattern::FEWEST_GAPS) else { return Pattern::TooFew };
     match fails(&greenwoods(so_far, cov, ask)) {
         _ if cov <= CLOCKWORK => Pattern::Clockwork,
         true if cov < 1.0 => Pattern::TooEven,

@@ -10,10 +10,9 @@ use offered_stats::ticks::{CorrectedCov, Spread};
 use offered_stats::values::Moments;
 use offered_stats::windows::{Seen, Windows};
 
+use crate::ends::Ends;
+use crate::verdict::Pattern;
 use crate::windows::Ladder;
-
-/// Below so many gaps no pattern is named: a CoV of 0.75 would still be chance.
-pub(crate) const FEWEST_GAPS: usize = 50;
 
 /// Tests whose work grows faster than their sample look at so many neighbouring gaps from the middle of the stream.
 const STRETCH: u64 = 50_000;
@@ -21,40 +20,6 @@ const STRETCH: u64 = 50_000;
 const GAPS_A_WINDOW: f64 = 3.0;
 /// Blocks over which a trend is looked for, at most.
 const BLOCKS: u64 = 50;
-
-/// How many stamps there are, the first and the last of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
-    /// How many.
-    pub n: u64,
-    /// The first, in ns.
-    pub first: u64,
-    /// The last, in ns.
-    pub last: u64,
-}
-
-impl Ends {
-    /// Takes one.
-    #[inline]
-    pub fn add(&mut self, at: u64) {
-        self.first = if self.n == 0 { at } else { self.first.min(at) };
-        self.last = self.last.max(at);
-        self.n += 1;
-    }
-
-    pub(crate) fn gaps(self) -> u64 {
-        self.n.saturating_sub(1)
-    }
-
-    pub(crate) fn length(self) -> u64 {
-        self.last - self.first
-    }
-
-    /// In ns; not a number of fewer than two.
-    pub(crate) fn mean_gap(self) -> f64 {
-        self.length() as f64 / self.gaps() as f64
-    }
-}
 
 /// A stream of launches.
 pub(crate) struct Stream {
@@ -121,7 +86,7 @@ impl Stream {
 }
 
 fn is_long_enough(ends: Ends, tick: f64) -> bool {
-    ends.gaps() >= FEWEST_GAPS as u64 && ends.length() as f64 >= FEWEST_GAPS as f64 * tick.max(1.0)
+    ends.gaps() >= Pattern::FEWEST_GAPS as u64 && ends.length() as f64 >= Pattern::FEWEST_GAPS as f64 * tick.max(1.0)
 }
 
 /// The chance by which stamps are put into their ticks.

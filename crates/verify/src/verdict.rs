@@ -2,6 +2,8 @@
 //!
 //! Units stand in the names. A number that could not be had is `None`, `null` in JSON: never zero, never left out of a table.
 
+mod doubt;
+
 use std::collections::BTreeMap;
 
 use offered_model::System;
@@ -10,8 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
-use crate::keeps_up::KeepsUp;
-use crate::warnings::Doubt;
+pub use doubt::Doubt;
 
 /// What to believe of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -260,6 +261,44 @@ pub struct Sizes {
     pub max_bytes: f64,
 }
 
+/// Whether the system kept up with its load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KeepsUp {
+    /// `holds`: as much left the system as arrived; `fails`: it did not.
+    pub judgement: Judgement,
+    /// Why nothing was checked.
+    pub not_checked: Option<Unchecked>,
+    /// Launches a second, in the time that counts.
+    pub launched_per_s: f64,
+    /// Complete answers a second, good and bad, in that time.
+    pub answered_per_s: f64,
+    /// Launches under way, or given up, at its beginning.
+    pub in_system_at_first: u64,
+    /// And at its end.
+    pub in_system_at_last: u64,
+    /// By how much that grew a second.
+    pub growth_per_s: f64,
+    /// The lower end of its 99 % interval.
+    pub growth_low: f64,
+    /// The upper end.
+    pub growth_high: f64,
+}
+
+/// Why it was not checked whether the system kept up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unchecked {
+    /// The users wait for their answers.
+    Closed,
+    /// Fewer than a hundred launches.
+    TooFew,
+    /// More than one in twenty of those that left had failed.
+    #[serde(alias = "nothing_answered")]
+    Failures,
+    /// The number in the system grew, but no more than chance might have made it.
+    TooShort,
+}
+
 /// The launches of the first so many threads (Figure 15 of Brady's paper on launches in bunches).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Threads {
@@ -447,6 +486,11 @@ offered_model::named! {
         /// Too few launches to tell.
         TooFew = "too-few",
     }
+}
+
+impl Pattern {
+    /// Of fewer gaps none is named: a CoV of 0.75 would still be chance.
+    pub(crate) const FEWEST_GAPS: usize = 50;
 }
 
 offered_model::named! {

@@ -3,8 +3,8 @@
 use offered_stats::dispersion::Dispersion;
 use offered_stats::windows::Dispersed;
 
+use crate::ends::Ends;
 use crate::finding::{Size, Strictness};
-use crate::stream::Ends;
 use crate::verdict::{Check, Finding};
 
 /// What this finding has of the level; the other shares are in poisson.rs.
