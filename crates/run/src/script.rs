@@ -24,7 +24,7 @@ use self::body::Body;
 use self::hear::{Check, Extraction};
 use self::value::{Text, Values};
 use crate::Error;
-use crate::transport::Ask;
+use crate::ask::Ask;
 
 /// A workload's requests, ready to be said and heard.
 #[derive(Debug)]

@@ -3,6 +3,10 @@
 mod addresses;
 mod deadlines;
 mod door;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(not(feature = "grpc"))]
+#[path = "transport/no_grpc.rs"]
 mod grpc;
 pub(crate) mod http1;
 pub(crate) mod http2;
@@ -28,7 +32,7 @@ pub(crate) use postgres::Postgres;
 pub(crate) use scripted::{Scripted, asked, learn};
 pub(crate) use way::{Spoken, Way, wording};
 pub(crate) use websocket::WebSocket;
-pub(crate) use wire::{Ask, MOST_KEPT, Reply, Wire};
+pub(crate) use wire::Wire;
 
 use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
 

@@ -1,27 +1,23 @@
 //! Places in an answer, and the texts that stand there.
 
+#[cfg(feature = "html")]
+mod html;
+#[cfg(not(feature = "html"))]
+#[path = "find/no_html.rs"]
+mod html;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use html5ever::driver::ParseOpts;
-use html5ever::tendril::TendrilSink;
 use offered_model::workload::script;
 use regex::bytes::Regex;
-use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
+use self::html::{Choice, Page};
 use super::decode::decoded;
-use crate::transport::Reply;
+use crate::ask::Reply;
 
-/// The deepest HTML that is read, as browsers have it. What opens an element looks through all that are open, so without a limit
-/// a small page takes any time.
-const MAX_DEPTH: usize = 512;
-/// HTML is read in pieces of so many bytes, and elements chosen so many at a time, with a look at the time between them.
-const PIECE: usize = 4096;
-const LOOK: usize = 64;
-
-const DEEP: &str = "the HTML is nested deeper than 512 elements";
 const LATE: &str = "there was no time to look at the whole answer";
 
 /// A place in an answer.
@@ -31,7 +27,7 @@ pub(super) enum Find {
     Header(String),
     Json(JsonPath),
     Regex(Regex, usize),
-    Css(Selector, Option<String>),
+    Css(Choice),
 }
 
 /// An answer, taken apart as far as somebody looks, and as long as there is time for it.
@@ -42,15 +38,15 @@ pub(super) struct Heard<'a> {
     is_over: &'a dyn Fn() -> bool,
     body: OnceCell<Result<Cow<'a, [u8]>, String>>,
     json: OnceCell<Option<Value>>,
-    html: OnceCell<Option<Html>>,
+    page: Page,
     /// Why not everything was looked at that should have been: the first reason.
     gave_up: OnceCell<&'static str>,
 }
 
 impl<'a> Heard<'a> {
     pub(super) fn new(status: u16, reply: &'a Reply, is_over: &'a dyn Fn() -> bool) -> Self {
-        let (body, json, html) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { status, reply, is_over, body, json, html, gave_up: OnceCell::new() }
+        let (body, json, page) = (OnceCell::new(), OnceCell::new(), Page::default());
+        Self { status, reply, is_over, body, json, page, gave_up: OnceCell::new() }
     }
 
     /// Why not everything was looked at that should have been, if so.
@@ -92,43 +88,6 @@ impl<'a> Heard<'a> {
     fn json(&self) -> Option<&Value> {
         self.json.get_or_init(|| serde_json::from_slice(self.body().ok()?).ok()).as_ref()
     }
-
-    fn html(&self) -> Option<&Html> {
-        self.html.get_or_init(|| self.parsed(&String::from_utf8_lossy(self.body().ok()?))).as_ref()
-    }
-
-    /// The document of this text, unless it is nested too deep or takes too long.
-    fn parsed(&self, mut text: &str) -> Option<Html> {
-        let sink = HtmlTreeSink::new(Html::new_document());
-        let mut parser = html5ever::driver::parse_document(sink, ParseOpts::default());
-        while !text.is_empty() {
-            let mut end = text.len().min(PIECE);
-            while !text.is_char_boundary(end) {
-                end += 1;
-            }
-            let (piece, rest) = text.split_at(end);
-            text = rest;
-            parser.process(piece.into());
-            // The newest node stands in the innermost element that is open, or next to it.
-            let html = parser.tokenizer.sink.sink.0.borrow();
-            let depth = html.tree.nodes().next_back().map_or(0, |node| node.ancestors().count());
-            if depth > MAX_DEPTH {
-                let _ = self.gave_up.set(DEEP);
-                return None;
-            }
-            if !self.has_time() {
-                return None;
-            }
-        }
-        Some(parser.finish())
-    }
-
-    /// The elements that `selector` chooses.
-    fn chosen<'h>(&'h self, selector: &'h Selector) -> impl Iterator<Item = ElementRef<'h>> {
-        let nodes = self.html().into_iter().flat_map(|html| html.tree.nodes()).enumerate();
-        let nodes = nodes.take_while(|(nth, _)| nth % LOOK != 0 || self.has_time());
-        nodes.filter_map(|(_, node)| ElementRef::wrap(node)).filter(|element| selector.matches(element))
-    }
 }
 
 impl Find {
@@ -156,11 +115,7 @@ impl Find {
                 }
                 Self::Regex(expression, group)
             }
-            script::Find::Css { selector, attribute } => {
-                let parsed = Selector::parse(selector)
-                    .map_err(|_| format!("`{selector}` is not a CSS selector; write for example input[name=csrf]"))?;
-                Self::Css(parsed, attribute.clone())
-            }
+            script::Find::Css { selector, attribute } => Self::Css(Choice::new(selector, attribute.as_deref())?),
         })
     }
 
@@ -189,12 +144,7 @@ impl Find {
                         .filter_map(|captures| Some(String::from_utf8_lossy(captures.get(*group)?.as_bytes()))),
                 )
             }
-            Self::Css(selector, attribute) => {
-                Box::new(heard.chosen(selector).filter_map(move |element| match attribute {
-                    Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
-                    None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),
-                }))
-            }
+            Self::Css(choice) => choice.texts(&heard.page, heard),
         }
     }
 }

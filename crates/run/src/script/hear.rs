@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::find::{Find, Heard, regex};
 use super::value::{Text, Values};
 use super::{Memory, Moment, Script, Secrets};
-use crate::transport::Reply;
+use crate::ask::Reply;
 
 /// What an answer must be.
 #[derive(Debug)]

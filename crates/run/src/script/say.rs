@@ -8,7 +8,7 @@ use offered_model::template::in_url;
 use super::cookies::OF_AN_ANSWER;
 use super::value::{Lack, Text};
 use super::{Memory, Moment, Script, Who};
-use crate::transport::{Ask, MOST_KEPT, Reply};
+use crate::ask::{Ask, MOST_KEPT, Reply};
 
 impl Script {
     /// Request `label` for this moment of a session.

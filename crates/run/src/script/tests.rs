@@ -2,7 +2,7 @@ use offered_model::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::transport::{Ask, Reply};
+use crate::ask::{Ask, Reply};
 
 fn workload(text: &str) -> Workload {
     let text = format!("seed = 7\nduration = \"10s\"\narrivals.closed.users = 5\n{text}");

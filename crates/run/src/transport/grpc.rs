@@ -13,8 +13,8 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 
 use super::Failure;
-use super::wire::{Ask, Reply};
 use crate::Error;
+use crate::ask::{Ask, Reply};
 
 /// The bytes before a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
@@ -155,12 +155,6 @@ impl Method {
         }
         Ok(())
     }
-}
-
-/// Puts in what makes a request a call. The body is JSON only on our side.
-pub(super) fn announce(headers: &mut HeaderMap) {
-    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
 }
 
 /// A message with its prefix.

@@ -21,9 +21,10 @@ use super::route::Route;
 use super::socket::{Read, broken, undialed};
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
-use super::wire::{Ask, Heard, Wire, Wording};
+use super::wire::{Heard, Wire, Wording};
 use super::{Failure, Transport, begun};
 use crate::Error;
+use crate::ask::Ask;
 
 /// How much one read takes at most.
 const BUFFER: usize = 64 * 1024;

@@ -32,8 +32,9 @@ use super::route::Route;
 use super::socket::undialed;
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
-use super::wire::{Ask, Heard, MOST_KEPT, Reply, Wire, Wording};
+use super::wire::{Heard, Wire, Wording};
 use crate::Error;
+use crate::ask::{Ask, MOST_KEPT, Reply};
 
 /// How much one read takes at most.
 const BUFFER: usize = 64 * 1024;
@@ -601,7 +602,7 @@ pub(super) fn wording(ask: &Ask, origin: &str, is_call: bool) -> Wording {
     };
     if is_call {
         head.headers_mut().remove(http::header::CONTENT_LENGTH);
-        super::grpc::announce(head.headers_mut());
+        exchange::announce(head.headers_mut());
         *head.method_mut() = http::Method::POST;
     }
     let uri = head.uri();

@@ -11,9 +11,10 @@ use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Call, Request, Target, Workload};
 use offered_model::{Event, Instant, Launch, Nanos};
 
-use super::wire::{Ask, Heard, Wire};
+use super::wire::{Heard, Wire};
 use super::{Transport, begun};
 use crate::Error;
+use crate::ask::Ask;
 
 /// The requests of a plain workload, by label.
 pub(crate) type Requests = Arc<[Plainly]>;

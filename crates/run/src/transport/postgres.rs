@@ -33,8 +33,9 @@ use self::pools::Pool;
 pub(crate) use self::setup::Setup;
 use super::Failure;
 use super::turns::{Answering, Served, Turns, turn};
-use super::wire::{Ask, Heard, Reply, Wire, Wording};
+use super::wire::{Heard, Wire, Wording};
 use crate::Error;
+use crate::ask::{Ask, Reply};
 
 /// How much one read takes at most.
 const BUFFER: usize = 64 * 1024;

@@ -11,8 +11,9 @@ use offered_model::{Event, Instant, Launch, Nanos, Outcome};
 
 use self::seen::Seen;
 pub(crate) use self::seen::{asked, learn};
-use super::wire::{Ask, Heard, Reply, Wire};
+use super::wire::{Heard, Wire};
 use super::{Transport, begun};
+use crate::ask::{Ask, Reply};
 use crate::halt::{End, Halt};
 use crate::script::{Lack, Memory, Moment, Script};
 use crate::witness::Witness;

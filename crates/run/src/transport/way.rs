@@ -6,9 +6,10 @@ use offered_model::Nanos;
 use offered_model::workload::{Call, Protocol, Request, Reuse, Target, Workload};
 
 use super::route::Route;
-use super::wire::{Ask, Wording};
+use super::wire::Wording;
 use super::{door, http1, http2, postgres, websocket};
 use crate::Error;
+use crate::ask::Ask;
 
 /// A protocol, prepared, and the way to the target.
 #[derive(Clone)]

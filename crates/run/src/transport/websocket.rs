@@ -23,8 +23,9 @@ use super::route::Route;
 use super::socket::{Read, undialed};
 use super::stream::Stream;
 use super::turns::{Answering, Opening, Served, Turns, turn};
-use super::wire::{Ask, Heard, MOST_KEPT, Reply, Wire, Wording};
+use super::wire::{Heard, Wire, Wording};
 use crate::Error;
+use crate::ask::{Ask, MOST_KEPT, Reply};
 
 /// How much is read at a time, and how often in a turn.
 const BUFFER: usize = 16 * 1024;

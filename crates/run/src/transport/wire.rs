@@ -1,18 +1,11 @@
 //! What a protocol does: it carries exchanges, one request and its answer each. [`Scripted`](super::Scripted) makes sessions of
 //! them, which remember, listen and fetch; a protocol knows nothing of that.
 
-use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use offered_model::{Event, Instant, Nanos};
 
-/// The most of an answer's body that is kept for who wants to look into it, and of all together, over all threads.
-pub(crate) const MOST_KEPT: usize = 16 * 1024 * 1024;
-const MOST_KEPT_TOGETHER: usize = 256 * 1024 * 1024;
-
-/// How many bytes of bodies are kept now, over all threads.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+use crate::ask::{Ask, Reply};
 
 /// Carries the exchanges of one thread.
 pub(crate) trait Wire {
@@ -40,26 +33,6 @@ pub(crate) trait Wire {
 
     /// How `ask` was said, in the exchange that ended with `event`.
     fn wording(&self, ask: &Ask, event: &Event) -> Wording;
-}
-
-/// A request, as every protocol of the web can say it. What belongs to the protocol itself (`Host` or `:authority`, lengths,
-/// `Connection`) is added by it, unless it stands in `headers`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Ask {
-    /// `GET`, `POST`, ...
-    pub(crate) method: String,
-    /// Path and query, fit for the wire.
-    pub(crate) path: String,
-    /// Names and values, in order, fit for the wire.
-    pub(crate) headers: Vec<(String, String)>,
-    /// The body; `None`: no word of one.
-    pub(crate) body: Option<Vec<u8>>,
-    /// Which of its session's connections it takes, from 0, where sessions have their own.
-    pub(crate) lane: u8,
-    /// So many bytes of the answer's body are wanted; its head always is.
-    pub(crate) wanted: usize,
-    /// Of a request in SQL, the parameters of all its statements; `None` is null. Its label says the statements.
-    pub(crate) parameters: Vec<Option<String>>,
 }
 
 /// What was written for a request, for people.
@@ -97,96 +70,4 @@ pub(crate) enum Heard {
     },
     /// It is over: what became of it and, if an answer came whole, what that said.
     Ended(Event, Option<Box<Reply>>),
-}
-
-/// What an answer said besides its status.
-#[derive(Debug, Default)]
-pub(crate) struct Reply {
-    /// Names and values, in order; names in the case they came in.
-    pub(crate) headers: Vec<(String, Vec<u8>)>,
-    /// The body as it came (compressed, if it was), as far as it was kept, if it was wanted.
-    pub(crate) body: Body,
-    /// How many bytes the body had, kept or not.
-    pub(crate) size: u64,
-    /// How many bytes of the body are wanted.
-    pub(crate) wanted: usize,
-    /// How many rows a database says it returned or changed.
-    pub(crate) rows: u64,
-}
-
-/// The bytes of a body that are kept, counted with all others.
-#[derive(Debug, Default)]
-pub(crate) struct Body(Vec<u8>);
-
-impl Body {
-    /// Keeps as many of these bytes as there is room for, up to `wanted` in all.
-    fn keep(&mut self, bytes: &[u8], wanted: usize) {
-        let bytes = &bytes[..bytes.len().min(wanted.min(MOST_KEPT).saturating_sub(self.0.len()))];
-        if has_room(&KEPT, bytes.len()) {
-            self.0.extend_from_slice(bytes);
-        }
-    }
-}
-
-/// Whether there is room for so many more bytes beside those that are `kept`, which they then are.
-fn has_room(kept: &AtomicUsize, bytes: usize) -> bool {
-    let fits = kept.fetch_add(bytes, Relaxed) + bytes <= MOST_KEPT_TOGETHER;
-    if !fits {
-        kept.fetch_sub(bytes, Relaxed);
-    }
-    fits
-}
-
-impl From<Vec<u8>> for Body {
-    fn from(bytes: Vec<u8>) -> Self {
-        KEPT.fetch_add(bytes.len(), Relaxed);
-        Self(bytes)
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        KEPT.fetch_sub(self.0.len(), Relaxed);
-    }
-}
-
-impl Deref for Body {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Reply {
-    /// Takes the next bytes of the body.
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
-        self.size += bytes.len() as u64;
-        self.body.keep(bytes, self.wanted);
-    }
-
-    /// Whether all of the body that came was kept.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.size == self.body.len() as u64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bodies_are_kept_within_bounds_each_and_together() {
-        let mut reply = Reply { wanted: usize::MAX, ..Reply::default() };
-        let piece = vec![0; 1 << 20];
-        for _ in 0..17 {
-            reply.add(&piece);
-        }
-        assert_eq!((reply.body.len(), reply.size, reply.is_whole()), (MOST_KEPT, 17 << 20, false));
-        let kept = AtomicUsize::new(0);
-        assert_eq!((0..20).filter(|_| has_room(&kept, MOST_KEPT)).count(), MOST_KEPT_TOGETHER / MOST_KEPT);
-        assert!(!has_room(&kept, 1) && has_room(&kept, 0));
-        kept.fetch_sub(1, Relaxed);
-        assert!(has_room(&kept, 1));
-    }
 }

@@ -7,7 +7,7 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
 
 use super::{framed, messages, status};
-use crate::transport::wire::{Ask, MOST_KEPT, Reply};
+use crate::ask::{Ask, MOST_KEPT, Reply};
 
 /// The two names of the one service.
 const SERVICES: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];

@@ -10,7 +10,7 @@ use httparse::{Header, ParserConfig, Response, Status};
 use offered_chunked::{Chunks, Piece, Wrong};
 use offered_model::Reason;
 
-use super::super::wire::Reply;
+use crate::ask::Reply;
 
 /// The bytes that all heads of an answer may have together: interim ones, extensions of chunks and trailers are counted in.
 const HEADS: u32 = 300 * 1024;

@@ -6,9 +6,9 @@ use base64::Engine as _;
 use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Request, Reuse, Target};
 
-use super::super::wire::Ask;
 use super::head::{Head, Piece};
 use crate::Error;
+use crate::ask::Ask;
 use crate::transport::route::authorization;
 
 /// One request of the workload, ready to be written.

@@ -12,10 +12,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use offered_clock::Clock;
 use offered_model::{Event, Instant, Outcome};
 
+use crate::ask::{Ask, Reply};
 use crate::transport::Failure;
 use crate::transport::grpc::{self, Methods};
 use crate::transport::turns::Answering;
-use crate::transport::wire::{Ask, Heard, Reply};
+use crate::transport::wire::Heard;
 
 /// An exchange under way.
 pub(crate) struct Exchange {
@@ -50,6 +51,12 @@ pub(super) enum State {
     Over,
 }
 
+/// Puts in what makes a request a call. The body is JSON only on our side.
+pub(super) fn announce(headers: &mut HeaderMap) {
+    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
+}
+
 /// What `ask` is in HTTP/2, to the server whose scheme and authority are `origin`; a call where it is one of `method`.
 pub(super) fn request(ask: &Ask, origin: &str, method: Option<&grpc::Method>) -> Result<Outgoing, String> {
     let mut head = Request::new(());
@@ -72,7 +79,7 @@ pub(super) fn request(ask: &Ask, origin: &str, method: Option<&grpc::Method>) ->
     }
     let body = match method {
         Some(method) => {
-            grpc::announce(head.headers_mut());
+            announce(head.headers_mut());
             Some(method.encode(ask.body.as_deref().unwrap_or(b"{}"))?)
         }
         None => ask.body.clone().map(Bytes::from),

@@ -8,11 +8,11 @@ use postgres_protocol::message::frontend;
 
 use super::frames::Frames;
 use super::login::Login;
+use crate::ask::{Ask, Reply};
 use crate::transport::Failure;
 use crate::transport::socket::{Place, broken};
 use crate::transport::stream::Stream;
 use crate::transport::turns::{Answering, Opening};
-use crate::transport::wire::{Ask, Reply};
 
 /// A connection, or an attempt at one.
 pub(crate) struct Connection {

@@ -3,8 +3,9 @@
 use offered_model::secret::is_secret;
 use offered_model::{Event, Exchange, Outcome, Said};
 
+use crate::ask::{Ask, Reply};
 use crate::script::{BLANK, Memory, Moment, Script, Secrets};
-use crate::transport::wire::{Ask, Reply, Wire, Wording};
+use crate::transport::wire::{Wire, Wording};
 use crate::witness::Witness;
 
 /// What is known of an exchange that is over.

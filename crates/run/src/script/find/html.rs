@@ -1,0 +1,89 @@
+//! HTML, read within bounds, and what a CSS selector chooses in it.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use html5ever::driver::ParseOpts;
+use html5ever::tendril::TendrilSink;
+use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
+
+use super::Heard;
+
+/// The deepest HTML that is read, as browsers have it. What opens an element looks through all that are open, so without a limit
+/// a small page takes any time.
+const MAX_DEPTH: usize = 512;
+/// HTML is read in pieces of so many bytes, and elements chosen so many at a time, with a look at the time between them.
+const PIECE: usize = 4096;
+const LOOK: usize = 64;
+
+const DEEP: &str = "the HTML is nested deeper than 512 elements";
+
+/// The page of an answer, once somebody has looked; nothing where it cannot be read.
+#[derive(Default)]
+pub(in crate::script) struct Page(OnceCell<Option<Html>>);
+
+impl Page {
+    /// The document of what was `heard`.
+    fn html(&self, heard: &Heard<'_>) -> Option<&Html> {
+        self.0.get_or_init(|| parsed(&String::from_utf8_lossy(heard.body().ok()?), heard)).as_ref()
+    }
+}
+
+/// The document of this text, unless it is nested too deep or takes too long.
+fn parsed(mut text: &str, heard: &Heard<'_>) -> Option<Html> {
+    let sink = HtmlTreeSink::new(Html::new_document());
+    let mut parser = html5ever::driver::parse_document(sink, ParseOpts::default());
+    while !text.is_empty() {
+        let mut end = text.len().min(PIECE);
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        let (piece, rest) = text.split_at(end);
+        text = rest;
+        parser.process(piece.into());
+        // The newest node stands in the innermost element that is open, or next to it.
+        let html = parser.tokenizer.sink.sink.0.borrow();
+        let depth = html.tree.nodes().next_back().map_or(0, |node| node.ancestors().count());
+        if depth > MAX_DEPTH {
+            let _ = heard.gave_up.set(DEEP);
+            return None;
+        }
+        if !heard.has_time() {
+            return None;
+        }
+    }
+    Some(parser.finish())
+}
+
+/// The elements that a selector chooses: their texts, or one of their attributes.
+#[derive(Debug)]
+pub(in crate::script) struct Choice {
+    selector: Selector,
+    attribute: Option<String>,
+}
+
+impl Choice {
+    /// # Errors
+    /// It is no selector.
+    pub(super) fn new(selector: &str, attribute: Option<&str>) -> Result<Self, String> {
+        let parsed = Selector::parse(selector)
+            .map_err(|_| format!("`{selector}` is not a CSS selector; write for example input[name=csrf]"))?;
+        Ok(Self { selector: parsed, attribute: attribute.map(str::to_owned) })
+    }
+
+    /// What it chooses in the `page` of what was `heard`, in order.
+    pub(super) fn texts<'h>(
+        &'h self,
+        page: &'h Page,
+        heard: &'h Heard<'_>,
+    ) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
+        let nodes = page.html(heard).into_iter().flat_map(|html| html.tree.nodes()).enumerate();
+        let nodes = nodes.take_while(|(nth, _)| nth % LOOK != 0 || heard.has_time());
+        let elements = nodes.filter_map(|(_, node)| ElementRef::wrap(node));
+        let chosen = elements.filter(|element| self.selector.matches(element));
+        Box::new(chosen.filter_map(|element| match &self.attribute {
+            Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
+            None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),
+        }))
+    }
+}

@@ -1,0 +1,31 @@
+//! What stands for HTML where the feature `html` is off: selectors are refused, so nothing is chosen.
+
+use std::borrow::Cow;
+
+use super::Heard;
+
+/// Nothing is read.
+#[derive(Default)]
+pub(in crate::script) struct Page;
+
+/// There is none.
+#[derive(Debug)]
+pub(in crate::script) enum Choice {}
+
+impl Choice {
+    /// # Errors
+    /// Always.
+    pub(super) fn new(selector: &str, _attribute: Option<&str>) -> Result<Self, String> {
+        Err(format!(
+            "`{selector}` is looked for in HTML, which this program does not read: it is built without the feature `html`"
+        ))
+    }
+
+    pub(super) fn texts<'h>(
+        &'h self,
+        _page: &'h Page,
+        _heard: &'h Heard<'_>,
+    ) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
+        match *self {}
+    }
+}

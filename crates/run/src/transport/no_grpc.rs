@@ -1,0 +1,58 @@
+//! What stands for gRPC where the feature `grpc` is off: calls are refused, so there is no method.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use offered_model::Outcome;
+use offered_model::workload::{Call, Target, Workload};
+
+use super::Failure;
+use crate::Error;
+use crate::ask::{Ask, Reply};
+
+/// None.
+#[derive(Default)]
+pub(super) struct Methods;
+
+/// There is none.
+pub(super) enum Method {}
+
+impl Methods {
+    /// # Errors
+    /// A request is a call.
+    pub(super) fn new(
+        workload: &Workload,
+        _target: &Target,
+        _ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
+    ) -> Result<Self, Error> {
+        match workload.requests().iter().find(|request| matches!(request.call(), Call::Grpc)) {
+            None => Ok(Self),
+            Some(call) => Err(Error::Request {
+                name: call.name().to_owned(),
+                why: "this program does not speak gRPC: it is built without the feature `grpc`".to_owned(),
+            }),
+        }
+    }
+
+    pub(super) fn of(&self, _label: u16) -> Option<&Method> {
+        None
+    }
+}
+
+impl Method {
+    pub(super) fn path(&self) -> &str {
+        match *self {}
+    }
+
+    pub(super) fn encode(&self, _text: &[u8]) -> Result<Bytes, String> {
+        match *self {}
+    }
+
+    pub(super) fn answered(
+        &self,
+        _reply: &mut Reply,
+        _trailers: Option<&HeaderMap>,
+        _outcome: Outcome,
+    ) -> Result<(), Failure> {
+        match *self {}
+    }
+}
