@@ -1,4 +1,7 @@
 //! Stamps of logs: texts to nanoseconds since the Unix epoch (UTC), signed, from 1823 to 2116: any two have a difference.
+//!
+//! Days are those of jiff's calendar. The digits are read here: a line of a log takes 360 ns in all, and jiff's parsers would take half
+//! of that for its stamp alone (177 ns, where remembering the minute takes 11; of ISO stamps 87 to 104, where it is 30 to 52 here).
 
 use jiff::Timestamp;
 use jiff::civil::{self, Date};

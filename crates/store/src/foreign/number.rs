@@ -1,4 +1,7 @@
 //! Numbers and times as text, read from bytes without allocation.
+//!
+//! Days are those of jiff's calendar. The digits are read here: result files write what its parsers refuse (a zone behind a space,
+//! 24:00:00, JMeter's month before the day), and it must be known how fine a stamp is written.
 
 use jiff::civil::{self, Date};
 use offered_model::{Instant, Nanos};
