@@ -1,40 +1,18 @@
 //! `offered demo`: one server, one load, three system models, measured against theory.
 
-use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 
+use offered_experiment::demo::{LOAD, Measured, SERVICE, USERS, WARM_UP, cases};
 use offered_experiment::document::demo::{Demo, Model};
-use offered_experiment::document::finite;
-use offered_experiment::{Made, Plan};
 use offered_model::document::Schema;
-use offered_model::workload::{Closed, Draft, Length, Server as Modelled, Sessions, Target, Url};
-use offered_model::{Instant, Law, Nanos, Rate, Recording, Schedule, Seed, Share, Workload};
-use offered_plan::closed::machine_repair::MachineRepair;
-use offered_plan::open::mg1::Mg1;
-use offered_plan::{load, partly_open};
+use offered_model::{Nanos, Seed};
 use offered_report::{Report, Run};
-use offered_run::Load;
-use offered_serve::{Options, Server};
-use offered_simulate::policy::{Make, Policy, Setting};
-use offered_stats::steady_state::{Estimate, ratio};
 
 use crate::exit::{Exit, Failure};
 use crate::report;
 use crate::run::short;
 use crate::say::{json, say};
 use crate::table::Table;
-
-/// Mean service time of the demo's server, seconds; exponential.
-const SERVICE: f64 = 0.01;
-/// Its load under every model.
-const LOAD: f64 = 0.7;
-/// Users of the closed model.
-const USERS: u64 = 50;
-/// Stay probability of the partly-open model.
-const STAY: f64 = 0.8;
-/// Mean think time of its sessions, seconds; exponential.
-const THINK: f64 = 0.2;
 
 const AFTER: &str = "\
 Takes about 45 seconds and needs nothing: the server is `offered serve` on a free port of 127.0.0.1.
@@ -60,15 +38,6 @@ pub(crate) struct Args {
     out: PathBuf,
 }
 
-/// One model of the demo.
-struct Case {
-    name: &'static str,
-    sessions: Sessions,
-    /// The mean response that theory predicts, milliseconds, and where from.
-    theory_ms: f64,
-    source: &'static str,
-}
-
 /// A model that was run.
 struct Row {
     /// As the page shows it.
@@ -80,8 +49,9 @@ struct Row {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     for case in cases()? {
-        eprintln!("{} for {} s ...", case.name, args.seconds + 2);
-        rows.push(measure(case, args)?);
+        eprintln!("{} for {} s ...", case.name, (WARM_UP + Nanos::from_secs(args.seconds)).as_secs_f64());
+        let Measured { workload, made, model } = case.measure(Nanos::from_secs(args.seconds), Seed(args.seed))?;
+        rows.push(Row { seen: Run::of_made(&made, &workload)?, model });
     }
     let report = Report::new(rows.iter().map(|row| row.seen.clone()).collect());
     report::write(&args.out, &report::page(&report)?)?;
@@ -96,92 +66,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         );
     }
     Ok(if rows.iter().all(|row| row.model.run.believable()) { Exit::Done } else { Exit::Doubtful })
-}
-
-/// The three models at the same load, each with its theory.
-fn cases() -> Result<[Case; 3], Failure> {
-    let rate = load::open_rate(LOAD, 1, SERVICE)?;
-    let service = Law::exponential(SERVICE)?;
-    let closed = |think: f64| MachineRepair::new(1, SERVICE, USERS, think).map(|model| model.solve());
-    let think = load::closed_think(LOAD, 1, SERVICE, USERS, |think| Ok(closed(think)?.throughput))?;
-    let sessions = load::session_rate(LOAD, 1, SERVICE, STAY)?;
-    // As people write them.
-    let poisson = |per_sec: f64| Rate::from_per_sec((per_sec * 1e3).round() / 1e3).map(Schedule::poisson);
-    let exponential = |mean: f64| Law::exponential((mean * 1e6).round() / 1e6);
-    Ok([
-        Case {
-            name: "open",
-            sessions: Sessions::Open(poisson(rate)?),
-            theory_ms: Mg1::new(&service, rate)?.ps() * 1e3,
-            source: "M/M/1 processor sharing, R = S / (1 - rho)",
-        },
-        Case {
-            name: "closed",
-            sessions: Sessions::Closed(Closed::new(USERS, exponential(think)?)?),
-            theory_ms: closed(think)?.response * 1e3,
-            source: "M/M/1/N/N (machine repair), exact",
-        },
-        Case {
-            name: "partly-open",
-            sessions: Sessions::PartlyOpen {
-                schedule: poisson(sessions)?,
-                length: Length::geometric(STAY)?,
-                think: exponential(THINK)?,
-            },
-            theory_ms: partly_open::Sessions::new(sessions, STAY)?.product_form(1, SERVICE)? * 1e3,
-            source: "product form: that of the open system at the same load",
-        },
-    ])
-}
-
-fn measure(case: Case, args: &Args) -> Result<Row, Failure> {
-    let Case { name, sessions, theory_ms, source } = case;
-    let arrivals = sessions.to_string();
-    let (seed, service) = (Seed(args.seed), Law::exponential(SERVICE)?);
-    let setting = Setting { servers: 1, class_means: vec![Nanos::from_secs_f64(SERVICE)], seed };
-    let options = Options::new(Policy::Ps(None).boxed(&setting)?, service.clone(), seed);
-    let server = Server::start(options).map_err(Failure::stopped)?;
-    let url: Url = format!("{}/", server.address()).parse()?;
-    let workload = Workload::new(Draft {
-        seed,
-        skip_first: Nanos::from_secs(2),
-        target: Some(Target::new(url)),
-        server: Some(Modelled::new(1, Policy::Ps(None), service)?),
-        ..Draft::new(sessions, Nanos::from_secs(args.seconds + 2))
-    })?;
-    let plan = Plan {
-        text: &workload.to_string(),
-        workload: &workload,
-        share: Share::ALL,
-        load: Load::Target,
-        start_at: None,
-        out: None,
-        name: name.to_owned(),
-        see_failures: false,
-    };
-    let made = plan.prepare(Arc::default())?.run(Vec::new())?;
-    server.stop().map_err(Failure::stopped)?;
-    let seen = Run::of_made(&made, &workload)?;
-    let Made { summary: run, recording, .. } = made;
-    let mean = mean_response(&workload, &recording).map_err(Failure::stopped)?;
-    let (model, source, low_ms, high_ms) = (name.to_owned(), source.to_owned(), finite(mean.low), finite(mean.high));
-    Ok(Row { seen, model: Model { model, arrivals, theory_ms, source, low_ms, high_ms, run } })
-}
-
-/// The mean response in milliseconds with its 95 % interval, from ten batches of the time that is judged.
-fn mean_response(workload: &Workload, recording: &Recording) -> io::Result<Estimate> {
-    let from = Instant::ZERO + workload.skip_first();
-    let span = from.until(workload.end());
-    let mut batches = [(0.0, 0.0); 10];
-    recording.events.each(|event| {
-        if let Some(response) = event.response().filter(|_| event.intended >= from) {
-            let batch = from.until(event.intended).0 * 10 / span.0;
-            let (sum, count) = &mut batches[batch as usize];
-            *sum += response.as_millis_f64();
-            *count += 1.0;
-        }
-    })?;
-    Ok(ratio(&batches))
 }
 
 fn print(rows: &[Row]) {

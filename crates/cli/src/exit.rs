@@ -9,6 +9,7 @@ use offered_run::Error as Run;
 use crate::conventions;
 use crate::say::say;
 use crate::table::shown;
+use crate::words;
 
 /// A verb that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,7 @@ impl From<Error> for Failure {
             Error::Run(Run::NoHttp2 { place, why }) => {
                 format!("{place} does not speak HTTP/2: {why}; leave --protocol h2 (target.protocol) out")
             }
+            Error::Read(error) => words::of_reading(error),
             other => other.to_string(),
         };
         if error.is_of_input() { Self::Input(why) } else { Self::Stopped(why) }

@@ -5,9 +5,10 @@ use std::path::Path;
 use offered_experiment::Input;
 
 use crate::exit::Failure;
-use crate::file;
+use crate::file::{self, Kind};
 
-/// The text of a file, and the way to the files beside it.
+/// The text of a workload file, and the way to the files beside it.
 pub(crate) fn read(path: &Path) -> Result<Input, Failure> {
-    Ok(Input::new(path.display().to_string(), file::workload(path)?, file::beside(Some(path))))
+    file::refuse(path, &[Kind::Workload])?;
+    Ok(Input::open(path, file::broken)?)
 }

@@ -1,20 +1,13 @@
 //! `offered report`: what a run, or several, looked like, as one page.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use offered_experiment::document::sweep::Document as Sweep;
-use offered_logs::document::Document as Site;
-use offered_model::Workload;
-use offered_model::document::Document as _;
+use offered_experiment::{ByThreads, Terms};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{Own, Report, Run, document, few_threads, summary};
-use offered_store::{RunRecord, read_failures};
-use offered_verify::verify;
+use offered_report::{Known, Report, Run, document, summary};
 
 use crate::exit::{Exit, Failure};
 use crate::file;
@@ -81,7 +74,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for path in &args.files {
-        let has_page = matches!(Known::of(path)?, Some(Known::Sweep(_) | Known::Site(_)));
+        let has_page = matches!(Known::read(path)?, Some(Known::Sweep(_) | Known::Site(_)));
         if !has_page && args.from.is_none() {
             file::refuse(path, &file::RESULTS)?;
         }
@@ -91,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let (mut runs, mut sweeps, mut sites) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.files {
-        match Known::of(path)? {
+        match Known::read(path)? {
             Some(Known::Sweep(sweep)) => sweeps.push(sweep),
             Some(Known::Site(site)) => sites.push(*site),
             Some(Known::Other(schema)) => {
@@ -147,58 +140,10 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(out, text).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", out.display())))
 }
 
-/// A document of ours that is no run.
-enum Known {
-    Sweep(Sweep),
-    Site(Box<Site>),
-    /// Of this schema.
-    Other(String),
-}
-
-impl Known {
-    /// The document at `path` (of a sweep's directory: its `sweep.json`), told by its schema; `None` for anything else.
-    fn of(path: &Path) -> Result<Option<Self>, Failure> {
-        let file = if path.is_dir() { path.join("sweep.json") } else { path.to_owned() };
-        // The schema stands first; what is not a file of ours, or none at all, is for the reader of runs to tell.
-        let mut head = Vec::new();
-        let Ok(opened) = File::open(&file) else { return Ok(None) };
-        if !opened.metadata().is_ok_and(|metadata| metadata.is_file())
-            || opened.take(64).read_to_end(&mut head).is_err()
-        {
-            return Ok(None);
-        }
-        let head = String::from_utf8_lossy(&head);
-        let wrong = |why: serde_json::Error| Failure::input(format!("{}: {why}; make the file anew", file.display()));
-        Ok(if head.contains(&format!("\"{}\"", Sweep::SCHEMA)) {
-            Some(Self::Sweep(serde_json::from_str(&file::text(&file)?).map_err(wrong)?))
-        } else if head.contains(&format!("\"{}\"", Site::SCHEMA)) {
-            Some(Self::Site(serde_json::from_str(&file::text(&file)?).map_err(wrong)?))
-        } else {
-            let schema = head.split('"').find(|word| word.starts_with("offered."));
-            schema.filter(|_| head.contains("\"schema\"")).map(|schema| Self::Other(schema.to_owned()))
-        })
-    }
-}
-
-/// What is known of the run in a file or directory; one recording is in memory at a time.
+/// What is known of the run in a file or directory.
 fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
-    let recording = args.hints.read(path, args.from)?;
-    let name = path.display().to_string();
-    let mut ask = args.window.ask(name.clone(), args.intent.ask(&[path.to_owned()], &args.window)?);
-    ask.by_threads |= few_threads(&recording).map_err(Failure::stopped)?;
-    let verdict = verify(&recording, &ask).map_err(Failure::stopped)?;
-    args.window.check(&verdict)?;
-    Ok(Run::of(name, recording, &ask, verdict, own(path)?)?)
-}
-
-/// What a run of ours says of itself beside its events.
-fn own(path: &Path) -> Result<Option<Own>, Failure> {
-    let own = path.join("workload.toml");
-    if !own.is_file() {
-        return Ok(None);
-    }
-    let failures = read_failures(path).map_err(Failure::input)?;
-    let record = RunRecord::read(path).map_err(Failure::input)?;
-    let workload = Workload::parse(&file::text(&own)?, &own.display().to_string(), &file::beside(Some(&own)));
-    Ok(Some(Own { workload: workload.map_err(Failure::input)?, record, failures }))
+    let terms = args.window.of(Terms { by_threads: ByThreads::IfFew, ..args.intent.terms()? });
+    let run = Run::judged(path, &args.hints.options(path, args.from)?, &terms, file::broken)?;
+    args.window.check(&run.verdict)?;
+    Ok(run)
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use offered_clock::Clock;
 use offered_model::workload::Server as Modelled;
-use offered_model::{Law, Nanos, Seed, Workload};
+use offered_model::{Law, Nanos, Seed};
 use offered_serve::{Address, Options, Server, Stopper, Summary};
 use offered_simulate::{Make, Policy, Setting};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
 use crate::say::say;
-use crate::{file, signals};
+use crate::{input, signals};
 
 /// How long before a completion the server stops sleeping.
 const SPIN: Nanos = Nanos::from_micros(100);
@@ -103,8 +103,8 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
 /// The modelled server of the workload file at `path`, and its seed.
 fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
     let name = path.display();
-    let text = file::workload(path)?;
-    let workload = Workload::parse(&text, &name.to_string(), &file::beside(Some(path))).map_err(Failure::input)?;
+    let input = input::read(path)?;
+    let workload = input.parse(&input.text).map_err(Failure::input)?;
     let server = workload.server().ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
     })?;

@@ -9,11 +9,13 @@ mod tests;
 
 use std::path::PathBuf;
 
+use offered_experiment::{ByThreads, Judged, Terms};
+use offered_model::Nanos;
 use offered_model::document::Schema;
-use offered_model::{Nanos, Recording};
-use offered_verify::{Ask, Failures, Judgement, Verdict, Verdicts, merge, verify};
+use offered_verify::{Failures, Judgement, Verdict, Verdicts};
 
 use crate::exit::{Exit, Failure};
+use crate::file;
 use crate::say::{json, say};
 
 const EXAMPLES: &str = "\
@@ -80,10 +82,16 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// `intent`, which has this window already, asked of these launches of the recording called `path`.
-    pub(crate) fn ask(&self, path: String, intent: Ask) -> Ask {
-        let failures = if self.failures == "drop" { Failures::Drop } else { Failures::Keep };
-        Ask { path, failures, by_threads: self.by_threads, ..intent }
+    /// The terms with this window.
+    pub(crate) fn of(&self, terms: Terms) -> Terms {
+        Terms {
+            skip_first: self.skip_first,
+            skip_last: self.skip_last,
+            take: self.take,
+            failures: if self.failures == "drop" { Failures::Drop } else { Failures::Keep },
+            by_threads: if self.by_threads { ByThreads::Yes } else { terms.by_threads },
+            ..terms
+        }
     }
 
     /// Refuses a verdict on nothing, where it was asked for that way.
@@ -125,30 +133,32 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// The verdict on each file; one recording is in memory at a time.
 fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
+    let terms = args.terms()?;
     let verdict = |path: &PathBuf| {
-        let recording = args.source.read(path)?;
-        judged(args, &recording, args.intent.ask(std::slice::from_ref(path), &args.window)?, path.display().to_string())
+        let options = args.source.options(path)?;
+        args.written(terms.judge(path, &options, file::broken)?)
     };
     args.files.iter().map(verdict).collect()
 }
 
 /// The verdict on all files as one run.
 fn merged(args: &Args) -> Result<Verdict, Failure> {
-    let part = |path: &PathBuf| Ok((path.display().to_string(), args.source.read(path)?));
-    let parts = args.files.iter().map(part).collect::<Result<Vec<(String, Recording)>, Failure>>()?;
-    let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
-    let merged = merge(parts).map_err(Failure::stopped)?;
-    judged(args, &merged, args.intent.ask(&args.files, &args.window)?, name)
+    args.files.iter().try_for_each(|path| args.source.options(path).map(drop))?;
+    let options = args.source.options(&args.files[0])?;
+    args.written(args.terms()?.judge_merged(&args.files, &options, file::broken)?)
 }
 
-/// The verdict on one recording; the files asked for besides are written.
-fn judged(args: &Args, recording: &Recording, intent: Ask, path: String) -> Result<Verdict, Failure> {
-    let mut ask = args.window.ask(path, intent);
-    if args.strict && !args.intent.tolerates() {
-        ask.effect_tolerance = 0.0;
+impl Args {
+    fn terms(&self) -> Result<Terms, Failure> {
+        let terms = self.window.of(self.intent.terms()?);
+        let strict = self.strict && terms.effect_tolerance.is_none();
+        Ok(Terms { effect_tolerance: if strict { Some(0.0) } else { terms.effect_tolerance }, ..terms })
     }
-    let verdict = verify(recording, &ask).map_err(Failure::stopped)?;
-    args.window.check(&verdict)?;
-    args.files_out.write(recording, &ask, &verdict)?;
-    Ok(verdict)
+
+    /// The verdict on a recording, after the files asked for besides are written.
+    fn written(&self, Judged { recording, ask, verdict, .. }: Judged) -> Result<Verdict, Failure> {
+        self.window.check(&verdict)?;
+        self.files_out.write(&recording, &ask, &verdict)?;
+        Ok(verdict)
+    }
 }

@@ -36,6 +36,25 @@ pub enum Error {
     /// What happened cannot be kept, or not be read again.
     #[error(transparent)]
     Store(#[from] offered_store::Error),
+    /// What was recorded cannot be read.
+    #[error(transparent)]
+    Read(offered_store::Error),
+    /// A file that was given cannot be read.
+    #[error("{}", unread(path, source))]
+    Unread {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A document of ours that does not read as what it calls itself.
+    #[error("{}: {source}; make the file anew", path.display())]
+    Document {
+        /// The file it is in.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
@@ -218,7 +237,20 @@ impl Error {
         move |error| if name.is_empty() { error } else { Self::At { point: name, error: Box::new(error) } }
     }
 
+    /// That the file at `path` cannot be read.
+    pub fn unread(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Unread { path: path.to_owned(), source }
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { action, path: path.to_owned(), source }
+    }
+}
+
+/// Of a file that cannot be read as a text.
+fn unread(path: &Path, why: &io::Error) -> String {
+    match why.kind() {
+        io::ErrorKind::InvalidData => format!("{} is not a text file", path.display()),
+        _ => format!("cannot read {}: {why}", path.display()),
     }
 }

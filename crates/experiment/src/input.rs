@@ -1,11 +1,21 @@
-//! The text of a workload, of which variants are made.
+//! The text of a workload, of which variants are made, and the files it names.
 
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
 use offered_model::Workload;
+use offered_model::workload::Mistake;
+use offered_simulate::swf::Swf;
 
 use crate::Error;
 
 /// Reads a file that a workload names.
 pub type Files = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
+
+/// Hears which lines of a log that a workload names are broken and left out: the log's name, and the lines as `file:line: why`.
+pub type Broken = fn(&str, &[String]);
 
 /// A workload's text, its name, and the way to the files it names.
 pub struct Input {
@@ -26,11 +36,49 @@ impl Input {
         Self { name, text, files: Box::new(files) }
     }
 
+    /// Of the file at `path` and those that stand beside it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not a text.
+    pub fn open(path: &Path, broken: Broken) -> Result<Self, Error> {
+        let text = fs::read_to_string(path).map_err(Error::unread(path))?;
+        Ok(Self::new(path.display().to_string(), text, beside(Some(path), broken)))
+    }
+
     /// The workload of `text`, which is the input's own or a variant of it.
     ///
     /// # Errors
     /// It is none.
-    pub fn parse(&self, text: &str) -> Result<Workload, Error> {
-        Ok(Workload::parse(text, &self.name, &self.files)?)
+    pub fn parse(&self, text: &str) -> Result<Workload, Mistake> {
+        Workload::parse(text, &self.name, &self.files)
     }
+}
+
+/// Reads the files that a workload names, which stand beside its own, or in the working directory where it has none. Zipped ones
+/// (`.gz`) are unzipped; a log in Standard Workload Format (`.swf`) is its run times.
+pub fn beside(
+    workload: Option<&Path>,
+    broken: Broken,
+) -> impl Fn(&str) -> Result<Vec<u8>, String> + Send + Sync + use<> {
+    let folder = workload.and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+    move |name| named(&folder.join(name), name, broken)
+}
+
+/// What is in a file that a workload calls `name`.
+fn named(path: &Path, name: &str, broken: Broken) -> Result<Vec<u8>, String> {
+    let file = BufReader::new(File::open(path).map_err(|why| why.to_string())?);
+    let kind = name.to_ascii_lowercase();
+    let (plain, zipped) = kind.strip_suffix(".gz").map_or((kind.as_str(), false), |plain| (plain, true));
+    let mut content: Box<dyn BufRead> =
+        if zipped { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
+    if plain.strip_suffix(".swf").is_none() {
+        let mut bytes = Vec::new();
+        content.read_to_end(&mut bytes).map_err(|why| why.to_string())?;
+        return Ok(bytes);
+    }
+    let swf = Swf::read(name, content).map_err(|wrong| wrong.to_string())?;
+    if !swf.broken.is_empty() {
+        broken(name, &swf.broken);
+    }
+    Ok(swf.run_times.iter().map(f64::to_string).collect::<Vec<_>>().join("\n").into_bytes())
 }

@@ -126,7 +126,7 @@ pub fn point(input: &Input, values: Vec<(Field, String)>) -> Result<Point, Error
         }
     }
     let text = document.to_string();
-    let workload = input.parse(&text).map_err(Error::at(name(&values)))?;
+    let workload = input.parse(&text).map_err(Error::from).map_err(Error::at(name(&values)))?;
     Ok(Point { values, text, workload, load })
 }
 

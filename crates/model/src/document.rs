@@ -40,6 +40,22 @@ pub trait Document {
     const SCHEMA: &'static str;
 }
 
+/// The schema that a document of ours begins with, told from no more than its beginning; `None` of anything else.
+///
+/// ```
+/// # use offered_model::document::schema;
+/// assert_eq!(schema(br#"{ "schema": "offered.verify/1", "sour"#), Some("offered.verify/1"));
+/// assert_eq!(schema(br#"{"metrics": {"schema": "offered.verify/1"}"#), None);
+/// ```
+pub fn schema(head: &[u8]) -> Option<&str> {
+    let mut rest = head;
+    for token in [&b"{"[..], b"\"schema\"", b":", b"\""] {
+        rest = rest.trim_ascii_start().strip_prefix(token)?;
+    }
+    let end = rest.iter().position(|byte| *byte == b'"')?;
+    std::str::from_utf8(&rest[..end]).ok().filter(|name| name.starts_with("offered."))
+}
+
 /// The first key of the document `D`: written as [`Document::SCHEMA`], and read only if it is that.
 pub struct Schema<D>(PhantomData<fn() -> D>);
 

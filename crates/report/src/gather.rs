@@ -1,49 +1,35 @@
 //! A run as the report knows it: gathered from its recording and its verdict and, of a run of ours, from its workload and record.
 
-use std::collections::HashSet;
-use std::io;
+use std::path::Path;
 
-use offered_experiment::{Error, Made, theory};
+use offered_experiment::{Broken, Error, Judged, Made, Own, Terms, theory};
 use offered_model::workload::{Call, Request};
-use offered_model::{Exchange, Nanos, Recording, Share, Workload};
-use offered_store::{Machine, MadeBy, RunRecord, Until};
-use offered_verify::{Ask, Checked, Judgement, Measured, Verdict};
+use offered_model::{Nanos, Recording, Share, Workload};
+use offered_store::{Machine, MadeBy, ReadOptions, RunRecord, Until, read_failures};
+use offered_verify::{Checked, Judgement, Measured, Verdict};
 
 use crate::checks::Tried;
 use crate::portrait::Portrait;
 use crate::report::Run;
 use crate::tested::Tested;
 
-/// What a run of ours says of itself beside its events.
-pub struct Own {
-    /// What was meant.
-    pub workload: Workload,
-    /// How it was made; a run that was killed has none.
-    pub record: Option<RunRecord>,
-    /// A few of its failures, whole.
-    pub failures: Vec<Exchange>,
-}
-
 impl Run {
-    /// Of a recording as it was judged, and of what comes with it where it is a run of ours.
+    /// Of the run in a directory of ours, or in another tool's file, judged on these terms; one recording is in memory at a time.
     ///
     /// # Errors
-    /// The recording can no longer be read; a workload that no formula takes.
-    pub fn of(
-        name: String,
-        recording: Recording,
-        ask: &Ask,
-        verdict: Verdict,
-        own: Option<Own>,
-    ) -> Result<Self, Error> {
-        let portrait = Portrait::of(&recording, ask, &verdict.window)?;
-        let mut run = Self::new(name, verdict, portrait);
+    /// It cannot be read; a workload that no formula takes.
+    pub fn judged(path: &Path, options: &ReadOptions, terms: &Terms, broken: Broken) -> Result<Self, Error> {
+        let Judged { recording, ask, verdict, own } = terms.judge(path, options, broken)?;
+        let portrait = Portrait::of(&recording, &ask, &verdict.window)?;
+        let mut run = Self::new(ask.path, verdict, portrait);
         run.tested.began = first_launch(&recording);
-        if let Some(Own { workload, record, failures }) = own {
-            let measured = Measured::new(&recording, &run.verdict.launches, &run.verdict.window, workload.counted());
-            run.thresholds = Checked::all(workload.thresholds(), &measured, run.verdict.judgement != Judgement::Fails)?;
+        if let Some(Own { workload, record, .. }) = own {
+            let workload = workload?;
+            run.seen = read_failures(path).map_err(Error::Read)?;
+            let Verdict { launches, window, judgement, .. } = &run.verdict;
+            let measured = Measured::new(&recording, launches, window, workload.counted());
+            run.thresholds = Checked::all(workload.thresholds(), &measured, *judgement != Judgement::Fails)?;
             run.checks = Tried::all(&workload, &recording)?;
-            run.seen = failures;
             // It may be large, and a simulation follows.
             drop(recording);
             run.foresee(&workload, record.as_ref())?;
@@ -122,22 +108,4 @@ fn first_launch(recording: &Recording) -> Option<String> {
 fn instant(unix_ns: u64) -> Option<String> {
     let at = jiff::Timestamp::from_nanosecond(i128::from(unix_ns)).ok()?;
     Some(format!("{at:.3}"))
-}
-
-/// Whether launches come from so few users or threads, time and again, that their number is worth a look.
-///
-/// # Errors
-/// The recording can no longer be read.
-pub fn few_threads(recording: &Recording) -> io::Result<bool> {
-    const FEW: usize = 1000;
-    if !recording.sessions_known {
-        return Ok(false);
-    }
-    let mut seen = HashSet::new();
-    recording.events.each(|event| {
-        if seen.len() <= FEW {
-            seen.insert(event.session);
-        }
-    })?;
-    Ok(seen.len() <= FEW && recording.events.launches() > 2 * seen.len() as u64)
 }

@@ -18,6 +18,7 @@ pub mod figure;
 mod gather;
 pub mod html;
 pub mod junit;
+mod known;
 pub mod markdown;
 mod portrait;
 mod report;
@@ -30,7 +31,7 @@ mod tests;
 
 pub use checks::Tried;
 pub use compare::Difference;
-pub use gather::{Own, few_threads};
+pub use known::Known;
 pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, InSystem, OverTime, Percentiles, Portrait, Spread};
 pub use report::{Report, Run};
 pub use sections::{document, summary};

@@ -13,7 +13,7 @@ use offered_plan::emulate::Emulation;
 use super::figures::{figure, percent, rate, time};
 use super::{per_second, seconds, share, users};
 use crate::exit::{Exit, Failure};
-use crate::file;
+use crate::input;
 use crate::say::{json, say};
 use crate::table::Table;
 
@@ -297,6 +297,6 @@ impl Emulated<'_> {
 
 /// The workload in a file.
 pub(super) fn read_workload(path: &Path) -> Result<Workload, Failure> {
-    let files = file::beside(Some(path));
-    Workload::parse(&file::workload(path)?, &path.display().to_string(), &files).map_err(Failure::input)
+    let input = input::read(path)?;
+    input.parse(&input.text).map_err(Failure::input)
 }

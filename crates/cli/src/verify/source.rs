@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use offered_model::{Nanos, Recording};
-use offered_store::{Error, Format, ReadOptions, Stamps, read};
+use offered_model::Nanos;
+use offered_store::{Format, ReadOptions, Stamps};
 
 use crate::exit::Failure;
 use crate::file;
-use crate::words;
 
 /// How the files are to be read.
 #[derive(clap::Args)]
@@ -42,29 +41,25 @@ pub(crate) struct Hints {
 }
 
 impl Source {
-    /// The recording in this file.
-    pub(crate) fn read(&self, path: &Path) -> Result<Recording, Failure> {
-        self.hints.read(path, self.format)
+    /// How this file is read.
+    pub(crate) fn options(&self, path: &Path) -> Result<ReadOptions, Failure> {
+        self.hints.options(path, self.format)
     }
 }
 
 impl Hints {
-    /// The recording in this file, of this kind if it is said.
-    pub(crate) fn read(&self, path: &Path, format: Option<Format>) -> Result<Recording, Failure> {
+    /// How this file is read, as this kind if it is said; else it is refused where it looks like what no run is in.
+    pub(crate) fn options(&self, path: &Path, format: Option<Format>) -> Result<ReadOptions, Failure> {
         if format.is_none() {
             file::refuse(path, &file::RESULTS)?;
         }
-        let options = ReadOptions {
+        Ok(ReadOptions {
             format,
             stamps: self.stamps,
             start_column: self.start_column.clone(),
             end_column: self.end_column.clone(),
             label_column: self.label_column.clone(),
             unit: self.unit,
-        };
-        read(path, &options).map_err(|error| match error {
-            Error::Exists(_) | Error::Lost { .. } | Error::Ended => Failure::stopped(error),
-            _ => Failure::input(words::of_reading(&error)),
         })
     }
 }

@@ -184,6 +184,8 @@ fn percentiles(runs: &[Run]) -> Chart {
 /// What the runs are laid out over: users where all know them, else the rate; in equal factors where that differs tenfold.
 struct Load {
     axis: Axis,
+    /// Whether it is a number of users.
+    users: bool,
     of: fn(&Run) -> Option<f64>,
 }
 
@@ -194,9 +196,9 @@ impl Load {
             run.verdict.queue.users_seen.filter(|_| closed).map(|n| n as f64)
         };
         let load = if runs.iter().all(|run| users(run).is_some()) {
-            Self { axis: Axis::linear("users N"), of: users }
+            Self { axis: Axis::linear("users N"), users: true, of: users }
         } else {
-            Self { axis: Axis::linear("launches per second λ"), of: |run| run.verdict.queue.rate_per_s }
+            Self { axis: Axis::linear("launches per second λ"), users: false, of: |run| run.verdict.queue.rate_per_s }
         };
         let [least, most] = load.ends(runs);
         Self { axis: load.axis.tenfold((least, most)), ..load }
@@ -280,7 +282,7 @@ fn asymptote(runs: &[Run], load: &Load) -> Option<Shape> {
     if runs.iter().any(|run| run.server != Some(server)) {
         return None;
     }
-    if load.axis.title.starts_with("users") {
+    if load.users {
         return Some(Shape::Line(of_users(runs, load, server)));
     }
     let top = runs.iter().filter_map(|run| Some(response(run)?.p95_ms)).fold(server.service_ms, f64::max);

@@ -1,0 +1,259 @@
+//! Judging what is recorded: on the terms that are given and, of a run of ours, on those of its own workload.
+//!
+//! ```
+//! use std::path::Path;
+//! use offered_experiment::{Intent, Terms};
+//! use offered_store::ReadOptions;
+//! use offered_verify::{Judgement, Meant};
+//!
+//! # fn main() -> Result<(), offered_experiment::Error> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let file = folder.path().join("launches.txt");
+//! # std::fs::write(&file, (0..100).map(|second| format!("{second}\n")).collect::<String>()).unwrap();
+//! // A run directory, or any other tool's file.
+//! let terms = Terms { meant: Some(Intent::Pattern(Meant::Constant)), ..Terms::default() };
+//! let judged = terms.judge(&file, &ReadOptions::default(), |_, _| {})?;
+//! assert_eq!(judged.verdict.judgement, Judgement::Holds, "{}", judged.verdict.because);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::slice;
+
+use offered_model::workload::Mistake;
+use offered_model::{Nanos, Rate, Recording, Seed, Workload};
+use offered_store::{ReadOptions, RunRecord, Until, read};
+use offered_verify::{Ask, Failures, Meant, Verdict, merge, verify};
+
+use crate::Error;
+use crate::input::{Broken, Input};
+
+/// How a recording is judged. What is not said is as the run's own workload has it, and without one as in [`Ask::default`].
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// What was meant.
+    pub meant: Option<Intent>,
+    /// The rate that was asked for.
+    pub rate: Option<Rate>,
+    /// So much is left out at the beginning.
+    pub skip_first: Option<Nanos>,
+    /// So much is left out at the end.
+    pub skip_last: Option<Nanos>,
+    /// And only so much is judged of the rest.
+    pub take: Option<Nanos>,
+    /// Whether failed launches count.
+    pub failures: Failures,
+    /// Whether the CoV against the number of threads is wanted.
+    pub by_threads: ByThreads,
+    /// How far a CoV may be from the one meant and still be as good as equal.
+    pub pattern_tolerance: f64,
+    /// How much of p50, p95 and p99 may be the generator's, as a fraction.
+    pub effect_tolerance: Option<f64>,
+    /// How late the latest hundredth of the launches may be.
+    pub late_tolerance: Nanos,
+    /// From which the spreading of coarse stamps draws.
+    pub seed: Option<Seed>,
+}
+
+/// What was meant.
+#[derive(Clone, Debug)]
+pub enum Intent {
+    /// Launches of this pattern.
+    Pattern(Meant),
+    /// What this workload means.
+    Workload(Box<Workload>),
+}
+
+/// Whether the CoV against the number of threads is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByThreads {
+    /// It is not.
+    #[default]
+    No,
+    /// It is.
+    Yes,
+    /// It is where launches come from so few users or threads, time and again, that their number is worth a look.
+    IfFew,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        let Ask { failures, pattern_tolerance, late_tolerance, .. } = Ask::default();
+        Self {
+            meant: None,
+            rate: None,
+            skip_first: None,
+            skip_last: None,
+            take: None,
+            failures,
+            by_threads: ByThreads::No,
+            pattern_tolerance,
+            effect_tolerance: None,
+            late_tolerance,
+            seed: None,
+        }
+    }
+}
+
+/// A recording that was judged.
+pub struct Judged {
+    /// The recording.
+    pub recording: Recording,
+    /// What was asked of it.
+    pub ask: Ask,
+    /// What to believe of it.
+    pub verdict: Verdict,
+    /// What the run says of itself, where it is one run of ours.
+    pub own: Option<Own>,
+}
+
+/// What a run of ours says of itself beside its events.
+pub struct Own {
+    /// Its workload, as it was kept.
+    pub text: String,
+    /// What was meant; or why its workload cannot be read again.
+    pub workload: Result<Workload, Mistake>,
+    /// How it was made; a run that was killed has none.
+    pub record: Option<RunRecord>,
+}
+
+impl Own {
+    /// Of the run at `path`; `None` where that is no directory of a run.
+    ///
+    /// # Errors
+    /// Its files cannot be read, or its record is none.
+    pub fn read(path: &Path, broken: Broken) -> Result<Option<Self>, Error> {
+        let file = path.join("workload.toml");
+        if !file.is_file() {
+            return Ok(None);
+        }
+        let input = Input::open(&file, broken)?;
+        let workload = input.parse(&input.text);
+        Ok(Some(Self { text: input.text, workload, record: RunRecord::read(path).map_err(Error::Read)? }))
+    }
+
+    /// Whether it took any certificate for its target's.
+    fn is_insecure(&self) -> bool {
+        let target = self.workload.as_ref().ok().and_then(Workload::target);
+        target.is_some_and(|target| target.tls().insecure)
+    }
+}
+
+/// Runs of one workload, taken together.
+struct Together<'a> {
+    workload: &'a Result<Workload, Mistake>,
+    /// The part of it that they launched.
+    fraction: f64,
+    /// What ended them.
+    until: Until,
+}
+
+impl<'a> Together<'a> {
+    /// `None` where one is no run of ours, or was made of another workload. A killed run was the whole until its duration.
+    fn of(runs: &'a [Option<Own>]) -> Option<Self> {
+        let runs = runs.iter().map(Option::as_ref).collect::<Option<Vec<&Own>>>()?;
+        let first = runs.first().filter(|first| runs.iter().all(|run| run.text == first.text))?;
+        let part = |run: &&Own| run.record.as_ref().map_or(1.0, |record| record.share.fraction());
+        let enough = |run: &&Own| run.record.as_ref().is_some_and(|record| record.until == Until::Answers);
+        Some(Self {
+            workload: &first.workload,
+            fraction: runs.iter().map(part).sum::<f64>().min(1.0),
+            until: if runs.iter().any(enough) { Until::Answers } else { Until::Duration },
+        })
+    }
+}
+
+impl Terms {
+    /// Judges the run in a directory of ours, or in another tool's file.
+    ///
+    /// # Errors
+    /// It cannot be read; nobody said what was meant, and its own workload can no longer be read.
+    pub fn judge(&self, path: &Path, options: &ReadOptions, broken: Broken) -> Result<Judged, Error> {
+        let recording = read(path, options).map_err(Error::Read)?;
+        let own = Own::read(path, broken)?;
+        let (ask, verdict) = self.verdict(path.display().to_string(), &recording, slice::from_ref(&own))?;
+        Ok(Judged { recording, ask, verdict, own })
+    }
+
+    /// Judges several as one run of as many generators.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn judge_merged(&self, paths: &[PathBuf], options: &ReadOptions, broken: Broken) -> Result<Judged, Error> {
+        let part = |path: &PathBuf| Ok((path.display().to_string(), read(path, options).map_err(Error::Read)?));
+        let parts = paths.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
+        let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
+        let recording = merge(parts)?;
+        let runs = paths.iter().map(|path| Own::read(path, broken)).collect::<Result<Vec<_>, _>>()?;
+        let (ask, verdict) = self.verdict(name, &recording, &runs)?;
+        Ok(Judged { recording, ask, verdict, own: None })
+    }
+
+    fn verdict(&self, name: String, recording: &Recording, runs: &[Option<Own>]) -> Result<(Ask, Verdict), Error> {
+        let by_threads = match self.by_threads {
+            ByThreads::No => false,
+            ByThreads::Yes => true,
+            ByThreads::IfFew => are_few(recording)?,
+        };
+        let ask = Ask { path: name, by_threads, ..self.ask(runs)? };
+        let verdict = verify(recording, &ask)?;
+        Ok((ask, verdict))
+    }
+
+    /// What is asked of a recording of these runs; `None` stands for another tool's file.
+    fn ask(&self, runs: &[Option<Own>]) -> Result<Ask, Mistake> {
+        let own = Together::of(runs);
+        let given = match (&self.meant, &own) {
+            (Some(Intent::Pattern(meant)), own) => {
+                // A workload of which only the length is wanted may be one that can no longer be read.
+                let workload = own.as_ref().and_then(|own| Some((own.workload.as_ref().ok()?, own.fraction)));
+                let lasts = workload.and_then(|(workload, fraction)| self.of_workload(workload, fraction).lasts);
+                Ask { meant: meant.clone(), lasts, ..Ask::default() }
+            }
+            (Some(Intent::Workload(workload)), _) => self.of_workload(workload, 1.0),
+            (None, Some(own)) => self.of_workload(own.workload.as_ref().map_err(Mistake::clone)?, own.fraction),
+            (None, None) => Ask::default(),
+        };
+        Ok(Ask {
+            rate_per_s: self.rate.map(Rate::per_sec).or(given.rate_per_s),
+            rate_over: given.rate_over.filter(|_| self.rate.is_none()),
+            skip_first: self.skip_first.unwrap_or(given.skip_first),
+            skip_last: self.skip_last.unwrap_or(given.skip_last),
+            take: self.take,
+            lasts: given.lasts.filter(|_| own.is_none_or(|own| own.until == Until::Duration)),
+            failures: self.failures,
+            pattern_tolerance: self.pattern_tolerance,
+            effect_tolerance: self.effect_tolerance.unwrap_or(given.effect_tolerance),
+            late_tolerance: self.late_tolerance,
+            insecure: given.insecure || runs.iter().flatten().any(Own::is_insecure),
+            seed: self.seed.unwrap_or(given.seed),
+            ..given
+        })
+    }
+
+    /// What the workload meant, in its own window or in the one asked for: of a changing rate the mean depends on it.
+    fn of_workload(&self, workload: &Workload, fraction: f64) -> Ask {
+        let skip_first = self.skip_first.unwrap_or(workload.skip_first());
+        let skip_last = self.skip_last.unwrap_or(workload.skip_last());
+        let taken = self.take.map_or(Nanos::ZERO, |take| workload.duration().saturating_sub(skip_first + take));
+        Ask { skip_last, ..Ask::of_part(workload, fraction, skip_first, skip_last.max(taken)) }
+    }
+}
+
+/// Whether launches come from so few users or threads, time and again, that their number is worth a look.
+fn are_few(recording: &Recording) -> io::Result<bool> {
+    const FEW: usize = 1000;
+    if !recording.sessions_known {
+        return Ok(false);
+    }
+    let mut seen = HashSet::new();
+    recording.events.each(|event| {
+        if seen.len() <= FEW {
+            seen.insert(event.session);
+        }
+    })?;
+    Ok(seen.len() <= FEW && recording.events.launches() > 2 * seen.len() as u64)
+}
