@@ -257,3 +257,42 @@ fn are_few(recording: &Recording) -> io::Result<bool> {
     })?;
     Ok(seen.len() <= FEW && recording.events.launches() > 2 * seen.len() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use offered_store::MadeBy;
+
+    use super::*;
+
+    const OPEN: &str = "seed = 3\nduration = \"60s\"\narrivals.open.rate = \"100/s\"\n";
+
+    /// A run of this part of the workload; without a part it was killed.
+    fn own(text: &str, share: Option<&str>) -> Own {
+        let share = share.map(|share| share.parse().unwrap());
+        let record = share.map(|share| RunRecord { share, ..RunRecord::new(MadeBy::Run, Until::Duration) });
+        let workload = Workload::parse(text, "w.toml", &|_| Err("there is no such file".to_owned()));
+        Own { text: text.to_owned(), workload, record }
+    }
+
+    #[test]
+    fn parts_of_one_workload_are_held_to_it_together_and_others_to_nothing() {
+        let half = || Some(own(OPEN, Some("1/2")));
+        let asked = |runs: &[Option<Own>]| Terms::default().ask(runs).unwrap();
+        assert_eq!(asked(&[half()]).rate_per_s, Some(50.0));
+        assert_eq!(asked(&[half(), half()]).rate_per_s, Some(100.0));
+        assert_eq!(asked(&[Some(own(OPEN, None))]).rate_per_s, Some(100.0));
+        for other in [Some(own(&OPEN.replace("100", "200"), Some("1/2"))), None] {
+            let ask = asked(&[half(), other]);
+            assert_eq!((ask.rate_per_s, ask.lasts, ask.seed), (None, None, Seed(1)));
+        }
+    }
+
+    #[test]
+    fn a_workload_that_can_no_longer_be_read_is_missed_only_where_it_says_what_was_meant() {
+        let runs = [Some(own("duration = 7", None))];
+        assert!(Terms::default().ask(&runs).is_err());
+        let terms = Terms { meant: Some(Intent::Pattern(Meant::Constant)), ..Terms::default() };
+        assert_eq!(terms.ask(&runs).unwrap().lasts, None);
+        assert_eq!(terms.ask(&[Some(own(OPEN, None))]).unwrap().lasts, Some(Nanos::from_secs(60)));
+    }
+}
