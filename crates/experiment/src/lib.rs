@@ -1,7 +1,8 @@
 //! Experiments: what the verbs *do*, beneath any command line.
 //!
 //! A [`Plan`] is prepared, run and judged; a [`sweep`] makes many of them at the points of a grid, [`capacity`] searches among them,
-//! [`simulated`] answers without a run, [`theory`] says what was to be expected, and [`calibrate`] what this machine can do. All is
+//! [`simulated`] answers without a run, [`theory`] says what was to be expected, and [`calibrate`] what this machine can do. On which
+//! [`Terms`] anybody's recording is judged is said here too, once for all who ask. All is
 //! typed in and typed out; nothing is printed, no flag is known here, and how far it is goes to an [`Observer`].
 //!
 //! ```
