@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 const PER_DECADE: usize = 8;
 /// Rows from a nanosecond to eleven days.
 const ROWS: usize = 120;
-/// Each row is counted in so many parts: percentiles are read off these, and are within 1.9 % of the value.
+/// Each row is counted in so many parts: a percentile is the mean of the part that holds it, so that it is at most 3.7 % from the
+/// value, and of times that are all the same it is the value.
 const FINE: usize = 8;
 
 /// How many values of each size there were at each time.
@@ -35,25 +36,36 @@ pub struct Percentiles {
 
 /// A grid being filled.
 pub(super) struct Filling {
-    columns: Vec<Vec<u64>>,
+    columns: Vec<Vec<Part>>,
+}
+
+/// The values of a fine row.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    n: u64,
+    /// In nanoseconds.
+    sum: u128,
 }
 
 impl Filling {
     pub(super) fn new(columns: usize) -> Self {
-        Self { columns: vec![vec![0; ROWS * FINE]; columns] }
+        Self { columns: vec![vec![Part::default(); ROWS * FINE]; columns] }
     }
 
     /// Counts a time; what is below a nanosecond is in the first row.
     pub(super) fn add(&mut self, column: usize, time: Difference) {
-        let row = ((time.0.max(1) as f64).log10() * (PER_DECADE * FINE) as f64) as usize;
-        self.columns[column][row.min(ROWS * FINE - 1)] += 1;
+        let ns = time.0.max(1).unsigned_abs();
+        let row = ((ns as f64).log10() * (PER_DECADE * FINE) as f64) as usize;
+        let part = &mut self.columns[column][row.min(ROWS * FINE - 1)];
+        part.n += 1;
+        part.sum += u128::from(ns);
     }
 
     /// The percentiles of each column.
     pub(super) fn percentiles(&self) -> Percentiles {
-        let n: Vec<u64> = self.columns.iter().map(|column| column.iter().sum()).collect();
+        let n: Vec<u64> = self.columns.iter().map(|column| count(column)).collect();
         let each = |p: f64| {
-            let of = |(column, n): (&Vec<u64>, &u64)| {
+            let of = |(column, n): (&Vec<Part>, &u64)| {
                 (*n as f64 * p.min(1.0 - p) >= 1.0 - 1e-9).then(|| percentile(column, *n, p))
             };
             self.columns.iter().zip(&n).map(of).collect()
@@ -64,7 +76,7 @@ impl Filling {
     /// The rows between the lowest and the highest that hold anything; `None` when none does.
     pub(super) fn finish(&self) -> Option<Grid> {
         let row = |row: usize| -> Vec<u64> {
-            self.columns.iter().map(|column| column[row * FINE..(row + 1) * FINE].iter().sum()).collect()
+            self.columns.iter().map(|column| count(&column[row * FINE..(row + 1) * FINE])).collect()
         };
         let rows: Vec<Vec<u64>> = (0..ROWS).map(row).collect();
         let holds = |row: &Vec<u64>| row.iter().any(|count| *count > 0);
@@ -79,16 +91,20 @@ fn edge_ms(row: usize) -> f64 {
     10f64.powf(row as f64 / (PER_DECADE * FINE) as f64) / 1e6
 }
 
-/// The middle, by factors, of the fine row that holds the value which a share p of the n are at most.
-fn percentile(column: &[u64], n: u64, p: f64) -> f64 {
+fn count(parts: &[Part]) -> u64 {
+    parts.iter().map(|part| part.n).sum()
+}
+
+/// The mean of the fine row that holds the value which a share p of the n are at most, in ms.
+fn percentile(column: &[Part], n: u64, p: f64) -> f64 {
     let rank = (n as f64 * p).ceil().max(1.0) as u64;
     let mut upto = 0;
-    let row = column.iter().position(|count| {
-        upto += count;
+    let holds = |part: &&Part| {
+        upto += part.n;
         upto >= rank
-    });
-    let row = row.expect("a column of n values");
-    (edge_ms(row) * edge_ms(row + 1)).sqrt()
+    };
+    let part = column.iter().find(holds).expect("a column of n values");
+    part.sum as f64 / part.n as f64 / 1e6
 }
 
 #[cfg(test)]
@@ -102,10 +118,13 @@ mod tests {
         (1..=10).for_each(|i| filling.add(1, Difference(i * 1000)));
         let p = filling.percentiles();
         assert_eq!(p.n, [1000, 10, 0]);
-        let near = |value: Option<f64>, truth: f64| (value.unwrap() / truth - 1.0).abs() < 0.019;
+        let near = |value: Option<f64>, truth: f64| (value.unwrap() / truth - 1.0).abs() < 0.037;
         assert!(near(p.p50_ms[0], 500.0) && near(p.p95_ms[0], 950.0) && near(p.p99_ms[0], 990.0), "{p:?}");
         assert!(near(p.p50_ms[1], 0.005) && p.p95_ms[1].is_none() && p.p99_ms[1].is_none(), "ten have no 95 % point");
         assert_eq!((p.p50_ms[2], p.p99_ms[2]), (None, None));
+        let mut same = Filling::new(1);
+        (0..100).for_each(|_| same.add(0, Difference(22_000_000)));
+        assert_eq!(same.percentiles().p50_ms, [Some(22.0)]);
     }
 
     #[test]
