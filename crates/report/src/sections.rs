@@ -75,14 +75,18 @@ fn title(report: &Report) -> String {
 /// The answers, and what came of each request: a summary of words and tables.
 pub fn summary(report: &Report) -> Document {
     let several = (report.runs.len() > 1).then(|| several::section(report));
+    let alone = several.is_none();
     let run = |run: &Run| Section {
         id: String::new(),
         level: 2,
         title: run.name.clone(),
         reading: "",
         page: None,
-        blocks: answer::essentials(run)
+        blocks: tested::in_short(run)
+            .filter(|_| alone)
+            .map(Block::Words)
             .into_iter()
+            .chain(answer::essentials(run))
             .chain([Block::Words(tested::source(run))])
             .chain(
                 [

@@ -60,6 +60,19 @@ fn requests(all: &[String]) -> Option<String> {
     (!all.is_empty()).then(|| if more > 0 { format!("{shown}, and {more} more") } else { shown })
 }
 
+/// What was tested, in a sentence; of a file without its target nothing is known.
+pub(super) fn in_short(run: &Run) -> Option<String> {
+    let tested = &run.tested;
+    let known = [
+        Some(format!("Tested: {}", tested.target.as_ref()?)),
+        tested.began.as_ref().map(|began| format!("from {began}")),
+        tested.duration_s.map(|duration| format!("for {} s", short(duration))),
+        tested.seed.map(|seed| format!("seed {seed}")),
+        tested.version.as_ref().map(|version| format!("offered {version}")),
+    ];
+    Some(known.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
 /// What was read, in a sentence.
 pub(super) fn source(run: &Run) -> String {
     let source = &run.verdict.source;
