@@ -27,28 +27,25 @@ use crate::error::Error;
 /// numbers, group by group.
 #[derive(Default)]
 pub(super) struct Threads {
-    sessions: HashMap<Box<[u8]>, u64>,
+    /// Only these are remembered: there may be a thread for every row.
     groups: HashMap<Box<[u8]>, u64>,
 }
 
 impl Threads {
     #[inline]
     pub(super) fn session(&mut self, name: &[u8]) -> u64 {
-        match self.sessions.get(name) {
-            Some(&session) => session,
-            None => self.add(name),
-        }
-    }
-
-    fn add(&mut self, name: &[u8]) -> u64 {
-        let dash = name.iter().rposition(|&byte| byte == b'-');
+        let dash = memchr::memrchr(b'-', name);
         let numbered = dash.and_then(|dash| Some((&name[..dash], super::number::whole(&name[dash + 1..])?)));
         let (group, number) = numbered.unwrap_or((name, 0));
-        let groups = self.groups.len() as u64;
-        let group = *self.groups.entry(group.into()).or_insert(groups);
-        let session = group << 32 | number & u64::from(u32::MAX);
-        self.sessions.insert(name.into(), session);
-        session
+        let group = match self.groups.get(group) {
+            Some(&known) => known,
+            None => {
+                let next = self.groups.len() as u64;
+                self.groups.insert(group.into(), next);
+                next
+            }
+        };
+        group << 32 | number & u64::from(u32::MAX)
     }
 }
 
@@ -155,10 +152,14 @@ fn parents(labels: &[String]) -> HashMap<u16, u16> {
     parents
 }
 
+/// The samples of so many threads are compared with each other: more than any JMeter has, and a few megabytes.
+const FOLLOWED: usize = 100_000;
+
 /// Pairs of consecutive samples of one thread, and how many overlap when stamps are starts, and when they are ends.
 ///
 /// A thread logs its samples one after another, so the order of the file serves; pairs that go backward (a second run
-/// appended) tell nothing. Stamps and times are rounded, so an overlap by one tick is none.
+/// appended) tell nothing. Stamps and times are rounded, so an overlap by one tick is none. Where there are more threads than
+/// [`FOLLOWED`], the first of them tell.
 fn overlaps(events: &Events, parents: &HashMap<u16, u16>, tick: Nanos) -> io::Result<(u64, u64, u64)> {
     let mut last: HashMap<u64, (Instant, Nanos)> = HashMap::new();
     let (mut pairs, mut start, mut end) = (0, 0, 0);
@@ -167,6 +168,9 @@ fn overlaps(events: &Events, parents: &HashMap<u16, u16>, tick: Nanos) -> io::Re
             return;
         }
         let (stamp, elapsed) = (event.sent.unwrap_or_default(), elapsed(event));
+        if last.len() >= FOLLOWED && !last.contains_key(&event.session) {
+            return;
+        }
         let Some((before, took)) = last.insert(event.session, (stamp, elapsed)) else { return };
         if stamp >= before {
             pairs += 1;
