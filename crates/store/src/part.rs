@@ -119,7 +119,7 @@ const ROW_GROUP: usize = 8;
 /// About so many pauses while a part is written: above some 50,000 events, more work is done between two of them.
 const PAUSES: usize = 900;
 
-/// Calls `pause` now and then, where [`write`] would call it after each piece.
+/// Calls `pause` now and then, where [`write()`] would call it after each piece.
 pub(crate) fn now_and_then(pause: &mut dyn FnMut()) -> impl FnMut(usize) {
     let mut pieces = 0;
     move |of| {
