@@ -4,22 +4,38 @@
 //! than that are under way at a time. Where it is not enough (a file sorted by thread, several files as one), that is noticed, and
 //! the time is cut into slices that are gone through one after another, each of them small enough to be sorted.
 
+/// What something is ordered by: an instant, and perhaps what parts those of one instant.
+pub trait Rank: Ord {
+    /// The instant.
+    fn at(&self) -> u64;
+}
+
+impl Rank for u64 {
+    fn at(&self) -> u64 {
+        *self
+    }
+}
+
+impl<R: Ord> Rank for (u64, R) {
+    fn at(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Something that has an instant.
 pub trait Key {
-    /// What it is ordered by: its instant, and perhaps what parts those of one instant.
-    type Rank: Ord;
-    /// Its instant.
-    fn at(&self) -> u64;
+    /// What it is ordered by.
+    type Rank: Rank;
     /// Its place; of two with the same rank that comes first which was given first.
     fn rank(&self) -> Self::Rank;
+    /// Its instant.
+    fn at(&self) -> u64 {
+        self.rank().at()
+    }
 }
 
 impl Key for u64 {
     type Rank = Self;
-
-    fn at(&self) -> u64 {
-        *self
-    }
 
     fn rank(&self) -> u64 {
         *self

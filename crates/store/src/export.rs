@@ -15,7 +15,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use offered_model::csv::Table;
 use offered_model::{Event, Instant, Nanos, Outcome, Reason, Recording};
-use offered_stats::order::{self, Key};
+use offered_stats::order::{self, Key, Rank};
 
 offered_model::named! {
     /// What can be written.
@@ -75,43 +75,16 @@ struct Placed<R> {
     event: Event,
 }
 
-impl<R: Rank> Key for Placed<R> {
+impl<R: Rank + Copy> Key for Placed<R> {
     type Rank = R;
-
-    fn at(&self) -> u64 {
-        self.rank.at()
-    }
 
     fn rank(&self) -> R {
         self.rank
     }
 }
 
-/// What events are ordered by.
-trait Rank: Ord + Copy {
-    fn at(&self) -> u64;
-}
-
-impl Rank for Instant {
-    fn at(&self) -> u64 {
-        self.0
-    }
-}
-
-impl Rank for (Instant, Instant) {
-    fn at(&self) -> u64 {
-        self.0.0
-    }
-}
-
-impl Rank for (Instant, u64, u32, u16) {
-    fn at(&self) -> u64 {
-        self.0.0
-    }
-}
-
 /// Gives `see` every event that has a rank, objects too, in the order of their ranks; nothing after its first failure.
-fn each<R: Rank>(
+fn each<R: Rank + Copy>(
     recording: &Recording,
     rank: impl Fn(&Event) -> Option<R>,
     mut see: impl FnMut(&Event, R) -> io::Result<()>,
@@ -134,7 +107,8 @@ fn each<R: Rank>(
 
 /// Gives `see` the launches that were sent, in order of time: events stand in the order of their ends.
 fn each_sent(recording: &Recording, mut see: impl FnMut(&Event, Instant) -> io::Result<()>) -> io::Result<()> {
-    each(recording, |event| event.sent.filter(|_| event.object == 0), |event, sent| see(event, sent))
+    let sent = |event: &Event| event.sent.filter(|_| event.object == 0).map(|sent| sent.0);
+    each(recording, sent, |event, sent| see(event, Instant(sent)))
 }
 
 /// Gives `see` those of them that ended, with when they were sent and done.
@@ -150,8 +124,8 @@ fn each_by_end(
     recording: &Recording,
     mut see: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
 ) -> io::Result<()> {
-    let ended = |event: &Event| event.done.zip(event.sent).filter(|_| event.object == 0);
-    each(recording, ended, |event, (done, sent)| see(event, sent, done))
+    let ended = |event: &Event| Some((event.done?.0, event.sent?.0)).filter(|_| event.object == 0);
+    each(recording, ended, |event, (done, sent)| see(event, Instant(sent), Instant(done)))
 }
 
 fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
@@ -202,7 +176,7 @@ fn start(recording: &Recording, origin: Nanos) -> Option<u64> {
 fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(out);
     table.row(crate::CSV_COLUMNS)?;
-    let planned = |event: &Event| Some((event.intended, event.session, event.step, event.object));
+    let planned = |event: &Event| Some((event.intended.0, (event.session, event.step, event.object)));
     let ns = |at: Option<Instant>| at.map(|at| at.0);
     let length = |length: Option<Nanos>| length.map(|length| length.0);
     each(recording, planned, |event, _| {

@@ -32,10 +32,6 @@ impl Key for Launch {
     fn rank(&self) -> u64 {
         self.sent
     }
-
-    fn at(&self) -> u64 {
-        self.sent
-    }
 }
 
 /// The launches of the first so many threads, which come in order.

@@ -26,10 +26,6 @@ impl Key for Passing {
     /// Whoever goes at an instant is gone before anybody comes.
     type Rank = (u64, bool);
 
-    fn at(&self) -> u64 {
-        self.at
-    }
-
     fn rank(&self) -> Self::Rank {
         (self.at, !matches!(self.what, What::Goes))
     }

@@ -64,10 +64,6 @@ impl Key for Launch {
     fn rank(&self) -> u64 {
         self.sent
     }
-
-    fn at(&self) -> u64 {
-        self.sent
-    }
 }
 
 /// What of a launch matters when they are put in the order in which they were meant.
@@ -86,10 +82,6 @@ impl Key for Meant {
     type Rank = u64;
 
     fn rank(&self) -> u64 {
-        self.intended
-    }
-
-    fn at(&self) -> u64 {
         self.intended
     }
 }
