@@ -22,6 +22,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("help-verify", &["verify", "--help"]),
     ("help-export", &["export", "--help"]),
     ("help-import", &["import", "--help"]),
+    ("help-kubernetes", &["kubernetes", "--help"]),
     ("help-plan", &["plan", "--help"]),
     ("help-simulate", &["simulate", "--help"]),
     ("help-logs", &["logs", "--help"]),
@@ -128,6 +129,9 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("error-sweep-load", &["sweep", "@/closed.toml", "--vary", "load=0.5", "--out", "@/out"]),
     ("error-sweep-value", &["sweep", "@/closed.toml", "--vary", "users=0", "--out", "@/out"]),
     ("error-sweep-slo", &["sweep", "@/closed.toml", "--vary", "users=1", "--slo", "p90 < 31", "--out", "@/out"]),
+    ("kubernetes", &["kubernetes", "@/shop.toml", "--workers", "8", "--pvc", "runs", "--spread", "host"]),
+    ("error-kubernetes", &["kubernetes", "@/shop.toml", "--workers", "0", "--pvc", "runs"]),
+    ("error-kubernetes-pvc", &["kubernetes", "@/shop.toml", "--workers", "8"]),
     ("error-no-load", &["run", URL]),
     ("error-two-models", &["run", URL, "--open", "1/s", "--closed", "2"]),
     ("error-flag", &["run", URL, "--opne", "1/s"]),
@@ -201,6 +205,23 @@ const THRESHOLDS: &str = "
 \"arrivals.cov\" = \"0.95..1.05\"
 ";
 
+const SHOP: &str = "\
+seed = 3
+duration = \"10m\"
+arrivals.open.rate = \"2000/s\"
+
+[target]
+url = \"https://shop.example/\"
+
+[variables]
+user = { file = \"users.csv\" }
+token = { env = \"TOKEN\" }
+
+[[request]]
+get = \"/of/{user.id}\"
+auth.bearer = \"{token}\"
+";
+
 #[test]
 fn every_command_prints_what_it_printed() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
@@ -241,6 +262,8 @@ fn printed(args: &[&str]) -> String {
     fs::write(folder.path().join("wrong-threshold.toml"), thresholds.replace("{buy}", "{by}")).unwrap();
     fs::write(folder.path().join("wrong.toml"), WORKLOAD.replace("skip_first", "skip_frist")).unwrap();
     fs::write(folder.path().join("access.log"), access_log()).unwrap();
+    fs::write(folder.path().join("shop.toml"), SHOP).unwrap();
+    fs::write(folder.path().join("users.csv"), "id\n7\n8\n").unwrap();
     let given = args.iter().map(|arg| arg.replace('@', place));
     let output = Command::new(env!("CARGO_BIN_EXE_offered"))
         .args(given)

@@ -5,6 +5,7 @@ mod capacity;
 mod documents;
 mod emulate_web_traffic;
 mod import;
+mod kubernetes;
 mod logs;
 #[cfg(target_os = "linux")]
 mod memory;

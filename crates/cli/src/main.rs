@@ -16,6 +16,7 @@ mod export;
 mod file;
 mod import;
 mod input;
+mod kubernetes;
 mod logs;
 mod news;
 mod plan;
@@ -63,6 +64,7 @@ enum Verb {
     Report(report::Args),
     Serve(serve::Args),
     Calibrate(calibrate::Args),
+    Kubernetes(kubernetes::Args),
     Schema(schema::Args),
     Demo(demo::Args),
 }
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(&args),
         Verb::Serve(args) => serve::run(args),
         Verb::Calibrate(args) => calibrate::run(&args),
+        Verb::Kubernetes(args) => kubernetes::run(&args),
         Verb::Schema(args) => schema::run(&args),
         Verb::Demo(args) => demo::run(&args),
     };

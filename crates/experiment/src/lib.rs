@@ -45,6 +45,7 @@ mod figures;
 mod input;
 mod judge;
 mod kept;
+pub mod kubernetes;
 mod observe;
 mod once;
 pub mod plan;
