@@ -20,7 +20,7 @@ pub(crate) struct Nginx {
 
 impl Nginx {
     /// In one process, on a free port.
-    fn start(folder: &Path) -> Result<Self, Missing> {
+    pub(crate) fn start(folder: &Path) -> Result<Self, Missing> {
         Self::listening(folder, "listen 127.0.0.1:PORT; access_log FOLDER/access.log counted;")
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offered_experiment::kubernetes::{Cluster, Doubt, Error, Manifests};
+use offered_experiment::kubernetes::{Cluster, Doubt, Error, Manifests, RUNS, WORKLOAD};
 use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
@@ -78,6 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let name = args.name.clone().unwrap_or_else(|| Cluster::name_of(&args.workload));
     let cluster = Cluster {
         secret: args.secret.clone().unwrap_or_else(|| name.clone()),
+        args: worker(args, &name),
         name,
         workers: args.workers,
         image: args.image.clone(),
@@ -95,6 +96,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     say!(no newline: "{manifests}");
     Ok(Exit::Done)
+}
+
+/// The command line of a worker, whose number is in its environment.
+fn worker(args: &Args, name: &str) -> Vec<String> {
+    let (meet, workers, wait) = (format!("{RUNS}/{name}"), args.workers.to_string(), args.wait.to_string());
+    ["run", WORKLOAD, "--meet", &meet, "--workers", &workers, "--wait", &wait].map(str::to_owned).to_vec()
 }
 
 /// What is said of flags is said here.

@@ -33,11 +33,18 @@ const WRITING: Nanos = Nanos::from_secs(15);
 /// Who runs in the image of our Dockerfile: nobody that a machine knows.
 const USER: u32 = 65532;
 
+/// The workload, for a worker in its pod; the files that it names are beside it.
+pub const WORKLOAD: &str = "/workload/workload.toml";
+/// The claim, for a worker in its pod.
+pub const RUNS: &str = "/runs";
+
 /// How a run is placed in a cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// What Job and `ConfigMap` are called, and the folder of the run in the claim.
+    /// What Job and `ConfigMap` are called.
     pub name: String,
+    /// What each worker's program is told; it finds its workload at [`WORKLOAD`] and the claim at [`RUNS`].
+    pub args: Vec<String>,
     /// How many workers, from 1.
     pub workers: u32,
     /// The image that holds the program.
@@ -315,10 +322,7 @@ impl Cluster {
         let mut worker = json!({
             "name": "offered",
             "image": self.image,
-            "args": [
-                "run", "/workload/workload.toml", "--meet", format!("/runs/{}", self.name),
-                "--workers", self.workers.to_string(), "--wait", self.wait.to_string(),
-            ],
+            "args": self.args,
             // The same for both: guaranteed, and a static CPU manager gives it whole processors.
             "resources": { "requests": room, "limits": room },
             "securityContext": {
@@ -328,7 +332,7 @@ impl Cluster {
             },
             "volumeMounts": [
                 { "name": "workload", "mountPath": "/workload", "readOnly": true },
-                { "name": "runs", "mountPath": "/runs" },
+                { "name": "runs", "mountPath": RUNS },
             ],
         });
         if !packed.environment.is_empty() {

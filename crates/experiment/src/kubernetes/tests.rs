@@ -19,6 +19,7 @@ headers.X = "{token}"
 fn cluster() -> Cluster {
     Cluster {
         name: "shop".to_owned(),
+        args: vec!["run".to_owned(), super::WORKLOAD.to_owned()],
         workers: 8,
         image: "offered:1".to_owned(),
         claim: "runs".to_owned(),
