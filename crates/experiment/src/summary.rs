@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use failures::Failing;
 use offered_model::document::{Document, Schema};
 use offered_model::{Difference, Instant, Outcome, Recording, Share, Workload};
 use offered_run::Done;
@@ -116,6 +117,7 @@ struct Seen {
     bytes_in: u64,
     bytes_out: u64,
     rows: u64,
+    failing: Failing,
 }
 
 impl Seen {
@@ -123,6 +125,7 @@ impl Seen {
     fn of(recording: &Recording, judged: Range<Instant>) -> io::Result<Self> {
         let mut seen = Self::default();
         recording.events.each_of_all(|event| {
+            seen.failing.add(event);
             (seen.bytes_in, seen.bytes_out) = (seen.bytes_in + event.bytes_in, seen.bytes_out + event.bytes_out);
             if event.object > 0 {
                 return;
@@ -229,7 +232,7 @@ impl Summary {
             outcomes,
             requests: verdict.requests.clone(),
             statuses: verdict.statuses.clone(),
-            failures: failures(recording)?,
+            failures: seen.failing.finish(&recording.labels),
             response_ms,
             service_ms,
             handshake_ms,

@@ -57,7 +57,31 @@ pub struct Event {
     pub error: Option<Reason>,
 }
 
+/// What the place of a launch among others follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// [`Event::intended`].
+    pub intended: Instant,
+    /// [`Event::sent`].
+    pub sent: Option<Instant>,
+    /// [`Event::step`].
+    pub step: u32,
+    /// [`Event::label`].
+    pub label: u16,
+    /// [`Event::worker`].
+    pub worker: u16,
+    /// [`Event::outcome`].
+    pub outcome: Outcome,
+}
+
 impl Event {
+    /// What its place among others follows from.
+    #[inline]
+    pub fn place(&self) -> Place {
+        let Self { intended, sent, step, label, worker, outcome, .. } = *self;
+        Place { intended, sent, step, label, worker, outcome }
+    }
+
     /// An event at `intended` of which nothing more is known yet.
     pub fn at(intended: Instant) -> Self {
         Self {

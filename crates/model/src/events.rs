@@ -4,8 +4,17 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::event::Event;
+use crate::event::{Event, Place};
 use crate::time::Instant;
+
+/// What of each event is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it.
+    Whole,
+    /// Its [`Place`] and [`Event::object`]; the rest may be anything.
+    Place,
+}
 
 /// Where events are kept.
 pub trait Tape: Send + Sync {
@@ -14,11 +23,11 @@ pub trait Tape: Send + Sync {
     ///
     /// # Errors
     /// Where they are kept can no longer be read.
-    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()>;
+    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()>;
 }
 
 impl Tape for Vec<Event> {
-    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+    fn play(&self, _: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         see(self);
         Ok(())
     }
@@ -106,7 +115,18 @@ impl Events {
     /// # Errors
     /// Where they are kept can no longer be read.
     pub fn each(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.tape.play(&mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+        self.tape.play(Wanted::Whole, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+    }
+
+    /// Gives `see` the place of every launch, in the order in which they were recorded: of a long recording in a third of the time
+    /// that the whole events take.
+    ///
+    /// # Errors
+    /// Those of [`Events::each`].
+    pub fn each_place(&self, mut see: impl FnMut(Place)) -> io::Result<()> {
+        self.tape.play(Wanted::Place, &mut |events| {
+            events.iter().filter(|event| event.object == 0).for_each(|event| see(event.place()));
+        })
     }
 
     /// Gives `see` every object, in the order in which they were recorded.
@@ -117,7 +137,7 @@ impl Events {
         if self.extent.objects == 0 {
             return Ok(());
         }
-        self.tape.play(&mut |events| events.iter().filter(|event| event.object > 0).for_each(&mut see))
+        self.tape.play(Wanted::Whole, &mut |events| events.iter().filter(|event| event.object > 0).for_each(&mut see))
     }
 
     /// Gives `see` every launch and every object, in the order in which they were recorded.
@@ -125,15 +145,15 @@ impl Events {
     /// # Errors
     /// Those of [`Events::each`].
     pub fn each_of_all(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.tape.play(&mut |events| events.iter().for_each(&mut see))
+        self.tape.play(Wanted::Whole, &mut |events| events.iter().for_each(&mut see))
     }
 
-    /// Gives `see` all of them, some thousands at a time, in the order in which they were recorded.
+    /// Gives `see` what is wanted of all of them, some thousands at a time, in the order in which they were recorded.
     ///
     /// # Errors
     /// Those of [`Events::each`].
-    pub fn batches(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
-        self.tape.play(see)
+    pub fn batches(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        self.tape.play(wanted, see)
     }
 
     /// The launches of a recording that is known to be small.

@@ -61,7 +61,7 @@ pub mod workload;
 pub use agenda::{After, Agenda};
 pub use arrivals::Schedule;
 pub use count::Count;
-pub use event::{Event, Outcome};
+pub use event::{Event, Outcome, Place};
 pub use exchange::{Exchange, Failed, Said};
 pub use flow::Flows;
 pub use launch::{Launch, Visit};

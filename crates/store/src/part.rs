@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use offered_model::events::Wanted;
 use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -81,6 +82,9 @@ static COLUMNS: [Kind; 19] = [
 
 /// The first so many are in every part.
 const ALWAYS: usize = 15;
+
+/// The columns of [`Wanted::Place`].
+const PLACE: [&str; 7] = ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object"];
 
 const fn required(name: &'static str, of: Of) -> Kind {
     Kind { name, optional: false, of }
@@ -245,21 +249,27 @@ impl<W: Write + Send> Columns<'_, W> {
     }
 }
 
-/// Gives `see` the events of a part, some thousands at a time, naming their labels in `labels`; after an error what it gave is
-/// unusable.
+/// Gives `see` what is wanted of the events of a part, some thousands at a time, naming their labels in `labels`; after an error what it
+/// gave is unusable. Of a part without a seal everything is read: only so is it known to be whole.
 ///
 /// The `parquet` crate panics on some damaged files (a dictionary page turned into something else). To whoever reads a run
 /// that is one more damaged part, so it becomes an error here.
 pub(crate) fn play<R: ChunkReader + 'static>(
     part: R,
     labels: &mut Labels,
+    wanted: Wanted,
     see: &mut dyn FnMut(&[Event]),
 ) -> Result<()> {
-    let played = catch_unwind(AssertUnwindSafe(|| play_whole(part, labels, see)));
+    let played = catch_unwind(AssertUnwindSafe(|| play_groups(part, labels, wanted, see)));
     played.unwrap_or_else(|_| Err(ParquetError::General("it is damaged inside; restore it from a copy".to_owned())))
 }
 
-fn play_whole<R: ChunkReader + 'static>(part: R, labels: &mut Labels, see: &mut dyn FnMut(&[Event])) -> Result<()> {
+fn play_groups<R: ChunkReader + 'static>(
+    part: R,
+    labels: &mut Labels,
+    wanted: Wanted,
+    see: &mut dyn FnMut(&[Event]),
+) -> Result<()> {
     footer::check(&part)?;
     let part = Arc::new(part);
     let file = SerializedFileReader::new(Shared(part.clone()))?;
@@ -280,28 +290,30 @@ fn play_whole<R: ChunkReader + 'static>(part: R, labels: &mut Labels, see: &mut 
     if let Some(seal) = seal {
         seal::check(&*part, seal.value.as_deref().unwrap_or_default())?;
     }
+    let is_wanted = |kind: &Kind| seal.is_none() || wanted == Wanted::Whole || PLACE.contains(&kind.name);
+    let columns: Vec<_> = COLUMNS[..columns.len()].iter().enumerate().filter(|(_, kind)| is_wanted(kind)).collect();
     let mut events = Vec::new();
     for group in 0..file.num_row_groups() {
-        play_group(&*file.get_row_group(group)?, &COLUMNS[..columns.len()], &mut events, labels, see)?;
+        play_group(&*file.get_row_group(group)?, &columns, &mut events, labels, see)?;
     }
     Ok(())
 }
 
-/// Plays a group that has these columns; `events` is where its rows are put together.
+/// Plays these columns of a group, each with its number; `events` is where its rows are put together, and holds nothing else.
 fn play_group(
     group: &dyn RowGroupReader,
-    columns: &'static [Kind],
+    columns: &[(usize, &'static Kind)],
     events: &mut Vec<Event>,
     labels: &mut Labels,
     see: &mut dyn FnMut(&[Event]),
 ) -> Result<()> {
-    let reader = |(index, kind): (usize, &'static Kind)| Ok((kind, group.get_column_reader(index)?));
-    let mut readers = columns.iter().enumerate().map(reader).collect::<Result<Vec<_>>>()?;
+    let reader = |&(index, kind): &(usize, &'static Kind)| Ok((kind, group.get_column_reader(index)?));
+    let mut readers = columns.iter().map(reader).collect::<Result<Vec<_>>>()?;
     // What the footer says of the number of rows is believed only when the columns have so many.
     let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     while left > 0 {
-        let rows = left.min(PIECE * ROW_GROUP);
-        events.clear();
+        let rows = left.min(PIECE);
+        // Every column that is read sets it in every row.
         events.resize(rows, Event::at(Instant::ZERO));
         for (kind, reader) in &mut readers {
             kind.fill(reader, events, labels)?;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_model::events::{Events, Extent};
-use offered_model::{Event, Nanos, Note, Recording};
+use offered_model::events::{Events, Extent, Wanted};
+use offered_model::{Event, Nanos, Note, Place, Recording};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -175,23 +175,23 @@ fn alone(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// The whole parts of the run in `path`, each with what is known of its events, all of which `see` is given; those that cannot be read
-/// are counted and noted in `recording`.
+/// The whole parts of the run in `path`, each with what is known of its events, of all of which `see` is given the place; those that
+/// cannot be read are counted and noted in `recording`.
 fn look(
     path: &Path,
     labels: &mut Labels,
     recording: &mut Recording,
-    mut see: impl FnMut(&Event),
+    mut see: impl FnMut(Place),
 ) -> Result<Vec<(Part, Extent)>, Error> {
     let (mut whole, mut unreadable) = (Vec::new(), 0);
     let paths = parts(&path.join("events"))?;
     let all = paths.len();
     for path in paths {
         let (part, mut extent) = (Part::Named(path), Extent::default());
-        let played = part.play(labels, &mut |events| {
+        let played = part.play(labels, Wanted::Place, &mut |events| {
             for event in events {
                 extent.add(event);
-                see(event);
+                see(event.place());
             }
         });
         match played {
@@ -216,7 +216,7 @@ fn look(
 pub(crate) fn read_part(name: &str, part: Bytes) -> Result<Recording, Error> {
     let mut recording = ours();
     let (mut labels, part, mut extent) = (Labels::default(), Part::Whole(part), Extent::default());
-    let played = part.play(&mut labels, &mut |events| events.iter().for_each(|event| extent.add(event)));
+    let played = part.play(&mut labels, Wanted::Place, &mut |events| events.iter().for_each(|event| extent.add(event)));
     played.map_err(|why| Error::content(name, why.to_string()))?;
     recording.labels = labels.clone().into_names(&mut recording.notes);
     recording.events = Events::new(Arc::new(Parts::new(vec![part], labels)), extent);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use offered_model::Event;
-use offered_model::events::{Events, Extent, Tape};
+use offered_model::events::{Events, Extent, Tape, Wanted};
 
 use crate::labels::Labels;
 use crate::part;
@@ -24,8 +24,8 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Gives `see` its events, naming their labels in `labels`.
-    pub(crate) fn play(&self, labels: &mut Labels, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+    /// Gives `see` what is wanted of its events, naming their labels in `labels`.
+    pub(crate) fn play(&self, labels: &mut Labels, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         let bytes = match self {
             Self::Named(path) => {
                 let mut bytes = Vec::new();
@@ -39,7 +39,7 @@ impl Part {
             }
             Self::Whole(bytes) => bytes.clone(),
         };
-        part::play(bytes, labels, see).map_err(io::Error::other)
+        part::play(bytes, labels, wanted, see).map_err(io::Error::other)
     }
 
     /// The error of playing it, with its name.
@@ -66,9 +66,9 @@ impl Parts {
 }
 
 impl Tape for Parts {
-    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         let mut labels = self.labels.clone();
-        self.parts.iter().try_for_each(|part| part.play(&mut labels, see).map_err(|why| part.named(&why)))
+        self.parts.iter().try_for_each(|part| part.play(&mut labels, wanted, see).map_err(|why| part.named(&why)))
     }
 }
 
@@ -177,9 +177,9 @@ struct Spooled {
 }
 
 impl Tape for Spooled {
-    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
-        self.parts.play(see)?;
-        self.last.play(see)
+    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        self.parts.play(wanted, see)?;
+        self.last.play(wanted, see)
     }
 }
 

@@ -8,6 +8,7 @@ use offered_stats::values::Values;
 use crate::ask::Ask;
 use crate::ends::Ends;
 use crate::keeps_up::Flows;
+use crate::places::Places;
 use crate::queue::Sessions;
 use crate::requests::Requests;
 use crate::scope::Scope;
@@ -15,7 +16,7 @@ use crate::tables::{Columns, Rule};
 use crate::verdict::KeepsUp;
 
 /// The counts of a scope.
-pub(crate) struct Counted {
+pub(crate) struct Counted<'a> {
     pub(crate) columns: Columns,
     pub(crate) requests: Requests,
     pub(crate) sessions: Sessions,
@@ -36,6 +37,8 @@ pub(crate) struct Counted {
     pub(crate) early: (u64, Nanos),
     /// Everything sent while the run lasted.
     pub(crate) of_run: u64,
+    /// What there is to put in order.
+    pub(crate) places: Places<'a>,
     flows: Option<Flows>,
     /// Whether anything ended.
     ended: bool,
@@ -66,9 +69,9 @@ impl Responses {
     }
 }
 
-impl Counted {
+impl<'a> Counted<'a> {
     /// Of the launches that `ask` asks about.
-    pub(crate) fn of(scope: Scope, ask: &Ask) -> io::Result<Self> {
+    pub(crate) fn of(scope: Scope<'a>, ask: &Ask) -> io::Result<Self> {
         let labels = scope.recording.labels.len();
         // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
         let first_only = ask.meant.is_of_sessions();
@@ -85,6 +88,7 @@ impl Counted {
             meant_between: 0,
             early: (0, Nanos::ZERO),
             of_run: 0,
+            places: Places::new(scope),
             flows: scope.flows_between().map(|(from, to)| Flows::new(from, to)),
             ended: false,
         };
@@ -93,7 +97,11 @@ impl Counted {
     }
 
     fn add(&mut self, scope: Scope, ask: &Ask, first_only: bool, event: &Event) {
-        let counts = !first_only || event.step == 0;
+        let (place, counts) = (event.place(), !first_only || event.step == 0);
+        let (sent, is_meant) = (scope.launched(place), scope.is_meant(place));
+        if sent.is_some() || is_meant {
+            self.places.add(place);
+        }
         self.of_run += u64::from(scope.is_of_run(event));
         self.ended |= event.done.is_some();
         if let Some(flows) = &mut self.flows {
@@ -104,14 +112,14 @@ impl Counted {
         {
             self.meant_between += u64::from(counts && event.sent.is_some());
         }
-        if scope.is_meant(event) {
+        if is_meant {
             self.requests.add(event);
             self.unsent += u64::from(event.sent.is_none());
             if counts {
                 self.meant.add(event.intended.0);
             }
         }
-        let Some(sent) = scope.launched(event) else { return };
+        let Some(sent) = sent else { return };
         self.columns.add(sent, event);
         self.sessions.add(sent, event);
         event.response().into_iter().for_each(|response| self.responses.add(response));

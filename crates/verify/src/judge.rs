@@ -36,7 +36,7 @@ const BOOTSTRAP: (usize, usize) = (5000, 400);
 /// What is compared with what was meant.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    pub(crate) counted: &'a Counted,
+    pub(crate) counted: &'a Counted<'a>,
     pub(crate) stream: &'a Stream,
     pub(crate) queue: &'a Queue,
     pub(crate) lateness: Option<&'a Lateness>,

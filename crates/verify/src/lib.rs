@@ -49,6 +49,7 @@ mod measured;
 mod merge;
 mod pages;
 mod pattern;
+mod places;
 mod poisson;
 mod present;
 mod queue;
@@ -101,6 +102,7 @@ use effect::{Companies, Company};
 use finding::Strictness;
 use judge::Seen;
 use pattern::Look;
+use places::Places;
 use scope::{Meant as MeantAt, Run};
 use stalls::Stalling;
 use stream::{Making, Stream};
@@ -187,7 +189,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let window = effect::window(&service);
     let users = std::mem::take(&mut counted.sessions).users();
 
-    let Sent { gaps, workers, company, stream } = sent_in_order(scope, ask, counted.sent, window)?;
+    let Sent { gaps, workers, company, stream } = sent_in_order(scope, ask, &counted, window)?;
     let (stream, (by_worker, by_node)) = (stream.finish(), workers.finish());
     let keeps_up = counted.keeps_up(ask);
     let response_ms = counted.responses.mean_ms();
@@ -200,7 +202,8 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let queue = queue::queue(response_ms, users, total_rate, keeps_up.as_ref());
     let late = recording.intent_known.then(|| lateness.summary(1e3)).flatten();
     let usual = Nanos(late.map_or(0, |late| (late.median * 1e3) as u64));
-    let intended = recording.intent_known.then(|| meant_in_order(scope, ask, window, usual)).transpose()?;
+    let intended =
+        recording.intent_known.then(|| meant_in_order(scope, ask, &counted.places, window, usual)).transpose()?;
     let meant_cov = intended.as_ref().and_then(|intended| intended.gaps.cov());
     let stalls = intended.as_ref().and_then(|intended| intended.stalls.finish());
     let lateness = late.map(|late| lateness::lateness(&late, counted.unsent, stalls));
@@ -215,7 +218,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     // Would the launches have been as meant, had they left in time? Then their sending is what spoilt them.
     let of_sending = |finding: &&Finding| finding.check.is_of_sending();
     let spoilt = recording.intent_known && failing.iter().any(of_sending) && {
-        let intended = as_meant(scope, ask, counted.meant, first_only)?;
+        let intended = as_meant(scope, ask, &counted, first_only)?;
         let (poisson, _) = looked_at(&intended, strictness, ask);
         judge::is_as_meant(scope, ask, &Seen { stream: &intended, ..seen }, &poisson)
     };
@@ -328,13 +331,13 @@ fn with_company(scope: Scope, ask: &Ask) -> bool {
     scope.recording.intent_known && !ask.is_closed()
 }
 
-/// Goes through the launches, of which those that are held to what was meant have these ends; their company is counted in `window`.
-fn sent_in_order(scope: Scope, ask: &Ask, ends: Ends, window: u64) -> io::Result<Sent<impl FnMut() -> f64>> {
-    let (labels, tick) = (scope.recording.labels.len(), scope.recording.resolution.0);
+/// Goes through the launches; their company is counted in `window`.
+fn sent_in_order(scope: Scope, ask: &Ask, counted: &Counted, window: u64) -> io::Result<Sent<impl FnMut() -> f64>> {
+    let (labels, tick, ends) = (scope.recording.labels.len(), scope.recording.resolution.0, counted.sent);
     let (first_only, with_company) = (ask.meant.is_of_sessions(), with_company(scope, ask));
     let spread = if tick > 1 {
         let fresh = || stream::spreading(tick, ask.seed);
-        let spreading = scope.in_order(fresh, |spreading, launch| {
+        let spreading = counted.places.as_sent(fresh, |spreading, launch| {
             if !first_only || launch.first {
                 spreading.add(launch.sent);
             }
@@ -349,7 +352,7 @@ fn sent_in_order(scope: Scope, ask: &Ask, ends: Ends, window: u64) -> io::Result
         company: Company::new(window),
         stream: stream::making(ends, spread, tick, ask.seed),
     };
-    scope.in_order(fresh, |sent, launch| {
+    counted.places.as_sent(fresh, |sent, launch| {
         sent.gaps.add(launch.label.into(), launch.sent);
         sent.workers.add(launch.worker, launch.sent);
         if with_company && launch.first {
@@ -362,7 +365,7 @@ fn sent_in_order(scope: Scope, ask: &Ask, ends: Ends, window: u64) -> io::Result
 }
 
 /// Goes through what was meant, whose usual lateness is known.
-fn meant_in_order(scope: Scope, ask: &Ask, window: u64, usual: Nanos) -> io::Result<Intended> {
+fn meant_in_order(scope: Scope, ask: &Ask, places: &Places, window: u64, usual: Nanos) -> io::Result<Intended> {
     let (first_only, with_company) = (ask.meant.is_of_sessions(), with_company(scope, ask));
     let fresh = || Intended {
         company: Company::new(window),
@@ -370,7 +373,7 @@ fn meant_in_order(scope: Scope, ask: &Ask, window: u64, usual: Nanos) -> io::Res
         before: None,
         gaps: Moments::default(),
     };
-    scope.in_order_meant(fresh, |intended, launch| {
+    places.as_meant(fresh, |intended, launch| {
         if let Some(sent) = launch.sent {
             intended.stalls.add(launch.intended, sent);
             if with_company && launch.first {
@@ -387,12 +390,12 @@ fn meant_in_order(scope: Scope, ask: &Ask, window: u64, usual: Nanos) -> io::Res
 }
 
 /// The launches that were meant, as if all had been sent in time.
-fn as_meant(scope: Scope, ask: &Ask, meant: Ends, first_only: bool) -> io::Result<Stream> {
-    let tick = scope.recording.resolution.0;
+fn as_meant(scope: Scope, ask: &Ask, counted: &Counted, first_only: bool) -> io::Result<Stream> {
+    let (tick, meant) = (scope.recording.resolution.0, counted.meant);
     let counts = |launch: &MeantAt| launch.inside && (!first_only || launch.first);
     let spread = if tick > 1 {
         let fresh = || stream::spreading(tick, ask.seed);
-        let spreading = scope.in_order_meant(fresh, |spreading, launch| {
+        let spreading = counted.places.as_meant(fresh, |spreading, launch| {
             if counts(&launch) {
                 spreading.add(launch.intended);
             }
@@ -402,7 +405,7 @@ fn as_meant(scope: Scope, ask: &Ask, meant: Ends, first_only: bool) -> io::Resul
         meant
     };
     let fresh = || stream::making(meant, spread, tick, ask.seed);
-    let making = scope.in_order_meant(fresh, |making, launch| {
+    let making = counted.places.as_meant(fresh, |making, launch| {
         if counts(&launch) {
             making.add(launch.intended);
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use offered_model::events::{Events, Extent, Tape};
+use offered_model::events::{Events, Extent, Tape, Wanted};
 use offered_model::{Event, Note, Recording};
 
 /// All launches of `parts`, each given with its name, as if one generator had made them.
@@ -63,10 +63,10 @@ struct Part {
 struct Merged(Vec<Part>);
 
 impl Tape for Merged {
-    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         self.0.iter().try_for_each(|Part { events, labels, sessions, workers }| {
             let mut renamed = Vec::new();
-            events.batches(&mut |batch| {
+            events.batches(wanted, &mut |batch| {
                 renamed.clear();
                 renamed.extend(batch.iter().map(|event| Event {
                     session: event.session.wrapping_add(*sessions),

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use offered_model::{Event, Instant, Outcome, Recording};
+use offered_model::{Event, Instant, Outcome, Place, Recording};
 use offered_stats::order::{Key, Source, ascending};
 
 use crate::ask::{Ask, Failures};
@@ -133,34 +133,55 @@ impl<'a> Scope<'a> {
     }
 
     /// Gives `see` every row of the run, in the order of the recording.
-    pub(crate) fn each(self, mut see: impl FnMut(&'_ Event)) -> io::Result<()> {
-        let (first, behind, ..) = self.run;
-        if (first, behind) == (0, self.recording.events.launches()) {
-            return self.recording.events.each(see);
-        }
-        let mut row = 0;
+    pub(crate) fn each(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        let mut is_of_rows = self.rows();
         self.recording.events.each(|event| {
-            if (first..behind).contains(&row) {
+            if is_of_rows() {
                 see(event);
             }
-            row += 1;
         })
     }
 
-    /// When `event` was sent, if it is one of the launches in the window.
+    /// The same, of each its place.
+    pub(crate) fn each_place(self, mut see: impl FnMut(Place)) -> io::Result<()> {
+        let mut is_of_rows = self.rows();
+        self.recording.events.each_place(|place| {
+            if is_of_rows() {
+                see(place);
+            }
+        })
+    }
+
+    /// Asked at every row in turn, says whether it is one of the run.
+    fn rows(self) -> impl FnMut() -> bool {
+        let (first, behind, ..) = self.run;
+        let mut row = 0;
+        move || {
+            row += 1;
+            (first..behind).contains(&(row - 1))
+        }
+    }
+
+    /// When this was sent, if it is one of the launches in the window.
     #[inline]
-    pub(crate) fn launched(self, event: &Event) -> Option<u64> {
-        let sent = event.sent?.0;
-        let at = if self.recording.on_run_clock { event.intended.0 } else { sent };
-        let counts = self.failures == Failures::Keep || event.outcome == Outcome::Ok;
+    pub(crate) fn launched(self, place: Place) -> Option<u64> {
+        let sent = place.sent?.0;
+        let at = if self.recording.on_run_clock { place.intended.0 } else { sent };
+        let counts = self.failures == Failures::Keep || place.outcome == Outcome::Ok;
         ((self.from..self.to).contains(&at) && counts).then_some(sent)
     }
 
-    /// Whether `event` was meant for the window, sent or not. What a session had nothing to send with was not the generator's to
-    /// send.
+    /// The same, with what matters when launches are put in order.
     #[inline]
-    pub(crate) fn is_meant(self, event: &Event) -> bool {
-        (self.from..self.to).contains(&event.intended.0) && event.outcome != Outcome::NoValue
+    pub(crate) fn launch(self, place: Place) -> Option<Launch> {
+        let sent = self.launched(place)?;
+        Some(Launch { sent, label: place.label, worker: place.worker, first: place.step == 0 })
+    }
+
+    /// Whether this was meant for the window, sent or not. What a session had nothing to send with was not the generator's to send.
+    #[inline]
+    pub(crate) fn is_meant(self, place: Place) -> bool {
+        (self.from..self.to).contains(&place.intended.0) && place.outcome != Outcome::NoValue
     }
 
     /// Whether `event` was sent while the run lasted.
@@ -175,7 +196,7 @@ impl<'a> Scope<'a> {
     /// The recording can no longer be read.
     pub fn launches(self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
         self.each(|event| {
-            if let Some(sent) = self.launched(event) {
+            if let Some(sent) = self.launched(event.place()) {
                 see(sent, event);
             }
         })
@@ -187,7 +208,7 @@ impl<'a> Scope<'a> {
     /// The recording can no longer be read.
     pub fn meant(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.each(|event| {
-            if self.is_meant(event) {
+            if self.is_meant(event.place()) {
                 see(event);
             }
         })
@@ -212,9 +233,9 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// The recording can no longer be read.
     pub fn in_order<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Launch)) -> io::Result<C> {
-        let launch =
-            |sent, event: &Event| Launch { sent, label: event.label, worker: event.worker, first: event.step == 0 };
-        self.in_order_as(launch, fresh, add)
+        let source =
+            |give: &mut dyn FnMut(Launch)| self.each_place(|place| self.launch(place).into_iter().for_each(&mut *give));
+        in_order(&source, fresh, add)
     }
 
     /// The same, of what `key` makes of each launch.
@@ -225,19 +246,6 @@ impl<'a> Scope<'a> {
         add: impl Fn(&mut C, K),
     ) -> io::Result<C> {
         let source = |give: &mut dyn FnMut(K)| self.launches(|sent, event| give(key(sent, event)));
-        in_order(&source, fresh, add)
-    }
-
-    /// What `fresh` makes, after `add` has given it the launches, and what was meant to be one, in the order in which they were meant.
-    pub(crate) fn in_order_meant<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Meant)) -> io::Result<C> {
-        let source = |give: &mut dyn FnMut(Meant)| {
-            self.each(|event| {
-                let (sent, inside) = (self.launched(event), self.is_meant(event));
-                if sent.is_some() || inside {
-                    give(Meant { intended: event.intended.0, sent, inside, first: event.step == 0 });
-                }
-            })
-        };
         in_order(&source, fresh, add)
     }
 

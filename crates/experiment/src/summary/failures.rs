@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use offered_model::{Outcome, Reason, Recording};
+use offered_model::{Event, Outcome, Reason, Recording};
 use offered_stats::frequent::{Frequent, frequent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,35 +34,50 @@ type Kind = (u16, Outcome, u16, Option<String>);
 /// # Errors
 /// The recording can no longer be read.
 pub fn failures(recording: &Recording) -> io::Result<Vec<Failure>> {
-    let mut kinds: HashMap<Kind, u64> = HashMap::new();
-    recording.events.each_of_all(|event| {
+    let mut failing = Failing::default();
+    recording.events.each_of_all(|event| failing.add(event))?;
+    Ok(failing.finish(&recording.labels))
+}
+
+/// Failures in the making.
+#[derive(Default)]
+pub(super) struct Failing(HashMap<Kind, u64>);
+
+impl Failing {
+    /// Takes what has happened.
+    #[inline]
+    pub(super) fn add(&mut self, event: &Event) {
         if event.outcome != Outcome::Ok {
             let why = event.error.as_ref().map(|why| Reason::kind(why).into_owned());
-            *kinds.entry((event.label, event.outcome, event.status, why)).or_default() += 1;
+            *self.0.entry((event.label, event.outcome, event.status, why)).or_default() += 1;
         }
-    })?;
-    let Frequent { top, rest: (others, left) } = frequent(kinds, MAX_KINDS);
-    let failure = |((label, outcome, status, why), n): (Kind, u64)| Failure {
-        label: recording.labels.get(usize::from(label)).cloned(),
-        outcome: outcome.name().to_owned(),
-        status: (status > 0).then_some(status),
-        why,
-        n,
-    };
-    let rest = (others > 0).then(|| Failure {
-        label: None,
-        outcome: "other".to_owned(),
-        status: None,
-        why: Some(format!("{others} more kinds")),
-        n: left,
-    });
-    Ok(top.into_iter().map(failure).chain(rest).collect())
+    }
+
+    /// All of requests with these names, the most frequent first.
+    pub(super) fn finish(self, labels: &[String]) -> Vec<Failure> {
+        let Frequent { top, rest: (others, left) } = frequent(self.0, MAX_KINDS);
+        let failure = |((label, outcome, status, why), n): (Kind, u64)| Failure {
+            label: labels.get(usize::from(label)).cloned(),
+            outcome: outcome.name().to_owned(),
+            status: (status > 0).then_some(status),
+            why,
+            n,
+        };
+        let rest = (others > 0).then(|| Failure {
+            label: None,
+            outcome: "other".to_owned(),
+            status: None,
+            why: Some(format!("{others} more kinds")),
+            n: left,
+        });
+        top.into_iter().map(failure).chain(rest).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Event, Instant, Nanos};
+    use offered_model::{Instant, Nanos};
 
     #[test]
     fn failures_are_counted_per_request_and_reason() {

@@ -10,7 +10,7 @@ fn written(events: &[Event], labels: &[String]) -> Vec<u8> {
 }
 
 fn read(part: bytes::Bytes, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
-    play(part, labels, &mut |some| events.extend_from_slice(some))
+    play(part, labels, Wanted::Whole, &mut |some| events.extend_from_slice(some))
 }
 
 /// Two seconds of 1,000/s Poisson over two workers: four requests, 20 us lateness, 10 ms exponential service; as answered.
@@ -165,8 +165,13 @@ proptest! {
         for name in &labels {
             names.number(name.as_bytes());
         }
-        read(bytes::Bytes::from(file), &mut read_back, &mut names).unwrap();
-        prop_assert_eq!(read_back, events);
+        let file = bytes::Bytes::from(file);
+        read(file.clone(), &mut read_back, &mut names).unwrap();
+        prop_assert_eq!(&read_back, &events);
+        let mut places = Vec::new();
+        let place = |event: &Event| (event.place(), event.object);
+        play(file, &mut names, Wanted::Place, &mut |some| places.extend(some.iter().map(place))).unwrap();
+        prop_assert_eq!(places, events.iter().map(place).collect::<Vec<_>>());
     }
 
     #[test]

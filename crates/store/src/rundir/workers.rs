@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offered_model::events::{Events, Extent, Tape};
+use offered_model::events::{Events, Extent, Tape, Wanted};
 use offered_model::{Event, Note, Recording, Share};
 
 use super::{look, ours};
@@ -63,7 +63,8 @@ pub(super) fn read(run: &Path, workers: &[(Share, PathBuf)]) -> Result<Recording
     for (share, path) in workers {
         let (own, mut threads) = (Own { share: *share, first }, 0);
         let before = recording.notes.len();
-        let parts = look(path, &mut labels, &mut recording, |event| threads = threads.max(own.thread(event) + 1))?;
+        let parts =
+            look(path, &mut labels, &mut recording, |place| threads = threads.max(own.thread(place.worker) + 1))?;
         looked.extend(parts.into_iter().map(|(part, extent)| (part, extent, own)));
         let record = RunRecord::read(path)?;
         let host = record.as_ref().and_then(|record| Some(record.machine.as_ref()?.name.clone()));
@@ -131,10 +132,10 @@ struct Own {
 }
 
 impl Own {
-    /// Which of its threads launched it: over all workers they are numbered in turn.
-    fn thread(self, event: &Event) -> u16 {
+    /// Which of its threads this one is: over all workers they are numbered in turn.
+    fn thread(self, worker: u16) -> u16 {
         let parts = u16::try_from(self.share.parts()).unwrap_or(u16::MAX);
-        event.worker.wrapping_sub(self.share.index() as u16) / parts
+        worker.wrapping_sub(self.share.index() as u16) / parts
     }
 }
 
@@ -145,12 +146,12 @@ struct Together {
 }
 
 impl Tape for Together {
-    fn play(&self, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         let (mut labels, mut renumbered) = (self.labels.clone(), Vec::new());
         self.parts.iter().try_for_each(|(part, own)| {
-            let played = part.play(&mut labels, &mut |events| {
+            let played = part.play(&mut labels, wanted, &mut |events| {
                 renumbered.clear();
-                let number = |event: &Event| own.first.saturating_add(own.thread(event));
+                let number = |event: &Event| own.first.saturating_add(own.thread(event.worker));
                 renumbered.extend(events.iter().map(|event| Event { worker: number(event), ..event.clone() }));
                 see(&renumbered);
             });
