@@ -97,7 +97,7 @@ fn cases() -> Result<Vec<(String, Case)>, Missing> {
 
 /// Simulates, and finds the oracle's mean response within four thirds of an interval that knows it to `within`.
 fn holds(key: &str, case: &Case, stop: Stop, within: f64) {
-    let mean = simulate(&case.workload, stop, &mut ()).unwrap().summary.response.mean;
+    let mean = simulate(&case.workload, stop, None).unwrap().summary.response.mean;
     let (found, half) = (mean.value * 1e3, mean.half_width() * 1e3);
     println!(
         "{key}: {found:.4} +- {half:.4}, exactly {:.4} ({:+.2} %)",

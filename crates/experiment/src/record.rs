@@ -19,7 +19,7 @@ use crate::kept::kept;
 pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<Simulated, Error> {
     let writer = Writer::create(out, &kept(text), workload.labels()).map_err(Error::Out)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
-    let answer = match simulate(workload, stop, &mut tape) {
+    let answer = match simulate(workload, stop, Some(&mut tape)) {
         Ok(answer) => answer,
         Err(wrong) => {
             tape.writer.remove();

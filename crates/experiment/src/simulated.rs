@@ -13,7 +13,7 @@ use crate::{Error, Point};
 /// # Errors
 /// What the simulator refuses.
 pub fn answer(point: &Point, load: Option<f64>, stop: Stop) -> Result<Simulated, Error> {
-    let answer = at(point, load, stop).and_then(|workload| simulate(&workload, stop, &mut ()));
+    let answer = at(point, load, stop).and_then(|workload| simulate(&workload, stop, None));
     answer.map_err(|wrong| Error::at(point.name())(wrong.into()))
 }
 

@@ -72,7 +72,7 @@ pub fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result
         let server = Some(Server::new(1, discipline.policy(), service.clone())?);
         let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
         let workload = at_load(&workload, load, TRIAL)?;
-        let response = simulate(&workload, Stop::Jobs(JOBS), &mut ())?.summary.response;
+        let response = simulate(&workload, Stop::Jobs(JOBS), None)?.summary.response;
         Ok::<_, Wrong>((response.mean, response.p95.estimate()))
     };
     let own = disciplines

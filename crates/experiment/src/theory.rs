@@ -128,7 +128,7 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
         throughput_per_s: None,
         in_system: None,
     };
-    match simulate(workload, stop, &mut ()) {
+    match simulate(workload, stop, None) {
         Err(why) => Prediction { source: why.to_string(), ..nothing },
         Ok(answer) => {
             let (summary, response) = (&answer.summary, &answer.summary.response);

@@ -247,11 +247,8 @@ impl Generator {
             Carrier::Target(way) => return self.run_for_real(way, start_at, sink, begun),
         };
         let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
-        let workers = sinks.iter_mut().zip(0..self.threads).map(|(sink, thread)| {
-            let transport = Mock::new(self.workload.seed(), response.clone(), self.worker(thread) as u16);
-            self.drive(thread, transport, sink)
-        });
-        let workers = workers.collect();
+        let workers = sinks.iter_mut().zip(0..self.threads);
+        let workers = workers.map(|(sink, thread)| self.pretend(thread, response.clone(), sink)).collect();
         Ok((Done { started: Nanos::ZERO, workers, stopped: self.stop.load(Relaxed), halted: None }, sinks))
     }
 
@@ -285,30 +282,9 @@ impl Generator {
                         // Nobody listens any more when another thread could not be had.
                         let _ = in_place.send(told);
                         let clock: &Clock = clock.wait();
-                        let limit = self.limit(thread, self.workload.target().and_then(Target::connections));
-                        let (placed, worker) = (placed?, self.worker(thread) as u16);
+                        let placed = placed?;
                         clock.wait_for_start(&self.stop);
-                        let worker = match placed {
-                            Placed::Http1(setup, poller) => {
-                                let http = Http1::new(setup, *clock, poller, worker, limit, spin);
-                                match self.script {
-                                    None => self.drive_agenda(thread, agenda, http, &mut sink),
-                                    Some(_) => self.drive_wire(thread, agenda, http, requests, &mut sink),
-                                }
-                            }
-                            Placed::Http2(setup, poller) => {
-                                let wire = Http2::new(setup, *clock, poller, limit, spin);
-                                self.drive_wire(thread, agenda, wire, requests, &mut sink)
-                            }
-                            Placed::WebSocket(setup, poller) => {
-                                let wire = WebSocket::new(setup, *clock, poller, limit, spin);
-                                self.drive_wire(thread, agenda, wire, requests, &mut sink)
-                            }
-                            Placed::Postgres(mut wire) => {
-                                wire.begin_at(*clock);
-                                self.drive_wire(thread, agenda, *wire, requests, &mut sink)
-                            }
-                        };
+                        let worker = self.launch(thread, agenda, placed, requests, clock, spin, &mut sink);
                         Some((worker, sink))
                     };
                     thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, launch)
@@ -379,8 +355,45 @@ impl Generator {
         Agenda::new(&self.workload, self.share.part(u64::from(thread), u64::from(self.threads)))
     }
 
-    fn drive<T: Transport>(&self, thread: u16, transport: T, sink: &mut dyn Sink) -> Worker {
+    /// Launches against nobody.
+    fn pretend(&self, thread: u16, response: Law, sink: &mut dyn Sink) -> Worker {
+        let transport = Mock::new(self.workload.seed(), response, self.worker(thread) as u16);
         self.drive_agenda(thread, self.agenda(thread), transport, sink)
+    }
+
+    /// Launches from where it was placed, whose clock runs. Not generic: of the loops of all protocols there is one each, compiled here.
+    fn launch(
+        &self,
+        thread: u16,
+        agenda: Agenda,
+        placed: Placed,
+        requests: Requests,
+        clock: &Clock,
+        spin: Nanos,
+        sink: &mut dyn Sink,
+    ) -> Worker {
+        let limit = self.limit(thread, self.workload.target().and_then(Target::connections));
+        match placed {
+            Placed::Http1(setup, poller) => {
+                let http = Http1::new(setup, *clock, poller, self.worker(thread) as u16, limit, spin);
+                match self.script {
+                    None => self.drive_agenda(thread, agenda, http, sink),
+                    Some(_) => self.drive_wire(thread, agenda, http, requests, sink),
+                }
+            }
+            Placed::Http2(setup, poller) => {
+                let wire = Http2::new(setup, *clock, poller, limit, spin);
+                self.drive_wire(thread, agenda, wire, requests, sink)
+            }
+            Placed::WebSocket(setup, poller) => {
+                let wire = WebSocket::new(setup, *clock, poller, limit, spin);
+                self.drive_wire(thread, agenda, wire, requests, sink)
+            }
+            Placed::Postgres(mut wire) => {
+                wire.begin_at(*clock);
+                self.drive_wire(thread, agenda, *wire, requests, sink)
+            }
+        }
     }
 
     /// Over a protocol that is told what to say: by the script, or as it was prepared.

@@ -183,38 +183,41 @@ pub trait Sink {
     }
 }
 
-/// Nobody: looks at nothing.
-impl Sink for () {
-    fn arrived(&mut self, _: Instant) {}
-    fn refused(&mut self, _: Launch, _: u16, _: After) {}
-    fn completed(&mut self, _: Instant, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
+/// One who looks on, and perhaps another; one of them is enough to stop.
+pub(crate) struct Both<'a, S> {
+    pub(crate) one: &'a mut S,
+    pub(crate) other: Option<&'a mut dyn Sink>,
 }
 
-/// Two who look on together; one of them is enough to stop.
-impl<A: Sink, B: Sink> Sink for (&mut A, &mut B) {
+impl<S: Sink> Sink for Both<'_, S> {
     #[inline]
     fn arrived(&mut self, now: Instant) {
-        self.0.arrived(now);
-        self.1.arrived(now);
+        self.one.arrived(now);
+        if let Some(other) = &mut self.other {
+            other.arrived(now);
+        }
     }
 
     #[inline]
     fn refused(&mut self, launch: Launch, class: u16, after: After) {
-        self.0.refused(launch, class, after);
-        self.1.refused(launch, class, after);
+        self.one.refused(launch, class, after);
+        if let Some(other) = &mut self.other {
+            other.refused(launch, class, after);
+        }
     }
 
     #[inline]
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
-        let (first, second) = (self.0.completed(now, launch, job, after), self.1.completed(now, launch, job, after));
-        if first.is_break() { first } else { second }
+        let first = self.one.completed(now, launch, job, after);
+        let second = self.other.as_mut().map(|other| other.completed(now, launch, job, after));
+        if first.is_break() { first } else { second.unwrap_or(first) }
     }
 
     fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
-        self.0.cut(now, launch, class);
-        self.1.cut(now, launch, class);
+        self.one.cut(now, launch, class);
+        if let Some(other) = &mut self.other {
+            other.cut(now, launch, class);
+        }
     }
 }
 

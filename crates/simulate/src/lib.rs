@@ -18,7 +18,7 @@
 //!     server = { discipline = "fcfs", service = { exponential = "10ms" } }
 //! "#;
 //! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
-//! let answer = simulate(&workload, Stop::Jobs(100_000), &mut ())?;
+//! let answer = simulate(&workload, Stop::Jobs(100_000), None)?;
 //! let mean = answer.summary.response.mean;
 //! assert!((mean.value - 0.020).abs() < 4.0 / 3.0 * mean.half_width() && mean.half_width() < 0.001);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -118,7 +118,7 @@ impl Search<'_> {
         let users = closed.users() as f64;
         let trial = self.workload.clone().with_sessions(Sessions::Closed(closed))?;
         // Each user must have come round several times before the rate means anything.
-        let answer = simulate(&trial, Stop::Jobs(jobs.max(20 * self.closed.users())), &mut ())?;
+        let answer = simulate(&trial, Stop::Jobs(jobs.max(20 * self.closed.users())), None)?;
         Ok(users / answer.summary.throughput.value - self.cycle)
     }
 

@@ -6,7 +6,7 @@ use offered_stats::steady_state::Estimate;
 
 use crate::Doubt;
 use crate::discipline::Discipline;
-use crate::drive::{Demands, Served, Sink, drive};
+use crate::drive::{Both, Demands, Served, Sink, drive};
 use crate::modelled::Modelled;
 use crate::policy::Use;
 use crate::statistics::{Counted, Statistics, Summary, WarmUp};
@@ -58,12 +58,12 @@ pub struct Simulated {
     pub warnings: Vec<Doubt>,
 }
 
-/// Simulates `workload` until `stop`; the events of every launch go to `also` as well.
+/// Simulates `workload` until `stop`, while `also` looks on.
 ///
 /// # Errors
 /// A workload that cannot be simulated: no server, an open system with load 1 or more and room for everybody, or a run too
 /// short for any statistics.
-pub fn simulate<S: Sink>(workload: &Workload, stop: Stop, also: &mut S) -> Result<Simulated, Wrong> {
+pub fn simulate(workload: &Workload, stop: Stop, also: Option<&mut dyn Sink>) -> Result<Simulated, Wrong> {
     let demands = Demands::new(workload)?;
     let modelled = Modelled::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
@@ -117,21 +117,21 @@ fn times(estimate: Estimate, by: f64) -> Estimate {
 }
 
 /// What [`Modelled::make`] does with the discipline: runs it.
-struct Run<'a, S> {
+struct Run<'a, 's> {
     workload: &'a Workload,
     demands: &'a Demands,
     modelled: &'a Modelled,
     stop: Stop,
-    also: &'a mut S,
+    also: Option<&'s mut dyn Sink>,
 }
 
 type Ages = Option<(f64, f64)>;
 
-impl<S: Sink> Use for Run<'_, S> {
+impl Use for Run<'_, '_> {
     type Out = Result<(Summary, Ages), Wrong>;
 
     fn with<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Out {
-        let Self { workload, demands, modelled, stop, also } = self;
+        let Self { workload, demands, modelled, stop, mut also } = self;
         let mut agenda = Agenda::new(workload, Share::ALL);
         let mut served = Served::new(discipline, modelled.room());
         let counted = workload.counted();
@@ -155,7 +155,8 @@ impl<S: Sink> Use for Run<'_, S> {
         let mut statistics = Statistics::new(counted, enough);
         loop {
             let before = statistics.completed();
-            drive(&mut agenda, &mut served, demands, &mut (&mut statistics, &mut *also));
+            let other = also.as_mut().map(|also| &mut **also as &mut dyn Sink);
+            drive(&mut agenda, &mut served, demands, &mut Both { one: &mut statistics, other });
             if workload.count().is_some() {
                 // Nothing comes after the last of a count.
                 statistics.end_here();
@@ -174,7 +175,9 @@ impl<S: Sink> Use for Run<'_, S> {
                     ))
                 })?;
                 let now = statistics.now();
-                served.unfinished().for_each(|(launch, class)| also.cut(now, launch, class));
+                if let Some(also) = also {
+                    served.unfinished().for_each(|(launch, class)| also.cut(now, launch, class));
+                }
                 return Ok((summary, ages(&served, now)));
             }
             statistics.go_on_until(completed + completed / 2);

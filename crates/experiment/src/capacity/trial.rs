@@ -84,7 +84,7 @@ impl Trial {
             return Ok(Self::Overloaded);
         }
         let mut events = Memory::default();
-        simulate(workload, Stop::Duration, &mut events).map_err(wrong)?;
+        simulate(workload, Stop::Duration, Some(&mut events)).map_err(wrong)?;
         let recording = Recording::of_run(events.0, workload.labels());
         let verdict = verify(&recording, &Ask { path: point.name(), ..Ask::of(workload, 1.0) })?;
         Self::of(point, objective, &recording, &verdict)

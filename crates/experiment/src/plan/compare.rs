@@ -93,12 +93,10 @@ pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Ce
 fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
     let found = match answer(&model.workload, Some(load)) {
         Ok(answer) if answer.known.is_some() => Found::Known(answer),
-        Ok(answer) => {
-            match at_load(&model.workload, load, jobs).and_then(|at| simulate(&at, Stop::Jobs(jobs), &mut ())) {
-                Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),
-                Err(why) => Found::Nothing(why.to_string()),
-            }
-        }
+        Ok(answer) => match at_load(&model.workload, load, jobs).and_then(|at| simulate(&at, Stop::Jobs(jobs), None)) {
+            Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),
+            Err(why) => Found::Nothing(why.to_string()),
+        },
         Err(error @ Formula::OutOfReach { .. }) => Found::Nothing(error.to_string()),
         Err(error) => return Err(error.into()),
     };

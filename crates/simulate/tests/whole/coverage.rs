@@ -63,7 +63,7 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
         let (mut held, mut width, mut warned) = (0, 0.0, 0);
         for seed in 1..=runs {
             let workload = workload.clone().with_seed(Seed(seed));
-            let answer = simulate(&workload, Stop::Jobs(jobs), &mut ()).unwrap();
+            let answer = simulate(&workload, Stop::Jobs(jobs), None).unwrap();
             let mean = answer.summary.response.mean;
             held += u64::from(mean.low * 1e3 <= truth && truth <= mean.high * 1e3);
             width += 100.0 * mean.relative() / runs as f64;
@@ -118,7 +118,7 @@ fn percentiles_hold_the_truth_or_say_how_long_a_run_would() {
             let (mut given, mut held, mut of_mean) = ([0; 4], [0; 4], 0);
             for seed in 1..=runs {
                 let workload = workload.clone().with_seed(Seed(seed));
-                let spread = simulate(&workload, Stop::Jobs(jobs), &mut ()).unwrap().summary.response;
+                let spread = simulate(&workload, Stop::Jobs(jobs), None).unwrap().summary.response;
                 of_mean += u64::from(spread.mean.low * 1e3 <= mean && mean <= spread.mean.high * 1e3);
                 let found = [spread.p50, spread.p90, spread.p95, spread.p99];
                 for (i, (percentile, truth)) in found.iter().zip(truths).enumerate() {

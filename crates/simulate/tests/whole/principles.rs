@@ -17,7 +17,7 @@ fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> Si
     }
     let workload = Workload::parse(&text, file, &|_| Err(String::new())).unwrap();
     let workload = load.map_or(Ok(workload.clone()), |load| at_load(&workload, load, jobs / 2)).unwrap();
-    simulate(&workload, Stop::Jobs(jobs), &mut ()).unwrap()
+    simulate(&workload, Stop::Jobs(jobs), None).unwrap()
 }
 
 /// Mean response in the paper's unit.

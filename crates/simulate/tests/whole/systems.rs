@@ -23,7 +23,7 @@ const H2: &str = "{ hyperexponential = { mean = \"10ms\", scv = 8 } }";
 const EXPONENTIAL: &str = "{ exponential = \"10ms\" }";
 
 fn run(text: &str, jobs: u64) -> Simulated {
-    simulate(&workload(text), Stop::Jobs(jobs), &mut ()).unwrap()
+    simulate(&workload(text), Stop::Jobs(jobs), None).unwrap()
 }
 
 /// In units of 10 ms: `estimate` in seconds holds `truth`, and knows it to `within`.
@@ -126,7 +126,7 @@ fn the_beginning_is_left_out_whatever_ends_the_run() {
     let text = format!("skip_first = \"50s\"\narrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", EXPONENTIAL));
     for stop in [Stop::Jobs(20_000), Stop::Precision(0.2)] {
         let last = std::cell::Cell::new(Instant::MAX);
-        let answer = simulate(&workload(&text), stop, &mut LastAnswer(&last)).unwrap();
+        let answer = simulate(&workload(&text), stop, Some(&mut LastAnswer(&last))).unwrap();
         assert_eq!(answer.summary.warm_up, 0, "{stop:?}: what was skipped is no warm-up");
         if stop == Stop::Jobs(20_000) {
             assert_eq!(answer.summary.jobs, 20_000);
@@ -170,7 +170,7 @@ fn a_closed_system_is_brought_to_its_load_by_its_think_time() {
             server("fcfs", H2)
         );
         let at = at_load(&workload(&text), load, 500_000).unwrap();
-        let answer = simulate(&at, Stop::Jobs(1_000_000), &mut ()).unwrap();
+        let answer = simulate(&at, Stop::Jobs(1_000_000), None).unwrap();
         let found = answer.think.unwrap() * 1e3;
         assert!((found / think - 1.0).abs() < 0.03, "N = {users}, load {load}: Z = {found}, exactly {think}");
         // Two errors meet here, that of the search and that of this run.
@@ -206,7 +206,7 @@ impl Sink for Tape {
 
 fn tape(text: &str) -> Vec<(Instant, Launch, Job)> {
     let mut tape = Tape::default();
-    simulate(&workload(text), Stop::Jobs(20_000), &mut tape).unwrap();
+    simulate(&workload(text), Stop::Jobs(20_000), Some(&mut tape)).unwrap();
     tape.0
 }
 
@@ -255,7 +255,7 @@ fn the_end_of_a_duration_is_the_end_of_what_counts() {
         "skip_first = \"100s\"\nskip_last = \"100s\"\narrivals.open = {{ rate = \"50/s\" }}\n{}",
         server("ps", EXPONENTIAL)
     );
-    let answer = simulate(&workload(&text), Stop::Duration, &mut ()).unwrap();
+    let answer = simulate(&workload(&text), Stop::Duration, None).unwrap();
     assert!((38_000..42_000).contains(&answer.summary.jobs), "{} of 800 s at 50/s", answer.summary.jobs);
     holds("ps", answer.summary.response.mean, 0.02, 0.08);
     assert!(answer.summary.little_holds);
@@ -275,7 +275,7 @@ fn a_mean_slowdown_that_does_not_exist_is_doubted() {
 #[test]
 fn until_precision_stops_when_the_interval_is_narrow() {
     let text = format!("arrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", H2));
-    let answer = simulate(&workload(&text), Stop::Precision(0.03), &mut ()).unwrap();
+    let answer = simulate(&workload(&text), Stop::Precision(0.03), None).unwrap();
     assert!(answer.summary.response.mean.relative() <= 0.03);
     holds("P-K", answer.summary.response.mean, 0.055, 0.05);
     assert!(answer.summary.jobs > 100_000, "more than the first look: {}", answer.summary.jobs);
@@ -287,7 +287,7 @@ fn what_cannot_be_simulated_is_one_clear_line() {
     let closed = "arrivals.closed = { users = 3 }\n";
     let fcfs = server("fcfs", EXPONENTIAL);
     let refused = |text: &str, why: &str| {
-        let error = simulate(&workload(text), Stop::Jobs(10_000), &mut ()).unwrap_err().to_string();
+        let error = simulate(&workload(text), Stop::Jobs(10_000), None).unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{error}");
     };
     refused(open, "no service law");
