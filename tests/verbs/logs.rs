@@ -292,6 +292,26 @@ fn a_log_on_which_the_models_cannot_be_compared_is_analysed_all_the_same() {
 }
 
 #[test]
+fn of_few_sessions_the_model_is_one_of_these_few() {
+    let one = line(0, "10.0.0.1", "GET /", 200, FIREFOX);
+    let five: String = (0..12).map(|i| line(i * 7, &format!("10.0.0.{}", i % 5), "GET /", 200, FIREFOX)).collect();
+    let folder = folder(&[("one.log", one.as_bytes()), ("five.log", five.as_bytes()), ("site.log", site().as_bytes())]);
+    for (log, head, doubt) in [
+        ("one.log", "1 request by 1 client, ", "all requests come from one client"),
+        ("five.log", "12 requests by 5 clients, ", "there are only 5 sessions"),
+        ("site.log", "1080 requests by 360 clients, ", ""),
+    ] {
+        let ended = offered(folder.path(), &["logs", log, "--no-compare"]);
+        let (page, said) = (text(&ended.stdout), text(&ended.stderr));
+        assert!(page.starts_with(head), "{page}");
+        let model = page.lines().find(|line| line.starts_with("System model: ")).unwrap();
+        assert_eq!(model.contains(", but "), !doubt.is_empty(), "{model}");
+        assert!(model.ends_with(doubt), "{model}");
+        assert_eq!(said.contains("5 sessions are too few to tell"), log == "five.log", "{said}");
+    }
+}
+
+#[test]
 fn what_is_written_is_run_and_simulated() {
     let folder = folder(&[("a.log", site_of(2000).as_bytes())]);
     for model in ["open", "partly-open", "closed"] {

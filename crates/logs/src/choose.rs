@@ -82,7 +82,7 @@ pub struct Likeness {
 impl Likeness {
     /// Whether both figures are within [`NEAR`], and known well enough to say so.
     fn is_near(&self) -> bool {
-        [self.mean, self.p95].iter().all(|(ratio, half)| (ratio - 1.0).abs() <= NEAR && *half <= 2.0 * NEAR)
+        [self.mean, self.p95].iter().all(|(ratio, half)| (ratio - 1.0).abs() <= NEAR && *half <= NEAR)
     }
 }
 
@@ -162,8 +162,11 @@ mod tests {
         );
         assert_eq!(by(&[like(System::Open, 1.0, 1.11)]), System::PartlyOpen, "the 95 % point counts too");
         assert_eq!(by(&[like(System::Open, 2.0, 2.0), like(System::Closed, 0.95, 0.99)]), System::Closed);
-        let unsure = Likeness { model: System::Open, mean: (1.0, 0.4), p95: (1.0, 0.4) };
-        assert_eq!(by(&[unsure]), System::PartlyOpen, "what is not known is no evidence");
+        // What is not known to 10 % is no evidence.
+        for (half, model) in [(0.09, System::Open), (0.11, System::PartlyOpen), (0.4, System::PartlyOpen)] {
+            let known = Likeness { model: System::Open, mean: (1.0, half), p95: (1.0, half) };
+            assert_eq!(by(&[known]), model, "{half}");
+        }
         assert_eq!(
             Recommendation::by(3.0, &[]),
             Recommendation { model: System::PartlyOpen, because: Because::NotCompared }

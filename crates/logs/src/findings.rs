@@ -129,7 +129,15 @@ pub enum Doubt {
     NoThinkLaw,
     /// All requests come from one client.
     OneClient,
+    /// There are fewer sessions than [`FEWEST_SESSIONS`].
+    Few {
+        /// How many.
+        sessions: u64,
+    },
 }
+
+/// Of fewer sessions nothing is known of their lengths, of think times, or of how they begin.
+const FEWEST_SESSIONS: u64 = 100;
 
 /// What is left without the parts of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -249,6 +257,7 @@ impl Findings {
                 .then_some(Doubt::NotGeometric { distance: self.figures.stay_fit.distance }),
             no_law.then_some(Doubt::NoThinkLaw),
             (self.figures.clients == 1).then_some(Doubt::OneClient),
+            (self.figures.sessions < FEWEST_SESSIONS).then_some(Doubt::Few { sessions: self.figures.sessions }),
         ];
         doubts.into_iter().flatten().collect()
     }

@@ -37,9 +37,13 @@ impl fmt::Display for Page<'_> {
         }
         self.sessions(f)?;
         self.curve(f)?;
-        let doubt =
-            if found.doubts.contains(&Doubt::OneClient) { ", but all requests come from one client" } else { "" };
-        writeln!(f, "\nSystem model: {}{doubt}", found.recommendation.model.name())?;
+        let doubt = found.doubts.iter().find_map(|doubt| match doubt {
+            Doubt::OneClient => Some(", but all requests come from one client".to_owned()),
+            Doubt::Few { sessions: 1 } => Some(", but there is only 1 session".to_owned()),
+            Doubt::Few { sessions } => Some(format!(", but there are only {sessions} sessions")),
+            _ => None,
+        });
+        writeln!(f, "\nSystem model: {}{}", found.recommendation.model.name(), doubt.unwrap_or_default())?;
         for reason in self.reasons {
             writeln!(f, "  {reason}")?;
         }

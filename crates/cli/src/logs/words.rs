@@ -25,6 +25,7 @@ pub(super) fn doubt(doubt: &Doubt) -> String {
         Doubt::NotGeometric { distance } => format!("session lengths are not geometric (distance {distance:.2}): one stay probability does not describe them; a workload gets the recorded lengths"),
         Doubt::NoThinkLaw => "no law has both the form and the CoV of the think times; a workload gets the recorded ones, averaged over 200 equal shares".to_owned(),
         Doubt::OneClient => "all requests come from one client: a proxy, a script or a test, of which no system model can be told; look whether the log has the clients' own addresses (--user)".to_owned(),
+        Doubt::Few { sessions } => format!("{sessions} sessions are too few to tell how long sessions are, how people think and how they arrive: a model of them is a model of these few; use a longer log, or one of more clients"),
     }
 }
 
