@@ -4,6 +4,7 @@
 //! (`{token}` with `token = { env = "TOKEN" }`) was never in it. Everything else stays to the letter, comments too.
 
 use offered_model::secret::is_secret;
+use offered_run::secrets_in;
 use toml_edit::{DocumentMut, TableLike, Value};
 
 /// What stands in the place of a secret.
@@ -11,6 +12,9 @@ pub(crate) const BLANKED: &str = "(blanked)";
 
 /// Words before a secret that are none.
 const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Digest ", "Token "];
+
+/// Keys whose texts are sent as they are: bodies, what is said on a WebSocket, and paths with their queries.
+const SENT: [&str; 10] = ["body", "send", "path", "get", "post", "put", "delete", "head", "patch", "options"];
 
 /// `text`, which is a workload, with its secrets blanked. Blanked twice it is the same.
 pub(crate) fn kept(text: &str) -> String {
@@ -40,7 +44,9 @@ fn value(name: &str, value: &mut Value, named: bool) {
                 _ if named && is_secret(name) => blanked(text.value()),
                 "basic" => without_password(text.value()),
                 "bearer" => blanked(text.value()),
-                "url" | "proxy" => url(text.value()),
+                "url" => in_text(&url(text.value())),
+                "proxy" => url(text.value()),
+                _ if SENT.contains(&name) => in_text(text.value()),
                 _ => return,
             };
             if shown != *text.value() {
@@ -68,6 +74,15 @@ fn blanked(text: &str) -> String {
         rest if rest.starts_with('{') && rest.ends_with('}') => text.to_owned(),
         _ => format!("{scheme}{BLANKED}"),
     }
+}
+
+/// A text that is sent, without the values of its parameters and members whose names say that they are secret.
+fn in_text(text: &str) -> String {
+    let mut text = text.to_owned();
+    for range in secrets_in(&text).into_iter().rev() {
+        text.replace_range(range, BLANKED);
+    }
+    text
 }
 
 /// `user:password` without the password.
@@ -106,6 +121,12 @@ post = "/login?page={page}"
 form = { user = "me", password = "hunter2" }
 auth.bearer = "{token}"
 [[request]]
+post = "/session?token=hunter2&page=1"
+body = "user=me&password=hunter2&next=%2F"
+[[request]]
+put = "/me"
+body = '''{"user": "me", "password": "hunter2", "token": "{token}", "page": 1}'''
+[[request]]
 get = "/"
 [request.headers]
 authorization = "hunter2"
@@ -118,7 +139,8 @@ authorization = "hunter2"
             .replace("Bearer hunter2", "Bearer (blanked)")
             .replace("hunter2@", "(blanked)@")
             .replace(":hunter2\"", ":(blanked)\"")
-            .replace("\"hunter2\"", "\"(blanked)\"");
+            .replace("\"hunter2\"", "\"(blanked)\"")
+            .replace("=hunter2&", "=(blanked)&");
         assert_eq!(kept, expected);
         assert!(!kept.contains("hunter2"));
         assert_eq!(super::kept(&kept), kept);

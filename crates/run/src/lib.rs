@@ -41,6 +41,7 @@ pub use generator::{Done, Generator, Load, Worker};
 pub use halt::{End, Halted};
 pub use live::Counts;
 pub use preview::preview;
+pub use script::secrets_in;
 pub use transport::{Mock, Transport};
 pub use witness::Witness;
 

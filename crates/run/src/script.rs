@@ -13,6 +13,7 @@ mod secrets;
 mod value;
 
 pub(crate) use cookies::Jar;
+pub use secrets::secrets_in;
 pub(crate) use secrets::{BLANK, Secrets};
 pub(crate) use value::Lack;
 

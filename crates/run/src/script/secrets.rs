@@ -25,8 +25,9 @@ static NAMED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     [parameter, member].map(|pattern| Regex::new(pattern).expect("a pattern"))
 });
 
-/// Where the values of secret names stand in `text`, in order; a place for a value (`{token}`) is none.
-fn named(text: &str) -> Vec<Range<usize>> {
+/// Where the values of parameters and members whose names say that they are secret stand in `text`, in order; a place for a value
+/// (`{token}`) is none.
+pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let of = |pattern: &Regex| -> Vec<Range<usize>> {
         let secret = |found: regex::Captures<'_>| {
             let value = found.get(2).or_else(|| found.name("number"))?;
@@ -101,7 +102,7 @@ impl Secrets {
 
     /// Hides what the parameters and members of a text that was sent say under names of secrets, wherever it stands.
     pub(crate) fn learn_named(&mut self, text: &str) {
-        for range in named(text) {
+        for range in secrets_in(text) {
             let value = &text[range];
             self.hide(value);
             self.hide(&percent_decode_str(value).decode_utf8_lossy());
@@ -115,7 +116,7 @@ impl Secrets {
             false => text,
         });
         let mut blanked = known.clone().into_owned();
-        for range in named(&known).into_iter().rev() {
+        for range in secrets_in(&known).into_iter().rev() {
             blanked.replace_range(range, BLANK);
         }
         blanked
