@@ -69,6 +69,14 @@ const WRONG: &[(&[&str], &str)] = &[
     (&[URL, "--open", "5/s", "--start-at", "2020-01-01T00:00:00Z"], "has passed"),
     (&[URL, "--open", "5/s", "--dry-run", "constant:x"], "not a duration"),
     (&[URL, "--opne", "5/s"], "--open"),
+    (&["ftp://127.0.0.1/"], "unknown scheme `ftp`"),
+    (
+        &[URL, "--open", "5/s", "--follow", "x"],
+        "invalid value 'x' for '--follow <N>': it is no whole number; see --help",
+    ),
+    (&[URL, "--open", "5/s", "--follow", "99999999999"], "--follow <N>': it is too large; see --help"),
+    (&["simulation.log", "--open", "5/s"], "offered verify simulation.log"),
+    (&[URL, "--vu", "5"], "--closed 50"),
     (&[], "TARGET"),
 ];
 

@@ -15,7 +15,7 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
         "arrivals that wait for no answer are --open 100/s",
     ),
     (
-        &["--user", "--users", "-u", "--vus", "--concurrency", "--clients"],
+        &["--user", "--users", "-u", "--vu", "--vus", "--concurrency", "--clients"],
         "k6, Locust, Gatling, siege",
         "users who wait for their answers are --closed 50 (or -c 50), with --think exponential:5s between them",
     ),
@@ -115,6 +115,7 @@ mod tests {
         for (line, here) in [
             ("run --rate=100", "--open 100/s"),
             ("run --vus 10", "--closed 50"),
+            ("run --vu 10", "--closed 50"),
             ("run --user 10", "--closed 50"),
             ("run --iterations 1000", "-n 1000"),
             ("run -z 30s", "-d 30s"),

@@ -70,6 +70,10 @@ impl Kind {
         if name == "run.json" && path.with_file_name("workload.toml").is_file() {
             return Some(Self::RunRecord);
         }
+        // Gatling's result has a name of its own.
+        if name == "simulation.log" {
+            return Some(Self::Result);
+        }
         Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "toml" => Self::Workload,
             "js" | "ts" | "py" | "scala" | "kt" | "java" | "lua" | "groovy" => Self::Program,
@@ -173,6 +177,7 @@ mod tests {
             ("script.js", "from-scripts"),
             ("plan.jmx", "offered import plan.jmx -o workload.toml"),
             ("file.jtl", "offered verify file.jtl"),
+            ("simulation.log", "offered verify simulation.log"),
             ("access.log", "offered logs access.log"),
             ("http://127.0.0.1/a", "offered run http://127.0.0.1/a --open"),
         ] {

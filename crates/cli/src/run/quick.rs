@@ -7,6 +7,7 @@ mod system;
 
 use std::path::Path;
 
+use offered_model::workload::Url;
 use offered_model::{Nanos, Workload};
 use toml_edit::{Array, DocumentMut, InlineTable, Value, value};
 
@@ -115,6 +116,10 @@ impl Quick {
         };
         if once && file.is_none() {
             file::table(&mut document, "arrivals")?["closed"] = value(InlineTable::from_iter([("users", 1)]));
+        }
+        if file.is_none() {
+            // Where nothing can be loaded, no load helps.
+            self.target.parse::<Url>().map_err(|why| Failure::input(format!("target.url: {why}")))?;
         }
         self.edit(&mut document, file.is_some(), shared)?;
         let text = document.to_string();
@@ -246,7 +251,7 @@ impl Quick {
         if file {
             return Err(Failure::input("--method and --body go with a URL; write them in the workload's [[request]]"));
         }
-        let url: offered_model::workload::Url = self.target.parse()?;
+        let url: Url = self.target.parse()?;
         let method = self.method.as_deref().unwrap_or("POST").to_lowercase();
         let mut request = InlineTable::from_iter([(method.as_str(), url.path.as_str())]);
         if let Some(body) = &self.body {
