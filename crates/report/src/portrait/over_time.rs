@@ -82,6 +82,30 @@ impl Cells {
     }
 }
 
+/// Neighbouring cells taken together; the last are up to half as many more or fewer, so that the end has its answers too.
+struct Wider {
+    cells: usize,
+    together: usize,
+    count: usize,
+}
+
+impl Wider {
+    /// At most about so many of them.
+    fn of(cells: usize, most: usize) -> Self {
+        let together = cells.div_ceil(most);
+        Self { cells, together, count: (cells as f64 / together as f64).round().max(1.0) as usize }
+    }
+
+    fn at(&self, cell: usize) -> usize {
+        (cell / self.together).min(self.count - 1)
+    }
+
+    /// Between which cells they lie, one more than there are.
+    fn edges(&self) -> impl Iterator<Item = usize> {
+        (0..self.count).map(|i| i * self.together).chain([self.cells])
+    }
+}
+
 /// The integral over time of how many are under way, in constant work for each.
 struct UnderWay {
     /// Nanoseconds spent in cells that were entered or left.
@@ -129,8 +153,8 @@ impl OverTime {
         let mut under_way = UnderWay { partial: zeros(), whole: vec![0; cells.count] };
         let mut good = 0;
         recording.events.each(|event| good += usize::from(event.sent.is_some() && event.outcome == Outcome::Ok))?;
-        let together = cells.count.div_ceil((good / ANSWERS_OF_P99).max(MIN_CELLS));
-        let mut good = Filling::new(cells.count.div_ceil(together));
+        let wider = Wider::of(cells.count, (good / ANSWERS_OF_P99).max(MIN_CELLS));
+        let mut good = Filling::new(wider.count);
         let [mut responses, mut lateness] = [(); 2].map(|()| Filling::new(cells.count));
         let mut all = Self {
             edges_s: (0..=cells.count).map(|i| cells.edge(i) as f64 / 1e9).collect(),
@@ -143,11 +167,7 @@ impl OverTime {
             bytes_out: zeros(),
             in_flight: Vec::new(),
             responses: None,
-            percentile_edges_s: (0..cells.count)
-                .step_by(together)
-                .chain([cells.count])
-                .map(|i| cells.edge(i) as f64 / 1e9)
-                .collect(),
+            percentile_edges_s: wider.edges().map(|i| cells.edge(i) as f64 / 1e9).collect(),
             percentiles: good.percentiles(),
             lateness: None,
         };
@@ -165,7 +185,7 @@ impl OverTime {
             if let Some(response) = event.response() {
                 responses.add(cell, response);
                 if event.outcome == Outcome::Ok {
-                    good.add(cell / together, response);
+                    good.add(wider.at(cell), response);
                 }
             }
             if let (true, Some(late)) = (recording.intent_known, event.lateness()) {
@@ -245,6 +265,20 @@ mod tests {
         for span in [999, 1200, 1201, 86_400_000_000_000] {
             let cells = Cells::new(0, span);
             assert!(cells.count <= MAX_CELLS && cells.count >= 48, "{span}: {}", cells.count);
+        }
+    }
+
+    #[test]
+    fn wider_cells_reach_to_the_end_of_the_run() {
+        for (cells, most, edges) in [
+            (10, 4, vec![0, 3, 6, 10]),
+            (11, 4, vec![0, 3, 6, 9, 11]),
+            (12, 12, (0..=12).collect()),
+            (1, 12, vec![0, 1]),
+        ] {
+            let wider = Wider::of(cells, most);
+            assert_eq!(wider.edges().collect::<Vec<_>>(), edges, "{cells} cells");
+            assert_eq!(wider.at(cells - 1), wider.count - 1);
         }
     }
 

@@ -97,6 +97,18 @@ fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series>
 fn course(over_time: &OverTime) -> Option<Chart> {
     let edges = &over_time.percentile_edges_s;
     let middle = |i: usize| f64::midpoint(edges[i], edges[i + 1]);
+    // What is said of a moment is said from its beginning to its end: so are the first and the last.
+    let to_the_ends = |mut series: Series| {
+        if let Shape::Line(points) = &mut series.shape
+            && let (Some(&[first, at_first]), Some(&[last, at_last])) = (points.first(), points.last())
+        {
+            let (from, to) =
+                (edges.partition_point(|edge| *edge <= first), edges.partition_point(|edge| *edge <= last));
+            points.insert(0, [edges[from - 1], at_first]);
+            points.push([edges[to], at_last]);
+        }
+        series
+    };
     Chart {
         id: "percentiles-over-time".into(),
         title: "Percentiles over time".into(),
@@ -105,7 +117,7 @@ fn course(over_time: &OverTime) -> Option<Chart> {
             .into(),
         x: Axis::linear("time since the first launch (s)"),
         y: Axis::log("response (ms)"),
-        series: three(&over_time.percentiles, middle),
+        series: three(&over_time.percentiles, middle).into_iter().map(to_the_ends).collect(),
     }
     .some()
 }
