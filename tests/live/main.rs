@@ -8,6 +8,7 @@
 mod harness;
 
 mod accounting;
+mod answers;
 mod chromium;
 mod grpc;
 mod http2;
@@ -35,6 +36,7 @@ mod websocket;
 fn main() {
     harness::run([
         accounting::tests(),
+        answers::tests(),
         grpc::tests(),
         http2::tests(),
         inputs::tests(),

@@ -19,7 +19,8 @@ tests![
     a_client_certificate_is_shown,
     a_certificate_that_does_not_hold_is_one_line_before_launch,
     insecure_says_so_in_every_output,
-    a_target_that_speaks_no_tls_is_an_outcome_of_its_own
+    a_target_that_speaks_no_tls_is_an_outcome_of_its_own,
+    plain_words_to_a_tls_port_are_told_what_to_write
 ];
 
 /// Nginx's words for TLS with the certificates of [`certificates`].
@@ -185,4 +186,17 @@ fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
         let error = event.why();
         assert!(event.outcome == Outcome::Tls && words.iter().any(|w| error.contains(w)), "{event:?}");
     }
+}
+
+fn plain_words_to_a_tls_port_are_told_what_to_write() -> Tested {
+    let folder = tempfile::tempdir().unwrap();
+    let nginx = secure(folder.path())?;
+    let (plain, out) = (nginx.url.replacen("https://", "http://", 1), folder.path().join("run"));
+    let told = ended(&["run", &format!("{plain}/ok"), "--open", "50/s", "--out", out.to_str().unwrap(), "--quiet"]);
+    nginx.stop();
+    assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told:?}");
+    let place = plain.trim_start_matches("http://");
+    assert_eq!(told.stderr, format!("error: {place} speaks TLS; write https:// before the host\n"));
+    assert!(!out.exists(), "nothing was kept of it");
+    Ok(())
 }

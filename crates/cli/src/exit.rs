@@ -11,12 +11,21 @@ use crate::say::say;
 use crate::table::shown;
 use crate::words;
 
+/// What clap and the numbers of the standard library say, and what a person understands.
+const IN_WORDS: [(&str, &str); 5] = [
+    (" tip: ", "; "),
+    (": invalid digit found in string", ": it is no whole number"),
+    (": number too large to fit in target type", ": it is too large"),
+    (": cannot parse integer from empty string", ": there is none"),
+    (": invalid float literal", ": it is no number"),
+];
+
 /// A verb that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// 0: done.
     Done,
-    /// 3: done, but the result must not be believed.
+    /// 3: done, but the result must not be believed, or what was asked of it cannot be told.
     Doubtful,
     /// 99: done and to be believed, but a threshold was not kept.
     Failed,
@@ -95,9 +104,11 @@ impl Exit {
     /// How a verb ends that made a run with this result.
     pub(crate) fn of(made: &Made) -> Self {
         match made.summary.believable() {
-            false => Self::Doubtful,
+            // However late they were: all launches that left failed.
+            _ if !made.summary.succeeded() && made.summary.unsent < made.summary.launched => Self::Failed,
             true if made.passes() => Self::Done,
-            true => Self::Failed,
+            true if !made.is_open() => Self::Failed,
+            _ => Self::Doubtful,
         }
     }
 }
@@ -134,6 +145,57 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // clap tells the error, then hints, then the usage; the first two in one line.
     let told = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let told: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
-    eprintln!("{}; see --help", told.join(" ").replace(" tip: ", "; "));
+    let told = IN_WORDS.iter().fold(told.join(" "), |told, (theirs, ours)| told.replace(theirs, ours));
+    eprintln!("{told}; see --help");
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use offered_experiment::Plan;
+    use offered_model::{Law, Share, Workload};
+    use offered_run::Load;
+    use offered_verify::Judgement;
+
+    use super::*;
+
+    /// A run on a virtual clock, whose threshold is kept.
+    fn made() -> (Made, Workload) {
+        const TEXT: &str = "seed = 1\nduration = \"10s\"\narrivals.open.rate = \"150/s\"\n[thresholds]\nerrors = \"< 1%\"\np95 = \"< 30ms\"\n";
+        let workload = Workload::parse(TEXT, "w.toml", &|_| Err("there is no such file".to_owned())).unwrap();
+        let plan = Plan {
+            text: TEXT,
+            workload: &workload,
+            share: Share::ALL,
+            load: Load::Nobody(Law::constant(0.02).unwrap()),
+            start_at: None,
+            out: None,
+            name: "a run".to_owned(),
+            see_failures: false,
+        };
+        let made = plan.prepare(Arc::default()).unwrap().run(Vec::new()).unwrap();
+        (made, workload)
+    }
+
+    #[test]
+    fn what_cannot_be_told_ends_with_3_and_what_is_certain_with_99() {
+        let (mut made, _) = made();
+        assert_eq!(Exit::of(&made), Exit::Done);
+        // The generator would decide the second.
+        let second = &mut made.summary.thresholds[1];
+        (second.judgement, second.between) = (Judgement::NotChecked, Some([0.02, 0.04]));
+        assert_eq!(Exit::of(&made), Exit::Doubtful);
+        // The first is not kept in any case.
+        made.summary.thresholds[0].judgement = Judgement::Fails;
+        assert_eq!(Exit::of(&made), Exit::Failed);
+        made.summary.judgement = Judgement::Fails;
+        assert_eq!(Exit::of(&made), Exit::Doubtful);
+        // Where nothing came back it does not matter how late it was asked for, unless nothing was.
+        made.summary.outcomes.remove("ok");
+        assert_eq!(Exit::of(&made), Exit::Failed);
+        made.summary.unsent = made.summary.launched;
+        assert_eq!(Exit::of(&made), Exit::Doubtful);
+    }
 }

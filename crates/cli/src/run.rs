@@ -12,8 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_experiment::{Plan, View};
+use offered_experiment::{Made, Plan, View};
 use offered_model::{Law, Nanos, Share, Workload};
+use offered_report::junit::junit;
+use offered_report::markdown::markdown;
+use offered_report::{Report, Run, summary};
 use offered_run::{End, Halted, Load, preview};
 
 use crate::exit::{Exit, Failure};
@@ -31,16 +34,28 @@ Examples:
   offered run http://127.0.0.1:8080/ --closed 50 -n 10000          until 10000 requests are made
   offered run http://127.0.0.1:8080/ --partly-open 50/s --stay 0.8 --think exponential:2s
   offered run workload.toml --out runs/1 --json
+  offered run workload.toml --format md                 the result as Markdown, for a pull request (junit: for a CI)
   offered run workload.toml --once                      one session, each exchange shown: what is sent and what comes back
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
   offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
   offered run workload.toml --share 2/8 --meet /shared/run7     begins when all eight are there; offered verify /shared/run7 reads them as one
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result; 99 a threshold was not kept,\n            or a threshold or a failure stopped the run (stop = true, on_failure).";
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result,\n            or a threshold that only the generator's lateness decides; 99 nothing succeeded,\n            a threshold was not kept, or a threshold or a failure stopped the run (stop = true, on_failure).";
 
 /// So many requests are shown of those that would be sent.
 const PREVIEWED: usize = 3;
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Tables for a terminal
+    Text,
+    /// A short summary in Markdown, for a pull request, as `offered report --format md` makes it
+    Md,
+    /// Thresholds, checks and the verdict as test cases in XML, as a CI reads them
+    Junit,
+}
 
 /// Launch a workload and say whether to believe what came of it
 #[derive(clap::Args)]
@@ -54,6 +69,9 @@ pub(crate) struct Args {
     /// Print one JSON document (schema offered.run/1) instead of the tables
     #[arg(long)]
     json: bool,
+    /// Print the result in this form
+    #[arg(long, value_enum, default_value = "text", conflicts_with = "json")]
+    format: Format,
     /// Show every test of the launches with its numbers
     #[arg(long)]
     details: bool,
@@ -128,13 +146,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.look.verbose {
         made.failures.iter().for_each(|exchange| eprintln!("{}", Shown { exchange, whole: false }));
     }
-    if args.json {
-        json(&made.summary);
-    } else {
-        let (summary, verdict, halted) = (&made.summary, &made.verdict, made.done.halted.as_ref());
-        say!(no newline: "{}", result::Page { summary, verdict, workload: &workload, halted, details: args.details });
-        if args.dry_run.is_some() && workload.target().is_some() {
-            show_requests(&workload);
+    match args.format {
+        _ if args.json => json(&made.summary),
+        Format::Md => say!(no newline: "{}", markdown(&summary(&seen(&made, &workload)?))),
+        Format::Junit => say!(no newline: "{}", junit(&seen(&made, &workload)?).map_err(Failure::stopped)?),
+        Format::Text => {
+            let (summary, verdict, halted) = (&made.summary, &made.verdict, made.done.halted.as_ref());
+            say!(no newline: "{}", result::Page { summary, verdict, workload: &workload, halted, details: args.details });
+            if args.dry_run.is_some() && workload.target().is_some() {
+                show_requests(&workload);
+            }
         }
     }
     if let Some(page) = page {
@@ -144,6 +165,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),
         _ => Ok(Exit::of(&made)),
     }
+}
+
+/// What the report says of the run.
+fn seen(made: &Made, workload: &Workload) -> Result<Report, Failure> {
+    Ok(Report::new(vec![Run::of_made(made, workload)?]))
 }
 
 /// The first requests as they would be sent. What keeps them from being made keeps nobody from seeing when they would be sent.

@@ -130,7 +130,7 @@ impl Figures {
         let late = |statistic| Some(lateness.estimate(statistic)?.value * 1e6);
         Ok(Self {
             judgement: verdict.judgement,
-            thresholds: Checked::all(workload.thresholds(), run, verdict.judgement != Judgement::Fails)?,
+            thresholds: Checked::all(workload.thresholds(), run, verdict)?,
             because: verdict.because.clone(),
             keeps_up: verdict.keeps_up,
             warnings: verdict.warnings.clone(),

@@ -219,7 +219,7 @@ impl Summary {
                 .map(|times| times.sorted().summary(1.0).map(Millis::from_nanos));
         let total = verdict.launches.last();
         let measured = Measured::new(recording, &verdict.launches, &verdict.window, workload.counted());
-        let thresholds = Checked::all(workload.thresholds(), &measured, verdict.judgement != Judgement::Fails)?;
+        let thresholds = Checked::all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),
             asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
@@ -277,6 +277,13 @@ impl Summary {
     /// Whether anything went well, where anything was launched.
     pub fn succeeded(&self) -> bool {
         self.launched == 0 || self.outcomes.contains_key(Outcome::Ok.name())
+    }
+
+    /// Whether a threshold is left open, because the generator's lateness would decide it, and all others were kept.
+    pub fn leaves_thresholds_open(&self) -> bool {
+        let open = |checked: &Checked| checked.between.is_some();
+        let kept = |checked: &Checked| checked.judgement == Judgement::Holds;
+        self.thresholds.iter().any(open) && self.thresholds.iter().all(|checked| open(checked) || kept(checked))
     }
 
     /// Whether every threshold was kept. One with nothing to be held against is not.

@@ -6,7 +6,7 @@ use offered_experiment::{Broken, Error, Judged, Made, Own, Terms, theory};
 use offered_model::workload::{Call, Request};
 use offered_model::{Nanos, Recording, Share, Workload};
 use offered_store::{Machine, MadeBy, ReadOptions, RunRecord, Until, read_failures};
-use offered_verify::{Checked, Judgement, Measured, Verdict};
+use offered_verify::{Checked, Measured, Verdict};
 
 use crate::checks::Tried;
 use crate::portrait::Portrait;
@@ -26,9 +26,9 @@ impl Run {
         if let Some(Own { workload, record, .. }) = own {
             let workload = workload?;
             run.seen = read_failures(path).map_err(Error::Read)?;
-            let Verdict { launches, window, judgement, .. } = &run.verdict;
+            let Verdict { launches, window, .. } = &run.verdict;
             let measured = Measured::new(&recording, launches, window, workload.counted());
-            run.thresholds = Checked::all(workload.thresholds(), &measured, *judgement != Judgement::Fails)?;
+            run.thresholds = Checked::all(workload.thresholds(), &measured, &run.verdict)?;
             run.checks = Tried::all(&workload, &recording)?;
             // It may be large, and a simulation follows.
             drop(recording);

@@ -70,14 +70,15 @@ fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Res
 fn cases(run: &Run) -> Vec<Case> {
     let Verdict { judgement, because, .. } = &run.verdict;
     let verdict = Case { name: "verdict".to_owned(), judgement: *judgement, found: because.clone() };
-    let keeps_up = run.verdict.keeps_up.as_ref().map(|kept| {
-        let Banner { judgement, because, .. } = answer::keeps_up(kept);
-        Case { name: "keeps up".to_owned(), judgement, found: because }
+    let keeps_up = answer::keeps_up(&run.verdict).map(|Banner { judgement, because, .. }| Case {
+        name: "keeps up".to_owned(),
+        judgement,
+        found: because,
     });
     let thresholds = run.thresholds.iter().map(|checked| Case {
         name: format!("threshold {} {}", checked.threshold.metric, checked.threshold.bound),
         judgement: checked.judgement,
-        found: checked.value_in_words(),
+        found: checked.found(),
     });
     // Whether a share of failures is too many is for a threshold to say; here a request fails of which none went well.
     let request = |row: &Request| {

@@ -127,7 +127,8 @@ fn what_failed_stands_above_what_did_not() {
         let banner = |block| if let Block::Verdict(banner) = block { Some(banner) } else { None };
         answer.blocks.into_iter().filter_map(banner).map(|banner| (banner.judgement, banner.headline)).collect()
     };
-    let checked = |judgement| Checked { threshold: "p99 < 250ms".parse().unwrap(), value: Some(0.3), judgement };
+    let checked =
+        |judgement| Checked { threshold: "p99 < 250ms".parse().unwrap(), value: Some(0.3), judgement, between: None };
     let mut run = run("r", 20.0);
     assert_eq!(run.verdict.judgement, Judgement::Holds, "{}", run.verdict.because);
     run.thresholds = vec![checked(Judgement::Holds), checked(Judgement::Fails)];

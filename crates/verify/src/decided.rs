@@ -5,7 +5,8 @@
 //! which launches had more company than was meant, and `less` the largest by which they had less, a response lies between
 //! (service - lateness) / (1 + more) and response / (1 - less).
 //!
-//! A threshold that both ends keep is kept, and one that neither keeps is not: of neither need the figure be known more exactly.
+//! A threshold that both ends keep is kept, and one that neither keeps is not: of neither need the figure be known more exactly. One
+//! that lies between them is not judged: there the generator, and not the system, might have the last word.
 
 use std::io;
 
@@ -17,58 +18,92 @@ use crate::effect::Effect;
 use crate::measured::Measured;
 use crate::verdict::{Times, Window};
 
-/// Whether nothing but its sending spoilt a run of ours, by more than is tolerated, and each threshold comes out the same all the same;
-/// false where there are none.
-pub(crate) fn decided(
-    recording: &Recording,
-    ask: &Ask,
-    launches: &[Times],
-    judged: &Window,
-    spoilt_by: Option<&Effect>,
-) -> io::Result<bool> {
-    let spoilt_by = spoilt_by.filter(|effect| effect.tolerance > 0.0 && !effect.is_tolerated());
-    let (Some(effect), Some(counted)) = (spoilt_by, ask.counted()) else { return Ok(false) };
-    let measured = Measured::new(recording, launches, judged, counted);
-    for threshold in &ask.thresholds {
-        let Some([low, high]) = ends(threshold, &measured, effect)? else { return Ok(false) };
-        if threshold.bound.holds(low) != threshold.bound.holds(high) {
-            return Ok(false);
-        }
-    }
-    Ok(!ask.thresholds.is_empty())
+/// How many of a run's thresholds have an answer that its generator's lateness may have decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decided {
+    /// They come out the same without it.
+    pub(crate) same: usize,
+    /// They may not.
+    pub(crate) open: usize,
+    /// There was nothing to measure.
+    pub(crate) nothing: usize,
 }
 
-/// Between which ends the figure lies; `None` where that cannot be said.
+impl Decided {
+    /// Of a run that owes its generator more than is tolerated; none of any other, and of a file that is no run of ours.
+    pub(crate) fn of(
+        recording: &Recording,
+        ask: &Ask,
+        launches: &[Times],
+        judged: &Window,
+        effect: Option<&Effect>,
+    ) -> io::Result<Self> {
+        let effect = effect.filter(|effect| effect.is_beyond_tolerance());
+        let (Some(effect), Some(counted), mut of) = (effect, ask.counted(), Self::default()) else {
+            return Ok(Self::default());
+        };
+        let measured = Measured::new(recording, launches, judged, counted);
+        for threshold in &ask.thresholds {
+            match ends(threshold, &measured, effect)? {
+                None => of.nothing += 1,
+                Some(ends) if is_open(threshold, ends) => of.open += 1,
+                Some(_) => of.same += 1,
+            }
+        }
+        Ok(of)
+    }
+
+    /// Whether all come out the same, and there are any.
+    pub(crate) const fn all(&self) -> bool {
+        self.same > 0 && self.open == 0 && self.nothing == 0
+    }
+}
+
+/// Between which values the figure lies, where only the generator's lateness decides whether the threshold is kept.
+pub(crate) fn open(threshold: &Threshold, measured: &Measured, effect: &Effect) -> io::Result<Option<[f64; 2]>> {
+    if !effect.is_beyond_tolerance() {
+        return Ok(None);
+    }
+    Ok(ends(threshold, measured, effect)?.filter(|ends| is_open(threshold, *ends)))
+}
+
+fn is_open(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
+    threshold.bound.holds(low) != threshold.bound.holds(high)
+}
+
+/// Between which ends a punctual generator would have found the figure; `None` where there is nothing to measure.
 fn ends(threshold: &Threshold, measured: &Measured, effect: &Effect) -> io::Result<Option<[f64; 2]>> {
     let [less, more] = effect.company();
-    let bunched = more > effect.tolerance;
+    let (fewer, bunched) = (less > effect.tolerance, more > effect.tolerance);
     let of = |quantity| {
         let metric = Metric { quantity, ..threshold.metric.clone() };
         Ok::<_, io::Error>(measured.estimate(&metric)?.map(|estimate| estimate.value))
     };
-    // A thread that is late to launch is as late to read an answer.
+    // A thread that is late to launch is as late to read an answer. Where none came, one might have come in no time.
     let unread = |service, statistic| {
         let [service, late] = [of(service)?, of(Quantity::Lateness(statistic))?];
-        Ok::<_, io::Error>(service.map(|service| (service - late.unwrap_or(0.0).max(0.0)).max(0.0)))
+        Ok::<_, io::Error>((service.unwrap_or(0.0) - late.unwrap_or(0.0).max(0.0)).max(0.0))
     };
     let Some(value) = of(threshold.metric.quantity)? else { return Ok(None) };
-    let (least, most) = match threshold.metric.quantity {
+    let least = match threshold.metric.quantity {
         // What failed in a bunch might not have failed without it.
         Quantity::Response(statistic) | Quantity::Service(statistic) if bunched => {
-            (unread(Quantity::ServiceOk(statistic), statistic)?, value)
+            unread(Quantity::ServiceOk(statistic), statistic)?
         }
         Quantity::Response(statistic) | Quantity::Service(statistic) => {
-            (unread(Quantity::Service(statistic), statistic)?, value)
+            unread(Quantity::Service(statistic), statistic)?
         }
         Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) => {
-            (unread(Quantity::ServiceOk(statistic), statistic)?, value)
+            unread(Quantity::ServiceOk(statistic), statistic)?
         }
-        Quantity::ErrorsRate if less > effect.tolerance => return Ok(None),
-        Quantity::ErrorsRate => return Ok(Some([if bunched { 0.0 } else { value }, value])),
+        // More company than it had might have made any of it fail.
+        Quantity::ErrorsRate => {
+            return Ok(Some([if bunched { 0.0 } else { value }, if fewer { 1.0 } else { value }]));
+        }
         // The load itself is what was asked, or the run fails for more than its lateness.
         Quantity::Lateness(_) | Quantity::ThroughputRate | Quantity::ArrivalsRate | Quantity::ArrivalsCov => {
             return Ok(Some([value; 2]));
         }
     };
-    Ok(least.map(|least| [least.min(most) / (1.0 + more), least.max(most) / (1.0 - less)]))
+    Ok(Some([least.min(value) / (1.0 + more), least.max(value) / (1.0 - less)]))
 }

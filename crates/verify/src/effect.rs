@@ -89,6 +89,11 @@ impl Effect {
         self.tolerance > 0.0 && self.worst().at_most() <= self.tolerance
     }
 
+    /// Whether a figure owes the generator more than is tolerated, where anything is.
+    pub(crate) fn is_beyond_tolerance(&self) -> bool {
+        self.tolerance > 0.0 && !self.is_tolerated()
+    }
+
     /// Whether a figure owes the generator more than is tolerated, and that is no matter of microseconds.
     pub fn is_doubtful(&self) -> bool {
         self.shares.iter().any(|share| share.is_doubtful(self.tolerance))

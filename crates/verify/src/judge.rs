@@ -8,6 +8,7 @@ use offered_stats::cov::bootstrap_interval;
 
 use crate::ask::Ask;
 use crate::counted::{Counted, Responses};
+use crate::decided::Decided;
 use crate::effect::Effect;
 use crate::finding::{Size, Strictness, limit};
 use crate::meant::Meant;
@@ -221,12 +222,12 @@ pub(crate) fn overall(ask: &Ask, poisson: &[Finding], intent: &[Finding], stream
     if stream.is_long_enough() && checked { Judgement::Holds } else { Judgement::NotChecked }
 }
 
-/// The last word on a run of which it is known what its lateness did; `only_spoilt` when nothing fails but by it, `decided` when it
-/// changed no answer.
-pub(crate) fn by_effect(strict: Judgement, only_spoilt: bool, decided: bool, effect: &Effect) -> Judgement {
+/// The last word on a run of which it is known what its lateness did, and which of its thresholds that `decided`; `only_spoilt` when
+/// nothing fails but by it.
+pub(crate) fn by_effect(strict: Judgement, only_spoilt: bool, decided: Decided, effect: &Effect) -> Judgement {
     match strict {
-        Judgement::Fails if decided || only_spoilt && effect.is_tolerated() => Judgement::HoldsWithDoubt,
-        Judgement::Holds if effect.is_doubtful() => Judgement::HoldsWithDoubt,
+        Judgement::Fails if only_spoilt && (decided.all() || effect.is_tolerated()) => Judgement::HoldsWithDoubt,
+        Judgement::Holds if decided.open > 0 || effect.is_doubtful() => Judgement::HoldsWithDoubt,
         strict => strict,
     }
 }

@@ -33,12 +33,13 @@ pub struct Flows {
     left: [u64; PARTS],
     answered: u64,
     well: u64,
+    given_up: u64,
 }
 
 impl Flows {
     /// Of a run whose time that counts is [`from`, `to`), before its first event.
     pub fn new(from: Instant, to: Instant) -> Self {
-        Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0, well: 0 }
+        Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0, well: 0, given_up: 0 }
     }
 
     /// Counts an event in.
@@ -53,6 +54,8 @@ impl Flows {
             None if event.intended < self.from => self.before += 1,
             None => return,
         }
+        let ended = event.done.filter(|done| *done < self.to);
+        self.given_up += u64::from(event.outcome == Outcome::Timeout && ended.is_some());
         match left.map(|left| (left, self.part(left))) {
             Some((_, Some(part))) => {
                 self.left[part] += 1;
@@ -97,10 +100,22 @@ impl Flows {
             answered_per_s: self.answered as f64 / seconds,
             in_system_at_first: first as u64,
             in_system_at_last: (first + grown).max(0.0) as u64,
+            given_up: self.given_up,
             growth_per_s: growth.mean * a_second,
             growth_low: growth.interval.low * a_second,
             growth_high: growth.interval.high * a_second,
         }
+    }
+}
+
+impl KeepsUp {
+    /// How many were in the system at the beginning and at the end: `in the system 0 -> 244, 17 of them given up`.
+    pub fn in_the_system(&self) -> String {
+        let given_up = match self.given_up {
+            0 => String::new(),
+            n => format!(", {n} of them given up"),
+        };
+        format!("in the system {} -> {}{given_up}", self.in_system_at_first, self.in_system_at_last)
     }
 }
 
@@ -158,7 +173,12 @@ mod tests {
                 *event = Event { done: Some(limit), outcome: Outcome::Timeout, status: 0, ..event.clone() };
             }
         }
-        assert_eq!(judged(&events, false).judgement, Judgement::Fails);
+        let given_up = judged(&events, false);
+        assert_eq!(given_up.judgement, Judgement::Fails);
+        // Who reads so many must know that nobody waits for most of them any more.
+        assert!(given_up.given_up > 1000 && given_up.given_up < given_up.in_system_at_last, "{given_up:?}");
+        assert!(given_up.in_the_system().ends_with(&format!(", {} of them given up", given_up.given_up)));
+        assert!(!judged(&queue(1.5, 1), false).in_the_system().contains("given up"));
         // Whoever is refused has left.
         for event in events.iter_mut().filter(|event| event.outcome == Outcome::Timeout) {
             event.outcome = Outcome::Refused;

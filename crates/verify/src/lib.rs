@@ -98,6 +98,7 @@ use offered_stats::values::Moments;
 
 use because::Because;
 use counted::Counted;
+use decided::Decided;
 use effect::{Companies, Company};
 use finding::Strictness;
 use judge::Seen;
@@ -226,8 +227,8 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let strict = judge::overall(ask, &poisson, &intent, &stream);
     let launched = tables.launches.last().map_or(stream.launches(), |total| total.n + 1);
     let judged = scope.window(launched, counted.of_run);
-    let spoilt_by = effect.as_ref().filter(|_| only_spoilt);
-    let decided = decided::decided(recording, ask, &tables.launches, &judged, spoilt_by)?;
+    let asked = effect.as_ref().filter(|_| only_spoilt || strict != Judgement::Fails);
+    let decided = Decided::of(recording, ask, &tables.launches, &judged, asked)?;
     let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, decided, effect));
     let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
     if !ask.meant.is_poisson() {
@@ -253,7 +254,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         lateness: lateness.as_ref(),
         meant_cov,
         effect: effect.as_ref().filter(|_| only_spoilt || judgement != Judgement::Fails),
-        decided,
+        decided: spoilt && decided.all(),
     };
     let because = because::because(&of);
     let warnings = doubts.into_iter().map(|doubt| Warning { told: of.tells(&doubt), ..doubt.into() }).collect();

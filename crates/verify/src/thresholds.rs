@@ -11,8 +11,9 @@ use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::decided;
 use crate::measured::Measured;
-use crate::verdict::Judgement;
+use crate::verdict::{Judgement, Verdict};
 
 /// A threshold, what it was held against, and what came of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,30 +24,58 @@ pub struct Checked {
     pub value: Option<f64>,
     /// Whether it keeps the bound.
     pub judgement: Judgement,
+    /// Between which values a punctual generator would have found the figure, where it is not checked because its generator's lateness
+    /// would decide it; in the units of `value`.
+    pub between: Option<[f64; 2]>,
 }
 
 impl Checked {
-    /// `thresholds` held against `measured`; `believable` says whether the run may be held against anything: what came of a
-    /// run that must not be believed passes nothing and fails nothing.
+    /// `thresholds` held against what was `measured` in a run of this verdict: one that must not be believed passes nothing and fails
+    /// nothing, and where its generator did more to a figure than is tolerated only those are checked that it did not decide.
     ///
     /// # Errors
     /// The recording can no longer be read.
-    pub fn all(thresholds: &[Threshold], measured: &Measured, believable: bool) -> io::Result<Vec<Self>> {
+    pub fn all(thresholds: &[Threshold], measured: &Measured, verdict: &Verdict) -> io::Result<Vec<Self>> {
+        let believable = verdict.judgement != Judgement::Fails;
+        let effect = verdict.effect.as_ref().filter(|_| believable);
         let check = |threshold: &Threshold| {
             let value = measured.estimate(&threshold.metric)?.map(|estimate| estimate.value);
+            let between = effect.map(|effect| decided::open(threshold, measured, effect)).transpose()?.flatten();
             let judgement = match value {
-                Some(value) if believable && threshold.bound.holds(value) => Judgement::Holds,
-                Some(_) if believable => Judgement::Fails,
+                Some(value) if believable && between.is_none() => Self::held(threshold, value),
                 _ => Judgement::NotChecked,
             };
-            Ok(Self { threshold: threshold.clone(), value, judgement })
+            Ok(Self { threshold: threshold.clone(), value, judgement, between })
         };
         thresholds.iter().map(check).collect()
     }
 
+    /// A threshold held against a figure that is not known yet, or for good.
+    pub fn as_it_stands(threshold: &Threshold, value: Option<f64>) -> Self {
+        let judgement = value.map_or(Judgement::NotChecked, |value| Self::held(threshold, value));
+        Self { threshold: threshold.clone(), value, judgement, between: None }
+    }
+
+    fn held(threshold: &Threshold, value: f64) -> Judgement {
+        if threshold.bound.holds(value) { Judgement::Holds } else { Judgement::Fails }
+    }
+
     /// The figure as people read it: `212.4 ms`, `0.05 %`, `98.2/s`.
     pub fn value_in_words(&self) -> String {
-        let Some(value) = self.value else { return "nothing to measure".to_owned() };
+        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.in_words(value))
+    }
+
+    /// The figure, and where the generator's lateness would decide the threshold, between what it might have been: `2.8 ms, with a punctual
+    /// generator 1.9 ms to 2.8 ms`.
+    pub fn found(&self) -> String {
+        let found = self.value_in_words();
+        match self.between.map(|ends| ends.map(|end| self.in_words(end))) {
+            None => found,
+            Some([low, high]) => format!("{found}, with a punctual generator {low} to {high}"),
+        }
+    }
+
+    fn in_words(&self, value: f64) -> String {
         if value.is_infinite() {
             return "never: too many failed".to_owned();
         }
@@ -61,15 +90,19 @@ impl Checked {
 }
 
 /// `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `judgement`. A percentile that is beyond all times
-/// (too many failed) is `null` and yet judged, which tells it from a figure that could not be had.
+/// (too many failed) is `null` and yet judged, which tells it from a figure that could not be had. `between`, where it is there, has two
+/// values of the same unit, `null` being beyond all times too.
 impl Serialize for Checked {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (key, unit) = key(self.threshold.metric.quantity.unit());
-        let mut map = serializer.serialize_map(Some(4))?;
+        let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("metric", &self.threshold.metric.to_string())?;
         map.serialize_entry("bound", &self.threshold.bound.to_string())?;
         map.serialize_entry(key, &self.value.map(|value| value * unit))?;
         map.serialize_entry("judgement", &self.judgement)?;
+        if let Some(between) = self.between {
+            map.serialize_entry("between", &between.map(|value| value * unit))?;
+        }
         map.end()
     }
 }
@@ -91,21 +124,25 @@ impl<'de> Deserialize<'de> for Checked {
             metric: String,
             bound: String,
             judgement: Judgement,
+            #[serde(default)]
+            between: Option<[Option<f64>; 2]>,
             #[serde(flatten)]
             values: BTreeMap<String, Option<f64>>,
         }
-        let Map { metric, bound, judgement, values } = Map::deserialize(deserializer)?;
+        let Map { metric, bound, judgement, between, values } = Map::deserialize(deserializer)?;
         let threshold = Threshold::new(&metric, &bound).map_err(D::Error::custom)?;
         let (key, unit) = key(threshold.metric.quantity.unit());
         let value = values.get(key).ok_or_else(|| D::Error::missing_field(key))?;
-        let beyond = || (judgement != Judgement::NotChecked).then_some(f64::INFINITY);
+        let is_judged = judgement != Judgement::NotChecked || between.is_some();
+        let beyond = || is_judged.then_some(f64::INFINITY);
         // A product with the unit is rounded, so the number that was printed may be that of the quotient's neighbour.
         let exact = |printed: f64| {
             let value = printed / unit;
             let near = [value, value.next_up(), value.next_down()];
             near.into_iter().find(|value| value * unit == printed).unwrap_or(value)
         };
-        Ok(Self { value: value.map(exact).or_else(beyond), threshold, judgement })
+        let between = between.map(|ends| ends.map(|end| end.map_or(f64::INFINITY, exact)));
+        Ok(Self { value: value.map(exact).or_else(beyond), threshold, judgement, between })
     }
 }
 
@@ -130,6 +167,14 @@ impl JsonSchema for Checked {
                 "value_per_s": { "description": "The figure, where it is a rate.", "type": ["number", "null"] },
                 "value": { "description": "The figure, where it has no unit.", "type": ["number", "null"] },
                 "judgement": judgement,
+                "between": {
+                    "description": "Between which values a punctual generator would have found the figure, in its unit, where it is not \
+                                    checked because the generator's lateness would decide it; `null` is beyond all times.",
+                    "type": "array",
+                    "items": { "type": ["number", "null"] },
+                    "minItems": 2,
+                    "maxItems": 2,
+                },
             },
             "required": ["metric", "bound", "judgement"],
             "oneOf": units.map(figure),
@@ -163,7 +208,8 @@ mod tests {
         let verdict = verify(&recording, &Ask::default()).unwrap();
         let measured =
             Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
-        Checked::all(&[text.parse().unwrap()], &measured, believable).unwrap().remove(0)
+        let judgement = if believable { Judgement::Holds } else { Judgement::Fails };
+        Checked::all(&[text.parse().unwrap()], &measured, &Verdict { judgement, ..verdict.clone() }).unwrap().remove(0)
     }
 
     #[test]

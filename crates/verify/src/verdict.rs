@@ -276,6 +276,9 @@ pub struct KeepsUp {
     pub in_system_at_first: u64,
     /// And at its end.
     pub in_system_at_last: u64,
+    /// Those of them that timed out until then: for whom nobody waits, and which the system may still be at work on.
+    #[serde(default)]
+    pub given_up: u64,
     /// By how much that grew a second.
     pub growth_per_s: f64,
     /// The lower end of its 99 % interval.

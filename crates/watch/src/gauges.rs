@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use offered_model::threshold::{Quantity, Statistic};
 use offered_model::{Event, Nanos, Outcome, Threshold};
-use offered_verify::{Checked, Judgement};
+use offered_verify::Checked;
 
 /// A threshold and the figure it is held against, so far.
 pub(crate) struct Gauge {
@@ -67,12 +67,7 @@ impl Gauge {
             Quantity::ArrivalsRate => whole(rate_per_s),
             Quantity::ArrivalsCov => whole(cov),
         };
-        let judgement = match value {
-            Some(value) if self.threshold.bound.holds(value) => Judgement::Holds,
-            Some(_) => Judgement::Fails,
-            None => Judgement::NotChecked,
-        };
-        Checked { threshold: self.threshold.clone(), value, judgement }
+        Checked::as_it_stands(&self.threshold, value)
     }
 
     /// In seconds; the `failed` never came back, so a percentile among them is infinite.
@@ -98,6 +93,7 @@ impl Gauge {
 mod tests {
     use super::*;
     use offered_model::Instant;
+    use offered_verify::Judgement;
 
     #[test]
     fn what_failed_never_came_back() {

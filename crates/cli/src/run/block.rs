@@ -57,8 +57,10 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
         Judgement::NotChecked => style(judged),
     };
     let outrun = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
-        let said = style("THE SYSTEM DOES NOT KEEP UP").red().for_stderr();
-        format!("{said}: {} more under way every second\n", short(growth.per_s))
+        let said = "THE SYSTEM DOES NOT KEEP UP";
+        let how = format!(": {}, {} more under way every second", flow(&pulse.recent), short(growth.per_s));
+        let how = fit(how, columns.saturating_sub(said.len()));
+        format!("{}{how}\n", style(said).red().for_stderr())
     });
     let Pulse { launched, in_flight, unsent, .. } = pulse;
     let most = pulse.most.map_or_else(String::new, |most| format!(" of {most}"));
@@ -74,7 +76,7 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     );
     let mut left = rows.saturating_sub(block.lines().count());
     let parts: [&dyn Fn(usize) -> String; 3] =
-        [&|_| thresholds(pulse), &|left| requests(pulse, left), &|_| bars(pulse, columns)];
+        [&|_| thresholds(pulse), &|left| requests(pulse, left), &|left| bars(pulse, left, columns)];
     for part in parts {
         // Each stands apart from what is above it, or is not there.
         let part = part(left);
@@ -135,6 +137,13 @@ fn number(number: Option<f64>) -> String {
     number.map_or_else(|| "-".to_owned(), short)
 }
 
+/// What was asked and answered: `asked 150/s, answered 92/s`.
+fn flow(figures: &Figures) -> String {
+    let answered = number(figures.answered_per_s);
+    let asked = figures.asked_per_s.map_or_else(String::new, |asked| format!("asked {}/s, ", short(asked)));
+    format!("{asked}answered {answered}/s")
+}
+
 /// The thresholds as they stand.
 fn thresholds(pulse: &Pulse) -> String {
     let mut table = Table::new(["threshold", "so far", ""]);
@@ -161,9 +170,21 @@ fn requests(pulse: &Pulse, room: usize) -> String {
     table.to_string()
 }
 
-/// How the responses of the last seconds are spread.
-fn bars(pulse: &Pulse, columns: usize) -> String {
-    let most = pulse.bars.iter().map(|bar| bar.n).max().unwrap_or(0);
+/// How the responses of the last seconds are spread: neighbours are taken together where there is no room for a line each.
+fn bars(pulse: &Pulse, room: usize, columns: usize) -> String {
+    // The blank line above it, and its head.
+    let lines = room.saturating_sub(2);
+    if lines < 3 {
+        return String::new();
+    }
+    let together = pulse.bars.len().div_ceil(lines).max(1);
+    let bar = |bars: &[Bar]| Bar {
+        from_ms: bars[0].from_ms,
+        to_ms: bars[bars.len() - 1].to_ms,
+        n: bars.iter().map(|bar| bar.n).sum(),
+    };
+    let bars: Vec<Bar> = pulse.bars.chunks(together).map(bar).collect();
+    let most = bars.iter().map(|bar| bar.n).max().unwrap_or(0);
     let widest = columns.saturating_sub(28).min(60);
     let line = |bar: &Bar| {
         let width = (bar.n * widest as u64).div_ceil(most.max(1)) as usize;
@@ -171,7 +192,7 @@ fn bars(pulse: &Pulse, columns: usize) -> String {
     };
     match most {
         0 => String::new(),
-        _ => format!("R up to, in the last 10 s\n{}", pulse.bars.iter().map(line).collect::<String>()),
+        _ => format!("R up to, in the last 10 s\n{}", bars.iter().map(line).collect::<String>()),
     }
 }
 
@@ -257,6 +278,7 @@ mod tests {
                 threshold: "p99 < 250ms".parse().unwrap(),
                 value: Some(30.0001),
                 judgement: Judgement::Fails,
+                between: None,
             }],
             broken: None,
             growth: Some(Growth { per_s: 38_000.0, outrun: true }),
@@ -304,12 +326,20 @@ mod tests {
             "FAILS so far: one launch",
             "last 10 s      100000   99873      61873",
             "so far              -       -          -",
-            "THE SYSTEM DOES NOT KEEP UP: 38000 more under way every second",
+            "THE SYSTEM DOES NOT KEEP UP: asked 100000/s, answered 61873/s, 38000 more un...",
             "response.p99 < 250ms  30000.1 ms  fails",
             "a request with a long...  1000000       7",
         ] {
             assert!(block.contains(part), "{part}: {block}");
         }
+        // With one request and no threshold there is room for all responses, if not for a line each.
+        let plain = Pulse { requests: Vec::new(), thresholds: Vec::new(), growth: None, ..pulse() };
+        let drawn = super::block(&plain, 17, 80);
+        assert_eq!(drawn.lines().count(), 16, "{drawn}");
+        let drawn: Vec<&str> = drawn.lines().skip_while(|line| !line.starts_with("R up to")).skip(1).collect();
+        let counts: Vec<&str> = drawn.iter().map(|line| line.split_whitespace().nth(2).unwrap()).collect();
+        assert_eq!(counts, ["1000", "5000", "9000", "13000", "8000"], "{drawn:?}");
+        assert!(!super::block(&plain, 13, 80).contains("R up to"), "fewer than three lines say nothing");
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 use offered_experiment::Made;
 use offered_model::workload::Sessions;
 use offered_model::{Share, Workload};
-use offered_report::{Report, Run};
 use offered_watch::Page;
 
 use super::result::{model, short};
@@ -47,8 +46,7 @@ pub(crate) fn serve(
 
 /// The page becomes the report of the run. The result was told already: a report that cannot be made is only a warning.
 pub(crate) fn end(page: Page, made: &Made, workload: &Workload) {
-    let report = Run::of_made(made, workload).map_err(Failure::from);
-    match report.and_then(|seen| report::page(&Report::new(vec![seen]))) {
+    match super::seen(made, workload).and_then(|report| report::page(&report)) {
         Ok(report) => page.end(report),
         Err(Failure::Input(why) | Failure::Stopped(why)) => {
             eprintln!("warning: the live page ends without its report: {why}");

@@ -1,4 +1,4 @@
-//! The page a person reads: the verdict first, then what was launched, what came back, and what to doubt.
+//! The page a person reads: the answer first, then what was launched, what came back, and what to doubt.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,27 +33,7 @@ pub(crate) struct Page<'a> {
 impl fmt::Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
-        let because = &self.verdict.because;
-        if let Some(Halted { why, end: End::Threshold }) = self.halted {
-            writeln!(f, "STOPPED BY A THRESHOLD: {why}")?;
-        }
-        if !s.succeeded() {
-            writeln!(f, "NOTHING SUCCEEDED: all of {} launches failed{}", s.launched, self.commonest())?;
-        } else if let Some(told) = s.requests.last().and_then(words::failures) {
-            writeln!(f, "FAILURES: {told}{}", self.commonest())?;
-        }
-        match s.judgement {
-            Judgement::Holds => writeln!(f, "HOLDS: {because}")?,
-            Judgement::HoldsWithDoubt => writeln!(f, "HOLDS WITH A DOUBT: {because}")?,
-            Judgement::Fails => writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?,
-            Judgement::NotChecked => writeln!(f, "NOT CHECKED: {because}")?,
-        }
-        if let Some(keeps_up) = s.keeps_up.filter(|keeps_up| keeps_up.judgement == Judgement::Fails) {
-            writeln!(f, "DOES NOT KEEP UP: {}", outrun(&keeps_up, s.asked_rate_per_s))?;
-        }
-        for failed in s.thresholds.iter().filter(|checked| s.believable() && checked.judgement != Judgement::Holds) {
-            writeln!(f, "THRESHOLD NOT KEPT: {}: {}", failed.threshold, failed.value_in_words())?;
-        }
+        self.answer(f)?;
         writeln!(f)?;
         self.load(f)?;
         self.requests(f)?;
@@ -83,6 +63,37 @@ impl fmt::Display for Page<'_> {
 }
 
 impl Page<'_> {
+    /// What must be known before any number is read, what went wrong first: nothing that failed stands under a word that holds.
+    fn answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (s, because) = (self.summary, &self.verdict.because);
+        if let Some(Halted { why, end: End::Threshold }) = self.halted {
+            writeln!(f, "STOPPED BY A THRESHOLD: {why}")?;
+        }
+        if !s.succeeded() {
+            writeln!(f, "NOTHING SUCCEEDED: all of {} launches failed{}", s.launched, self.commonest())?;
+        }
+        // Of a load that was not what was meant the rest counts less.
+        if !s.believable() {
+            writeln!(f, "DO NOT BELIEVE THIS RUN: {because}")?;
+        }
+        if let Some(told) = s.requests.last().and_then(words::failures).filter(|_| s.succeeded()) {
+            writeln!(f, "FAILURES: {told}{}", self.commonest())?;
+        }
+        if let Some(keeps_up) = s.keeps_up.filter(|keeps_up| keeps_up.judgement == Judgement::Fails) {
+            writeln!(f, "DOES NOT KEEP UP: {}", outrun(&keeps_up, s.asked_rate_per_s))?;
+        }
+        for checked in s.thresholds.iter().filter(|checked| s.believable() && checked.judgement != Judgement::Holds) {
+            let kept = if checked.between.is_some() { "CHECKED" } else { "KEPT" };
+            writeln!(f, "THRESHOLD NOT {kept}: {}: {}", checked.threshold, checked.found())?;
+        }
+        match s.judgement {
+            Judgement::Holds => writeln!(f, "HOLDS: {because}"),
+            Judgement::HoldsWithDoubt => writeln!(f, "HOLDS WITH A DOUBT: {because}"),
+            Judgement::NotChecked => writeln!(f, "NOT CHECKED: {because}"),
+            Judgement::Fails => Ok(()),
+        }
+    }
+
     /// How most of those failed that did: `, most of them refused: Connection refused (os error 111)`.
     fn commonest(&self) -> String {
         let mut kinds: BTreeMap<_, u64> = BTreeMap::new();
@@ -271,21 +282,22 @@ impl Page<'_> {
                 p.failed, p.pages, p.objects_failed, p.objects
             )?;
         }
-        let q = &s.queue;
-        if let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) {
-            write!(
-                f,
-                "  Little     Q = lambda R = {}/s x {} ms = {}",
-                short(rate),
-                short(response),
-                short(concurrency)
-            )?;
-            if let (Some(think), Some(users), Some(rort)) = (q.think_ms, q.users, q.rort) {
-                write!(f, "; Z {} ms, N = lambda (R + Z) = {}, RoRT {rort:.3}", short(think), short(users))?;
-            }
-            writeln!(f)?;
+        self.little(f)
+    }
+
+    /// Little's law, or why it says nothing.
+    fn little(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let q = &self.summary.queue;
+        let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) else {
+            let outrun = self.summary.keeps_up.is_some_and(|keeps_up| keeps_up.judgement == Judgement::Fails);
+            let why = if outrun { "more came than left" } else { "too little came back" };
+            return writeln!(f, "  Little     Q = lambda R does not apply: {why}");
+        };
+        write!(f, "  Little     Q = lambda R = {}/s x {} ms = {}", short(rate), short(response), short(concurrency))?;
+        if let (Some(think), Some(users), Some(rort)) = (q.think_ms, q.users, q.rort) {
+            write!(f, "; Z {} ms, N = lambda (R + Z) = {}, RoRT {rort:.3}", short(think), short(users))?;
         }
-        Ok(())
+        writeln!(f)
     }
 }
 
@@ -293,11 +305,10 @@ impl Page<'_> {
 fn outrun(keeps_up: &KeepsUp, asked_per_s: Option<f64>) -> String {
     let k = keeps_up;
     format!(
-        "asked {}/s, answered {}/s; in the system {} -> {}, growing {}/s ({} to {}); times depend on how long the run lasts",
+        "asked {}/s, answered {}/s; {}, growing {}/s ({} to {}); times depend on how long the run lasts",
         short(asked_per_s.unwrap_or(k.launched_per_s)),
         short(k.answered_per_s),
-        k.in_system_at_first,
-        k.in_system_at_last,
+        k.in_the_system(),
         short(k.growth_per_s),
         short(k.growth_low),
         short(k.growth_high)
@@ -307,7 +318,7 @@ fn outrun(keeps_up: &KeepsUp, asked_per_s: Option<f64>) -> String {
 /// Whether the system kept up, in a few words.
 fn kept_up(keeps_up: &KeepsUp) -> String {
     let k = keeps_up;
-    let inside = format!("in the system {} -> {}", k.in_system_at_first, k.in_system_at_last);
+    let inside = k.in_the_system();
     match k.not_checked {
         None => format!("{}: {inside}", k.judgement.name()),
         Some(Unchecked::Closed) => "not checked: users wait for their answers".to_owned(),

@@ -229,12 +229,11 @@ fn keeps_up(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let Some(k) = v.keeps_up.filter(|keeps_up| keeps_up.judgement != Judgement::NotChecked) else { return Ok(()) };
     writeln!(
         f,
-        "\nThe system {}: launched {:.2}/s, answered {:.2}/s, in the system {} -> {}, growing {:.3}/s ({:.3} to {:.3})",
+        "\nThe system {}: launched {:.2}/s, answered {:.2}/s, {}, growing {:.3}/s ({:.3} to {:.3})",
         if k.judgement == Judgement::Holds { "keeps up" } else { "does not keep up" },
         k.launched_per_s,
         k.answered_per_s,
-        k.in_system_at_first,
-        k.in_system_at_last,
+        k.in_the_system(),
         k.growth_per_s,
         k.growth_low,
         k.growth_high

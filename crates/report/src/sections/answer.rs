@@ -1,7 +1,7 @@
 //! Section 2: the answer. Were the thresholds kept, did the system keep up, and may the numbers be believed?
 
 use offered_experiment::Failure;
-use offered_verify::{Checked, Effect, Judgement, KeepsUp, Share, Unchecked};
+use offered_verify::{Checked, Effect, Judgement, Share, Unchecked, Verdict};
 
 use crate::document::{Banner, Block, Cell, Section, Table, short};
 use crate::report::Run;
@@ -26,7 +26,7 @@ pub(super) fn section(run: &Run) -> Section {
 pub(super) fn essentials(run: &Run) -> Vec<Block> {
     let v = &run.verdict;
     let load = Some(of_load(run));
-    let system = [of_thresholds(&run.thresholds), v.keeps_up.as_ref().map(keeps_up)];
+    let system = [of_thresholds(&run.thresholds), keeps_up(v)];
     // Of a load that was not what was meant the rest counts less.
     let (first, last) = if v.judgement == Judgement::Fails { (load, None) } else { (None, load) };
     let all = [failed(run), first].into_iter().chain(system).chain([last]);
@@ -78,7 +78,7 @@ fn percent(share: f64) -> String {
 fn of_thresholds(all: &[Checked]) -> Option<Banner> {
     let that = |judgement| all.iter().filter(move |checked| checked.judgement == judgement);
     let named = |judgement| {
-        let each = that(judgement).map(|checked| format!("{}: {}", checked.threshold, checked.value_in_words()));
+        let each = that(judgement).map(|checked| format!("{}: {}", checked.threshold, checked.found()));
         each.collect::<Vec<_>>().join("; ")
     };
     let (failed, unchecked) = (that(Judgement::Fails).count(), that(Judgement::NotChecked).count());
@@ -95,18 +95,21 @@ fn of_thresholds(all: &[Checked]) -> Option<Banner> {
 }
 
 /// Whether the system kept up with its load.
-pub(crate) fn keeps_up(k: &KeepsUp) -> Banner {
+pub(crate) fn keeps_up(v: &Verdict) -> Option<Banner> {
+    let k = v.keeps_up.as_ref()?;
     let headline = match k.judgement {
         Judgement::Holds | Judgement::HoldsWithDoubt => "The system kept up with its load.",
         Judgement::Fails => "The system did not keep up with its load.",
         Judgement::NotChecked => "Whether the system kept up was not checked.",
     };
+    // A rate of sessions is none of requests.
+    let asked = v.meant.rate_per_s.filter(|_| v.sessions.is_none());
     let flow = format!(
-        "launched {}/s, answered {}/s; in the system {} at first, {} at the end",
+        "{}launched {}/s, answered {}/s; {}",
+        asked.map_or_else(String::new, |rate| format!("asked {}/s, ", short(rate))),
         short(k.launched_per_s),
         short(k.answered_per_s),
-        k.in_system_at_first,
-        k.in_system_at_last
+        k.in_the_system()
     );
     let because = match k.not_checked {
         None if k.judgement == Judgement::Fails => format!(
@@ -123,7 +126,7 @@ pub(crate) fn keeps_up(k: &KeepsUp) -> Banner {
         Some(Unchecked::Failures) => format!("{flow}: what failed may have been turned away, not served"),
         Some(Unchecked::TooShort) => format!("{flow}: that may be chance, a longer run would tell"),
     };
-    Banner { judgement: k.judgement, headline: headline.to_owned(), because }
+    Some(Banner { judgement: k.judgement, headline: headline.to_owned(), because })
 }
 
 /// Whether the load was what was meant.

@@ -171,6 +171,7 @@ mod tests {
     fn a_system_out_of_balance_is_said_to_be_none_of_littles() {
         let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Ask::default()).unwrap(), None);
         let kept = KeepsUp {
+            given_up: 0,
             judgement: Judgement::Fails,
             not_checked: None,
             launched_per_s: 150.0,

@@ -4,7 +4,7 @@ use offered_model::recording::{Calibrated, Evidence};
 use offered_model::{Event, Instant, Law, Nanos, Outcome, Recording, Workload};
 
 use super::{Edit as _, closed, launched, merge, pattern, poisson, renewal, verify};
-use crate::{Ask, Check, Doubt, Judgement, Meant, Pattern};
+use crate::{Ask, Check, Checked, Doubt, Judgement, Meant, Measured, Pattern};
 
 fn workload(arrivals: &str) -> Workload {
     let text = format!(
@@ -177,6 +177,62 @@ fn a_run_is_not_refused_for_lateness_that_changes_no_answer() {
     assert_eq!(judged(&run, &["errors < 20%"], 0.05).judgement, Judgement::HoldsWithDoubt);
     assert_eq!(judged(&run, &["errors < 1%"], 0.05).judgement, Judgement::Fails);
     assert_eq!(judged(&run, &["p99 < 250ms"], 0.05).judgement, Judgement::Fails);
+}
+
+#[test]
+fn what_lateness_alone_would_decide_is_not_checked_though_launches_are_as_meant() {
+    // Each launch leaves `late` after its instant, which no test of launches minds, at a server that takes `takes`.
+    let run = |late: Nanos, takes: Nanos| {
+        let mut run = ours(poisson(5000, 100.0, 1));
+        for event in run.edit().iter_mut() {
+            event.sent = event.sent.map(|sent| sent + late);
+            (event.done, event.outcome) = (event.sent.map(|sent| sent + takes), Outcome::Ok);
+        }
+        run
+    };
+    let judged = |run: &Recording, text: &str, effect_tolerance| {
+        let (thresholds, lasts) = (vec![text.parse().unwrap()], Some(Nanos::from_secs(100)));
+        let ask = Ask { lasts, effect_tolerance, thresholds, ..Ask::default() };
+        let verdict = verify(run, &ask);
+        let measured = Measured::new(run, &verdict.launches, &verdict.window, ask.counted().unwrap());
+        let mut checked = Checked::all(&ask.thresholds, &measured, &verdict).unwrap();
+        (verdict.judgement, checked.remove(0))
+    };
+    let doubt = Judgement::HoldsWithDoubt;
+    let late = run(Nanos::from_millis(2), Nanos::from_millis(10));
+    for (text, judgement, between) in [
+        // A server that is as quick as meant, and a threshold that only the generator breaks.
+        ("p95 < 11ms", Judgement::NotChecked, Some([0.008, 0.012])),
+        ("service.p95 < 9ms", Judgement::NotChecked, Some([0.008, 0.010])),
+        // It is kept, or missed, in any case.
+        ("p95 < 13ms", Judgement::Holds, None),
+        ("p95 < 5ms", Judgement::Fails, None),
+        ("errors < 1%", Judgement::Holds, None),
+        ("p95{nobody} < 1s", Judgement::NotChecked, None),
+    ] {
+        let (of_run, checked) = judged(&late, text, 0.05);
+        let found = checked.between.map(|ends| ends.map(|end| (end * 1e3).round() / 1e3));
+        assert_eq!((of_run, checked.judgement, found), (doubt, judgement, between), "{text}");
+        // Judged strictly only launches count, and they hold: the figure is what was measured, lateness and all.
+        let (of_run, checked) = judged(&late, text, 0.0);
+        let strictly = if between.is_some() { Judgement::Fails } else { judgement };
+        assert_eq!(
+            (of_run, checked.judgement, checked.between),
+            (Judgement::Holds, strictly, None),
+            "{text}, strictly"
+        );
+    }
+    // What is tolerated decides nothing; what is a matter of microseconds raises no doubt, but where it decides.
+    assert_eq!(judged(&late, "p95 < 11ms", 0.25), (Judgement::Holds, judged(&late, "p95 < 11ms", 0.0).1));
+    let quick = run(Nanos::from_micros(50), Nanos::from_micros(200));
+    assert_eq!(judged(&quick, "p95 < 1ms", 0.05).0, Judgement::Holds);
+    let (of_run, checked) = judged(&quick, "p95 < 220us", 0.05);
+    assert_eq!((of_run, checked.judgement), (doubt, Judgement::NotChecked));
+    assert_eq!(checked.found(), "0.250 ms, with a punctual generator 0.150 ms to 0.250 ms");
+    // The document says between what it lies, and is read again.
+    let printed = serde_json::to_string(&checked).unwrap();
+    assert!(printed.contains("\"between\":[0.1"), "{printed}");
+    assert_eq!(serde_json::to_string(&serde_json::from_str::<Checked>(&printed).unwrap()).unwrap(), printed);
 }
 
 #[test]

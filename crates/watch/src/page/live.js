@@ -150,7 +150,9 @@ function show(pulse) {
   row("without_lateness", { response_ms: pulse.without_lateness_ms });
   const outrun = pulse.growth?.outrun;
   element("outrun").hidden = !outrun;
-  put("growth", outrun ? `${short(pulse.growth.per_s)} more under way every second` : "");
+  const flow = ({ asked_per_s: asked, answered_per_s: answered }) =>
+    `${asked == null ? "" : `asked ${short(asked)}/s, `}answered ${short(answered)}/s`;
+  put("growth", outrun ? `${flow(pulse.recent)} in the last 10 s; ${short(pulse.growth.per_s)} more under way every second` : "");
   const unkept = pulse.thresholds.filter((checked) => checked.judgement === "fails");
   element("unkept").hidden = unkept.length === 0;
   put("which", unkept.map((checked) => `${checked.metric} ${checked.bound}: ${figure(checked)}`).join("; "));

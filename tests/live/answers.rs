@@ -1,0 +1,70 @@
+//! What a person reads first of a run against a server that is too slow, or that answers nothing well.
+
+use std::path::Path;
+
+use offered_model::{Law, Seed};
+use offered_serve::{Options, Server};
+use offered_simulate::policy::{Make, Policy, Setting};
+
+use crate::process::{Serve, ended};
+
+tests![
+    a_server_that_is_too_slow_is_told_in_the_first_lines,
+    a_run_in_which_nothing_succeeded_says_so_first_and_ends_with_99,
+    the_result_is_written_for_a_pull_request_and_for_a_ci
+];
+
+/// Whether a word stands there that must not stand above what failed.
+fn praises(line: &str) -> bool {
+    line.starts_with("HOLDS")
+}
+
+fn a_server_that_is_too_slow_is_told_in_the_first_lines() {
+    // One request after another, 20 ms each: 50/s.
+    let seed = Seed(1);
+    let policy = Policy::Fcfs.boxed(&Setting { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let server = Server::start(Options::new(policy, Law::constant(0.02).unwrap(), seed)).unwrap();
+    let url = format!("{}/", server.address());
+    let ended = ended(&["run", &url, "--open", "150/s", "-d", "4s", "--seed", "1", "--quiet"]);
+    server.stop().unwrap();
+    let first: Vec<&str> = ended.stdout.lines().take(3).collect();
+    // Whether the machine let the launches leave in time is another matter, and stands on a line of its own.
+    let told = first.iter().position(|line| line.starts_with("DOES NOT KEEP UP: asked 150/s, answered "));
+    let praised = first.iter().position(|line| praises(line));
+    assert!(told.is_some() && praised.is_none_or(|praised| told < Some(praised)), "{ended:?}");
+    let line = first[told.unwrap()];
+    assert!(line.contains("; in the system 0 -> ") && line.contains("growing "), "{line}");
+    assert!(line.ends_with("times depend on how long the run lasts"), "{line}");
+    assert!(ended.stdout.contains("\n  Little     Q = lambda R does not apply: more came than left\n"), "{ended:?}");
+}
+
+fn failing(folder: &Path) -> (Serve, String) {
+    let server = Serve::start("127.0.0.1:0", &folder.join("seen.csv"));
+    let url = format!("{}/status/500", server.url);
+    (server, url)
+}
+
+fn a_run_in_which_nothing_succeeded_says_so_first_and_ends_with_99() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, url) = failing(folder.path());
+    let ended = ended(&["run", &url, "--open", "50/s", "-d", "1s", "--seed", "1", "--quiet"]);
+    server.stop();
+    assert_eq!(ended.code, Some(99), "{ended:?}");
+    let first = ended.stdout.lines().next().unwrap_or_default();
+    assert!(first.starts_with("NOTHING SUCCEEDED: all of ") && first.contains("http_error 500"), "{first}");
+}
+
+fn the_result_is_written_for_a_pull_request_and_for_a_ci() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, url) = failing(folder.path());
+    let run = |format: &str| {
+        let load = ["--open", "50/s", "-d", "1s", "--seed", "1", "--quiet", "--format", format];
+        let ended = ended(&[&["run", &url][..], &load].concat());
+        assert_eq!(ended.code, Some(99), "{ended:?}");
+        ended.stdout
+    };
+    let (markdown, junit) = (run("md"), run("junit"));
+    server.stop();
+    assert!(markdown.contains("**✘ Nothing succeeded.**\n") && markdown.contains("| total | "), "{markdown}");
+    assert!(junit.starts_with("<testsuites name=\"offered\">") && junit.contains("name=\"verdict\""), "{junit}");
+}
