@@ -72,7 +72,7 @@ def main():
                 each = [share["waiting"] + abs(share["company"] or 0) for share in verdict["effect"]["shares"]]
                 shares.append(min(100 * max(each), 100))
             counts = [said.count(word) for word in ("holds", "holds with a doubt", "fails")]
-            worst = f"{statistics.median(shares):.2g} ({max(shares):.2g})"
+            worst = f"{statistics.median(shares):.3g} ({max(shares):.3g})"
             print(f"| {machine} | {name} | {' | '.join(map(str, counts))} | {strictly.count('fails')} | {worst} |", flush=True)
 
 

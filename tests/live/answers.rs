@@ -65,6 +65,6 @@ fn the_result_is_written_for_a_pull_request_and_for_a_ci() {
     };
     let (markdown, junit) = (run("md"), run("junit"));
     server.stop();
-    assert!(markdown.contains("**✘ Nothing succeeded.**\n") && markdown.contains("| total | "), "{markdown}");
-    assert!(junit.starts_with("<testsuites name=\"offered\">") && junit.contains("name=\"verdict\""), "{junit}");
+    assert!(markdown.contains("**✘ Nothing succeeded.**\n") && markdown.contains("| Total | "), "{markdown}");
+    assert!(junit.contains("<testsuites name=\"offered\">") && junit.contains("name=\"verdict\""), "{junit}");
 }

@@ -74,7 +74,7 @@ const WRONG: &[(&[&str], &str)] = &[
         &[URL, "--open", "5/s", "--follow", "x"],
         "invalid value 'x' for '--follow <N>': it is no whole number; see --help",
     ),
-    (&[URL, "--open", "5/s", "--follow", "99999999999"], "--follow <N>': it is too large; see --help"),
+    (&[URL, "--open", "5/s", "--follow", "99999999999"], "99999999999 is not in 0..=4294967295"),
     (&["simulation.log", "--open", "5/s"], "offered verify simulation.log"),
     (&[URL, "--vu", "5"], "--closed 50"),
     (&[], "TARGET"),

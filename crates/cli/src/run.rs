@@ -34,7 +34,7 @@ Examples:
   offered run http://127.0.0.1:8080/ --closed 50 -n 10000          until 10000 requests are made
   offered run http://127.0.0.1:8080/ --partly-open 50/s --stay 0.8 --think exponential:2s
   offered run workload.toml --out runs/1 --json
-  offered run workload.toml --format md                 the result as Markdown, for a pull request (junit: for a CI)
+  offered run workload.toml --format md                 the result as Markdown, for a pull request
   offered run workload.toml --once                      one session, each exchange shown: what is sent and what comes back
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
   offered run workload.toml --ui                        with a live page and a button to stop it
@@ -46,14 +46,11 @@ Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe
 /// So many requests are shown of those that would be sent.
 const PREVIEWED: usize = 3;
 
-/// How the result is printed.
+/// How the result is printed; the last two as `offered report` writes them. (A word of help for each would make the help of every flag long.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// Tables for a terminal
     Text,
-    /// A short summary in Markdown, for a pull request, as `offered report --format md` makes it
     Md,
-    /// Thresholds, checks and the verdict as test cases in XML, as a CI reads them
     Junit,
 }
 
@@ -69,7 +66,7 @@ pub(crate) struct Args {
     /// Print one JSON document (schema offered.run/1) instead of the tables
     #[arg(long)]
     json: bool,
-    /// Print the result in this form
+    /// Print the result in this form: tables, a summary in Markdown for a pull request, or test cases in XML for a CI
     #[arg(long, value_enum, default_value = "text", conflicts_with = "json")]
     format: Format,
     /// Show every test of the launches with its numbers

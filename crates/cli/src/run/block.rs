@@ -58,7 +58,7 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     };
     let outrun = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
         let said = "THE SYSTEM DOES NOT KEEP UP";
-        let how = format!(": {}, {} more under way every second", flow(&pulse.recent), short(growth.per_s));
+        let how = format!(": {}, growing {}/s", flow(&pulse.recent), short(growth.per_s));
         let how = fit(how, columns.saturating_sub(said.len()));
         format!("{}{how}\n", style(said).red().for_stderr())
     });
@@ -326,7 +326,7 @@ mod tests {
             "FAILS so far: one launch",
             "last 10 s      100000   99873      61873",
             "so far              -       -          -",
-            "THE SYSTEM DOES NOT KEEP UP: asked 100000/s, answered 61873/s, 38000 more un...",
+            "THE SYSTEM DOES NOT KEEP UP: asked 100000/s, answered 61873/s, growing 38000/s\n",
             "response.p99 < 250ms  30000.1 ms  fails",
             "a request with a long...  1000000       7",
         ] {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use offered_verify::{Finding, Judgement, Sizes, Threads, Times, Verdict};
+use offered_verify::{Finding, Judgement, KeepsUp, Sizes, Threads, Times, Verdict};
 
 use crate::table::{Table, clipped};
 use crate::words;
@@ -22,6 +22,10 @@ impl Display for Page<'_> {
         writeln!(f, "{}: {}", v.source.path, headline(v))?;
         if let Some(told) = v.requests.last().and_then(words::failures) {
             writeln!(f, "FAILURES: {told}")?;
+        }
+        if let Some(k) = v.keeps_up.filter(|keeps_up| keeps_up.judgement == Judgement::Fails) {
+            writeln!(f, "DOES NOT KEEP UP: {}", flow(&k))?;
+            writeln!(f, "Little's law does not apply, and the responses depend on how long the run lasts")?;
         }
         source(f, v)?;
         // The remedy of what the first line says comes first, without saying it again.
@@ -226,22 +230,23 @@ fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
 }
 
 fn keeps_up(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
-    let Some(k) = v.keeps_up.filter(|keeps_up| keeps_up.judgement != Judgement::NotChecked) else { return Ok(()) };
-    writeln!(
-        f,
-        "\nThe system {}: launched {:.2}/s, answered {:.2}/s, {}, growing {:.3}/s ({:.3} to {:.3})",
-        if k.judgement == Judgement::Holds { "keeps up" } else { "does not keep up" },
+    match v.keeps_up.filter(|keeps_up| keeps_up.judgement == Judgement::Holds) {
+        Some(k) => writeln!(f, "\nThe system keeps up: {}", flow(&k)),
+        None => Ok(()),
+    }
+}
+
+/// What arrived, what left, and what that did to the number in the system.
+fn flow(k: &KeepsUp) -> String {
+    format!(
+        "launched {:.2}/s, answered {:.2}/s, {}, growing {:.3}/s ({:.3} to {:.3})",
         k.launched_per_s,
         k.answered_per_s,
         k.in_the_system(),
         k.growth_per_s,
         k.growth_low,
         k.growth_high
-    )?;
-    if k.judgement == Judgement::Fails {
-        writeln!(f, "Little's law does not apply, and the responses depend on how long the run lasts")?;
-    }
-    Ok(())
+    )
 }
 
 fn queue(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
