@@ -158,7 +158,7 @@ impl Args {
     /// The verdict on a recording, after the files asked for besides are written.
     fn written(&self, Judged { recording, ask, verdict, .. }: Judged) -> Result<Verdict, Failure> {
         self.window.check(&verdict)?;
-        self.files_out.write(&recording, &ask, &verdict)?;
+        self.files_out.asked().write(&recording, &ask, &verdict)?;
         Ok(verdict)
     }
 }

@@ -56,6 +56,7 @@ pub mod site;
 mod summary;
 pub mod sweep;
 pub mod theory;
+mod toolkit;
 mod vary;
 
 pub use beyond::Beyond;
@@ -69,4 +70,5 @@ pub use once::once;
 pub use record::record;
 pub use run::{Made, Plan, Ready, machine};
 pub use summary::{Arrivals, Failure, Micros, Millis, Summary, failures};
+pub use toolkit::Toolkit;
 pub use vary::{Point, Vary, point, points};

@@ -60,7 +60,7 @@ fn the_files_are_the_toolkits() {
         "2",
     ]);
     let (recording, ask) = (recording(), ask());
-    command.files.write(&recording, &ask, &verify(&recording, &ask).unwrap()).unwrap();
+    command.files.asked().write(&recording, &ask, &verify(&recording, &ask).unwrap()).unwrap();
     let text = |name: &str| std::fs::read_to_string(csv.join(name)).unwrap();
     assert_eq!(std::fs::read_to_string(gaps).unwrap(), "10\n30\n10\n");
     // 3 gaps in 55 ms (to the end of the last answer); mean 50/3, sdev sqrt(400/3).
