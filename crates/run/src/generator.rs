@@ -259,10 +259,6 @@ impl Generator {
         mut sink: impl FnMut() -> S,
         begun: impl FnOnce(Clock),
     ) -> Result<(Done, Vec<S>), Error> {
-        let spin = match self.workload.generator().precision() {
-            Precision::Spin => SPIN,
-            Precision::Sleep => Nanos::ZERO,
-        };
         let requests = requests(&self.workload)?;
         let (in_place, waiting) = mpsc::channel();
         let clock = OnceLock::new();
@@ -274,7 +270,7 @@ impl Generator {
                     let requests = requests.clone();
                     let launch = move || {
                         let agenda = self.agenda(thread);
-                        let placed = self.place(thread, way.protocol, spin);
+                        let placed = self.place(thread, way.protocol);
                         let (told, placed) = match placed {
                             Ok(placed) => (Ok(()), Some(placed)),
                             Err(error) => (Err(error), None),
@@ -284,7 +280,7 @@ impl Generator {
                         let clock: &Clock = clock.wait();
                         let placed = placed?;
                         clock.wait_for_start(&self.stop);
-                        let worker = self.launch(thread, agenda, placed, requests, clock, spin, &mut sink);
+                        let worker = self.launch(thread, agenda, placed, requests, clock, &mut sink);
                         Some((worker, sink))
                     };
                     thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, launch)
@@ -319,8 +315,8 @@ impl Generator {
     }
 
     /// What a thread needs before the start: its poller, and connections where they are made by then.
-    fn place(&self, thread: u16, protocol: Spoken, spin: Nanos) -> Result<Placed, Error> {
-        let poller = Poller::new()?;
+    fn place(&self, thread: u16, protocol: Spoken) -> Result<Placed, Error> {
+        let (poller, spin) = (Poller::new()?, self.spin());
         Ok(match protocol {
             Spoken::Http1(setup) => Placed::Http1(setup, poller),
             Spoken::Http2(setup) => Placed::Http2(setup, poller),
@@ -351,6 +347,14 @@ impl Generator {
         }
     }
 
+    /// How long before its instant a launch is waited for awake.
+    fn spin(&self) -> Nanos {
+        match self.workload.generator().precision() {
+            Precision::Spin => SPIN,
+            Precision::Sleep => Nanos::ZERO,
+        }
+    }
+
     fn agenda(&self, thread: u16) -> Agenda {
         Agenda::new(&self.workload, self.share.part(u64::from(thread), u64::from(self.threads)))
     }
@@ -369,9 +373,9 @@ impl Generator {
         placed: Placed,
         requests: Requests,
         clock: &Clock,
-        spin: Nanos,
         sink: &mut dyn Sink,
     ) -> Worker {
+        let spin = self.spin();
         let limit = self.limit(thread, self.workload.target().and_then(Target::connections));
         match placed {
             Placed::Http1(setup, poller) => {
