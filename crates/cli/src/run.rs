@@ -111,10 +111,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let start_at = args.start_at.as_deref().map(instant).transpose()?;
     let share = share(args)?;
     let out = args.meet.as_ref().map(|meet| offered_store::worker(meet, share)).or_else(|| args.out.clone());
-    if let Some(out) = out.as_ref().filter(|out| out.exists()) {
-        let (out, flag) = (out.display(), if args.meet.is_some() { "--meet" } else { "--out" });
+    // A worker's own may be there where it was started again: the meeting knows.
+    if let Some(out) = args.out.as_ref().filter(|out| out.exists()) {
         return Err(Failure::input(format!(
-            "{out} exists already; a recorded run is never overwritten, choose another {flag}"
+            "{} exists already; a recorded run is never overwritten, choose another --out",
+            out.display()
         )));
     }
     let plan = Plan {

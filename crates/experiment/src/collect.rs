@@ -10,7 +10,7 @@ use std::time::Duration;
 use offered_clock::Clock;
 use offered_model::{Event, Exchange, Instant, Nanos};
 use offered_run::{Counts, End, Sink};
-use offered_store::{Error, Recorder, Spool, keep_failure};
+use offered_store::{BEAT, Error, Recorder, Spool, keep_failure};
 use offered_watch::{Feed, Pulse, Tally};
 
 /// From one pulse to the next.
@@ -48,6 +48,8 @@ pub(crate) struct Watch {
     /// The failures that a witness has seen, and the directory where they are kept.
     pub(crate) failures: Option<Receiver<Exchange>>,
     pub(crate) out: Option<PathBuf>,
+    /// Gives a sign of life, where others wait for one.
+    pub(crate) beat: Option<Box<dyn FnMut() + Send>>,
 }
 
 /// What was collected.
@@ -155,6 +157,7 @@ fn collect(
     clock: &OnceLock<Clock>,
 ) -> Collected {
     let mut next = Instant::ZERO + PULSE;
+    let mut beats = Instant::ZERO;
     loop {
         collected.look(&watch);
         match inbox.recv_timeout(NOTICE) {
@@ -178,6 +181,10 @@ fn collect(
                 (watch.halt)(broken.clone(), End::Threshold);
             }
             watch.views.iter_mut().for_each(|view| view.show(&pulse));
+            if let Some(beat) = watch.beat.as_mut().filter(|_| now >= beats) {
+                beats = now + BEAT;
+                beat();
+            }
         }
     }
     if let Some(clock) = clock.get() {

@@ -25,6 +25,9 @@ pub enum Error {
     /// The workers of a run do not begin together.
     #[error(transparent)]
     Meet(#[from] offered_meet::Error),
+    /// A worker was started again, and nobody knows how many requests the one before it has made.
+    #[error("the worker with this number is gone, and a run that ends after a number of requests cannot be taken up")]
+    Counted,
     /// The workload is the copy that a run kept, without its secrets.
     #[error(
         "this is the copy that a run kept of its workload, without its secrets ((blanked)); give the workload that was run"
@@ -225,6 +228,7 @@ impl Error {
             | Self::Serve(_)
             | Self::NoHome
             | Self::NothingToMeasure(_)
+            | Self::Counted
             | Self::SweepStopped { .. }
             | Self::Stopped
             | Self::Halted(_) => false,

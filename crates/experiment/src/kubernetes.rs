@@ -26,6 +26,8 @@ pub const MOST_BYTES: usize = 1 << 20;
 pub const MOST_APPLIED: usize = 200 << 10;
 /// The most workers of an Indexed Job whose numbers may fail by themselves.
 pub const MOST_WORKERS: u32 = 100_000;
+/// So often a worker that was killed is started again: it takes its part up from then on.
+const RESTARTS: u32 = 2;
 /// Room in a deadline for finding nodes, fetching the image, and judging what was launched.
 const AROUND: Nanos = Nanos::from_secs(300);
 /// Room after SIGTERM, beside what answers may take, for writing what is there.
@@ -303,11 +305,16 @@ impl Cluster {
                 "completions": self.workers,
                 "parallelism": self.workers,
                 "activeDeadlineSeconds": deadline_s,
-                "backoffLimitPerIndex": 0,
+                "backoffLimitPerIndex": RESTARTS,
                 "podReplacementPolicy": "Failed",
                 "podFailurePolicy": { "rules": [
-                    // What one worker was given wrong, all were.
-                    { "action": "FailJob", "onExitCodes": { "containerName": "offered", "operator": "In", "values": [2] } },
+                    // It has said why it ends; started again it would say so again.
+                    {
+                        "action": "FailIndex",
+                        "onExitCodes": { "containerName": "offered", "operator": "In", "values": [1, 2, 3, 99] },
+                    },
+                    // Its machine was taken away, which is nobody's failure.
+                    { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
                 ] },
                 "template": {
                     "metadata": { "labels": self.labels() },

@@ -4,14 +4,15 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
 
-use offered_meet::{Folder, meet};
+use offered_clock::{Clock, unix_now};
+use offered_meet::{Folder, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
-use offered_model::{Exchange, Nanos, Note, Recording, Share, Workload};
+use offered_model::{Exchange, Instant, Nanos, Note, Recording, Share, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker};
-use offered_store::{Machine, MadeBy, ReadOptions, Recorder, RunRecord, Spool, Until, Writer};
+use offered_store::{Alive, Machine, MadeBy, ReadOptions, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 use sha2::{Digest as _, Sha256};
@@ -21,6 +22,11 @@ use crate::collect::{Collected, Collector, Keep, View, Watch};
 use crate::kept::{BLANKED, kept};
 use crate::summary::Summary;
 use crate::{Error, Point, calibrate, cores};
+
+/// From taking up a part that another has begun to its first launch: time to have everything in place.
+const PLACING: Nanos = Nanos::from_secs(1);
+/// How soon a stop is noticed while another's signs of life are waited for.
+const NOTICE: Nanos = Nanos::from_millis(100);
 
 /// A run to be made.
 pub struct Plan<'a> {
@@ -48,6 +54,16 @@ pub struct Ready<'a> {
     plan: Plan<'a>,
     generator: Generator,
     failures: Option<Receiver<Exchange>>,
+    /// Its place among the workers of the run, if there are others.
+    among: Option<Among>,
+}
+
+/// A worker's place among the others.
+struct Among {
+    /// Where it keeps what it launches.
+    own: PathBuf,
+    /// From when on it launches: a worker before it has begun this part.
+    from: Instant,
 }
 
 /// A run that was made.
@@ -124,7 +140,7 @@ impl<'a> Plan<'a> {
         if self.start_at.is_none() {
             generator.knock()?;
         }
-        Ok(Ready { plan: self, generator, failures })
+        Ok(Ready { plan: self, generator, failures, among: None })
     }
 }
 
@@ -135,11 +151,14 @@ impl Ready<'_> {
         Self { generator: self.generator.hurried_by(hurry), ..self }
     }
 
-    /// Meets the other workers of the run in the folder `place` and begins when they do; see [`offered_meet::meet`]. What the folder
-    /// keeps of the workload is what a run directory does.
+    /// Meets the other workers of the run in the folder `place` and begins when they do; see [`offered_meet::meet`]. It keeps what it
+    /// launches there, whatever its plan says, and gives a sign of life every two seconds. What the folder keeps of the workload is what a
+    /// run directory does.
+    ///
+    /// Where a worker of its number was among them and gives no sign of life any more, this one takes its part up from now on.
     ///
     /// # Errors
-    /// They do not begin together.
+    /// They do not begin together; the worker before is alive, or has come to its end; its part cannot be taken up.
     pub fn met(mut self, place: &Path, wait: Nanos, waiting: &mut dyn FnMut(&[u64])) -> Result<Self, Error> {
         let text = kept(self.plan.text);
         let digest = Sha256::digest(text.as_bytes());
@@ -150,12 +169,53 @@ impl Ready<'_> {
             workload: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
         };
         let folder = Folder::new(place);
-        self.plan.start_at = Some(meet(&folder, &me, wait, &self.generator.stop(), waiting)?);
+        let own = attempts(place, me.share).1;
+        match begun(&folder, &me)? {
+            None => {
+                self.plan.start_at = Some(meet(&folder, &me, wait, &self.generator.stop(), waiting)?);
+                self.among = Some(Among { own, from: Instant::ZERO });
+            }
+            Some(began) => {
+                self.wait_for_silence(place, &me, began)?;
+                let from = Instant::ZERO + (unix_now() + PLACING).saturating_sub(began);
+                if from >= self.plan.workload.end() {
+                    return Err(offered_meet::Error::TooLate { by: unix_now().saturating_sub(began) }.into());
+                }
+                self.generator = self.generator.from(from).ok_or(Error::Counted)?;
+                self.plan.start_at = Some(began);
+                self.among = Some(Among { own, from });
+            }
+        }
         if folder.put_new("workload.toml", text.as_bytes())? {
             let path = place.join("workload.toml");
             fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(Error::file("restrict", &path))?;
         }
         Ok(self)
+    }
+
+    /// Returns once the last worker with the number of `me` has given no sign of life for so long that it is gone.
+    fn wait_for_silence(&self, place: &Path, me: &offered_meet::Worker, began: Nanos) -> Result<(), Error> {
+        let twice = |host| offered_meet::Error::Twice { share: me.share, host, folder: place.to_owned() }.into();
+        let (before, _) = attempts(place, me.share);
+        let last = before.last();
+        if let Some(record) = last.map(|last| RunRecord::read(last)).transpose()?.flatten() {
+            return Err(twice(record.machine.map_or_else(String::new, |machine| machine.name)));
+        }
+        let sign = || last.and_then(|last| Alive::read(last));
+        let (clock, first, stop) = (Clock::start(), sign(), self.generator.stop());
+        let silence =
+            first.as_ref().map_or_else(|| unix_now().saturating_sub(began), |first| first.silence(unix_now()));
+        let until = clock.now() + SILENT.saturating_sub(silence);
+        while clock.now() < until {
+            clock.sleep_until((clock.now() + NOTICE).min(until));
+            if stop.load(Relaxed) {
+                return Err(offered_meet::Error::Stopped.into());
+            }
+        }
+        match sign() {
+            Some(alive) if Some(&alive) != first.as_ref() => Err(twice(alive.host)),
+            _ => Ok(()),
+        }
     }
 
     /// What it asks of this machine beyond what that has.
@@ -169,10 +229,16 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan: Plan { text, workload, share, load, start_at, out, name, .. }, generator, failures } = self;
+        let Self { plan: Plan { text, workload, share, load, start_at, out, name, .. }, generator, failures, among } =
+            self;
+        let from = Instant::ZERO.until(among.as_ref().map_or(Instant::ZERO, |among| among.from));
+        let out = among.as_ref().map(|among| among.own.as_path()).or(out);
         let for_nobody = matches!(load, Load::Nobody(_));
         let store = out.map(|out| Store::create(out, text, workload, for_nobody)).transpose()?;
+        let started = start_at.filter(|_| among.is_some() && !for_nobody);
+        let beat = started.zip(out).map(|(started, out)| beating(out.to_owned(), started)).transpose()?;
         let watch = Watch {
+            beat,
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
             stop: generator.stop(),
@@ -192,7 +258,8 @@ impl Ready<'_> {
         let (done, Collected { events, failures, lost }) = launched?;
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
         let recording = recording(workload, events, store.as_ref(), evidence)?;
-        let ask = Ask { path: name, ..Ask::of(workload, share.fraction()) };
+        let skipped = (workload.skip_first().max(from), workload.skip_last());
+        let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
         let verdict = verify(&recording, &ask)?;
         let mut summary = Summary::new(workload, share, &recording, &done, &verdict)?;
         summary.out = out.map(|out| out.display().to_string());
@@ -212,6 +279,15 @@ impl Ready<'_> {
             None => Ok(Made { summary, verdict, ask, recording, done, record, failures }),
         }
     }
+}
+
+/// What gives signs of life of the worker whose directory is `own`; the first is given.
+fn beating(own: PathBuf, started: Nanos) -> Result<Box<dyn FnMut() + Send>, Error> {
+    let host = machine().name;
+    let sign = move || Alive { host: host.clone(), started_unix_ns: started.0, at_unix_ns: unix_now().0 }.write(&own);
+    sign()?;
+    // A folder that cannot be written to is told by who keeps the events.
+    Ok(Box::new(move || drop(sign())))
 }
 
 /// Launches everything; what was collected of it.

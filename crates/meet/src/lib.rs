@@ -40,4 +40,4 @@ mod meeting;
 pub use engine::{Engine, NoShare, share};
 pub use error::Error;
 pub use folder::Folder;
-pub use meeting::{LEAD, Worker, meet};
+pub use meeting::{LEAD, Worker, begun, meet};

@@ -114,6 +114,16 @@ pub fn meet(
     }
 }
 
+/// When the others began, where a worker with the number of `me` was among them: then who comes with that number now was started again.
+///
+/// # Errors
+/// That worker had another workload or version, or the folder cannot be read.
+pub fn begun(folder: &Folder, me: &Worker) -> Result<Option<Nanos>, Error> {
+    let Some(Decision::Begin { unix_ns }) = folder.document(DECISION)? else { return Ok(None) };
+    let Some(before) = folder.document::<Worker>(&ready(me.share.index() + 1))? else { return Ok(None) };
+    differs(&before, me).map_or(Ok(Some(Nanos(unix_ns))), Err)
+}
+
 /// The file in which worker `number` says that it is ready.
 fn ready(number: u64) -> String {
     format!("meeting/ready-{number}.json")

@@ -53,6 +53,8 @@ pub struct Agenda {
     left: Option<Left>,
     /// Whether a launch that is due is looked at: by flows, or by what counts it.
     looks: bool,
+    /// How many arrivals were passed over.
+    skipped: u64,
 }
 
 /// How much may still be launched.
@@ -239,6 +241,7 @@ impl Agenda {
             sessions: None,
             left: None,
             looks: false,
+            skipped: 0,
         };
         match workload.sessions() {
             Sessions::Open(schedule) => {
@@ -305,6 +308,33 @@ impl Agenda {
     #[inline]
     fn await_arrival(&mut self) {
         self.arriving = self.arrivals.as_mut().and_then(Iterator::next).unwrap_or(NEVER);
+    }
+
+    /// The same, taken up at `from` by somebody who knows nothing of the time before: arrivals meant earlier are passed over, and users
+    /// begin at `from` as they do at the start. `None` where launches are counted as they are made, for how many there were is not known.
+    #[must_use]
+    pub fn from(mut self, from: Instant) -> Option<Self> {
+        if from == Instant::ZERO {
+            return Some(self);
+        }
+        if self.left.is_some() {
+            return None;
+        }
+        while self.arriving.intended < from {
+            self.await_arrival();
+            self.skipped += 1;
+        }
+        let late = Instant::ZERO.until(from);
+        let mut users = std::mem::take(&mut self.returning);
+        while let Some(Entry { key, serial, what }) = users.pop() {
+            self.returning.push(key + late.0, serial, what);
+        }
+        Some(self)
+    }
+
+    /// How many arrivals were passed over.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     /// When the next launch is due; `None` when nothing is, until a completion brings a session back.

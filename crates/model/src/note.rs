@@ -69,6 +69,20 @@ pub enum Note {
         /// Which, `3/8`.
         worker: String,
     },
+    /// Launches whose worker was gone: they are in its part of the schedule, and count as not sent.
+    Gone {
+        /// How many.
+        launches: u64,
+        /// Whether there would have been others, which follow from answers that never came.
+        further: bool,
+    },
+    /// A worker that is at work.
+    Running,
+    /// A worker that should be at work, and gives no sign of life.
+    Silent {
+        /// For so long.
+        for_s: f64,
+    },
     /// Its workers were on several machines, each with its own clock.
     Clocks {
         /// How many.
@@ -151,6 +165,15 @@ impl fmt::Display for Note {
             ),
             Self::OfWorker { worker, note } => write!(f, "worker {worker}: {note}"),
             Self::NotHere { worker } => write!(f, "worker {worker} is not here: it launched nothing"),
+            Self::Gone { launches, further } => {
+                write!(f, "{launches} launches of its part are not sent, for it was gone")?;
+                let more = "; what sessions that had begun would have asked further is not known";
+                f.write_str(if *further { more } else { "" })
+            }
+            Self::Running => f.write_str("it is still running; this is what it has kept so far"),
+            Self::Silent { for_s } => {
+                write!(f, "it has given no sign of life for {}: it is frozen, or dead", span(for_s * 1e9))
+            }
             Self::Clocks { machines } => write!(
                 f,
                 "launches are placed by the clocks of {machines} machines, whose agreement is not known: two that are closer than it \

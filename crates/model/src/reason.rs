@@ -34,6 +34,8 @@ pub enum Reason {
     Sql(SqlState, Box<str>),
     /// The run was stopped first.
     Stopped,
+    /// Not sent: the worker whose part it is was gone.
+    Gone,
     /// The connection ended when so many bytes of the body had still to come.
     Missing(u64),
     /// What came was no HTTP/1: how it begins, printable and bounded ([`Reason::not_http`]).
@@ -59,6 +61,7 @@ const NONE_FREE: Around = ("no connection was free within ", "");
 /// What stands before a SQLSTATE, and between that and the database's words.
 const SQL: Around = ("SQLSTATE ", ": ");
 const STOPPED: &str = "the run was stopped";
+const GONE: &str = "its worker was gone";
 const MISSING: Around = ("closed with ", " bytes of the body to come");
 const NOT_HTTP: Around = ("not an HTTP/1 answer; it begins with `", "`");
 /// So many bytes are told of what is no HTTP.
@@ -86,6 +89,7 @@ impl Reason {
         let typed = match text {
             OVER => return Self::Over,
             STOPPED => return Self::Stopped,
+            GONE => return Self::Gone,
             _ => None
                 .or_else(|| time(text, LATE).map(Self::Late))
                 .or_else(|| time(text, NOT_CONNECTED).map(Self::NotConnected))
@@ -156,6 +160,7 @@ impl fmt::Display for Reason {
             Self::NoneFree(limit) => around(NONE_FREE, limit),
             Self::Sql(code, words) => write!(f, "{}{code}{}{words}", SQL.0, SQL.1),
             Self::Stopped => f.write_str(STOPPED),
+            Self::Gone => f.write_str(GONE),
             Self::Missing(bytes) => around(MISSING, bytes),
             Self::NotHttp(begins) => around(NOT_HTTP, begins),
             Self::System(number) => write!(f, "{}", io::Error::from_raw_os_error(*number)),

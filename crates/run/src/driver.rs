@@ -30,7 +30,9 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) end: Instant,
     /// At most so many launches under way.
     pub(crate) in_flight: u64,
-    /// This worker's number and how many there are: its launches are numbered `worker`, `worker + workers`, ...
+    /// This worker's number.
+    pub(crate) worker: u16,
+    /// The number of its first launch, and how many workers there are: the next is so much further.
     pub(crate) numbering: (u64, u64),
     pub(crate) transport: T,
     pub(crate) stop: &'a AtomicBool,
@@ -116,8 +118,7 @@ impl<T: Transport> Driver<'_, T> {
                 Some(why) => {
                     let event =
                         Event { session: launch.session, step: launch.step, label, ..Event::at(launch.intended) };
-                    let worker = self.numbering.0 as u16;
-                    books.fresh.push(Event { worker, error: Some(why), ..event });
+                    books.fresh.push(Event { worker: self.worker, error: Some(why), ..event });
                     now
                 }
             };

@@ -42,6 +42,8 @@ pub struct Generator {
     live: Arc<[Live]>,
     /// Who sees exchanges whole, if somebody does.
     witness: Option<Arc<Witness>>,
+    /// Launches meant before are somebody else's.
+    from: Instant,
 }
 
 /// What carries the launches.
@@ -133,7 +135,8 @@ impl Generator {
         let live = (0..threads).map(|_| Live::default()).collect();
         let stop: Arc<AtomicBool> = Arc::default();
         let halt = Arc::new(Halt::new(stop.clone()));
-        Ok(Self { workload, share, threads, carrier, script, stop, hurry: Arc::default(), halt, live, witness: None })
+        let (hurry, witness, from) = (Arc::default(), None, Instant::ZERO);
+        Ok(Self { workload, share, threads, carrier, script, stop, hurry, halt, live, witness, from })
     }
 
     /// The same, stopped by `stop` instead of a flag of its own.
@@ -141,6 +144,13 @@ impl Generator {
     pub fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
         let halt = Arc::new(Halt::new(stop.clone()));
         Self { stop, halt, ..self }
+    }
+
+    /// The same, taken up at `from`; see [`Agenda::from`]. `None` where that cannot be.
+    #[must_use]
+    pub fn from(self, from: Instant) -> Option<Self> {
+        Agenda::new(&self.workload, self.share).from(from)?;
+        Some(Self { from, ..self })
     }
 
     /// The same, and once `hurry` is set too, a run that is stopped waits no longer for what is under way.
@@ -356,7 +366,8 @@ impl Generator {
     }
 
     fn agenda(&self, thread: u16) -> Agenda {
-        Agenda::new(&self.workload, self.share.part(u64::from(thread), u64::from(self.threads)))
+        let agenda = Agenda::new(&self.workload, self.share.part(u64::from(thread), u64::from(self.threads)));
+        agenda.from(self.from).expect("a workload that can be taken up")
     }
 
     /// Launches against nobody.
@@ -424,13 +435,16 @@ impl Generator {
     fn drive_agenda<T: Transport>(&self, thread: u16, agenda: Agenda, transport: T, sink: &mut dyn Sink) -> Worker {
         let in_flight = self.limit(thread, self.workload.target().and_then(Target::in_flight));
         let used = cpu_time();
+        let workers = self.share.parts() * u64::from(self.threads);
+        let first = self.worker(thread) + agenda.skipped() * workers;
         let mut driver = Driver {
             agenda,
             mix: self.workload.mix(),
             late: self.workload.late(),
             end: self.workload.end(),
             in_flight: in_flight.map_or(u64::MAX, u64::from),
-            numbering: (self.worker(thread), self.share.parts() * u64::from(self.threads)),
+            worker: self.worker(thread) as u16,
+            numbering: (first, workers),
             transport,
             stop: &self.stop,
             hurry: &self.hurry,

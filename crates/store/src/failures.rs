@@ -36,7 +36,7 @@ pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
     let file = path.join(FILE);
     let text = match fs::read_to_string(&file) {
         Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            let of_each = workers::of(path)?.into_iter().map(|(_, worker)| read_failures(&worker));
+            let of_each = workers::of(path)?.into_iter().map(|worker| read_failures(&worker.path));
             return Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat());
         }
         read => read.map_err(Error::io("read", &file))?,

@@ -44,6 +44,7 @@ pub use foreign::{CSV_COLUMNS, Format};
 pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::Recorder;
 pub use rundir::Writer;
-pub use rundir::workers::worker;
+pub use rundir::alive::{Alive, BEAT, SILENT};
+pub use rundir::workers::{attempts, worker};
 pub use table::{Cells, Column, write_table};
 pub use tape::Spool;

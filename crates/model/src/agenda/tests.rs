@@ -440,3 +440,26 @@ fn who_has_walked_to_the_end_is_somebody_new_unless_it_stays_the_same() {
     assert_eq!(afters("closed.users = 1", REQUESTS), [Returns; 6]);
     assert_eq!(afters("closed = { users = 1, visits = 2 }", WALK), [Returns, Renewed, Returns, Leaves]);
 }
+
+#[test]
+fn a_part_that_is_taken_up_later_has_the_launches_from_then_on() {
+    let from = Instant::from_secs(5);
+    let share = Share::new(1, 3).unwrap();
+    let left = |workload: &Workload| {
+        let mut agenda = Agenda::new(workload, share).from(from).unwrap();
+        let launches: Vec<_> = std::iter::from_fn(|| agenda.due(Instant::MAX)).collect();
+        (launches, agenda.skipped())
+    };
+    let open = workload(MODELS[0]);
+    let mut all = Agenda::new(&open, share);
+    let (before, after): (Vec<_>, Vec<_>) =
+        std::iter::from_fn(|| all.due(Instant::MAX)).partition(|launch| launch.intended < from);
+    assert_eq!(left(&open), (after, before.len() as u64), "the schedule knows no workers");
+    let closed = workload(MODELS[4]);
+    let mut all = Agenda::new(&closed, share);
+    let later = |launch: Launch| Launch { intended: launch.intended + Nanos::from_secs(5), ..launch };
+    let begins: Vec<_> = std::iter::from_fn(|| all.due(Instant::MAX)).map(later).collect();
+    assert_eq!(left(&closed), (begins, 0), "users begin as they do at the start");
+    let counted = workload(&format!("requests = 100\n{}", MODELS[4]));
+    assert!(Agenda::new(&counted, share).from(from).is_none(), "nobody knows how many were made");
+}

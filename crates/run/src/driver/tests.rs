@@ -140,6 +140,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
         late,
         end: workload.end(),
         in_flight: u64::MAX,
+        worker: 0,
         numbering: (0, 1),
         transport: Slow(Mock::new(workload.seed(), law, 0), Nanos::ZERO),
         stop: &stop,

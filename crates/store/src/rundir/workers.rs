@@ -6,9 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use offered_clock::unix_now;
 use offered_model::events::{Events, Extent, Tape, Wanted};
-use offered_model::{Event, Note, Recording, Share};
+use offered_model::{Event, Instant, Nanos, Note, Recording, Share};
 
+use super::alive::{Alive, SILENT};
+use super::gone::{self, Begun, Gone};
 use super::{look, ours};
 use crate::error::Error;
 use crate::labels::Labels;
@@ -20,11 +23,32 @@ pub fn worker(run: &Path, share: Share) -> PathBuf {
     run.join(format!("worker-{}-of-{}", share.index() + 1, share.parts()))
 }
 
+/// The directories of the worker with this share, in order: that of the first who took the share up, and of those who took its place
+/// when it was gone (`worker-3-of-8.2`); and the one in which another would. None are there of a share that nobody has begun.
+pub fn attempts(run: &Path, share: Share) -> (Vec<PathBuf>, PathBuf) {
+    let first = worker(run, share);
+    let again = |attempt: u32| PathBuf::from(format!("{}.{attempt}", first.display()));
+    let mut all = vec![first.clone()];
+    all.extend((2..).map(again).take_while(|path| path.exists()));
+    all.retain(|path| path.exists());
+    let next = again(all.len() as u32 + 1);
+    if all.is_empty() { (all, first) } else { (all, next) }
+}
+
+/// A worker's directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Worker {
+    share: Share,
+    /// From 1: how many have taken the share up.
+    attempt: u32,
+    pub(crate) path: PathBuf,
+}
+
 /// The workers whose directories are in `run`, by their numbers; none where `run` is the directory of one worker, or no run.
 ///
 /// # Errors
 /// They are not of one run.
-pub(crate) fn of(run: &Path) -> Result<Vec<(Share, PathBuf)>, Error> {
+pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
     let listed = match fs::read_dir(run) {
         Ok(listed) if !run.join("events").is_dir() => listed,
         _ => return Ok(Vec::new()),
@@ -32,57 +56,129 @@ pub(crate) fn of(run: &Path) -> Result<Vec<(Share, PathBuf)>, Error> {
     let mut workers = Vec::new();
     for entry in listed {
         let path = entry.map_err(Error::io("read", run))?.path();
-        workers.extend(share(&path).map(|share| (share, path)));
+        workers.extend(named(&path).map(|(share, attempt)| Worker { share, attempt, path }));
     }
-    workers.sort_unstable_by_key(|(share, _)| share.index());
-    match workers.windows(2).find(|pair| pair[0].0.parts() != pair[1].0.parts()) {
+    workers.sort_unstable_by_key(|worker| (worker.share.index(), worker.attempt));
+    match workers.windows(2).find(|pair| pair[0].share.parts() != pair[1].share.parts()) {
         Some(pair) => Err(Error::content(
             run.display().to_string(),
             format!(
                 "holds workers {} and {}, which are not of one run; move those of another away",
-                pair[0].0, pair[1].0
+                pair[0].share, pair[1].share
             ),
         )),
         None => Ok(workers),
     }
 }
 
-/// The share that the name of a worker's directory tells.
-fn share(path: &Path) -> Option<Share> {
+/// The share and the attempt that the name of a worker's directory tells.
+fn named(path: &Path) -> Option<(Share, u32)> {
     let (number, parts) = path.file_name()?.to_str()?.strip_prefix("worker-")?.split_once("-of-")?;
-    format!("{number}/{parts}").parse().ok()
+    let (parts, attempt) = parts.split_once('.').unwrap_or((parts, "1"));
+    Some((format!("{number}/{parts}").parse().ok()?, attempt.parse().ok()?))
+}
+
+/// How a worker without a record is.
+enum State {
+    Running,
+    Silent(Nanos),
+    Gone,
+}
+
+impl State {
+    /// Of one with this directory.
+    fn of(worker: &Path) -> Self {
+        let Some(alive) = Alive::read(worker) else { return Self::Gone };
+        let now = unix_now();
+        let end =
+            gone::workload(worker).map(|workload| Nanos(alive.started_unix_ns) + Instant::ZERO.until(workload.end()));
+        match alive.silence(now) {
+            silence if silence < SILENT => Self::Running,
+            // While the run goes on one that was frozen may come back, and launch what it has missed.
+            silence if end.is_some_and(|end| now < end) => Self::Silent(silence),
+            _ => Self::Gone,
+        }
+    }
+
+    fn note(&self) -> Note {
+        match self {
+            Self::Running => Note::Running,
+            Self::Silent(silence) => Note::Silent { for_s: silence.as_secs_f64() },
+            Self::Gone => Note::Killed,
+        }
+    }
 }
 
 /// All `workers` of the run in `run` as one.
 ///
 /// Sessions are those of the whole run, for shares are parts of one. Launching threads are numbered anew, worker by worker. Instants
-/// count from the start of the run on each worker's own clock, which is noted where they are several.
-pub(super) fn read(run: &Path, workers: &[(Share, PathBuf)]) -> Result<Recording, Error> {
+/// count from the start of the run on each worker's own clock, which is noted where they are several. What a worker that is gone did not
+/// launch is there as not sent.
+pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     let (mut recording, mut labels) = (ours(), Labels::default());
-    let (mut looked, mut first, mut clocks) = (Vec::new(), 0u16, HashSet::new());
-    for (share, path) in workers {
-        let (own, mut threads) = (Own { share: *share, first }, 0);
+    let (mut looked, mut first, mut clocks, mut missed) = (Vec::new(), 0u16, HashSet::new(), Vec::new());
+    for attempts in workers.chunk_by(|one, other| one.share == other.share) {
+        let (share, mut last) = (attempts[0].share, None);
         let before = recording.notes.len();
-        let parts =
-            look(path, &mut labels, &mut recording, |place| threads = threads.max(own.thread(place.worker) + 1))?;
-        looked.extend(parts.into_iter().map(|(part, extent)| (part, extent, own)));
-        let record = RunRecord::read(path)?;
-        let host = record.as_ref().and_then(|record| Some(record.machine.as_ref()?.name.clone()));
-        if record.as_ref().is_none_or(|record| record.started_unix_ns.is_some()) {
-            clocks.insert(host.clone());
+        let mut begun = Begun::new(share);
+        let records = attempts.iter().map(|worker| RunRecord::read(&worker.path)).collect::<Result<Vec<_>, _>>()?;
+        let is_whole = matches!(records[..], [Some(_)]);
+        for (Worker { path, attempt, .. }, record) in attempts.iter().zip(&records) {
+            let (own, mut threads) = (Own { share, first }, 0);
+            let parts =
+                look(path, &mut labels, &mut recording, |place| threads = threads.max(own.thread(place.worker) + 1))?;
+            for (part, _) in parts.iter().filter(|_| !is_whole) {
+                let played = part
+                    .play(&mut labels, Wanted::Whole, &mut |events| events.iter().for_each(|event| begun.see(event)));
+                played.map_err(|why| Error::content(path.display().to_string(), part.named(&why).to_string()))?;
+            }
+            last = parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
+            looked.extend(parts.into_iter().map(|(part, extent)| (part, extent, own)));
+            let alive = Alive::read(path);
+            let host = match record {
+                Some(record) => record.machine.as_ref().map(|machine| machine.name.clone()),
+                None => alive.map(|alive| alive.host),
+            };
+            if record.as_ref().is_none_or(|record| record.started_unix_ns.is_some()) {
+                clocks.insert(host.clone());
+            }
+            let again = if *attempt > 1 { " again" } else { "" };
+            let host = host.map_or_else(String::new, |host| format!(" on {host}"));
+            recording.nodes.push((format!("{share}{again}{host}"), first));
+            first = first.saturating_add(threads);
         }
-        recording
-            .nodes
-            .push((format!("{share}{}", host.map_or_else(String::new, |host| format!(" on {host}"))), first));
-        recording.notes.extend(record.map_or_else(|| vec![Note::Killed], |record| record.notes));
+        let (Worker { path, .. }, record) = (&attempts[attempts.len() - 1], &records[attempts.len() - 1]);
+        recording.notes.extend(records[..records.len() - 1].iter().map(|_| Note::Killed));
+        let is_over = match record {
+            Some(record) => {
+                recording.notes.extend(record.notes.clone());
+                true
+            }
+            None => {
+                let state = State::of(path);
+                recording.notes.push(state.note());
+                matches!(state, State::Gone)
+            }
+        };
+        if is_over && !is_whole {
+            let stopped = record.as_ref().and_then(|record| record.generator.as_ref()).is_some_and(|seen| seen.stopped);
+            // Their row is that of who was there last.
+            let row = recording.nodes.last().map_or(0, |(_, first)| *first);
+            if let Some(gone) = Gone::of(path, begun, last.filter(|_| stopped), row, &mut labels) {
+                let extent = gone.extent();
+                recording.notes.push(Note::Gone { launches: extent.launches, further: gone.further() });
+                missed.push((gone, extent));
+            }
+        }
         let of_all = recording.notes.split_off(before);
         let worker = share.to_string();
         let of_it = |note| Note::OfWorker { worker: worker.clone(), note: Box::new(note) };
         recording.notes.extend(of_all.into_iter().map(of_it));
-        first = first.saturating_add(threads);
+        // One that launched nothing has a row for what it should have launched.
+        first = first.max(recording.nodes.last().map_or(0, |(_, first)| first.saturating_add(1)));
     }
-    let all = workers.first().map_or(0, |(share, _)| share.parts());
-    let is_here = |number: &u64| workers.iter().any(|(share, _)| share.index() == *number);
+    let all = workers.first().map_or(0, |worker| worker.share.parts());
+    let is_here = |number: &u64| workers.iter().any(|worker| worker.share.index() == *number);
     let missing = (0..all).filter(|number| !is_here(number));
     recording.notes.extend(missing.map(|number| Note::NotHere { worker: format!("{}/{all}", number + 1) }));
     if clocks.len() > 1 {
@@ -92,9 +188,11 @@ pub(super) fn read(run: &Path, workers: &[(Share, PathBuf)]) -> Result<Recording
     recording.labels = labels.clone().into_names(&mut recording.notes);
     // Parts of about the same time next to each other: what has to be put in order is then near its place.
     looked.sort_by_key(|(_, extent, _)| extent.last_meant);
-    let extent = looked.iter().fold(Extent::default(), |all, (_, extent, _)| all.and(*extent));
-    let parts = looked.into_iter().map(|(part, _, own)| (part, own)).collect();
-    recording.events = Events::new(Arc::new(Together { parts, labels }), extent);
+    let extents = looked.iter().map(|(_, extent, _)| *extent).chain(missed.iter().map(|(_, extent)| *extent));
+    let extent = extents.fold(Extent::default(), Extent::and);
+    let parts = looked.into_iter().map(|(part, extent, own)| (part, extent.last_meant, own)).collect();
+    let missed = missed.into_iter().map(|(gone, _)| gone).collect();
+    recording.events = Events::new(Arc::new(Together { parts, missed, labels }), extent);
     Ok(recording)
 }
 
@@ -104,7 +202,7 @@ pub(super) fn read(run: &Path, workers: &[(Share, PathBuf)]) -> Result<Recording
 /// One cannot be read, or is no record of a run.
 pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
     let mut whole: Option<RunRecord> = None;
-    for (_, path) in of(run)? {
+    for Worker { path, .. } in of(run)? {
         let Some(record) = RunRecord::read(&path)? else { continue };
         whole = Some(match whole {
             None => RunRecord { share: Share::ALL, machine: None, ..record },
@@ -139,24 +237,46 @@ impl Own {
     }
 }
 
-/// The parts of all workers.
+/// The parts of all workers, and what nobody launched.
 struct Together {
-    parts: Vec<(Part, Own)>,
+    /// Each with the last instant for which a launch of it was meant.
+    parts: Vec<(Part, Option<Instant>, Own)>,
+    missed: Vec<Gone>,
     labels: Labels,
 }
 
 impl Tape for Together {
     fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        /// So many events are handed over at a time.
+        const BATCH: usize = 1024;
         let (mut labels, mut renumbered) = (self.labels.clone(), Vec::new());
-        self.parts.iter().try_for_each(|(part, own)| {
+        let mut missed: Vec<_> = self.missed.iter().map(|gone| (gone, gone.agenda())).collect();
+        // Beside what was launched at the time.
+        let mut until = |until: Instant, see: &mut dyn FnMut(&[Event])| {
+            for (gone, agenda) in &mut missed {
+                let mut batch = Vec::new();
+                gone.each(agenda, until, |event| {
+                    batch.push(event);
+                    if batch.len() == BATCH {
+                        see(&batch);
+                        batch.clear();
+                    }
+                });
+                see(&batch);
+            }
+        };
+        for (part, last, own) in &self.parts {
+            until(last.unwrap_or_default(), see);
             let played = part.play(&mut labels, wanted, &mut |events| {
                 renumbered.clear();
                 let number = |event: &Event| own.first.saturating_add(own.thread(event.worker));
                 renumbered.extend(events.iter().map(|event| Event { worker: number(event), ..event.clone() }));
                 see(&renumbered);
             });
-            played.map_err(|why| part.named(&why))
-        })
+            played.map_err(|why| part.named(&why))?;
+        }
+        until(Instant::MAX, see);
+        Ok(())
     }
 }
 
@@ -165,7 +285,7 @@ mod tests {
     use super::*;
     use crate::{Machine, MadeBy, ReadOptions, Writer, read};
     use offered_model::recording::Evidence;
-    use offered_model::{Instant, Nanos};
+    use offered_model::{Agenda, Outcome, Reason, Workload};
 
     /// Worker `share` with two threads, whose launches are those of its share of 1000, a millisecond apart.
     fn write(run: &Path, share: &str, machine: Option<&str>) {
@@ -207,6 +327,105 @@ mod tests {
         assert_eq!(events.iter().find(wrong), None, "two threads of each worker");
         let record = RunRecord::read(folder.path()).unwrap().unwrap();
         assert_eq!((record.share, record.generator.unwrap().busy.len()), (Share::ALL, 6));
+    }
+
+    const OPEN: &str = "seed = 3\nduration = \"10s\"\narrivals.open.rate = \"100/s\"\n[[request]]\nname = \"home\"\nget = \"/\"\nweight = 3\n\
+        [[request]]\nname = \"cart\"\nget = \"/cart\"\n";
+
+    /// What `share` of the workload means to launch.
+    fn meant(share: Share) -> Vec<Event> {
+        let workload = Workload::parse(OPEN, "w", &|_| Err(String::new())).unwrap();
+        let (mut agenda, mix) = (Agenda::new(&workload, share), workload.mix());
+        let due = std::iter::from_fn(move || agenda.due(Instant::MAX));
+        due.map(|launch| Event { session: launch.session, label: mix.choose(launch), ..Event::at(launch.intended) })
+            .collect()
+    }
+
+    /// The directory of a worker that has sent these, and was killed or came to its end.
+    fn sent(path: &Path, share: Share, events: Vec<Event>, is_whole: bool) {
+        let labels = vec!["home".to_owned(), "cart".to_owned()];
+        let mut writer = Writer::create(path, OPEN, labels).unwrap();
+        let sent = |event: Event| Event { sent: Some(event.intended), worker: share.index() as u16, ..event };
+        writer.write(events.into_iter().map(sent).collect()).unwrap();
+        writer.rotate().unwrap();
+        if is_whole {
+            writer.finish(&RunRecord { share, ..RunRecord::new(MadeBy::Run, Until::Duration) }).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_nobody_launched_is_there_to_the_nanosecond_and_not_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (Share::new(0, 2).unwrap(), Share::new(1, 2).unwrap());
+        sent(&worker(folder.path(), one), one, meant(one), true);
+        // One was killed after three seconds, who took its part up after seven: what lies between nobody launched.
+        let (secs, all) = (Instant::from_secs, meant(other));
+        let (early, later): (Vec<_>, Vec<_>) = all.clone().into_iter().partition(|event| event.intended < secs(3));
+        let (missed, late): (Vec<_>, Vec<_>) = later.into_iter().partition(|event| event.intended < secs(7));
+        sent(&attempts(folder.path(), other).1, other, early, false);
+        let (before, next) = attempts(folder.path(), other);
+        assert_eq!((before.len(), next.file_name().unwrap().to_str().unwrap()), (1, "worker-2-of-2.2"));
+        sent(&next, other, late, true);
+
+        let recording = read(folder.path(), &ReadOptions::default()).unwrap();
+        let events = recording.events.to_vec().unwrap();
+        let plain = |event: &Event| (event.intended, event.session, recording.labels[usize::from(event.label)].clone());
+        let (mut have, mut want): (Vec<_>, Vec<_>) = (events.iter().map(plain).collect(), Vec::new());
+        let named = ["home", "cart"];
+        want.extend(
+            [one, other]
+                .into_iter()
+                .flat_map(meant)
+                .map(|e| (e.intended, e.session, named[usize::from(e.label)].to_owned())),
+        );
+        have.sort();
+        want.sort();
+        assert_eq!(have, want, "together the whole schedule");
+        assert_eq!(recording.events.launches(), want.len() as u64);
+        let unsent: Vec<_> = events.iter().filter(|event| event.sent.is_none()).collect();
+        assert!(unsent.iter().all(|event| event.error == Some(Reason::Gone) && event.outcome == Outcome::Unsent));
+        assert_eq!(
+            unsent.iter().map(|e| e.session).collect::<Vec<_>>(),
+            missed.iter().map(|e| e.session).collect::<Vec<_>>()
+        );
+        let of = |note| Note::OfWorker { worker: "2/2".to_owned(), note: Box::new(note) };
+        let gone = Note::Gone { launches: missed.len() as u64, further: false };
+        assert_eq!(recording.notes, [of(Note::Killed), of(gone)]);
+        assert_eq!(
+            recording.nodes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["1/2", "2/2", "2/2 again"]
+        );
+    }
+
+    #[test]
+    fn a_worker_that_may_come_back_is_not_taken_for_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = Share::new(0, 1).unwrap();
+        let path = worker(folder.path(), one);
+        sent(&path, one, meant(one)[..5].to_vec(), false);
+        let notes = |began_s: u64, sign_s: u64| {
+            let ago = |s: u64| unix_now().0 - s * 1_000_000_000;
+            let alive = Alive { host: "a".to_owned(), started_unix_ns: ago(began_s), at_unix_ns: ago(sign_s) };
+            alive.write(&path).unwrap();
+            let recording = read(folder.path(), &ReadOptions::default()).unwrap();
+            (
+                recording
+                    .notes
+                    .into_iter()
+                    .map(|note| match note {
+                        Note::OfWorker { note, .. } => *note,
+                        other => other,
+                    })
+                    .collect::<Vec<_>>(),
+                recording.events.launches(),
+            )
+        };
+        assert_eq!(notes(3, 1), (vec![Note::Running], 5));
+        let all = meant(one).len() as u64;
+        assert_eq!(notes(60, 50), (vec![Note::Killed, Note::Gone { launches: all - 5, further: false }], all));
+        // Nothing has been heard of it, but its ten seconds are not over by this clock.
+        let (silent, launches) = notes(0, 50);
+        assert!(matches!(silent[..], [Note::Silent { for_s }] if for_s >= 50.0) && launches == 5, "{silent:?}");
     }
 
     #[test]

@@ -245,6 +245,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         late: workload.late(),
         end: workload.end(),
         in_flight: u64::MAX,
+        worker: 0,
         numbering: (0, 1),
         transport: Scripted::new(fake, script, Arc::default(), 0, None),
         stop: &stop,

@@ -1,0 +1,50 @@
+//! Signs of life: what a worker of a run says of itself every two seconds, so that others know whether it is at work.
+
+use std::fs;
+use std::path::Path;
+
+use offered_model::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// From one sign of life to the next.
+pub const BEAT: Nanos = Nanos::from_secs(2);
+/// Who has given none for so long is taken for dead, or frozen.
+pub const SILENT: Nanos = Nanos::from_secs(10);
+
+const FILE: &str = "alive.json";
+
+/// A sign of life of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alive {
+    /// The machine it is on.
+    pub host: String,
+    /// When the run began, since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// When it gave this sign, by its own clock.
+    pub at_unix_ns: u64,
+}
+
+impl Alive {
+    /// Writes it into the worker's directory, in the place of the one before.
+    ///
+    /// # Errors
+    /// The disk refused.
+    pub fn write(&self, worker: &Path) -> Result<(), Error> {
+        let (path, tmp) = (worker.join(FILE), worker.join("alive.json.tmp"));
+        let json = serde_json::to_vec(self).expect("numbers and texts are JSON");
+        fs::write(&tmp, json).map_err(Error::io("write", &tmp))?;
+        fs::rename(&tmp, &path).map_err(Error::io("rename to", &path))
+    }
+
+    /// The last of a worker; `None` where it has given none.
+    pub fn read(worker: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(worker.join(FILE)).ok()?).ok()
+    }
+
+    /// For how long there has been none since, at `now` since the Unix epoch.
+    pub fn silence(&self, now: Nanos) -> Nanos {
+        now.saturating_sub(Nanos(self.at_unix_ns))
+    }
+}
