@@ -162,7 +162,8 @@ function show(pulse) {
   for (const count of ["launched", "in_flight", "unsent", "pattern"]) put(count, pulse[count]);
   put("errors", errors(pulse).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
   put("statuses", Object.entries(pulse.statuses).map(([status, count]) => `${count} of ${status}`).join(", ") || "none");
-  put("cov", `${three(pulse.cov)} (95 % ${three(pulse.cov_low)} to ${three(pulse.cov_high)}), meant ${three(pulse.meant_cov)}`);
+  put("cov", pulse.cov == null ? "too soon to tell"
+    : `${three(pulse.cov)} (95 % ${three(pulse.cov_low)} to ${three(pulse.cov_high)}), meant ${three(pulse.meant_cov)}`);
   element("stop").disabled = pulse.phase === "stopping" || pulse.phase === "ended";
   figures.forEach(draw);
   drawSpread(pulse.bars);
