@@ -125,7 +125,7 @@ post = "/session?token=hunter2&page=1"
 body = "user=me&password=hunter2&next=%2F"
 [[request]]
 put = "/me"
-body = '''{"user": "me", "password": "hunter2", "token": "{token}", "page": 1}'''
+body = '{"user": "me", "password": "hunter2", "token": "{token}", "page": 1}'
 [[request]]
 get = "/"
 [request.headers]
