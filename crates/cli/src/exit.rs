@@ -161,6 +161,18 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_certificate_that_does_not_hold_names_the_flag_that_takes_it() {
+        let why = "it is signed by nobody but itself".to_owned();
+        let of_run = Run::Certificate { place: "shop.example:443".to_owned(), why };
+        let Failure::Stopped(said) = Failure::from(Error::Run(of_run)) else { panic!("no wrong input") };
+        assert!(
+            said.starts_with("the certificate of shop.example:443 does not hold: it is signed by nobody"),
+            "{said}"
+        );
+        assert!(said.contains("--insecure"), "{said}");
+    }
+
     /// A run on a virtual clock, whose threshold is kept.
     fn made() -> (Made, Workload) {
         const TEXT: &str = "seed = 1\nduration = \"10s\"\narrivals.open.rate = \"150/s\"\n[thresholds]\nerrors = \"< 1%\"\np95 = \"< 30ms\"\n";

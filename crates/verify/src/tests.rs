@@ -500,3 +500,16 @@ fn a_million_launches_and_a_few_more_have_the_same_verdict() {
     near(whole.queue.think_ms, coarse.queue.think_ms, "think time");
     near(whole.queue.response_ms, coarse.queue.response_ms, "response");
 }
+
+#[test]
+fn the_rate_of_launches_is_over_the_time_of_launches_however_late_the_last_answer_comes() {
+    let mut recording = launched((0..1000).map(|i| f64::from(i) * 1e7));
+    let mut events = recording.events.to_vec().unwrap();
+    for event in &mut events {
+        event.done = event.sent.map(|sent| sent + Nanos::from_secs(60));
+    }
+    recording.events = events.into();
+    let verdict = verify(&recording, &Ask { meant: Meant::Constant, ..Ask::default() });
+    let rate = verdict.launches.last().unwrap().rate_per_s.unwrap();
+    assert!((rate - 100.0).abs() < 0.2, "{rate}");
+}
