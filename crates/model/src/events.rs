@@ -18,7 +18,7 @@ pub enum Wanted {
 
 /// Where events are kept.
 pub trait Tape: Send + Sync {
-    /// Gives `see` all events, objects among them, some thousands at a time: each time the same, in the order in which they were
+    /// Gives `see` all events, objects among them, many at a time: each time the same, in the order in which they were
     /// recorded.
     ///
     /// # Errors
@@ -118,8 +118,7 @@ impl Events {
         self.tape.play(Wanted::Whole, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
-    /// Gives `see` the place of every launch, in the order in which they were recorded: of a long recording in a third of the time
-    /// that the whole events take.
+    /// Gives `see` the place of every launch, in the order in which they were recorded; where events are kept in columns, no other is read.
     ///
     /// # Errors
     /// Those of [`Events::each`].
@@ -148,7 +147,7 @@ impl Events {
         self.tape.play(Wanted::Whole, &mut |events| events.iter().for_each(&mut see))
     }
 
-    /// Gives `see` what is wanted of all of them, some thousands at a time, in the order in which they were recorded.
+    /// Gives `see` what is wanted of all of them, many at a time, in the order in which they were recorded.
     ///
     /// # Errors
     /// Those of [`Events::each`].

@@ -248,7 +248,7 @@ impl<W: Write + Send> Columns<'_, W> {
     }
 }
 
-/// Gives `see` what is wanted of the events of a part, some thousands at a time, naming their labels in `labels`; after an error what it
+/// Gives `see` what is wanted of the events of a part, a thousand at a time, naming their labels in `labels`; after an error what it
 /// gave is unusable. Of a part without a seal everything is read: only so is it known to be whole.
 ///
 /// The `parquet` crate panics on some damaged files (a dictionary page turned into something else). To whoever reads a run

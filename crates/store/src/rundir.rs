@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use offered_model::events::{Events, Extent, Wanted};
-use offered_model::{Event, Nanos, Note, Place, Recording};
+use offered_model::{Event, Nanos, Note, Recording};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -162,7 +162,7 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
 fn alone(path: &Path) -> Result<Recording, Error> {
     let mut recording = ours();
     let mut labels = Labels::default();
-    let looked = look(path, &mut labels, &mut recording, |_| ())?;
+    let looked = look(path, &mut labels, &mut recording, Wanted::Place, |_| ())?;
     recording.labels = labels.clone().into_names(&mut recording.notes);
     let extent = looked.iter().fold(Extent::default(), |all, (_, extent)| all.and(*extent));
     let parts = looked.into_iter().map(|(part, _)| part).collect();
@@ -177,23 +177,24 @@ fn alone(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// The whole parts of the run in `path`, each with what is known of its events, of all of which `see` is given the place; those that
+/// The whole parts of the run in `path`, each with what is known of its events, of all of which `see` is given what is wanted; those that
 /// cannot be read are counted and noted in `recording`.
 fn look(
     path: &Path,
     labels: &mut Labels,
     recording: &mut Recording,
-    mut see: impl FnMut(Place),
+    wanted: Wanted,
+    mut see: impl FnMut(&Event),
 ) -> Result<Vec<(Part, Extent)>, Error> {
     let (mut whole, mut unreadable) = (Vec::new(), 0);
     let paths = parts(&path.join("events"))?;
     let all = paths.len();
     for path in paths {
         let (part, mut extent) = (Part::Named(path), Extent::default());
-        let played = part.play(labels, Wanted::Place, &mut |events| {
+        let played = part.play(labels, wanted, &mut |events| {
             for event in events {
                 extent.add(event);
-                see(event.place());
+                see(event);
             }
         });
         match played {

@@ -27,7 +27,8 @@ pub struct Alive {
 }
 
 impl Alive {
-    /// Writes it into the worker's directory, in the place of the one before.
+    /// Writes it into the worker's directory, in the place of the one before. Nobody waits for the disk: after a power
+    /// cut nobody is alive.
     ///
     /// # Errors
     /// The disk refused.

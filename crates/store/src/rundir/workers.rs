@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,11 +29,10 @@ pub fn worker(run: &Path, share: Share) -> PathBuf {
 pub fn attempts(run: &Path, share: Share) -> (Vec<PathBuf>, PathBuf) {
     let first = worker(run, share);
     let again = |attempt: u32| PathBuf::from(format!("{}.{attempt}", first.display()));
-    let mut all = vec![first.clone()];
-    all.extend((2..).map(again).take_while(|path| path.exists()));
-    all.retain(|path| path.exists());
-    let next = again(all.len() as u32 + 1);
-    if all.is_empty() { (all, first) } else { (all, next) }
+    let names = iter::once(first.clone()).chain((2..).map(again));
+    let all: Vec<PathBuf> = names.take_while(|path| path.exists()).collect();
+    let next = if all.is_empty() { first } else { again(all.len() as u32 + 1) };
+    (all, next)
 }
 
 /// A worker's directory.
@@ -125,13 +125,14 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
         let is_whole = matches!(records[..], [Some(_)]);
         for (Worker { path, attempt, .. }, record) in attempts.iter().zip(&records) {
             let (own, mut threads) = (Own { share, first }, 0);
-            let parts =
-                look(path, &mut labels, &mut recording, |place| threads = threads.max(own.thread(place.worker) + 1))?;
-            for (part, _) in parts.iter().filter(|_| !is_whole) {
-                let played = part
-                    .play(&mut labels, Wanted::Whole, &mut |events| events.iter().for_each(|event| begun.see(event)));
-                played.map_err(|why| Error::content(path.display().to_string(), part.named(&why).to_string()))?;
-            }
+            // Which sessions have begun is asked only where some may not have.
+            let wanted = if is_whole { Wanted::Place } else { Wanted::Whole };
+            let parts = look(path, &mut labels, &mut recording, wanted, |event| {
+                threads = threads.max(own.thread(event.worker) + 1);
+                if !is_whole {
+                    begun.see(event);
+                }
+            })?;
             last = parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
             looked.extend(parts.into_iter().map(|(part, extent)| (part, extent, own)));
             let alive = Alive::read(path);
