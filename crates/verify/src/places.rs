@@ -22,6 +22,11 @@ impl<'a> Places<'a> {
         Self { scope, held: Some(Vec::new()) }
     }
 
+    /// Those of `scope`, all of which are gone through each time.
+    pub(crate) fn unheld(scope: Scope<'a>) -> Self {
+        Self { scope, held: None }
+    }
+
     /// Takes the next one.
     #[inline]
     pub(crate) fn add(&mut self, place: Place) {

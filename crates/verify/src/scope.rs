@@ -8,6 +8,7 @@ use offered_stats::order::{Key, Source, ascending};
 
 use crate::ask::{Ask, Failures};
 use crate::ends::Ends;
+use crate::places::Places;
 use crate::verdict::Window;
 
 /// The launches of one run inside the window asked for.
@@ -233,9 +234,7 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// The recording can no longer be read.
     pub fn in_order<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Launch)) -> io::Result<C> {
-        let source =
-            |give: &mut dyn FnMut(Launch)| self.each_place(|place| self.launch(place).into_iter().for_each(&mut *give));
-        in_order(&source, fresh, add)
+        Places::unheld(self).as_sent(fresh, add)
     }
 
     /// The same, of what `key` makes of each launch.
