@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offered_experiment::kubernetes::{Cluster, Doubt, Error, Manifests, RUNS, WORKLOAD};
+use offered_experiment::kubernetes::{Cluster, Doubt, Error, Manifests, Named, RUNS, WORKLOAD};
 use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
@@ -107,10 +107,10 @@ fn worker(args: &Args, name: &str) -> Vec<String> {
 /// What is said of flags is said here.
 fn refusal(error: Error) -> Failure {
     let flag = match &error {
-        Error::Name { what: "a Job", .. } => "--name: ",
-        Error::Name { what: "a Secret", .. } => "--secret: ",
-        Error::Name { what: "an image", .. } => "--image: ",
-        Error::Name { .. } => "--pvc: ",
+        Error::Name { what: Named::Job, .. } => "--name: ",
+        Error::Name { what: Named::Secret, .. } => "--secret: ",
+        Error::Name { what: Named::Image, .. } => "--image: ",
+        Error::Name { what: Named::Claim, .. } => "--pvc: ",
         Error::Workers { .. } => "--workers: ",
         Error::NoDeadline | Error::Deadline { .. } => "--deadline: ",
         _ => "",

@@ -99,6 +99,20 @@ pub enum Doubt {
     },
 }
 
+offered_model::named! {
+    /// What of a cluster is given a name.
+    pub enum Named {
+        /// The Job, and with it the `ConfigMap`.
+        Job = "a Job",
+        /// Where workers meet.
+        Claim = "a PersistentVolumeClaim",
+        /// Where values come from.
+        Secret = "a Secret",
+        /// Where the program is.
+        Image = "an image",
+    }
+}
+
 /// Why there are no manifests.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -108,7 +122,7 @@ pub enum Error {
         /// What was given.
         name: String,
         /// What would be called so.
-        what: &'static str,
+        what: Named,
         /// What names are like.
         rule: String,
     },
@@ -254,16 +268,16 @@ impl Cluster {
         let wrong = |name: &str, what, rule: String| Err(Error::Name { name: name.to_owned(), what, rule });
         if !is_label(&self.name) || self.name.len() > longest {
             let rule = format!("lower-case letters, digits and - between them, {longest} at most (DNS-1123)");
-            return wrong(&self.name, "a Job", rule);
+            return wrong(&self.name, Named::Job, rule);
         }
-        for (name, what) in [(&self.claim, "a PersistentVolumeClaim"), (&self.secret, "a Secret")] {
+        for (name, what) in [(&self.claim, Named::Claim), (&self.secret, Named::Secret)] {
             if !name.split('.').all(is_label) || name.len() > 253 {
                 let rule = "lower-case letters, digits, - and . between them, 253 at most (DNS-1123)".to_owned();
                 return wrong(name, what, rule);
             }
         }
         if self.image.is_empty() || self.image.contains(char::is_whitespace) {
-            return wrong(&self.image, "an image", "one word, such as registry.example.com/offered:1".to_owned());
+            return wrong(&self.image, Named::Image, "one word, such as registry.example.com/offered:1".to_owned());
         }
         Ok(())
     }

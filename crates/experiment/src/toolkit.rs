@@ -55,7 +55,7 @@ impl Toolkit {
         let path = Path::new(&verdict.source.path);
         let stem = path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
         let stem = stem.split('.').next().filter(|stem| !stem.is_empty() && *stem != "-").unwrap_or("stdin").to_owned();
-        fs::create_dir_all(dir).map_err(|why| Error::File { action: "create", path: dir.to_owned(), source: why })?;
+        fs::create_dir_all(dir).map_err(Error::file("create", dir))?;
         let whole = verdict.source.resolution_ms >= 1.0;
         for (suffix, title, content) in [
             ("arr", "Inter-arrival Summary Statistics (ms)", times(&tables.launches, "cv", whole)),
@@ -64,7 +64,7 @@ impl Toolkit {
             ("rt_1st", "Response Time 1st Byte Summary Statistics (ms)", times(&tables.first_byte, "vmr", whole)),
         ] {
             let path = dir.join(format!("{stem}_{suffix}.csv"));
-            let content = content.map_err(|why| unwritten(&path, why))?;
+            let content = content.map_err(Error::file("write", &path))?;
             put(&path, &[format!("{title} - {stem}\n").as_bytes(), &content].concat())?;
         }
         for sample in samples {
@@ -101,11 +101,7 @@ impl Toolkit {
 }
 
 fn put(path: &Path, text: &[u8]) -> Result<(), Error> {
-    fs::write(path, text).map_err(|why| unwritten(path, why))
-}
-
-fn unwritten(path: &Path, source: io::Error) -> Error {
-    Error::File { action: "write", path: path.to_owned(), source }
+    fs::write(path, text).map_err(Error::file("write", path))
 }
 
 /// A label as a part of a file name: everything a file system could dislike becomes `_`.
