@@ -26,15 +26,12 @@ impl Moments {
     #[inline]
     pub fn add(&mut self, value: impl Into<i128>, times: u64) {
         let value = value.into();
-        // As nearly all are: one multiplication of the processor's instead of a function.
+        // Nearly all have 64 bits, and are counted once: then it takes one multiplication, where a saturating one of 128 bits is a function.
         let square = i64::try_from(value)
             .map_or_else(|_| value.saturating_mul(value), |value| i128::from(value) * i128::from(value));
-        let (sum, squares) = match times {
-            1 => (value, square),
-            _ => (value * i128::from(times), square.saturating_mul(times.into())),
-        };
+        let squares = if times == 1 { square } else { square.saturating_mul(times.into()) };
         self.n += times;
-        self.sum += sum;
+        self.sum += value * i128::from(times);
         self.squares = self.squares.saturating_add(squares);
     }
 
