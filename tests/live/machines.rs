@@ -1,7 +1,7 @@
 //! Several workers that meet in a folder: they make one run, or none begins.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use offered_model::{Event, Law, Nanos, Purpose, Reason, Seed};
@@ -58,9 +58,18 @@ fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
     all
 }
 
+/// When each launch of this load is meant, of a whole that is recorded in `folder`.
+fn alone(folder: &Path, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
+    let out = folder.join("alone");
+    let mut whole = offered(&["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--out"]);
+    whole.arg(&out).args(load);
+    assert_eq!(Process::start(whole).end().code, Some(0));
+    meant(&out)
+}
+
 fn several_workers_make_together_the_launches_of_one() {
     let (server, folder) = (server(), tempfile::tempdir().unwrap());
-    let (together, alone) = (folder.path().join("together"), folder.path().join("alone"));
+    let together = folder.path().join("together");
     let load = ["--open", "300/s", "-d", "1s"];
     let said = ["1/3", "2/3"].map(|share| worker(&server, &together, &[&load[..], &["--share", share]].concat()));
     let mut numbered = worker(&server, &together, &[&load[..], &["--workers", "3"]].concat());
@@ -70,11 +79,8 @@ fn several_workers_make_together_the_launches_of_one() {
         // On a busy machine a run may not be believed; what was launched is not changed by that.
         assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     }
-    let dry = ["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--out"];
-    let mut whole = offered(&dry);
-    whole.arg(&alone).args(load);
-    assert_eq!(Process::start(whole).end().code, Some(0));
-    assert_eq!(meant(&together), meant(&alone), "to the nanosecond");
+    let whole = alone(folder.path(), &load);
+    assert_eq!(meant(&together), whole, "to the nanosecond");
     let started = |share: &str| {
         let own = RunRecord::read(&offered_store::worker(&together, share.parse().unwrap())).unwrap().unwrap();
         own.started_unix_ns.unwrap()
@@ -83,10 +89,10 @@ fn several_workers_make_together_the_launches_of_one() {
     assert!(apart.iter().all(|ns| *ns < 1_000_000), "they began at one instant of one clock: {apart:?}");
 
     let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
-    assert_eq!(verdict["window"]["launches"], meant(&alone).len());
+    assert_eq!(verdict["window"]["launches"], whole.len());
     assert_eq!(verdict["by_node"].as_array().unwrap().len(), 3, "a row for each worker");
     let table = stdout(&["export", "--to", "csv"], &together);
-    assert_eq!(table.lines().count(), meant(&alone).len() + 1);
+    assert_eq!(table.lines().count(), whole.len() + 1);
     server.stop().unwrap();
 }
 
@@ -112,49 +118,65 @@ fn warned(folder: &Path, say: &str) -> String {
     said.unwrap_or_else(|| panic!("`{say}` is not said: {}", stdout(&["verify"], folder)))
 }
 
-/// What one that is not disturbed launches of this load.
-fn undisturbed(folder: &Path, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
-    let alone = folder.join("alone");
-    let mut whole = offered(&["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--out"]);
-    whole.arg(&alone).args(load);
-    assert_eq!(Process::start(whole).end().code, Some(0));
-    meant(&alone)
+/// A run of two workers that something happens to.
+struct Pair {
+    server: Running,
+    folder: tempfile::TempDir,
+    load: [&'static str; 4],
 }
 
-/// Until the worker in this directory has kept so many parts.
-fn until_parts(worker: &Path, parts: u64) {
-    let part = worker.join(format!("events/part-{:04}.parquet", parts - 1));
-    soon(|| part.exists().then_some(())).expect("a part");
+impl Pair {
+    fn of(load: [&'static str; 4]) -> Self {
+        Self { server: server(), folder: tempfile::tempdir().unwrap(), load }
+    }
+
+    /// Where they meet.
+    fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    /// Starts the worker with this share.
+    fn start(&self, share: &str) -> Process {
+        Process::start(worker(&self.server, &self.run(), &[&self.load[..], &["--share", share]].concat()))
+    }
+
+    /// Until the worker with this share has kept so many parts.
+    fn until_parts(&self, share: &str, parts: u64) {
+        let worker = offered_store::worker(&self.run(), share.parse().unwrap());
+        let part = worker.join(format!("events/part-{:04}.parquet", parts - 1));
+        soon(|| part.exists().then_some(())).expect("a part");
+    }
+
+    /// What one that is not disturbed launches of this load.
+    fn undisturbed(&self) -> BTreeMap<(u64, u32), Nanos> {
+        alone(self.folder.path(), &self.load)
+    }
 }
 
 fn the_others_go_on_when_a_worker_is_killed() {
-    let (server, folder) = (server(), tempfile::tempdir().unwrap());
-    let (run, load) = (folder.path().join("run"), ["--open", "200/s", "-d", "5s"]);
-    let start = |share| Process::start(worker(&server, &run, &[&load[..], &["--share", share]].concat()));
-    let (one, other) = (start("1/2"), start("2/2"));
+    let pair = Pair::of(["--open", "200/s", "-d", "5s"]);
+    let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
     // At a random second.
     let second = 1 + (Seed(u64::from(std::process::id())).at(Purpose::Start, 0, 0).uniform() * 3.0) as u64;
-    until_parts(&offered_store::worker(&run, "2/2".parse().unwrap()), second);
+    pair.until_parts("2/2", second);
     other.signal(Signal::KILL);
     let _ = other.end();
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert!(run.join("workload.toml").exists());
     let warnings = warned(&run, "launches of its part are not sent, for it was gone");
     assert!(warnings.contains("worker 2/2: cut: the run was killed before its end"), "{warnings}");
-    assert_eq!(meant(&run), undisturbed(folder.path(), &load), "what it did not launch is known to the nanosecond");
+    assert_eq!(meant(&run), pair.undisturbed(), "what it did not launch is known to the nanosecond");
     let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::Gone));
     assert!(!gone.is_empty() && gone.iter().all(|event| event.sent.is_none() && event.session % 2 == 1));
     assert!(made.iter().filter(|event| event.session % 2 == 1).count() as u64 > 50 * second, "what it kept is there");
-    server.stop().unwrap();
+    pair.server.stop().unwrap();
 }
 
 fn a_frozen_worker_is_named_and_launches_late_what_it_missed() {
-    let (server, folder) = (server(), tempfile::tempdir().unwrap());
-    let (run, load) = (folder.path().join("run"), ["--open", "100/s", "-d", "20s"]);
-    let start = |share| Process::start(worker(&server, &run, &[&load[..], &["--share", share]].concat()));
-    let (one, other) = (start("1/2"), start("2/2"));
-    until_parts(&offered_store::worker(&run, "2/2".parse().unwrap()), 1);
+    let pair = Pair::of(["--open", "100/s", "-d", "20s"]);
+    let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
+    pair.until_parts("2/2", 1);
     other.signal(Signal::STOP);
     let warnings = warned(&run, "no sign of life");
     assert!(warnings.contains("worker 2/2: it has given no sign of life for 1"), "{warnings}");
@@ -162,21 +184,19 @@ fn a_frozen_worker_is_named_and_launches_late_what_it_missed() {
     other.signal(Signal::CONT);
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert_eq!(other.end().code, Some(3), "nobody should believe it");
-    assert_eq!(meant(&run), undisturbed(folder.path(), &load), "nothing is missing");
-    server.stop().unwrap();
+    assert_eq!(meant(&run), pair.undisturbed(), "nothing is missing");
+    pair.server.stop().unwrap();
 }
 
 fn a_worker_that_is_started_again_takes_its_part_up() {
-    let (server, folder) = (server(), tempfile::tempdir().unwrap());
-    let (run, load) = (folder.path().join("run"), ["--open", "100/s", "-d", "20s"]);
-    let start = |share| Process::start(worker(&server, &run, &[&load[..], &["--share", share]].concat()));
-    let (one, other) = (start("1/2"), start("2/2"));
-    until_parts(&offered_store::worker(&run, "2/2".parse().unwrap()), 1);
+    let pair = Pair::of(["--open", "100/s", "-d", "20s"]);
+    let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
+    pair.until_parts("2/2", 1);
     // Of one that is alive nobody takes the part.
-    let twice = start("1/2");
+    let twice = pair.start("1/2");
     other.signal(Signal::KILL);
     let _ = other.end();
-    let again = start("2/2");
+    let again = pair.start("2/2");
     let twice = twice.end();
     assert!(twice.code == Some(2) && twice.stderr.contains("worker 1/2 is there already"), "{twice:?}");
     let again = again.end();
@@ -184,7 +204,7 @@ fn a_worker_that_is_started_again_takes_its_part_up() {
     assert!(matches!(one.end().code, Some(0 | 3)));
     let warnings = warned(&run, "launches of its part are not sent, for it was gone");
     assert!(warnings.contains("worker 2/2: cut: the run was killed before its end"), "{warnings}");
-    assert_eq!(meant(&run), undisturbed(folder.path(), &load), "what nobody launched is known to the nanosecond");
+    assert_eq!(meant(&run), pair.undisturbed(), "what nobody launched is known to the nanosecond");
     let recording = read(&run, &ReadOptions::default()).unwrap();
     assert!(recording.nodes.iter().any(|(name, _)| name.starts_with("2/2 again")), "{:?}", recording.nodes);
     let of_it = |event: &&Event| event.session % 2 == 1;
@@ -194,7 +214,7 @@ fn a_worker_that_is_started_again_takes_its_part_up() {
     assert_eq!(sent.iter().map(|event| event.intended).max(), last, "to the end of the run");
     // Everything that was due while it was gone is not sent in one burst.
     assert!(sent.iter().all(|event| event.intended.until(event.sent.unwrap()) < Nanos::from_secs(5)));
-    server.stop().unwrap();
+    pair.server.stop().unwrap();
 }
 
 /// `examples/cluster/slurm.sh` on a real Slurm of four nodes, against a server that nobody here wrote.
