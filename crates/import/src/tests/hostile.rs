@@ -1,5 +1,7 @@
 //! Files made to cost more than they are.
 
+use std::thread;
+
 use super::*;
 
 fn refusal_of(text: &str, format: Format) -> String {
@@ -32,6 +34,12 @@ fn aliases_that_stand_for_aliases_are_counted() {
 
 #[test]
 fn depth_is_bounded_in_every_format() {
+    // With the stack that a program's first thread has; a test has a quarter of it, too little where nothing is optimised.
+    let read = thread::Builder::new().stack_size(8 << 20).spawn(each_is_bounded_in_depth).unwrap();
+    read.join().unwrap();
+}
+
+fn each_is_bounded_in_depth() {
     let deep = 100_000;
     assert!(refusal_of(&"[".repeat(deep), Format::Har).contains("JSON"));
     assert!(refusal_of(&"{\"a\":".repeat(deep), Format::Postman).contains("JSON"));
