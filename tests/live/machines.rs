@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use offered_model::{Event, Law, Nanos, Purpose, Reason, Seed};
+use offered_clock::Wall;
+use offered_experiment::Plan;
+use offered_model::{Event, Law, Nanos, Purpose, Reason, Seed, Workload};
+use offered_run::Load;
 use offered_serve::{Options, Running, Server};
 use offered_simulate::policy::{Make, Policy, Setting};
 use offered_store::{ReadOptions, RunRecord, read};
@@ -17,6 +21,7 @@ use crate::process::{Ended, Process, offered, soon};
 
 tests![
     several_workers_make_together_the_launches_of_one,
+    a_worker_whose_clock_is_wrong_begins_with_the_others,
     workers_that_would_make_different_runs_do_not_begin,
     the_others_go_on_when_a_worker_is_killed,
     a_frozen_worker_is_named_and_launches_late_what_it_missed,
@@ -81,18 +86,75 @@ fn several_workers_make_together_the_launches_of_one() {
     }
     let whole = alone(folder.path(), &load);
     assert_eq!(meant(&together), whole, "to the nanosecond");
-    let started = |share: &str| {
-        let own = RunRecord::read(&offered_store::worker(&together, share.parse().unwrap())).unwrap().unwrap();
-        own.started_unix_ns.unwrap()
-    };
-    let apart = ["2/3", "3/3"].map(|share| started(share).abs_diff(started("1/3")));
-    assert!(apart.iter().all(|ns| *ns < 1_000_000), "they began at one instant of one clock: {apart:?}");
+    let first = record(&together, "1/3");
+    for share in ["2/3", "3/3"] {
+        let own = record(&together, share);
+        let clock = own.clock.unwrap();
+        let (before, after) = (clock.before.expect("worker 1 answered"), clock.after.expect("and stayed"));
+        assert!(before.answers > 0 && after.answers > 0);
+        let by_worker_1 = own.started_unix_ns.unwrap().saturating_sub_signed(before.ahead_ns);
+        assert_eq!(Some(by_worker_1), first.started_unix_ns, "they began at one instant of one clock");
+    }
 
     let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
     assert_eq!(verdict["window"]["launches"], whole.len());
-    assert_eq!(verdict["by_node"].as_array().unwrap().len(), 3, "a row for each worker");
+    for rows in ["by_node", "clocks"] {
+        assert_eq!(verdict[rows].as_array().unwrap().len(), 3, "a row for each worker");
+    }
     let table = stdout(&["export", "--to", "csv"], &together);
     assert_eq!(table.lines().count(), whole.len() + 1);
+    server.stop().unwrap();
+}
+
+/// What worker `share` of the run says of itself.
+fn record(run: &Path, share: &str) -> RunRecord {
+    RunRecord::read(&offered_store::worker(run, share.parse().unwrap())).unwrap().unwrap()
+}
+
+/// One on a machine whose clock is 50 ms ahead: here that is a parameter.
+fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
+    let (server, folder) = (server(), tempfile::tempdir().unwrap());
+    let together = folder.path().join("together");
+    let off = Nanos::from_millis(50);
+    let text = format!(
+        "seed = 5\nduration = \"1s\"\narrivals.open.rate = \"300/s\"\ntarget.url = \"{}/\"\ngenerator.precision = \"sleep\"\n",
+        server.address()
+    );
+    let workload = Workload::parse(&text, "shop.toml", &|_| Err("no files".to_owned())).unwrap();
+    let here = Wall::read();
+    let work = |share: &str, wall: Wall| {
+        let plan = Plan {
+            text: &text,
+            workload: &workload,
+            share: share.parse().unwrap(),
+            load: Load::Target,
+            start_at: None,
+            out: None,
+            name: share.to_owned(),
+            see_failures: false,
+        };
+        let ready = plan.prepare(Arc::default()).unwrap().by(wall);
+        let (wait, clock_at) = (Nanos::from_secs(40), "127.0.0.1:0".parse().unwrap());
+        ready.met(&together, wait, clock_at, &mut |_| ()).unwrap().run(Vec::new()).unwrap().record
+    };
+    let (first, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| work("2/2", here.ahead_by(off)));
+        (work("1/2", here), other.join().unwrap())
+    });
+    let clock = other.clock.unwrap();
+    for found in [clock.before.unwrap(), clock.after.unwrap()] {
+        assert!(found.ahead_ns.abs_diff(off.0 as i64) <= found.bound_ns, "{found:?}");
+    }
+    // By the clock of this machine, which both have in truth.
+    let began = other.started_unix_ns.unwrap() - off.0;
+    assert!(began.abs_diff(first.started_unix_ns.unwrap()) <= clock.before.unwrap().bound_ns);
+    assert_eq!(record(&together, "2/2").clock, Some(clock), "it is kept");
+
+    let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
+    let row = &verdict["clocks"][1];
+    assert!((row["ahead_ms"].as_f64().unwrap() - 50.0).abs() <= row["within_ms"].as_f64().unwrap(), "{row}");
+    let launches = verdict["source"]["rows"].as_u64().unwrap();
+    assert_eq!(launches, alone(folder.path(), &["--open", "300/s", "-d", "1s"]).len() as u64, "all of them");
     server.stop().unwrap();
 }
 

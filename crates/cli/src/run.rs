@@ -7,13 +7,14 @@ mod page;
 mod quick;
 mod result;
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_experiment::{Made, Plan, View};
-use offered_model::{Law, Nanos, Share, Workload};
+use offered_model::time::span;
+use offered_model::{Law, Nanos, Offset, Share, Workload};
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::{Report, Run, summary};
@@ -87,6 +88,9 @@ pub(crate) struct Args {
     /// How long to wait for the other workers
     #[arg(long, value_name = "TIME", requires = "meet", default_value = "5m")]
     wait: Nanos,
+    /// Where worker 1 is asked by the others what its clock shows, by UDP [default: a free port of all its addresses]
+    #[arg(long, value_name = "ADDRESS", requires = "meet")]
+    clock_at: Option<SocketAddr>,
     #[command(flatten)]
     look: once::Look,
     /// Send nothing: play the workload on a virtual clock against response times of this law
@@ -134,7 +138,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     ready.beyond().iter().for_each(|beyond| eprintln!("warning: {}", words::of_machine(beyond)));
     signals::stop_then_hurry(&stop, &hurry)?;
     let ready = match &args.meet {
-        Some(meet) => ready.met(meet, args.wait, &mut |missing| waiting(args.quiet, share, missing))?,
+        Some(meet) => {
+            let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
+            let ready = ready.met(meet, args.wait, clock_at, &mut |missing| waiting(args.quiet, share, missing))?;
+            if let Some(said) = clock(share, ready.ahead()).filter(|_| !args.quiet && args.dry_run.is_none()) {
+                eprintln!("note: {said}");
+            }
+            ready
+        }
         None => ready,
     };
     let page = args.ui.map(|address| page::serve(address, &workload, share, stop)).transpose()?;
@@ -197,6 +208,23 @@ fn share(args: &Args) -> Result<Share, Failure> {
 fn waiting(quiet: bool, share: Share, missing: &[u64]) {
     if !quiet && !missing.is_empty() {
         eprintln!("waiting for {} of {} workers", missing.len(), share.parts());
+    }
+}
+
+/// What is worth to be said of this machine's clock, which is so far ahead of worker 1's.
+fn clock(share: Share, ahead: Option<Offset>) -> Option<String> {
+    match ahead {
+        None if share.index() == 0 => None,
+        None => Some(
+            "worker 1 does not say what its clock shows (no datagram came back): this machine's is believed".to_owned(),
+        ),
+        Some(Offset { ahead_ns, bound_ns, .. }) if ahead_ns.unsigned_abs() > bound_ns => {
+            let (apart, side) =
+                (span(ahead_ns.unsigned_abs() as f64), if ahead_ns > 0 { "ahead of" } else { "behind" });
+            let bound = span(bound_ns as f64);
+            Some(format!("this machine's clock is {apart} {side} worker 1's (to {bound}), by which the run begins"))
+        }
+        Some(_) => None,
     }
 }
 

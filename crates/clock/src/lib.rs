@@ -6,7 +6,9 @@
 mod poller;
 mod real;
 mod sockets;
+mod wall;
 
 pub use poller::{Poller, Ready, Waker};
 pub use real::{Clock, cpu_time, unix_now};
 pub use sockets::allow_sockets;
+pub use wall::{Kept, Wall, kept};

@@ -7,6 +7,8 @@ use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
 use offered_model::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::wall::Wall;
+
 /// How soon a request not to wait for the start any longer is noticed.
 const NOTICE: Duration = Duration::from_millis(50);
 
@@ -23,15 +25,10 @@ impl Clock {
         Self { origin: time::Instant::now(), unix: unix_now() }
     }
 
-    /// A run that starts at `unix` (since the Unix epoch), which may lie ahead: several machines given the same instant start
-    /// together as well as their wall clocks agree.
-    pub fn starting_at(unix: Nanos) -> Self {
-        let (here, wall) = (time::Instant::now(), unix_now());
-        let origin = match unix.0.checked_sub(wall.0) {
-            Some(ahead) => here + Duration::from_nanos(ahead),
-            None => here.checked_sub(Duration::from_nanos(wall.0 - unix.0)).unwrap_or(here),
-        };
-        Self { origin, unix }
+    /// A run that starts when `wall` shows `unix`, which may lie ahead: several machines given the same instant start together as well
+    /// as their walls agree.
+    pub fn starting_at(wall: &Wall, unix: Nanos) -> Self {
+        Self { origin: wall.when(unix), unix }
     }
 
     /// A run that starts in so long, when everything is in place.
@@ -88,9 +85,10 @@ mod tests {
 
     #[test]
     fn a_start_ahead_reads_zero_until_it_comes() {
-        let clock = Clock::starting_at(unix_now() + Nanos::from_secs(3600));
+        let wall = Wall::read();
+        let clock = Clock::starting_at(&wall, wall.now() + Nanos::from_secs(3600));
         assert_eq!(clock.now(), Instant::ZERO);
-        let clock = Clock::starting_at(Nanos(unix_now().0 - 3_600_000_000_000));
+        let clock = Clock::starting_at(&wall, Nanos(wall.now().0 - 3_600_000_000_000));
         assert!(clock.now() >= Instant::from_secs(3600));
         let clock = Clock::starting_in(Nanos::from_millis(2));
         assert_eq!(clock.now(), Instant::ZERO);

@@ -1,16 +1,18 @@
 //! A run: launched, kept, and judged by what was kept.
 
 use std::fs::{self, Permissions};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
+use std::thread;
 
-use offered_clock::{Clock, unix_now};
-use offered_meet::{Folder, begun, meet};
+use offered_clock::{Clock, Wall, kept as kept_by_kernel, unix_now};
+use offered_meet::{Clocks, Folder, Met, Terms, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
-use offered_model::{Exchange, Instant, Nanos, Note, Recording, Share, Workload};
+use offered_model::{Exchange, Instant, Nanos, Note, Offset, Recording, Share, WorkerClock, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker};
 use offered_store::{Alive, Machine, MadeBy, ReadOptions, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts};
 use offered_verify::{Ask, Verdict, verify};
@@ -54,6 +56,8 @@ pub struct Ready<'a> {
     plan: Plan<'a>,
     generator: Generator,
     failures: Option<Receiver<Exchange>>,
+    /// The clock by which it begins.
+    wall: Wall,
     /// Its place among the workers of the run, if there are others.
     among: Option<Among>,
 }
@@ -64,6 +68,10 @@ struct Among {
     own: PathBuf,
     /// From when on it launches: a worker before it has begun this part.
     from: Instant,
+    /// How far its clock was ahead of worker 1's.
+    before: Option<Offset>,
+    /// Tells how far it is after the end.
+    clocks: Clocks,
 }
 
 /// A run that was made.
@@ -140,7 +148,7 @@ impl<'a> Plan<'a> {
         if self.start_at.is_none() {
             generator.knock()?;
         }
-        Ok(Ready { plan: self, generator, failures, among: None })
+        Ok(Ready { plan: self, generator, failures, wall: Wall::read(), among: None })
     }
 }
 
@@ -151,15 +159,33 @@ impl Ready<'_> {
         Self { generator: self.generator.hurried_by(hurry), ..self }
     }
 
-    /// Meets the other workers of the run in the folder `place` and begins when they do; see [`offered_meet::meet`]. It keeps what it
-    /// launches there, whatever its plan says, and gives a sign of life every two seconds. What the folder keeps of the workload is what a
-    /// run directory does.
+    /// The same by another clock than that of this machine: that of a machine whose clock is wrong.
+    #[must_use]
+    pub fn by(self, wall: Wall) -> Self {
+        Self { wall, ..self }
+    }
+
+    /// How far its clock is ahead of worker 1's, by which it begins; `None` of worker 1 and of a run without others, and where worker 1
+    /// could not be asked: then clocks are believed.
+    pub fn ahead(&self) -> Option<Offset> {
+        self.among.as_ref().and_then(|among| among.before)
+    }
+
+    /// Meets the other workers of the run in the folder `place` and begins when they do; see [`offered_meet::meet`]. Worker 1 can be asked at
+    /// `tell_at` what its clock shows. It keeps what it launches in the folder, whatever its plan says, and gives a sign of life every two
+    /// seconds. What the folder keeps of the workload is what a run directory does.
     ///
     /// Where a worker of its number was among them and gives no sign of life any more, this one takes its part up from now on.
     ///
     /// # Errors
     /// They do not begin together; the worker before is alive, or has come to its end; its part cannot be taken up.
-    pub fn met(mut self, place: &Path, wait: Nanos, waiting: &mut dyn FnMut(&[u64])) -> Result<Self, Error> {
+    pub fn met(
+        mut self,
+        place: &Path,
+        wait: Nanos,
+        tell_at: SocketAddr,
+        waiting: &mut dyn FnMut(&[u64]),
+    ) -> Result<Self, Error> {
         let text = kept(self.plan.text);
         let digest = Sha256::digest(text.as_bytes());
         let me = offered_meet::Worker {
@@ -168,24 +194,24 @@ impl Ready<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             workload: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
         };
-        let folder = Folder::new(place);
+        let (folder, wall) = (Folder::new(place), self.wall);
         let own = attempts(place, me.share).1;
-        match begun(&folder, &me)? {
-            None => {
-                self.plan.start_at = Some(meet(&folder, &me, wait, &self.generator.stop(), waiting)?);
-                self.among = Some(Among { own, from: Instant::ZERO });
+        let (Met { begin, before, clocks }, from) = if let Some(met) = begun(&folder, &me, wall)? {
+            self.wait_for_silence(place, &me, met.begin)?;
+            let from = Instant::ZERO + (wall.now() + PLACING).saturating_sub(met.begin);
+            if from >= self.plan.workload.end() {
+                return Err(offered_meet::Error::TooLate { by: wall.now().saturating_sub(met.begin) }.into());
             }
-            Some(began) => {
-                self.wait_for_silence(place, &me, began)?;
-                let from = Instant::ZERO + (unix_now() + PLACING).saturating_sub(began);
-                if from >= self.plan.workload.end() {
-                    return Err(offered_meet::Error::TooLate { by: unix_now().saturating_sub(began) }.into());
-                }
-                self.generator = self.generator.from(from).ok_or(Error::Counted)?;
-                self.plan.start_at = Some(began);
-                self.among = Some(Among { own, from });
-            }
-        }
+            self.generator = self.generator.from(from).ok_or(Error::Counted)?;
+            (met, from)
+        } else {
+            let stop = self.generator.stop();
+            // Where nobody is asked time is no object.
+            let tell_at = Some(tell_at).filter(|_| self.plan.load == Load::Target);
+            (meet(&folder, &me, &Terms { wait, stop: &stop, wall, tell_at }, waiting)?, Instant::ZERO)
+        };
+        self.plan.start_at = Some(begin);
+        self.among = Some(Among { own, from, before, clocks });
         if folder.put_new("workload.toml", text.as_bytes())? {
             let path = place.join("workload.toml");
             fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(Error::file("restrict", &path))?;
@@ -229,14 +255,18 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan: Plan { text, workload, share, load, start_at, out, name, .. }, generator, failures, among } =
-            self;
-        let from = Instant::ZERO.until(among.as_ref().map_or(Instant::ZERO, |among| among.from));
-        let out = among.as_ref().map(|among| among.own.as_path()).or(out);
+        let Self { plan, generator, failures, wall, among } = self;
+        let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
         let for_nobody = matches!(load, Load::Nobody(_));
-        let store = out.map(|out| Store::create(out, text, workload, for_nobody)).transpose()?;
         let started = start_at.filter(|_| among.is_some() && !for_nobody);
-        let beat = started.zip(out).map(|(started, out)| beating(out.to_owned(), started)).transpose()?;
+        let (own, from, before, clocks) = match among {
+            Some(Among { own, from, before, clocks }) => (Some(own), Instant::ZERO.until(from), before, clocks),
+            None => (None, Nanos::ZERO, None, Clocks::Alone),
+        };
+        let out = own.as_deref().or(out);
+        let store = out.map(|out| Store::create(out, text, workload, for_nobody)).transpose()?;
+        let clock = (!for_nobody).then(|| clock(before));
+        let beat = started.zip(out).map(|(started, out)| beating(out.to_owned(), started, clock)).transpose()?;
         let watch = Watch {
             beat,
             tally: Tally::new(workload, share.fraction()),
@@ -251,11 +281,19 @@ impl Ready<'_> {
             Some(store) => Keep::Recorder(store.recorder.clone()),
             None => Keep::Here(workload.labels()),
         };
-        let launched = launch(&generator, start_at, Collector::start(keep, for_nobody, watch));
+        let start = start_at.map(|at| Clock::starting_at(&wall, at));
+        let launched = launch(&generator, start, Collector::start(keep, for_nobody, watch));
         if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(store)) = (&launched, &store) {
             store.forget();
         }
         let (done, Collected { events, failures, lost }) = launched?;
+        let stop = generator.stop();
+        let (after, staying) = match clocks {
+            Clocks::Alone => (None, None),
+            Clocks::Asks(asker) => (asker.after(&stop), None),
+            Clocks::Tells(teller) => (None, Some(thread::spawn(move || teller.stay(&stop)))),
+        };
+        let clock = clock.map(|clock| WorkerClock { after, ..clock });
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
         let recording = recording(workload, events, store.as_ref(), evidence)?;
         let skipped = (workload.skip_first().max(from), workload.skip_last());
@@ -267,12 +305,16 @@ impl Ready<'_> {
             seed: Some(workload.seed().0),
             share,
             started_unix_ns: (!for_nobody).then_some(done.started.0),
+            clock,
             generator: recording.generator.clone(),
             machine: Some(machine()),
             ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
         };
         if let Some(store) = store {
             store.recorder.finish(&record.clone().with(&summary, &verdict))?;
+        }
+        if let Some(staying) = staying {
+            staying.join().expect("a thread that ends");
         }
         match lost {
             Some(error) => Err(error.into()),
@@ -281,18 +323,30 @@ impl Ready<'_> {
     }
 }
 
+/// What is known at the start of the clock of a worker that was so far ahead of worker 1's.
+fn clock(before: Option<Offset>) -> WorkerClock {
+    let kept = kept_by_kernel();
+    WorkerClock {
+        synchronised: kept.map(|kept| kept.synchronised),
+        error_ns: kept.map(|kept| kept.error.0),
+        before,
+        after: None,
+    }
+}
+
 /// What gives signs of life of the worker whose directory is `own`; the first is given.
-fn beating(own: PathBuf, started: Nanos) -> Result<Box<dyn FnMut() + Send>, Error> {
+fn beating(own: PathBuf, started: Nanos, clock: Option<WorkerClock>) -> Result<Box<dyn FnMut() + Send>, Error> {
     let host = machine().name;
-    let sign = move || Alive { host: host.clone(), started_unix_ns: started.0, at_unix_ns: unix_now().0 }.write(&own);
+    let sign =
+        move || Alive { host: host.clone(), started_unix_ns: started.0, at_unix_ns: unix_now().0, clock }.write(&own);
     sign()?;
     // A folder that cannot be written to is told by who keeps the events.
     Ok(Box::new(move || drop(sign())))
 }
 
 /// Launches everything; what was collected of it.
-fn launch(generator: &Generator, start_at: Option<Nanos>, collector: Collector) -> Result<(Done, Collected), Error> {
-    let outcome = generator.run(start_at, || collector.sink(), |clock| collector.begin(clock));
+fn launch(generator: &Generator, start: Option<Clock>, collector: Collector) -> Result<(Done, Collected), Error> {
+    let outcome = generator.run(start, || collector.sink(), |clock| collector.begin(clock));
     // The collector ends when the ways to it are gone.
     let done = outcome.map(|(done, _)| done);
     // Also a run that could not begin takes its block away before it says why.

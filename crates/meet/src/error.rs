@@ -1,6 +1,7 @@
 //! Why workers do not begin together.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use offered_model::{Nanos, Share};
@@ -59,6 +60,14 @@ pub enum Error {
     /// It was stopped while it waited.
     #[error("stopped while waiting for the other workers")]
     Stopped,
+    /// Worker 1 cannot be asked there what its clock shows.
+    #[error("cannot tell the other workers at {at} what the clock shows: {source}")]
+    Telling {
+        /// Where.
+        at: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The folder cannot be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
@@ -75,6 +84,10 @@ impl Error {
     /// Whether the question is wrong, and not the answer missing.
     pub fn is_of_input(&self) -> bool {
         matches!(self, Self::Twice { .. } | Self::Differs { .. })
+    }
+
+    pub(crate) fn telling(at: SocketAddr) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Telling { at, source }
     }
 
     pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {

@@ -1,16 +1,20 @@
 //! The meeting: who is ready, and the one decision.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_clock::{Clock, unix_now};
-use offered_model::{Nanos, Share};
+use offered_clock::{Clock, Kept, Wall, kept};
+use offered_model::{Nanos, Offset, Share};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::clocks::{Asker, Clocks, PLACING, Teller, Told, before, by_own};
 use crate::error::Error;
 use crate::folder::Folder;
 
-/// From the decision to the beginning: time for everybody to see it.
-pub const LEAD: Nanos = Nanos::from_secs(3);
+/// From the decision to the beginning: time for everybody to see it, and to compare clocks.
+pub const LEAD: Nanos = Nanos::from_secs(4);
+/// Worker 1 decides, for it is by its clock that the run begins. Where all are there and it has said nothing for so long, others do.
+const DEPUTY: Nanos = Nanos::from_secs(10);
 /// From one look at the folder to the next; and so much more for every other worker, so that many of them do not besiege it.
 const LOOK: Nanos = Nanos::from_millis(100);
 const LOOK_EACH: Nanos = Nanos::from_millis(1);
@@ -35,29 +39,71 @@ pub struct Worker {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Decision {
-    /// Everybody begins at this instant, since the Unix epoch.
+    /// Everybody begins when the clock of worker 1 shows this, since the Unix epoch.
     Begin { unix_ns: u64 },
     /// Nobody begins.
     CalledOff { why: String },
 }
 
-/// Says in `folder` that `me` is ready, waits for all others, and says when everybody begins, since the Unix epoch. For `wait` at most;
-/// once `stop` is set no longer. `waiting` is told who is missing, from 1, whenever that changes.
+/// How a worker meets the others.
+pub struct Terms<'a> {
+    /// They are waited for so long at most.
+    pub wait: Nanos,
+    /// Once it is set, no longer.
+    pub stop: &'a AtomicBool,
+    /// The clock of this worker.
+    pub wall: Wall,
+    /// Where worker 1 can be asked what its clock shows; at all addresses of its machine where the address is no machine's. `None`: clocks
+    /// are not compared.
+    pub tell_at: Option<SocketAddr>,
+}
+
+/// What the workers have agreed upon.
+pub struct Met {
+    /// When the run begins, by this worker's clock, since the Unix epoch.
+    pub begin: Nanos,
+    /// How far that clock is ahead of worker 1's, by which everybody begins; `None` of worker 1, and where it could not be asked: then
+    /// clocks are believed.
+    pub before: Option<Offset>,
+    /// Compares the clocks again after the end.
+    pub clocks: Clocks,
+}
+
+/// What a worker says of itself.
+#[derive(Serialize, Deserialize)]
+struct Ready {
+    #[serde(flatten)]
+    worker: Worker,
+    clock: Option<State>,
+    /// Where its clock can be asked; of worker 1.
+    time: Option<Told>,
+}
+
+/// What the kernel says of a clock.
+#[derive(Serialize, Deserialize)]
+struct State {
+    synchronised: bool,
+    error_ns: u64,
+}
+
+/// Says in `folder` that `me` is ready, waits for all others, lays its clock beside worker 1's, and says when everybody begins. `waiting` is
+/// told who is missing, from 1, whenever that changes.
 ///
 /// # Errors
 /// See [`Error`]. Where this worker is the reason, the run is called off for all.
-pub fn meet(
-    folder: &Folder,
-    me: &Worker,
-    wait: Nanos,
-    stop: &AtomicBool,
-    waiting: &mut dyn FnMut(&[u64]),
-) -> Result<Nanos, Error> {
+pub fn meet(folder: &Folder, me: &Worker, terms: &Terms, waiting: &mut dyn FnMut(&[u64])) -> Result<Met, Error> {
+    let &Terms { wait, stop, ref wall, tell_at } = terms;
     if let Some(decision) = folder.document(DECISION)? {
-        return decided(decision, true);
+        return decided(decision).and_then(|begin| Err(too_late(begin, wall)));
     }
+    let (is_first, has_others) = (me.share.index() == 0, me.share.parts() > 1);
+    let tell_at = tell_at.filter(|_| is_first && has_others);
+    let teller = tell_at.map(|at| Teller::new(*wall, at).map_err(Error::telling(at))).transpose()?;
+    let time =
+        tell_at.zip(teller.as_ref()).map(|(at, teller)| teller.told().map_err(Error::telling(at))).transpose()?;
+    let state = kept().map(|Kept { synchronised, error }| State { synchronised, error_ns: error.0 });
     let mine = ready(me.share.index() + 1);
-    if !folder.put_new_document(&mine, me)? {
+    if !folder.put_new_document(&mine, &Ready { worker: me.clone(), clock: state, time })? {
         let host =
             folder.document::<Worker>(&mine)?.map_or_else(|| "an unknown machine".to_owned(), |worker| worker.host);
         return Err(Error::Twice { share: me.share, host, folder: folder.path().to_owned() });
@@ -66,6 +112,7 @@ pub fn meet(
     let until = clock.now() + wait;
     let every = LOOK + LOOK_EACH * me.share.parts();
     let mut missing: Vec<u64> = (1..=me.share.parts()).collect();
+    let mut complete = None;
     loop {
         let before = missing.len();
         let mut odd = None;
@@ -84,14 +131,15 @@ pub fn meet(
         if let Some(why) = failed {
             return Err(why);
         }
+        let all_since = missing.is_empty().then(|| *complete.get_or_insert(clock.now()));
         let ours = if let Some(why) = odd {
             Some((Decision::CalledOff { why: why.to_string() }, Some(why)))
-        } else if missing.is_empty() {
-            Some((Decision::Begin { unix_ns: (unix_now() + LEAD).0 }, None))
+        } else if all_since.is_some_and(|since| is_first || clock.now() >= since + DEPUTY) {
+            Some((Decision::Begin { unix_ns: (wall.now() + LEAD).0 }, None))
         } else if stop.load(Relaxed) {
             let why = format!("worker {} on {} was stopped", me.share, me.host);
             Some((Decision::CalledOff { why }, Some(Error::Stopped)))
-        } else if clock.now() >= until {
+        } else if clock.now() >= until && all_since.is_none() {
             let why = Error::Missing { missing: missing.clone(), wait };
             Some((Decision::CalledOff { why: why.to_string() }, Some(why)))
         } else {
@@ -105,7 +153,8 @@ pub fn meet(
             }
         }
         if let Some(decision) = folder.document(DECISION)? {
-            return decided(decision, false);
+            let met = compared(folder, me, terms, decided(decision)?, teller)?;
+            return if wall.now() >= met.begin { Err(too_late(met.begin, wall)) } else { Ok(met) };
         }
         if missing.len() != before {
             waiting(&missing);
@@ -114,14 +163,42 @@ pub fn meet(
     }
 }
 
-/// When the others began, where a worker with the number of `me` was among them: then who comes with that number now was started again.
+/// What was agreed upon once clocks were compared, of a run that begins when that of worker 1 shows `begin`: a second and a half before
+/// at the latest.
+fn compared(folder: &Folder, me: &Worker, terms: &Terms, begin: Nanos, teller: Option<Teller>) -> Result<Met, Error> {
+    if let Some(mut teller) = teller {
+        teller.tell(begin.saturating_sub(PLACING), |_| terms.stop.load(Relaxed));
+        return Ok(Met { begin, before: None, clocks: Clocks::Tells(teller) });
+    }
+    let Some(asker) = asker(folder, me, terms.wall)? else {
+        return Ok(Met { begin, before: None, clocks: Clocks::Alone });
+    };
+    let found = asker.ask(before(begin, terms.wall.now()), terms.stop);
+    let Some(offset) = found else { return Ok(Met { begin, before: None, clocks: Clocks::Alone }) };
+    Ok(Met { begin: by_own(begin, &offset), before: found, clocks: Clocks::Asks(asker) })
+}
+
+/// Who asks worker 1 for `me`; nobody where this is worker 1, or that cannot be asked.
+fn asker(folder: &Folder, me: &Worker, wall: Wall) -> Result<Option<Asker>, Error> {
+    let others = Some(me.share.index() + 1).filter(|number| *number > 1);
+    let Some(number) = others else { return Ok(None) };
+    let first: Option<Ready> = folder.document(&ready(1))?;
+    Ok(first.and_then(|first| first.time).map(|told| Asker::new(wall, told, number)))
+}
+
+/// What the others agreed upon, where they have begun and a worker with the number of `me` was among them: then who comes with that number now
+/// was started again. Worker 1 does not answer during the run, so it begins by its own clock, `wall`.
 ///
 /// # Errors
 /// That worker had another workload or version, or the folder cannot be read.
-pub fn begun(folder: &Folder, me: &Worker) -> Result<Option<Nanos>, Error> {
+pub fn begun(folder: &Folder, me: &Worker, wall: Wall) -> Result<Option<Met>, Error> {
     let Some(Decision::Begin { unix_ns }) = folder.document(DECISION)? else { return Ok(None) };
-    let Some(before) = folder.document::<Worker>(&ready(me.share.index() + 1))? else { return Ok(None) };
-    differs(&before, me).map_or(Ok(Some(Nanos(unix_ns))), Err)
+    let Some(first) = folder.document::<Worker>(&ready(me.share.index() + 1))? else { return Ok(None) };
+    if let Some(why) = differs(&first, me) {
+        return Err(why);
+    }
+    let clocks = asker(folder, me, wall)?.map_or(Clocks::Alone, Clocks::Asks);
+    Ok(Some(Met { begin: Nanos(unix_ns), before: None, clocks }))
 }
 
 /// The file in which worker `number` says that it is ready.
@@ -129,16 +206,16 @@ fn ready(number: u64) -> String {
     format!("meeting/ready-{number}.json")
 }
 
-/// When to begin, if it is not too late for that.
-fn decided(decision: Decision, comes_after: bool) -> Result<Nanos, Error> {
+/// When to begin, by the clock of worker 1.
+fn decided(decision: Decision) -> Result<Nanos, Error> {
     match decision {
         Decision::CalledOff { why } => Err(Error::CalledOff { why }),
-        Decision::Begin { unix_ns } => {
-            let (begin, now) = (Nanos(unix_ns), unix_now());
-            let late = comes_after || now >= begin;
-            if late { Err(Error::TooLate { by: now.saturating_sub(begin) }) } else { Ok(begin) }
-        }
+        Decision::Begin { unix_ns } => Ok(Nanos(unix_ns)),
     }
+}
+
+fn too_late(begin: Nanos, wall: &Wall) -> Error {
+    Error::TooLate { by: wall.now().saturating_sub(begin) }
 }
 
 /// What keeps `worker` from making the same run as `me`.

@@ -56,6 +56,7 @@ pub mod template;
 pub mod threshold;
 pub mod time;
 pub mod trace;
+mod worker_clock;
 pub mod workload;
 
 pub use agenda::{After, Agenda};
@@ -78,6 +79,7 @@ pub use template::Template;
 pub use threshold::{Objective, Threshold};
 pub use time::{Difference, Instant, Nanos, Rate};
 pub use trace::{Replay, Trace};
+pub use worker_clock::{Offset, Placing, WorkerClock};
 pub use workload::Workload;
 
 /// A value that cannot be: what it was, what was expected, and what to write instead, in one line.

@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::events::Events;
 use crate::note::Note;
 use crate::time::Nanos;
+use crate::worker_clock::WorkerClock;
 
 /// What one run left behind, ours or another tool's.
 ///
@@ -32,6 +33,8 @@ pub struct Recording {
     pub sessions_known: bool,
     /// Of a recording merged from several: the name of each, and the number of its first [`Event::worker`]; ascending.
     pub nodes: Vec<(String, u16)>,
+    /// Of a run of many workers: the clock of each, in the order of its nodes.
+    pub clocks: Vec<NodeClock>,
     /// For files whose stamps may mean the start or the end of a sample: which was taken, and on what evidence.
     pub stamps: Option<String>,
     /// How many rows could not be read.
@@ -40,6 +43,17 @@ pub struct Recording {
     pub complaints: Vec<String>,
     /// What the reader must know besides.
     pub notes: Vec<Note>,
+}
+
+/// The clock of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClock {
+    /// The node.
+    pub name: String,
+    /// Whether it is the clock that the others are laid beside.
+    pub is_first: bool,
+    /// What is known of it.
+    pub clock: WorkerClock,
 }
 
 /// What a generator was seen to do that no event shows.

@@ -241,20 +241,20 @@ impl Generator {
         move || live.iter().map(Live::counts).sum()
     }
 
-    /// Runs to the end, every thread with a sink made by `sink`. With `start_at` (since the Unix epoch) it begins then, else as
-    /// soon as everything is in place; `begun` is told the clock.
+    /// Runs to the end, every thread with a sink made by `sink`: by the clock `start` where there is one, else as soon as everything is in
+    /// place; `begun` is told the clock.
     ///
     /// # Errors
     /// The system has no room for another poller.
     pub fn run<S: Sink>(
         &self,
-        start_at: Option<Nanos>,
+        start: Option<Clock>,
         mut sink: impl FnMut() -> S,
         begun: impl FnOnce(Clock),
     ) -> Result<(Done, Vec<S>), Error> {
         let response = match &self.carrier {
             Carrier::Nobody(response) => response,
-            Carrier::Target(way) => return self.run_for_real(way, start_at, sink, begun),
+            Carrier::Target(way) => return self.run_for_real(way, start, sink, begun),
         };
         let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
         let workers = sinks.iter_mut().zip(0..self.threads);
@@ -265,7 +265,7 @@ impl Generator {
     fn run_for_real<S: Sink>(
         &self,
         way: &Way,
-        start_at: Option<Nanos>,
+        start: Option<Clock>,
         mut sink: impl FnMut() -> S,
         begun: impl FnOnce(Clock),
     ) -> Result<(Done, Vec<S>), Error> {
@@ -303,7 +303,7 @@ impl Generator {
                 // Those that are in place launch nothing.
                 self.stop.store(true, Relaxed);
             }
-            let clock = *clock.get_or_init(|| start_at.map_or_else(|| Clock::starting_in(LEAD), Clock::starting_at));
+            let clock = *clock.get_or_init(|| start.unwrap_or_else(|| Clock::starting_in(LEAD)));
             let threads = ready?;
             begun(clock);
             if let Some(every) = self.workload.target().and_then(Target::resolve_every) {

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use offered_model::document::{Document, Schema};
 use offered_model::recording::Evidence;
-use offered_model::{Note, Share};
+use offered_model::{Note, Share, WorkerClock};
 use schemars::JsonSchema;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -46,6 +46,8 @@ pub struct RunRecord<S = Unread, V = Unread> {
     pub share: Share,
     /// When it began, since the Unix epoch; `None` on a virtual clock.
     pub started_unix_ns: Option<u64>,
+    /// What is known of the clock that this was seen on, and of worker 1's beside it; `None` on a virtual clock, and of older runs.
+    pub clock: Option<WorkerClock>,
     /// The load that a simulation was brought to, where it was brought to one.
     pub load: Option<f64>,
     /// What the generator was seen to do; `None` of a simulation, which has none.
@@ -141,6 +143,7 @@ impl RunRecord {
             seed: None,
             share: Share::ALL,
             started_unix_ns: None,
+            clock: None,
             load: None,
             generator: None,
             machine: None,
@@ -180,7 +183,19 @@ impl RunRecord {
     /// The same with what the run came to.
     pub fn with<S, V>(self, summary: S, verdict: V) -> RunRecord<S, V> {
         let Self {
-            schema, version, made_by, until, seed, share, started_unix_ns, load, generator, machine, notes, ..
+            schema,
+            version,
+            made_by,
+            until,
+            seed,
+            share,
+            started_unix_ns,
+            clock,
+            load,
+            generator,
+            machine,
+            notes,
+            ..
         } = self;
         RunRecord {
             schema,
@@ -190,6 +205,7 @@ impl RunRecord {
             seed,
             share,
             started_unix_ns,
+            clock,
             load,
             generator,
             machine,
@@ -218,6 +234,7 @@ fn from_text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use offered_model::Offset;
     use offered_model::recording::{End, Halted};
 
     fn kept(text: &str) -> RunRecord {
@@ -232,6 +249,12 @@ mod tests {
             seed: Some(u64::MAX),
             share: "2/8".parse().unwrap(),
             started_unix_ns: Some(1_700_000_000_123_456_789),
+            clock: Some(WorkerClock {
+                synchronised: Some(true),
+                error_ns: Some(512_000),
+                before: Some(Offset { ahead_ns: -50_000_000, bound_ns: 41_000, at_unix_ns: 1, answers: 32 }),
+                after: None,
+            }),
             generator: Some(Evidence {
                 busy: vec![0.25, 0.95],
                 stopped: true,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use offered_model::events::{Events, Extent, Wanted};
-use offered_model::{Event, Nanos, Note, Recording};
+use offered_model::{Event, Nanos, Note, Placing, Recording};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -162,7 +162,7 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
 fn alone(path: &Path) -> Result<Recording, Error> {
     let mut recording = ours();
     let mut labels = Labels::default();
-    let looked = look(path, &mut labels, &mut recording, Wanted::Place, |_| ())?;
+    let looked = look(path, &mut labels, &mut recording, Wanted::Place, &Placing::default(), |_| ())?;
     recording.labels = labels.clone().into_names(&mut recording.notes);
     let extent = looked.iter().fold(Extent::default(), |all, (_, extent)| all.and(*extent));
     let parts = looked.into_iter().map(|(part, _)| part).collect();
@@ -177,13 +177,14 @@ fn alone(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// The whole parts of the run in `path`, each with what is known of its events, of all of which `see` is given what is wanted; those that
-/// cannot be read are counted and noted in `recording`.
+/// The whole parts of the run in `path`, each with what is known of its events where they are placed, of all of which `see` is given what
+/// is wanted; those that cannot be read are counted and noted in `recording`.
 fn look(
     path: &Path,
     labels: &mut Labels,
     recording: &mut Recording,
     wanted: Wanted,
+    placing: &Placing,
     mut see: impl FnMut(&Event),
 ) -> Result<Vec<(Part, Extent)>, Error> {
     let (mut whole, mut unreadable) = (Vec::new(), 0);
@@ -193,7 +194,11 @@ fn look(
         let (part, mut extent) = (Part::Named(path), Extent::default());
         let played = part.play(labels, wanted, &mut |events| {
             for event in events {
-                extent.add(event);
+                if placing.is_none() {
+                    extent.add(event);
+                } else {
+                    extent.add(&placing.place(event));
+                }
                 see(event);
             }
         });

@@ -31,6 +31,8 @@ pub(crate) struct Because<'a> {
     pub(crate) effect: Option<&'a Effect>,
     /// The thresholds come out the same, whatever lateness did to the figures.
     pub(crate) decided: bool,
+    /// Clocks leave open in which order launches came.
+    pub(crate) unordered: Option<&'a Doubt>,
 }
 
 impl Because<'_> {
@@ -40,6 +42,7 @@ impl Because<'_> {
         let spoilt = *judgement == Judgement::Fails || (*judgement == Judgement::HoldsWithDoubt && self.spoilt);
         match doubt {
             Doubt::Saturated { .. } | Doubt::Stalled(_) | Doubt::NoPoisson { .. } => spoilt,
+            Doubt::Unordered { .. } => *judgement == Judgement::HoldsWithDoubt,
             Doubt::TooFew { .. } => *judgement == Judgement::NotChecked || (spoilt && ask.meant.is_poisson()),
             _ => false,
         }
@@ -50,6 +53,12 @@ impl Because<'_> {
 ///
 /// What was not meant to be Poisson is not told how it differs from Poisson.
 pub(crate) fn because(of: &Because) -> String {
+    let unordered = of.unordered.filter(|_| of.judgement == Judgement::HoldsWithDoubt);
+    let unordered = unordered.map_or_else(String::new, |doubt| format!("; {}", doubt.words()));
+    because_of_launches(of) + &unordered
+}
+
+fn because_of_launches(of: &Because) -> String {
     let Because { ask, look, judgement, .. } = of;
     match judgement {
         Judgement::Fails => spoilt(of),

@@ -14,7 +14,7 @@ use crate::finding::{Size, Strictness, limit};
 use crate::meant::Meant;
 use crate::scope::Scope;
 use crate::stream::Stream;
-use crate::verdict::{Check, Finding, Judgement, Lateness, Queue};
+use crate::verdict::{Check, Doubt, Finding, Judgement, Lateness, Queue};
 
 /// Even gaps may have this CoV, jitter and all, and still be what `constant` meant.
 pub(crate) const EVEN: f64 = 0.1;
@@ -229,6 +229,14 @@ pub(crate) fn by_effect(strict: Judgement, only_spoilt: bool, decided: Decided, 
         Judgement::Fails if only_spoilt && (decided.all() || effect.is_tolerated()) => Judgement::HoldsWithDoubt,
         Judgement::Holds if decided.open > 0 || effect.is_doubtful() => Judgement::HoldsWithDoubt,
         strict => strict,
+    }
+}
+
+/// The last word where clocks leave open in which order launches came: then that they came as was meant is not beyond doubt.
+pub(crate) fn by_clocks(judgement: Judgement, unordered: Option<&Doubt>) -> Judgement {
+    match judgement {
+        Judgement::Holds if unordered.is_some() => Judgement::HoldsWithDoubt,
+        judgement => judgement,
     }
 }
 

@@ -36,6 +36,7 @@
 mod ask;
 mod because;
 mod by_threads;
+mod clocks;
 mod counted;
 mod decided;
 mod effect;
@@ -84,8 +85,8 @@ pub use standing::{SoFar, Standing, standing};
 pub use tables::{Tables, toolkit};
 pub use thresholds::Checked;
 pub use verdict::{
-    Check, Dispersion, Doubt, Finding, Intent, Judgement, KeepsUp, Lateness, Pattern, Queue, Request, Sessions, Sizes,
-    Source, Stalls, Threads, Times, Unchecked, Verdict, Verdicts, Warning, Window,
+    Check, Clock, Dispersion, Doubt, Finding, Intent, Judgement, KeepsUp, Lateness, Pattern, Queue, Request, Sessions,
+    Sizes, Source, Stalls, Threads, Times, Unchecked, Verdict, Verdicts, Warning, Window,
 };
 
 use std::io;
@@ -229,7 +230,10 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let judged = scope.window(launched, counted.of_run);
     let asked = effect.as_ref().filter(|_| only_spoilt || strict != Judgement::Fails);
     let decided = Decided::of(recording, ask, &tables.launches, &judged, asked)?;
+    let clocks = clocks::rows(recording);
+    let unordered = clocks::unordered(&clocks, stream.mean_gap(), ask);
     let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, decided, effect));
+    let judgement = judge::by_clocks(judgement, unordered.as_ref());
     let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
     if !ask.meant.is_poisson() {
         // What was not meant to be Poisson is tested, to name the pattern, but not held to it.
@@ -241,7 +245,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
 
     let generator = recording.generator.as_ref();
-    let doubts = doubts(recording, ask, &seen, &look, stalled);
+    let doubts = doubts(recording, ask, &seen, &look, stalled).into_iter().chain(unordered.clone());
 
     let of = Because {
         ask,
@@ -255,9 +259,10 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         meant_cov,
         effect: effect.as_ref().filter(|_| only_spoilt || judgement != Judgement::Fails),
         decided: spoilt && decided.all(),
+        unordered: unordered.as_ref(),
     };
     let because = because::because(&of);
-    let warnings = doubts.into_iter().map(|doubt| Warning { told: of.tells(&doubt), ..doubt.into() }).collect();
+    let warnings = doubts.map(|doubt| Warning { told: of.tells(&doubt), ..doubt.into() }).collect();
     Ok(Verdict {
         schema: Schema::new(),
         source: source(recording, ask),
@@ -275,6 +280,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         by_threads: if ask.by_threads { by_threads::by_threads(scope)? } else { Vec::new() },
         by_worker,
         by_node,
+        clocks,
         lateness,
         effect,
         queue,

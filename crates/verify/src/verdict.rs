@@ -52,6 +52,9 @@ pub struct Verdict {
     pub by_worker: Vec<Times>,
     /// Gaps of each node's own launches, when several were merged.
     pub by_node: Vec<Times>,
+    /// Of a run of many workers: the clock of each whose is known, beside that of worker 1.
+    #[serde(default)]
+    pub clocks: Vec<Clock>,
     /// sent - intended, when the intended instants are known.
     pub lateness: Option<Lateness>,
     /// What that did to the percentiles of the responses; `None` where the intended instants are not known, and of fewer than a
@@ -119,6 +122,23 @@ pub struct Request {
     pub p99_ms: Option<f64>,
     /// The largest.
     pub max_ms: Option<f64>,
+}
+
+/// The clock of a worker, by which its launches are placed among those of worker 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clock {
+    /// The worker, and its machine.
+    pub label: String,
+    /// Whether its kernel says that something keeps it right; `None` where the system does not say.
+    pub synchronised: Option<bool>,
+    /// How far it is from the right time at most, as its kernel believes.
+    pub error_ms: Option<f64>,
+    /// How far it is ahead of worker 1's (negative: behind), which was taken out of the run; `None` where it was not measured.
+    pub ahead_ms: Option<f64>,
+    /// How much further ahead it was at the end; `None` where it was not measured twice.
+    pub drift_ms: Option<f64>,
+    /// Its launches lie no further than this from where they are placed; `None` where that is not known.
+    pub within_ms: Option<f64>,
 }
 
 /// What was read.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use offered_verify::{Finding, Judgement, KeepsUp, Sizes, Threads, Times, Verdict};
+use offered_verify::{Clock, Finding, Judgement, KeepsUp, Sizes, Threads, Times, Verdict};
 
 use crate::table::{Table, clipped};
 use crate::words;
@@ -44,6 +44,7 @@ impl Display for Page<'_> {
         times(f, "Gaps between launches (ms)", &v.launches, digits)?;
         times(f, "Gaps of each node's launches (ms)", &v.by_node, digits)?;
         times(f, "Gaps of each worker's launches (ms)", &v.by_worker, digits)?;
+        clocks(f, &v.clocks)?;
         times(f, "Responses (ms)", &v.responses, digits)?;
         times(f, "Responses that failed (ms)", &v.failures, digits)?;
         times(f, "First bytes (ms)", &v.first_byte, digits)?;
@@ -184,6 +185,21 @@ fn threads(f: &mut Formatter<'_>, rows: &[Threads]) -> fmt::Result {
     for row in rows {
         let (rate, mean, sdev) = (number(row.rate_per_s, 2), number(row.mean_ms, 2), number(row.sdev_ms, 2));
         table.row([row.threads.to_string(), row.launches.to_string(), rate, mean, sdev, number(row.cov, 2)]);
+    }
+    write!(f, "{table}")
+}
+
+fn clocks(f: &mut Formatter<'_>, rows: &[Clock]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nClocks beside worker 1's (ms)")?;
+    let mut table = Table::new(["worker", "synchronised", "kernel's bound", "ahead", "drift", "known to"]);
+    for row in rows {
+        let synchronised = row.synchronised.map_or("-", |is| if is { "yes" } else { "no" });
+        let [error, ahead, drift, within] =
+            [row.error_ms, row.ahead_ms, row.drift_ms, row.within_ms].map(|ms| maybe(ms, 3));
+        table.row([clipped(&row.label), synchronised.to_owned(), error, ahead, drift, within]);
     }
     write!(f, "{table}")
 }

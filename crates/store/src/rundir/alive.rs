@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use offered_model::Nanos;
+use offered_model::{Nanos, WorkerClock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -24,6 +24,8 @@ pub struct Alive {
     pub started_unix_ns: u64,
     /// When it gave this sign, by its own clock.
     pub at_unix_ns: u64,
+    /// What was known of that clock at the start.
+    pub clock: Option<WorkerClock>,
 }
 
 impl Alive {

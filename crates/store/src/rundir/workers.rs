@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use offered_clock::unix_now;
 use offered_model::events::{Events, Extent, Tape, Wanted};
-use offered_model::{Event, Instant, Nanos, Note, Recording, Share};
+use offered_model::recording::NodeClock;
+use offered_model::{Event, Instant, Nanos, Note, Placing, Recording, Share};
 
 use super::alive::{Alive, SILENT};
 use super::gone::{self, Begun, Gone};
@@ -111,12 +112,12 @@ impl State {
 
 /// All `workers` of the run in `run` as one.
 ///
-/// Sessions are those of the whole run, for shares are parts of one. Launching threads are numbered anew, worker by worker. Instants
-/// count from the start of the run on each worker's own clock, which is noted where they are several. What a worker that is gone did not
-/// launch is there as not sent.
+/// Sessions are those of the whole run, for shares are parts of one. Launching threads are numbered anew, worker by worker. Launches are
+/// placed by the clock of worker 1 as far as each worker's is known beside it ([`Placing`]); where the workers were on several machines and
+/// one is not known that is noted. What a worker that is gone did not launch is there as not sent.
 pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     let (mut recording, mut labels) = (ours(), Labels::default());
-    let (mut looked, mut first, mut clocks, mut missed) = (Vec::new(), 0u16, HashSet::new(), Vec::new());
+    let (mut looked, mut first, mut machines, mut missed) = (Vec::new(), 0u16, HashSet::new(), Vec::new());
     for attempts in workers.chunk_by(|one, other| one.share == other.share) {
         let (share, mut last) = (attempts[0].share, None);
         let before = recording.notes.len();
@@ -124,10 +125,21 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
         let records = attempts.iter().map(|worker| RunRecord::read(&worker.path)).collect::<Result<Vec<_>, _>>()?;
         let is_whole = matches!(records[..], [Some(_)]);
         for (Worker { path, attempt, .. }, record) in attempts.iter().zip(&records) {
-            let (own, mut threads) = (Own { share, first }, 0);
+            let alive = Alive::read(path);
+            let clock = match record {
+                Some(record) => record.clock,
+                None => alive.as_ref().and_then(|alive| alive.clock),
+            };
+            let started = match record {
+                Some(record) => record.started_unix_ns,
+                None => alive.as_ref().map(|alive| alive.started_unix_ns),
+            };
+            let placing =
+                clock.zip(started).map_or(Placing::default(), |(clock, started)| Placing::of(&clock, started));
+            let (own, mut threads) = (Own { share, first, placing }, 0);
             // Which sessions have begun is asked only where some may not have.
             let wanted = if is_whole { Wanted::Place } else { Wanted::Whole };
-            let parts = look(path, &mut labels, &mut recording, wanted, |event| {
+            let parts = look(path, &mut labels, &mut recording, wanted, &placing, |event| {
                 threads = threads.max(own.thread(event.worker) + 1);
                 if !is_whole {
                     begun.see(event);
@@ -135,17 +147,19 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
             })?;
             last = parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
             looked.extend(parts.into_iter().map(|(part, extent)| (part, extent, own)));
-            let alive = Alive::read(path);
             let host = match record {
                 Some(record) => record.machine.as_ref().map(|machine| machine.name.clone()),
                 None => alive.map(|alive| alive.host),
             };
             if record.as_ref().is_none_or(|record| record.started_unix_ns.is_some()) {
-                clocks.insert(host.clone());
+                machines.insert(host.clone());
             }
             let again = if *attempt > 1 { " again" } else { "" };
             let host = host.map_or_else(String::new, |host| format!(" on {host}"));
-            recording.nodes.push((format!("{share}{again}{host}"), first));
+            let name = format!("{share}{again}{host}");
+            let is_first = share.index() == 0 && *attempt == 1;
+            recording.clocks.extend(clock.map(|clock| NodeClock { name: name.clone(), is_first, clock }));
+            recording.nodes.push((name, first));
             first = first.saturating_add(threads);
         }
         let (Worker { path, .. }, record) = (&attempts[attempts.len() - 1], &records[attempts.len() - 1]);
@@ -182,8 +196,9 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     let is_here = |number: &u64| workers.iter().any(|worker| worker.share.index() == *number);
     let missing = (0..all).filter(|number| !is_here(number));
     recording.notes.extend(missing.map(|number| Note::NotHere { worker: format!("{}/{all}", number + 1) }));
-    if clocks.len() > 1 {
-        recording.notes.push(Note::Clocks { machines: clocks.len() });
+    let is_known = |of: &NodeClock| of.is_first || of.clock.within_ns().is_some();
+    if machines.len() > 1 && recording.clocks.iter().filter(|of| is_known(of)).count() < recording.nodes.len() {
+        recording.notes.push(Note::Clocks { machines: machines.len() });
     }
     recording.generator = record(run)?.and_then(|record| record.generator);
     recording.labels = labels.clone().into_names(&mut recording.notes);
@@ -206,10 +221,14 @@ pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
     for Worker { path, .. } in of(run)? {
         let Some(record) = RunRecord::read(&path)? else { continue };
         whole = Some(match whole {
-            None => RunRecord { share: Share::ALL, machine: None, ..record },
+            None => {
+                // By the clock of worker 1, as all else.
+                let ahead = record.clock.and_then(|clock| clock.before).map_or(0, |before| before.ahead_ns);
+                let started_unix_ns = record.started_unix_ns.map(|own| own.saturating_sub_signed(ahead));
+                RunRecord { share: Share::ALL, machine: None, clock: None, started_unix_ns, ..record }
+            }
             Some(mut whole) => {
                 whole.notes.extend(record.notes);
-                whole.started_unix_ns = whole.started_unix_ns.min(record.started_unix_ns);
                 whole.until = if record.until == Until::Answers { record.until } else { whole.until };
                 whole.generator = match (whole.generator, record.generator) {
                     (Some(one), Some(other)) => Some(one.and(other)),
@@ -222,12 +241,13 @@ pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
     Ok(whole)
 }
 
-/// How the launching threads of one worker are numbered among all.
+/// How the launching threads of one worker are numbered among all, and where its launches lie.
 #[derive(Clone, Copy)]
 struct Own {
     share: Share,
     /// The number of its first thread.
     first: u16,
+    placing: Placing,
 }
 
 impl Own {
@@ -235,6 +255,12 @@ impl Own {
     fn thread(self, worker: u16) -> u16 {
         let parts = u16::try_from(self.share.parts()).unwrap_or(u16::MAX);
         worker.wrapping_sub(self.share.index() as u16) / parts
+    }
+
+    /// The event as it is among all.
+    fn among_all(self, event: &Event) -> Event {
+        let placed = if self.placing.is_none() { event.clone() } else { self.placing.place(event) };
+        Event { worker: self.first.saturating_add(self.thread(event.worker)), ..placed }
     }
 }
 
@@ -270,8 +296,7 @@ impl Tape for Together {
             until(last.unwrap_or_default(), see);
             let played = part.play(&mut labels, wanted, &mut |events| {
                 renumbered.clear();
-                let number = |event: &Event| own.first.saturating_add(own.thread(event.worker));
-                renumbered.extend(events.iter().map(|event| Event { worker: number(event), ..event.clone() }));
+                renumbered.extend(events.iter().map(|event| own.among_all(event)));
                 see(&renumbered);
             });
             played.map_err(|why| part.named(&why))?;
@@ -406,7 +431,8 @@ mod tests {
         sent(&path, one, meant(one)[..5].to_vec(), false);
         let notes = |began_s: u64, sign_s: u64| {
             let ago = |s: u64| unix_now().0 - s * 1_000_000_000;
-            let alive = Alive { host: "a".to_owned(), started_unix_ns: ago(began_s), at_unix_ns: ago(sign_s) };
+            let alive =
+                Alive { host: "a".to_owned(), started_unix_ns: ago(began_s), at_unix_ns: ago(sign_s), clock: None };
             alive.write(&path).unwrap();
             let recording = read(folder.path(), &ReadOptions::default()).unwrap();
             (

@@ -119,6 +119,15 @@ pub enum Doubt {
         /// By how much the earliest of them did.
         most_us: f64,
     },
+    /// The clocks of the workers leave open in which order launches came.
+    Unordered {
+        /// So much nearer or further than they are seen may two launches be.
+        spread_ms: f64,
+        /// The mean gap between launches.
+        gap_ms: f64,
+        /// So much more or less may the CoV of the gaps be.
+        cov: f64,
+    },
     /// Launches were never sent.
     Unsent {
         /// How many.
@@ -199,6 +208,12 @@ impl Doubt {
             Self::Early { launches, most_us } => {
                 format!("{launches} launches left before they were meant, by up to {}", span(most_us * 1e3))
             }
+            Self::Unordered { spread_ms, gap_ms, cov } => format!(
+                "launches of different workers lie within {} of where they are placed, for their clocks are known no better, and the mean gap \
+                 is {}: those that are closer have no order, and the CoV of the gaps may be {cov:.2} more or less",
+                span(spread_ms * 1e6),
+                span(gap_ms * 1e6)
+            ),
             Self::Unsent { unsent, launches } => format!("{unsent} launches of {launches} were never sent"),
             Self::SeveralRuns { runs, evidence } => format!("{runs} runs are told apart: {evidence}"),
             Self::StoodStill { evidence } => format!("the run stood still: {evidence}"),
@@ -248,6 +263,9 @@ impl Doubt {
             }
             Self::Early { .. } => {
                 "look at what wrote the two stamps: one of them is wrong, or their clocks differ, and no response is to be believed"
+            }
+            Self::Unordered { .. } => {
+                "believe each worker's own gaps; for those of the whole have workers closer to worker 1 on the network, or fewer of them"
             }
             Self::Unsent { .. } => {
                 "raise the limits on connections and requests in flight, or lower the rate: unsent load was not offered"

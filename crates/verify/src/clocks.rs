@@ -1,0 +1,141 @@
+//! The clocks of a run of many workers: how far each is from that of worker 1, and what that leaves unknown of how launches came.
+//!
+//! Let the launches of worker k lie e_k from where they are placed, and |e_k| <= b_k. Moving points of a line by amounts between e_min and e_max
+//! moves the j-th of them, in order, by an amount between the same two. So no gap between neighbours, whoever they are then, is longer or
+//! shorter than it is seen by more than e_max - e_min, which is at most the sum of the two largest b: the spread. The standard
+//! deviation of the gaps is then no further off either (it is a distance), and the CoV no further than spread / mean gap.
+
+use offered_model::Recording;
+use offered_model::recording::NodeClock;
+
+use crate::ask::Ask;
+use crate::verdict::{Clock, Doubt};
+
+/// A row for each worker whose clock is known.
+pub(crate) fn rows(recording: &Recording) -> Vec<Clock> {
+    let ms = |ns: i64| ns as f64 / 1e6;
+    let row = |of: &NodeClock| {
+        let (clock, here) = (&of.clock, of.is_first.then_some(0.0));
+        Clock {
+            label: of.name.clone(),
+            synchronised: clock.synchronised,
+            error_ms: clock.error_ns.map(|error| error as f64 / 1e6),
+            ahead_ms: here.or(clock.before.or(clock.after).map(|offset| ms(offset.ahead_ns))),
+            drift_ms: here.or(clock.drift_ns().map(ms)),
+            within_ms: here.or(clock.within_ns().map(|within| within as f64 / 1e6)),
+        }
+    };
+    recording.clocks.iter().map(row).collect()
+}
+
+/// That the gaps between launches are not known to what is tolerated, where their mean is so many ns and these are the clocks.
+pub(crate) fn unordered(clocks: &[Clock], mean_gap: f64, ask: &Ask) -> Option<Doubt> {
+    let mut within: Vec<f64> = clocks.iter().filter_map(|clock| clock.within_ms).collect();
+    within.sort_by(|one, other| other.total_cmp(one));
+    let (spread_ms, gap_ms) = (within.iter().take(2).sum::<f64>(), mean_gap / 1e6);
+    let cov = spread_ms / gap_ms;
+    (cov > ask.pattern_tolerance).then_some(Doubt::Unordered { spread_ms, gap_ms, cov })
+}
+
+#[cfg(test)]
+mod tests {
+    use offered_model::random::Purpose;
+    use offered_model::{Event, Instant, Nanos, Offset, Seed, WorkerClock};
+    use offered_stats::values::Moments;
+
+    use super::*;
+    use crate::{Judgement, verify};
+
+    fn offset(ahead_ns: i64, bound_ns: u64) -> Option<Offset> {
+        Some(Offset { ahead_ns, bound_ns, at_unix_ns: 0, answers: 32 })
+    }
+
+    /// Two workers, who in turn make so many Poisson launches, a millisecond apart on average; the clock of the second is known to `bound_ns`.
+    fn recording(bound_ns: u64) -> Recording {
+        let mut stream = Seed(7).stream(Purpose::Arrivals);
+        let mut at = 0.0;
+        let event = |number: u64| {
+            at -= 1e6 * stream.uniform().max(1e-12).ln();
+            let intended = Instant(at as u64);
+            Event { sent: Some(intended), session: number, worker: (number % 2) as u16, ..Event::at(intended) }
+        };
+        let events = (0..20_000).map(event).collect();
+        let second = WorkerClock {
+            before: offset(-50_000_000, bound_ns),
+            after: offset(-50_000_000, bound_ns),
+            ..WorkerClock::default()
+        };
+        let clock = |name: &str, is_first, clock| NodeClock { name: name.to_owned(), is_first, clock };
+        Recording {
+            nodes: vec![("1/2 on a".to_owned(), 0), ("2/2 on b".to_owned(), 1)],
+            clocks: vec![clock("1/2 on a", true, WorkerClock::default()), clock("2/2 on b", false, second)],
+            ..Recording::of_run(events, vec!["home".to_owned()])
+        }
+    }
+
+    #[test]
+    fn a_bound_that_is_not_small_beside_the_mean_gap_is_a_doubt_with_numbers() {
+        let (ask, fine) = (Ask { lasts: Some(Nanos::from_secs(30)), ..Ask::default() }, recording(10_000));
+        let verdict = verify(&fine, &ask).unwrap();
+        assert_eq!(verdict.judgement, Judgement::Holds, "{}", verdict.because);
+        let row = |clock: &Clock| (clock.ahead_ms, clock.drift_ms, clock.within_ms);
+        assert_eq!(
+            verdict.clocks.iter().map(row).collect::<Vec<_>>(),
+            [(Some(0.0), Some(0.0), Some(0.0)), (Some(-50.0), Some(0.0), Some(0.01))]
+        );
+        let verdict = verify(&recording(300_000), &ask).unwrap();
+        assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt, "{}", verdict.because);
+        let unordered = |doubt: &Doubt| matches!(doubt, Doubt::Unordered { spread_ms, gap_ms, cov } if *spread_ms == 0.3 && (0.9..1.1).contains(gap_ms) && (cov / 0.3 - 1.0).abs() < 0.1);
+        assert!(verdict.warnings.iter().filter_map(|warning| warning.about.as_ref()).any(unordered));
+        assert!(verdict.because.contains("lie within 300 us of where they are placed"), "{}", verdict.because);
+    }
+
+    #[test]
+    fn whatever_the_clocks_do_within_their_bounds_the_cov_is_no_further_off_than_is_said() {
+        let (bounds, gap) = ([0.0, 0.4, 1.7], 1.0);
+        let clock = |within: &f64| Clock { within_ms: Some(*within), ..Clock::default() };
+        let clocks: Vec<Clock> = bounds.iter().map(clock).collect();
+        let Some(Doubt::Unordered { cov: said, .. }) = unordered(&clocks, gap * 1e6, &Ask::default()) else {
+            panic!("a doubt");
+        };
+        let mut stream = Seed(11).stream(Purpose::Arrivals);
+        let mut at = 0.0;
+        let points: Vec<f64> = (0..3000)
+            .map(|_| {
+                at -= gap * stream.uniform().ln();
+                at
+            })
+            .collect();
+        let cov = |moved: [f64; 3]| {
+            let mut moved: Vec<u64> =
+                points.iter().enumerate().map(|(number, at)| ((at + 10.0 + moved[number % 3]) * 1e6) as u64).collect();
+            moved.sort_unstable();
+            let mut gaps = Moments::default();
+            moved.windows(2).for_each(|pair| gaps.add(pair[1] - pair[0], 1));
+            gaps.cov().unwrap()
+        };
+        let mut sides = vec![[0.0; 3]];
+        for worker in 1..3 {
+            sides = sides
+                .iter()
+                .flat_map(|side| {
+                    [-1.0, 0.3, 1.0].map(|part| {
+                        let mut side = *side;
+                        side[worker] = part * bounds[worker];
+                        side
+                    })
+                })
+                .collect();
+        }
+        let seen = cov([0.0; 3]);
+        for side in sides {
+            assert!((cov(side) - seen).abs() <= said, "{side:?}: {} and {seen}, said {said}", cov(side));
+        }
+    }
+
+    #[test]
+    fn clocks_that_nobody_knows_leave_nothing_to_reckon_with() {
+        assert_eq!(unordered(&[], 1e6, &Ask::default()), None);
+        assert_eq!(unordered(&[Clock::default(), Clock::default()], 1e6, &Ask::default()), None);
+    }
+}
