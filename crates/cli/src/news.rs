@@ -3,6 +3,7 @@
 use offered_experiment::{News, Observer, View};
 
 use crate::run::views;
+use crate::words;
 
 /// Says it, unless it is to be quiet.
 pub(crate) struct Stderr {
@@ -32,6 +33,14 @@ fn words(news: News) -> String {
             "warning: without skip_first the beginning of every cell counts; give it a warm-up, for example \
                            skip_first = \"5s\""
                 .to_owned()
+        }
+        News::Beyond { name, beyond, others } => {
+            let others = match others {
+                0 => String::new(),
+                1 => " (and one more)".to_owned(),
+                n => format!(" (and {n} more)"),
+            };
+            format!("warning: {name}{others}: {}", words::of_machine(beyond))
         }
         News::Cell { number, of, name, time } => {
             let time = time.map_or_else(String::new, |time| format!(", {time} left"));

@@ -134,8 +134,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let stop = Arc::new(AtomicBool::new(false));
     let hurry = Arc::new(AtomicBool::new(false));
+    plan.beyond().iter().for_each(|beyond| eprintln!("warning: {}", words::of_machine(beyond)));
     let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
-    ready.beyond().iter().for_each(|beyond| eprintln!("warning: {}", words::of_machine(beyond)));
     signals::stop_then_hurry(&stop, &hurry)?;
     let ready = match &args.meet {
         Some(meet) => {

@@ -1,6 +1,7 @@
 //! What a run asks beyond its machine, said before the first launch: afterwards it is in the verdict, and the time is lost.
 
 use std::fs;
+use std::mem;
 
 use offered_model::workload::{Protocol, Reuse, Sessions};
 use offered_model::{Share, Workload};
@@ -65,6 +66,34 @@ pub(crate) fn beyond(workload: &Workload, share: Share, threads: u16, for_nobody
     let calibrated = Calibration::kept().map(|found| found.highest_rate_per_s);
     let room = Room { threads, calibrated, files: getrlimit(Resource::Nofile).current, memory: memory() };
     room.lacks(workload, share, for_nobody)
+}
+
+/// What is told of several runs: of each kind what lacks most, with the name of the run, and how many others lack the same.
+pub(crate) fn worst<N>(all: impl IntoIterator<Item = (N, Beyond)>) -> Vec<(N, Beyond, usize)> {
+    let mut told: Vec<(N, Beyond, usize)> = Vec::new();
+    for (name, one) in all {
+        match told.iter_mut().find(|(_, known, _)| mem::discriminant(known) == mem::discriminant(&one)) {
+            None => told.push((name, one, 0)),
+            Some((of, worst, others)) => {
+                *others += 1;
+                if one.excess() > worst.excess() {
+                    (*of, *worst) = (name, one);
+                }
+            }
+        }
+    }
+    told
+}
+
+impl Beyond {
+    /// How many times what there is would be needed.
+    fn excess(&self) -> f64 {
+        match *self {
+            Self::Rate { asked_per_s, possible_per_s, .. } => asked_per_s / possible_per_s,
+            Self::Files { connections, allowed } => connections as f64 / allowed as f64,
+            Self::Memory { needed, there, .. } => needed as f64 / there as f64,
+        }
+    }
 }
 
 impl Room {
@@ -181,6 +210,14 @@ mod tests {
         assert_eq!(lacks(users, &ROOM, "1/1", true), [memory]);
         assert_eq!(lacks(users, &ROOM, "1/2", true), []);
         assert_eq!(lacks(users, &Room { memory: None, ..ROOM }, "1/1", true), []);
+    }
+
+    #[test]
+    fn of_many_runs_the_one_that_lacks_most_is_told_for_all() {
+        let memory = |users| Beyond::Memory { users, needed: 62 * users, there: 62 };
+        let files = Beyond::Files { connections: 3000, allowed: 1000 };
+        let told = worst([("a", memory(2)), ("b", files), ("c", memory(9)), ("d", memory(4))]);
+        assert_eq!(told, [("c", memory(9), 2), ("b", files, 0)]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use offered_model::{Objective, Threshold, Workload};
 
 use crate::document::capacity::{Document, Limit, Point, Said};
 use crate::figures::Interval;
-use crate::{Error, Field, Input, News, Number, Observer, Unit, point};
+use crate::{Error, Field, Input, News, Number, Observer, Plan, Unit, point};
 use search::Range;
 use trial::{Trial, Unbelieved};
 
@@ -96,6 +96,12 @@ impl Search<'_> {
         let start = self.along.start(&workload)?;
         let (trials, each, simulated) = (self.trials, workload.time_limit(), self.simulated);
         observer.told(News::Search { trials, each, simulated });
+        if !simulated {
+            let first = point(self.input, vec![(self.along.field.clone(), start.to_string())])?;
+            for beyond in Plan::of(&first, None).beyond() {
+                observer.told(News::Beyond { name: &first.name(), beyond: &beyond, others: 0 });
+            }
+        }
         let trial = |point: &crate::Point, observer: &mut dyn Observer| match self.simulated {
             true => Trial::simulated(point, self.objective),
             false => Trial::run(point, self.objective, stop, observer),

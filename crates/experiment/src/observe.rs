@@ -3,7 +3,7 @@
 use offered_model::Nanos;
 
 use crate::document::capacity::Said;
-use crate::{Field, View};
+use crate::{Beyond, Field, View};
 
 /// Told how far an experiment is. `()` does not listen.
 pub trait Observer {
@@ -34,6 +34,15 @@ pub enum News<'a> {
     },
     /// The beginning of each of its cells counts: the workload leaves nothing out.
     NoWarmUp,
+    /// A run to come asks of this machine what it will hardly have.
+    Beyond {
+        /// The run.
+        name: &'a str,
+        /// What it asks.
+        beyond: &'a Beyond,
+        /// So many others ask for too much of the same.
+        others: usize,
+    },
     /// A cell begins.
     Cell {
         /// Which of those to do, from 1.

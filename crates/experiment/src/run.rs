@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
 use std::thread;
 
-use offered_clock::{Clock, Wall, kept as kept_by_kernel, unix_now};
+use offered_clock::{Clock, Wall, allow_sockets, kept as kept_by_kernel, unix_now};
 use offered_meet::{Clocks, Folder, Met, Terms, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::{Exchange, Instant, Nanos, Note, Offset, Recording, Share, WorkerClock, Workload};
-use offered_run::{Done, Generator, Load, Witness, Worker};
+use offered_run::{Done, Generator, Load, Witness, Worker, threads};
 use offered_store::{Alive, Machine, MadeBy, ReadOptions, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
@@ -124,6 +124,16 @@ impl<'a> Plan<'a> {
             name: point.name(),
             see_failures: false,
         }
+    }
+
+    /// What it asks of this machine beyond what that has.
+    pub fn beyond(&self) -> Vec<Beyond> {
+        let for_nobody = matches!(self.load, Load::Nobody(_));
+        if !for_nobody {
+            // As many files as the run itself may open.
+            allow_sockets();
+        }
+        beyond(self.workload, self.share, threads(self.workload, self.share), for_nobody)
     }
 
     /// Prepares everything up to the first launch; `stop`, once set, ends the run before its time. A run that begins at once knocks
@@ -242,12 +252,6 @@ impl Ready<'_> {
             Some(alive) if Some(&alive) != first.as_ref() => Err(twice(alive.host)),
             _ => Ok(()),
         }
-    }
-
-    /// What it asks of this machine beyond what that has.
-    pub fn beyond(&self) -> Vec<Beyond> {
-        let for_nobody = matches!(self.plan.load, Load::Nobody(_));
-        beyond(self.plan.workload, self.plan.share, self.generator.threads(), for_nobody)
     }
 
     /// Launches everything, keeps what happened, and judges what was kept; shown on `views` meanwhile.

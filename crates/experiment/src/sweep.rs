@@ -19,6 +19,7 @@ use offered_model::{Nanos, Objective, Seed};
 use offered_run::{Done, End};
 use offered_simulate::Stop;
 
+use crate::beyond::worst;
 use crate::document::sweep::{Cell as Told, Document, Limit};
 use crate::kept::kept;
 use crate::run::Plan;
@@ -125,6 +126,13 @@ impl Sweep<'_> {
         observer.told(News::Sweep { cells: cells.len(), todo: todo.len(), time: time(&todo) });
         if cells.iter().any(|cell| cell.point.workload.skip_first() == Nanos::ZERO) {
             observer.told(News::NoWarmUp);
+        }
+        if !self.simulated {
+            let asked = todo.iter().map(|place| &cells[*place].point);
+            let beyond = asked.flat_map(|point| Plan::of(point, None).beyond().into_iter().map(|one| (point.name(), one)));
+            for (name, beyond, others) in worst(beyond) {
+                observer.told(News::Beyond { name: &name, beyond: &beyond, others });
+            }
         }
         for (done, place) in todo.iter().enumerate() {
             let (cell, rest) = (&cells[*place], &todo[done..]);

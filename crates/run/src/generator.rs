@@ -107,15 +107,7 @@ impl Generator {
     /// # Errors
     /// No target, a name that cannot be resolved, a request that cannot be made, or limits that leave a thread with nothing.
     pub fn new(workload: Workload, share: Share, load: Load) -> Result<Self, Error> {
-        let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
-        let limits = workload.target().into_iter().flat_map(|t| {
-            let smallest = t.pools().iter().map(|pool| pool.connections).min();
-            [("connections", t.connections()), ("in_flight", t.in_flight()), ("the smallest of pools", smallest)]
-        });
-        let limits: Vec<(&str, u32)> = limits.filter_map(|(what, limit)| Some((what, limit?))).collect();
-        let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or(u32::MAX);
-        let suggested = || suggested(&workload, share).min(cores).min(fewest.min(1024) as u16);
-        let threads = workload.generator().threads().unwrap_or_else(suggested);
+        let (limits, threads) = (limits(&workload), threads(&workload, share));
         if let Some((what, limit)) = limits.into_iter().find(|(_, limit)| *limit < u32::from(threads)) {
             return Err(Error::Limit { what, limit, threads });
         }
@@ -466,6 +458,24 @@ impl Generator {
         let (threads, thread) = (u32::from(self.threads), u32::from(thread));
         limit.map(|limit| limit / threads + u32::from(thread < limit % threads))
     }
+}
+
+/// What connections and requests in flight are limited to, and by which key.
+fn limits(workload: &Workload) -> Vec<(&'static str, u32)> {
+    let limits = workload.target().into_iter().flat_map(|t| {
+        let smallest = t.pools().iter().map(|pool| pool.connections).min();
+        [("connections", t.connections()), ("in_flight", t.in_flight()), ("the smallest of pools", smallest)]
+    });
+    limits.filter_map(|(what, limit)| Some((what, limit?))).collect()
+}
+
+/// How many threads launch `share` of `workload` on this machine: as many as the workload says, else as many as it needs, one for each core at
+/// most, and none without a connection.
+pub fn threads(workload: &Workload, share: Share) -> u16 {
+    let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
+    let fewest = limits(workload).into_iter().map(|(_, limit)| limit).min().unwrap_or(u32::MAX);
+    let suggested = || suggested(workload, share).min(cores).min(fewest.min(1024) as u16);
+    workload.generator().threads().unwrap_or_else(suggested)
 }
 
 /// As many threads as the rate needs; a closed system without think time takes what there is.

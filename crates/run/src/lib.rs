@@ -37,7 +37,7 @@ mod walk;
 mod witness;
 
 pub use error::Error;
-pub use generator::{Done, Generator, Load, Worker};
+pub use generator::{Done, Generator, Load, Worker, threads};
 pub use halt::{End, Halted};
 pub use live::Counts;
 pub use preview::preview;
