@@ -20,6 +20,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("help-calibrate", &["calibrate", "--help"]),
     ("help-demo", &["demo", "--help"]),
     ("help-verify", &["verify", "--help"]),
+    ("help-watch", &["watch", "--help"]),
+    ("error-watch", &["watch", "nowhere"]),
     ("help-export", &["export", "--help"]),
     ("help-import", &["import", "--help"]),
     ("help-kubernetes", &["kubernetes", "--help"]),

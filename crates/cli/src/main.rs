@@ -32,6 +32,7 @@ mod sweep;
 mod table;
 mod tolerance;
 mod verify;
+mod watch;
 mod words;
 
 use std::process::ExitCode;
@@ -57,6 +58,7 @@ enum Verb {
     Run(Box<run::Args>),
     Sweep(sweep::Args),
     Capacity(capacity::Args),
+    Watch(watch::Args),
     Verify(verify::Args),
     Export(export::Args),
     Import(import::Args),
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Capacity(args) => capacity::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
+        Verb::Watch(args) => watch::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Import(args) => import::run(&args),

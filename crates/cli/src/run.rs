@@ -3,7 +3,7 @@
 mod block;
 mod exchange;
 mod once;
-mod page;
+pub(crate) mod page;
 mod quick;
 mod result;
 
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         None => ready,
     };
-    let page = args.ui.map(|address| page::serve(address, &workload, share, stop)).transpose()?;
+    let page = args.ui.map(|address| page::serve(address, &workload, share, Some(stop))).transpose()?;
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
     let made = ready.run(views)?;

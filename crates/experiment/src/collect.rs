@@ -48,8 +48,8 @@ pub(crate) struct Watch {
     /// The failures that a witness has seen, and the directory where they are kept.
     pub(crate) failures: Option<Receiver<Exchange>>,
     pub(crate) out: Option<PathBuf>,
-    /// Gives a sign of life, where others wait for one.
-    pub(crate) beat: Option<Box<dyn FnMut() + Send>>,
+    /// Gives a sign of life with the number of launches under way, where somebody may look for one.
+    pub(crate) beat: Option<Box<dyn FnMut(u64) + Send>>,
 }
 
 /// What was collected.
@@ -183,7 +183,7 @@ fn collect(
             watch.views.iter_mut().for_each(|view| view.show(&pulse));
             if let Some(beat) = watch.beat.as_mut().filter(|_| now >= beats) {
                 beats = now + BEAT;
-                beat();
+                beat((watch.live)().in_flight);
             }
         }
     }

@@ -28,6 +28,12 @@ pub enum Error {
     /// A worker was started again, and nobody knows how many requests the one before it has made.
     #[error("the worker with this number is gone, and a run that ends after a number of requests cannot be taken up")]
     Counted,
+    /// There is nothing to watch.
+    #[error("{} holds no run: it has no workload.toml; give the directory of a run, or the folder in which its workers have met", path.display())]
+    NoRun {
+        /// Where.
+        path: PathBuf,
+    },
     /// The workload is the copy that a run kept, without its secrets.
     #[error(
         "this is the copy that a run kept of its workload, without its secrets ((blanked)); give the workload that was run"

@@ -58,6 +58,7 @@ pub mod sweep;
 pub mod theory;
 mod toolkit;
 mod vary;
+mod watching;
 
 pub use beyond::Beyond;
 pub use collect::View;
@@ -72,3 +73,4 @@ pub use run::{Made, Plan, Ready, machine};
 pub use summary::{Arrivals, Failure, Micros, Millis, Summary, failures};
 pub use toolkit::Toolkit;
 pub use vary::{Point, Vary, point, points};
+pub use watching::Watching;

@@ -262,7 +262,7 @@ impl Ready<'_> {
         let Self { plan, generator, failures, wall, among } = self;
         let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
         let for_nobody = matches!(load, Load::Nobody(_));
-        let started = start_at.filter(|_| among.is_some() && !for_nobody);
+        let started = (!for_nobody).then(|| start_at.unwrap_or_else(|| wall.now()));
         let (own, from, before, clocks) = match among {
             Some(Among { own, from, before, clocks }) => (Some(own), Instant::ZERO.until(from), before, clocks),
             None => (None, Nanos::ZERO, None, Clocks::Alone),
@@ -270,7 +270,15 @@ impl Ready<'_> {
         let out = own.as_deref().or(out);
         let store = out.map(|out| Store::create(out, text, workload, for_nobody)).transpose()?;
         let clock = (!for_nobody).then(|| clock(before));
-        let beat = started.zip(out).map(|(started, out)| beating(out.to_owned(), started, clock)).transpose()?;
+        let sign = |started: Nanos| Alive {
+            host: machine().name,
+            share,
+            started_unix_ns: started.0,
+            at_unix_ns: unix_now().0,
+            in_flight: 0,
+            clock,
+        };
+        let beat = started.zip(out).map(|(started, out)| beating(out.to_owned(), sign(started))).transpose()?;
         let watch = Watch {
             beat,
             tally: Tally::new(workload, share.fraction()),
@@ -339,13 +347,13 @@ fn clock(before: Option<Offset>) -> WorkerClock {
 }
 
 /// What gives signs of life of the worker whose directory is `own`; the first is given.
-fn beating(own: PathBuf, started: Nanos, clock: Option<WorkerClock>) -> Result<Box<dyn FnMut() + Send>, Error> {
-    let host = machine().name;
-    let sign =
-        move || Alive { host: host.clone(), started_unix_ns: started.0, at_unix_ns: unix_now().0, clock }.write(&own);
-    sign()?;
-    // A folder that cannot be written to is told by who keeps the events.
-    Ok(Box::new(move || drop(sign())))
+fn beating(own: PathBuf, mut alive: Alive) -> Result<Box<dyn FnMut(u64) + Send>, Error> {
+    alive.write(&own)?;
+    Ok(Box::new(move |in_flight| {
+        (alive.at_unix_ns, alive.in_flight) = (unix_now().0, in_flight);
+        // A folder that cannot be written to is told by who keeps the events.
+        drop(alive.write(&own));
+    }))
 }
 
 /// Launches everything; what was collected of it.

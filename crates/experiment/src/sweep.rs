@@ -129,7 +129,8 @@ impl Sweep<'_> {
         }
         if !self.simulated {
             let asked = todo.iter().map(|place| &cells[*place].point);
-            let beyond = asked.flat_map(|point| Plan::of(point, None).beyond().into_iter().map(|one| (point.name(), one)));
+            let beyond =
+                asked.flat_map(|point| Plan::of(point, None).beyond().into_iter().map(|one| (point.name(), one)));
             for (name, beyond, others) in worst(beyond) {
                 observer.told(News::Beyond { name: &name, beyond: &beyond, others });
             }

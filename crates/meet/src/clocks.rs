@@ -32,7 +32,7 @@ const FIRST: Nanos = Nanos::from_millis(300);
 /// So long before the start nobody asks or answers any more: everything is put in place.
 pub(crate) const PLACING: Nanos = Nanos::from_millis(1500);
 /// After the end workers wait for each other so long at most.
-pub const STAY: Nanos = Nanos::from_secs(10);
+pub const STAY: Nanos = Nanos::from_secs(5);
 /// How soon a stop is noticed.
 const NOTICE: Duration = Duration::from_millis(50);
 

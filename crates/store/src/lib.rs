@@ -45,6 +45,7 @@ pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::Recorder;
 pub use rundir::Writer;
 pub use rundir::alive::{Alive, BEAT, SILENT};
+pub use rundir::following::{Followed, Following, Standing};
 pub use rundir::workers::{attempts, worker};
 pub use table::{Cells, Column, write_table};
 pub use tape::Spool;

@@ -1,6 +1,7 @@
 //! The run directory: `workload.toml` as it was given, for its owner alone, `run.json` when the run has ended, `events/part-NNNN.parquet` meanwhile.
 
 pub(crate) mod alive;
+pub(crate) mod following;
 mod gone;
 pub(crate) mod workers;
 

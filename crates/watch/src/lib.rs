@@ -19,5 +19,5 @@ mod tally;
 mod times;
 
 pub use page::{Feed, Page};
-pub use pulse::{Bar, Figures, Growth, Lateness, Phase, Pulse, Request, Response};
+pub use pulse::{At, Bar, Figures, Growth, Lateness, Phase, Pulse, Request, Response, Worker};
 pub use tally::Tally;

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `/TOKEN/` | the page; once the run is over, its report |
 //! | `/TOKEN/events` | server-sent events: `about`, then a `pulse` a second (the past ones first), at last `ended` |
-//! | `/TOKEN/stop` (POST) | stops the run as Ctrl-C does |
+//! | `/TOKEN/stop` (POST) | stops the run as Ctrl-C does, where the page is the run's own |
 
 mod routes;
 
@@ -45,7 +45,8 @@ pub struct Feed(Arc<Shared>);
 /// What the requests of all browsers meet in.
 struct Shared {
     about: String,
-    stop: Arc<AtomicBool>,
+    /// Stops the run, where that is in our hands.
+    stop: Option<Arc<AtomicBool>>,
     past: Mutex<VecDeque<Arc<str>>>,
     news: broadcast::Sender<News>,
     report: OnceLock<String>,
@@ -62,11 +63,12 @@ enum News {
 }
 
 impl Page {
-    /// Serves at `address` (port 0: a free one) the page of a run which `about` describes in a line; its button sets `stop`.
+    /// Serves at `address` (port 0: a free one) the page of a run which `about` describes in a line; its button sets `stop`, and without one
+    /// there is no button.
     ///
     /// # Errors
     /// The address cannot be had, or the system has no room for another thread.
-    pub fn serve(address: SocketAddr, about: String, stop: Arc<AtomicBool>) -> io::Result<Self> {
+    pub fn serve(address: SocketAddr, about: String, stop: Option<Arc<AtomicBool>>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let token = token()?;

@@ -33,6 +33,8 @@ pub struct Pulse {
     /// The requests of the workload, the busiest first, of all that counts so far; at most [`Pulse::REQUESTS`]. Where there are
     /// several, all of them together stand last as `Total`.
     pub requests: Vec<Request>,
+    /// Of a run of many workers: how each of them is.
+    pub workers: Vec<Worker>,
     /// How the responses of the last ten seconds are spread.
     pub bars: Vec<Bar>,
     /// The thresholds as they stand.
@@ -73,6 +75,61 @@ pub struct Request {
     pub failed: u64,
     /// done - intended, of those that went well.
     pub response_ms: Option<Response>,
+}
+
+/// A worker of a run; rates and times are of the last ten seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Worker {
+    /// What it launches, and where it is.
+    pub name: String,
+    /// How it is.
+    pub at: At,
+    /// For how long it has given no sign of life, where it should have.
+    pub silent_s: Option<f64>,
+    /// Launches due, sent or not.
+    pub launched: u64,
+    /// Those never sent.
+    pub unsent: u64,
+    /// Those under way.
+    pub in_flight: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// Launches per second that were sent.
+    pub sent_per_s: Option<f64>,
+    /// done - intended, of good answers.
+    pub response_ms: Option<Response>,
+    /// sent - intended, of what has ended.
+    pub lateness_us: Option<Lateness>,
+}
+
+/// What a worker is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// Nothing yet: it has not begun.
+    #[default]
+    Nothing,
+    /// Its work.
+    Work,
+    /// It should be at work, and gives no sign of life.
+    Silent,
+    /// Its end.
+    End,
+    /// It was killed.
+    Gone,
+}
+
+impl Worker {
+    /// How it is, in words: `running`, `SILENT for 12 s`.
+    pub fn words(&self) -> String {
+        match self.at {
+            At::Nothing => "not begun".to_owned(),
+            At::Work => "running".to_owned(),
+            At::Silent => format!("SILENT for {:.0} s", self.silent_s.unwrap_or_default()),
+            At::End => "ended".to_owned(),
+            At::Gone => "GONE".to_owned(),
+        }
+    }
 }
 
 /// A cell of a histogram.

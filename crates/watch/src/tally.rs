@@ -174,6 +174,7 @@ impl Tally {
             so_far,
             without_lateness_ms,
             requests: self.requests(),
+            workers: Vec::new(),
             bars: recent.bars(),
             thresholds,
             broken: self.broken.clone(),

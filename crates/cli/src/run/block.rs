@@ -7,7 +7,7 @@ use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use offered_experiment::View;
 use offered_verify::Judgement;
-use offered_watch::{Bar, Figures, Phase, Pulse, Response};
+use offered_watch::{At, Bar, Figures, Phase, Pulse, Response, Worker};
 
 use super::result::short;
 use crate::table::{Table, clipped};
@@ -75,8 +75,10 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
         judged.for_stderr()
     );
     let mut left = rows.saturating_sub(block.lines().count());
-    let parts: [&dyn Fn(usize) -> String; 3] =
-        [&|_| thresholds(pulse), &|left| requests(pulse, left), &|left| bars(pulse, left, columns)];
+    let parts: [&dyn Fn(usize) -> String; 4] =
+        [&|left| workers(pulse, left), &|_| thresholds(pulse), &|left| requests(pulse, left), &|left| {
+            bars(pulse, left, columns)
+        }];
     for part in parts {
         // Each stands apart from what is above it, or is not there.
         let part = part(left);
@@ -142,6 +144,28 @@ fn flow(figures: &Figures) -> String {
     let answered = number(figures.answered_per_s);
     let asked = figures.asked_per_s.map_or_else(String::new, |asked| format!("asked {}/s, ", short(asked)));
     format!("{asked}answered {answered}/s")
+}
+
+/// A row per worker, as many as there is room for: first those of which something is wrong.
+fn workers(pulse: &Pulse, room: usize) -> String {
+    let mut rows: Vec<&Worker> = pulse.workers.iter().collect();
+    rows.sort_by_key(|worker| !is_amiss(worker));
+    let mut table =
+        Table::new(["worker", "", "launched", "unsent", "errors", "sent/s", "R p50 ms", "p99", "late p99 us"]);
+    for worker in rows.iter().take(room.saturating_sub(2)) {
+        let [launched, unsent, errors] = [worker.launched, worker.unsent, worker.errors].map(|n| n.to_string());
+        let response = |of: fn(Response) -> f64| number(worker.response_ms.map(of));
+        let late = number(worker.lateness_us.map(|late| late.p99));
+        let (p50, p99) = (response(|r| r.p50), response(|r| r.p99));
+        let sent = number(worker.sent_per_s);
+        table.row([clipped(&worker.name), worker.words(), launched, unsent, errors, sent, p50, p99, late]);
+    }
+    if rows.is_empty() || room < 3 { String::new() } else { table.to_string() }
+}
+
+/// Whether it should be at work, and is not.
+fn is_amiss(worker: &Worker) -> bool {
+    matches!(worker.at, At::Silent | At::Gone)
 }
 
 /// The thresholds as they stand.
@@ -230,9 +254,11 @@ impl View for Lines {
 fn line(pulse: &Pulse) -> String {
     let [asked, sent, answers, p50, p95, p99, late] = numbers(&pulse.recent);
     let outrun = if pulse.growth.is_some_and(|growth| growth.outrun) { ", the system does not keep up" } else { "" };
+    let amiss = pulse.workers.iter().filter(|worker| is_amiss(worker));
+    let amiss: String = amiss.map(|worker| format!("; worker {} {}", worker.name, worker.words())).collect();
     format!(
         "{:.0} s: asked {asked}/s, sent {sent}/s, answers {answers}/s, in flight {}, R p50 {p50} p95 {p95} p99 {p99} ms, late p99 {late} us, \
-         CoV {}, unsent {}, errors: {}; {} so far{outrun}",
+         CoV {}, unsent {}, errors: {}; {} so far{outrun}{amiss}",
         pulse.time_s,
         pulse.in_flight,
         pulse.cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")),
@@ -271,6 +297,7 @@ mod tests {
             unsent: 12,
             in_flight: 1234,
             requests: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
+            workers: Vec::new(),
             bars: (0u32..9)
                 .map(|i| Bar { from_ms: f64::from(i), to_ms: f64::from(i + 1), n: u64::from(i) * 1000 })
                 .collect(),

@@ -29,15 +29,16 @@ pub(crate) fn serve(
     address: SocketAddr,
     workload: &Workload,
     share: Share,
-    stop: Arc<AtomicBool>,
+    stop: Option<Arc<AtomicBool>>,
 ) -> Result<Page, Failure> {
-    let about = about(workload, share);
+    let (about, can_stop) = (about(workload, share), stop.is_some());
     let page = Page::serve(address, about, stop).map_err(|why| {
         Failure::input(format!("cannot serve the live page at {address}: {why}; choose another --ui"))
     })?;
     if !address.ip().is_loopback() {
         eprintln!(
-            "warning: other machines can reach the live page; whoever has its link can watch this run and stop it"
+            "warning: other machines can reach the live page; whoever has its link can watch this run{}",
+            if can_stop { " and stop it" } else { "" }
         );
     }
     eprintln!("live page: {}", page.url());

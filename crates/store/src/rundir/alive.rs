@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use offered_model::{Nanos, WorkerClock};
+use offered_model::{Nanos, Share, WorkerClock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::record::{from_text, to_text};
 
 /// From one sign of life to the next.
 pub const BEAT: Nanos = Nanos::from_secs(2);
@@ -20,11 +21,16 @@ const FILE: &str = "alive.json";
 pub struct Alive {
     /// The machine it is on.
     pub host: String,
+    /// What of the run it launches.
+    #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
+    pub share: Share,
     /// When the run began, since the Unix epoch.
     pub started_unix_ns: u64,
     /// When it gave this sign, by its own clock.
     pub at_unix_ns: u64,
-    /// What was known of that clock at the start.
+    /// Launches under way then.
+    pub in_flight: u64,
+    /// What was known of its clock at the start.
     pub clock: Option<WorkerClock>,
 }
 

@@ -73,23 +73,23 @@ pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
 }
 
 /// The share and the attempt that the name of a worker's directory tells.
-fn named(path: &Path) -> Option<(Share, u32)> {
+pub(super) fn named(path: &Path) -> Option<(Share, u32)> {
     let (number, parts) = path.file_name()?.to_str()?.strip_prefix("worker-")?.split_once("-of-")?;
     let (parts, attempt) = parts.split_once('.').unwrap_or((parts, "1"));
     Some((format!("{number}/{parts}").parse().ok()?, attempt.parse().ok()?))
 }
 
 /// How a worker without a record is.
-enum State {
+pub(super) enum State {
     Running,
     Silent(Nanos),
     Gone,
 }
 
 impl State {
-    /// Of one with this directory.
-    fn of(worker: &Path) -> Self {
-        let Some(alive) = Alive::read(worker) else { return Self::Gone };
+    /// Of one with this directory, by its last sign of life.
+    pub(super) fn of(worker: &Path, alive: Option<&Alive>) -> Self {
+        let Some(alive) = alive else { return Self::Gone };
         let now = unix_now();
         let end =
             gone::workload(worker).map(|workload| Nanos(alive.started_unix_ns) + Instant::ZERO.until(workload.end()));
@@ -170,7 +170,7 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
                 true
             }
             None => {
-                let state = State::of(path);
+                let state = State::of(path, Alive::read(path).as_ref());
                 recording.notes.push(state.note());
                 matches!(state, State::Gone)
             }

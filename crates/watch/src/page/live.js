@@ -105,6 +105,8 @@ const PHASES = {
   "draining": "all launched, waiting for the last answers", "stopping": "stopping, waiting for answers under way", "ended": "ended",
 };
 
+const AT = { "nothing": "not begun", "work": "running", "silent": "SILENT", "end": "ended", "gone": "GONE" };
+
 function row(id, { asked_per_s, sent_per_s, answered_per_s, response_ms: r, lateness_us: late }) {
   const line = element(id);
   line.replaceChildren(line.firstElementChild);
@@ -157,6 +159,9 @@ function show(pulse) {
   element("unkept").hidden = unkept.length === 0;
   put("which", unkept.map((checked) => `${checked.metric} ${checked.bound}: ${figure(checked)}`).join("; "));
   table("thresholds", pulse.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.judgement]));
+  const standing = ({ at, silent_s: silent }) => AT[at] + (silent == null ? "" : ` for ${silent.toFixed(0)} s`);
+  table("workers", pulse.workers.map((worker) => [worker.name, standing(worker), worker.launched, worker.unsent, worker.errors,
+    worker.sent_per_s, worker.response_ms?.p50, worker.response_ms?.p99, worker.lateness_us?.p99]));
   const requests = pulse.requests.length > 1 ? pulse.requests : [];
   table("requests", requests.map(({ name, ok, failed, response_ms: r }) => [name, ok + failed, ok, failed, r?.p50, r?.p95, r?.p99, r?.max]));
   for (const count of ["launched", "in_flight", "unsent", "pattern"]) put(count, pulse[count]);
@@ -179,7 +184,8 @@ function soon() {
 
 const source = new EventSource("events");
 source.addEventListener("about", (event) => {
-  const about = JSON.parse(event.data);
+  const { about, can_stop } = JSON.parse(event.data);
+  element("stop").hidden = !can_stop;
   pulses.length = 0; // all of them come again
   put("about", about);
   document.title = `offered: ${about}`;

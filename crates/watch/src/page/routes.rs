@@ -171,7 +171,8 @@ struct Told {
 
 async fn events(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let (past, news) = shared.listen();
-    let first = Event::default().event("about").data(serde_json::json!(shared.about).to_string());
+    let about = serde_json::json!({ "about": shared.about, "can_stop": shared.stop.is_some() });
+    let first = Event::default().event("about").data(about.to_string());
     (headers(), Sse::new(stream(Told { first: Some(first), past, news: Some(news) })))
 }
 
@@ -201,6 +202,7 @@ async fn next(told: &mut Told) -> Option<Event> {
 }
 
 async fn stop(State(shared): State<Arc<Shared>>) -> StatusCode {
-    shared.stop.store(true, Relaxed);
+    let Some(stop) = &shared.stop else { return StatusCode::NOT_FOUND };
+    stop.store(true, Relaxed);
     StatusCode::NO_CONTENT
 }

@@ -12,7 +12,7 @@ use crate::Tally;
 
 fn page() -> (Page, Arc<AtomicBool>) {
     let stop = Arc::new(AtomicBool::new(false));
-    let page = Page::serve("127.0.0.1:0".parse().unwrap(), "a <b>run</b>".into(), stop.clone()).unwrap();
+    let page = Page::serve("127.0.0.1:0".parse().unwrap(), "a <b>run</b>".into(), Some(stop.clone())).unwrap();
     (page, stop)
 }
 
@@ -86,12 +86,20 @@ fn only_a_post_under_the_token_stops_the_run() {
 }
 
 #[test]
+fn who_only_watches_a_run_cannot_stop_it() {
+    let page = Page::serve("127.0.0.1:0".parse().unwrap(), "a run".into(), None).unwrap();
+    assert!(answer(page.url(), "POST", "stop").starts_with("HTTP/1.1 404"));
+    let mut events = BufReader::new(ask(page.url(), "GET", "events"));
+    assert!(until(&mut events, "data:").contains("\"can_stop\":false"));
+}
+
+#[test]
 fn events_begin_with_what_is_past_and_end_with_the_report() {
     let (page, _) = page();
     let feed = page.feed();
     feed.show(&pulse(1));
     let mut events = BufReader::new(ask(page.url(), "GET", "events"));
-    assert_eq!(until(&mut events, "data:"), "data: \"a <b>run</b>\"");
+    assert_eq!(until(&mut events, "data:"), "data: {\"about\":\"a <b>run</b>\",\"can_stop\":true}");
     assert!(until(&mut events, "data:").contains("\"launched\":101"));
     feed.show(&pulse(2));
     assert!(until(&mut events, "data:").contains("\"launched\":102"));

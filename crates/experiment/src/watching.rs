@@ -1,0 +1,289 @@
+//! Watching a run that others make: the live figures of all its workers, from what they keep in its directory.
+//!
+//! Nobody sends anything: each worker closes a part every second and gives a sign of life every two. What is shown is the run as it
+//! was some three seconds ago, for until then everything is there; percentiles come from all events, never from averages.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use offered_model::{Event, Instant, Share, Workload};
+use offered_run::Counts;
+use offered_store::{Followed, Following, Standing};
+use offered_watch::{At, Pulse, Tally, Worker};
+
+use crate::Error;
+use crate::input::{Broken, Input};
+
+/// A run that is watched.
+pub struct Watching {
+    workload: Workload,
+    following: Following,
+    /// Of all of it.
+    whole: Told,
+    /// Of each share.
+    each: BTreeMap<u64, Told>,
+    /// What ended later than is shown, with its share.
+    held: Vec<(Share, Event)>,
+    /// What is shown now.
+    now: Instant,
+}
+
+/// Figures, and how many launches they are of.
+struct Told {
+    tally: Tally,
+    launched: u64,
+    unsent: u64,
+}
+
+impl Told {
+    fn new(workload: &Workload, fraction: f64) -> Self {
+        Self { tally: Tally::new(workload, fraction), launched: 0, unsent: 0 }
+    }
+
+    fn add(&mut self, event: &Event) {
+        if event.object == 0 {
+            self.launched += 1;
+            self.unsent += u64::from(event.sent.is_none());
+        }
+        self.tally.add(std::slice::from_ref(event));
+    }
+
+    /// With so many under way.
+    fn pulse(&mut self, now: Instant, in_flight: u64, is_over: bool) -> Pulse {
+        let launched = self.launched + in_flight;
+        let counts = Counts { launched, unsent: self.unsent, in_flight, ..Counts::default() };
+        if is_over { self.tally.last(now, counts) } else { self.tally.pulse(now, counts, false) }
+    }
+}
+
+impl Watching {
+    /// The run in the directory `run`: that of one worker, or that in which many meet.
+    ///
+    /// # Errors
+    /// There is none, or its workload cannot be read.
+    pub fn open(run: &Path, broken: Broken) -> Result<Self, Error> {
+        let file = run.join("workload.toml");
+        if !file.is_file() {
+            return Err(Error::NoRun { path: run.to_owned() });
+        }
+        let input = Input::open(&file, broken)?;
+        let workload = input.parse(&input.text)?;
+        Ok(Self {
+            following: Following::new(run, &workload.labels()),
+            whole: Told::new(&workload, 1.0),
+            workload,
+            each: BTreeMap::new(),
+            held: Vec::new(),
+            now: Instant::ZERO,
+        })
+    }
+
+    /// What the run means to launch.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// Looks what has come since the last time; the figures of all, and a row for each worker. Its phase is [`offered_watch::Phase::Ended`] once all are
+    /// over.
+    ///
+    /// # Errors
+    /// The directory can no longer be read.
+    pub fn pulse(&mut self) -> Result<Pulse, Error> {
+        let Self { following, held, .. } = self;
+        following.look(&mut |share, events| held.extend(events.iter().map(|event| (share, event.clone()))))?;
+        let workers = self.following.workers().to_vec();
+        // Nobody waits for one that is frozen.
+        let at_work = workers.iter().filter(|worker| worker.standing == Standing::Running);
+        let known = at_work.map(|worker| worker.until).min();
+        let is_over = is_over(&workers);
+        let until = match known {
+            Some(until) => until,
+            None if is_over => Instant::MAX,
+            None => self.now,
+        };
+        self.feed(until);
+        let under_way = workers.iter().map(|worker| worker.in_flight).sum();
+        let rows = self.rows(&workers);
+        Ok(Pulse { workers: rows, ..self.whole.pulse(self.now, under_way, is_over) })
+    }
+
+    /// Takes up what ended until then.
+    fn feed(&mut self, until: Instant) {
+        let ended = |event: &Event| event.done.unwrap_or(event.intended);
+        let (now, later) = std::mem::take(&mut self.held).into_iter().partition(|(_, event)| ended(event) <= until);
+        self.held = later;
+        let mut last = self.now;
+        for (share, event) in &now as &Vec<(Share, Event)> {
+            last = last.max(ended(event));
+            self.whole.add(event);
+            let own = || Told::new(&self.workload, share.fraction());
+            self.each.entry(share.index()).or_insert_with(own).add(event);
+        }
+        // Of a run that is over time ends with its last answer.
+        self.now = self.now.max(if until == Instant::MAX { last } else { until });
+    }
+
+    /// A row for each worker, of each share the one that took it up last; nothing of a run of one.
+    fn rows(&mut self, workers: &[Followed]) -> Vec<Worker> {
+        let Some(parts) = workers.first().map(|worker| worker.share.parts()).filter(|parts| *parts > 1) else {
+            return Vec::new();
+        };
+        let row = |number: u64| {
+            let share = format!("{}/{parts}", number + 1);
+            let Some(worker) = workers.iter().rev().find(|worker| worker.share.index() == number) else {
+                return Worker { name: share, ..Worker::default() };
+            };
+            let again = if worker.attempt > 1 { " again" } else { "" };
+            let host = worker.host.as_ref().map_or_else(String::new, |host| format!(" on {host}"));
+            let told = self.each.entry(number).or_insert_with(|| Told::new(&self.workload, worker.share.fraction()));
+            let pulse = told.pulse(self.now, worker.in_flight, worker.is_over());
+            Worker {
+                name: format!("{share}{again}{host}"),
+                at: match worker.standing {
+                    Standing::Running => At::Work,
+                    Standing::Silent(_) => At::Silent,
+                    Standing::Ended => At::End,
+                    Standing::Gone => At::Gone,
+                },
+                silent_s: match worker.standing {
+                    Standing::Silent(silence) => Some(silence.as_secs_f64()),
+                    _ => None,
+                },
+                launched: pulse.launched,
+                unsent: pulse.unsent,
+                in_flight: pulse.in_flight,
+                errors: pulse.errors().map(|(_, n)| n).sum(),
+                sent_per_s: pulse.recent.sent_per_s,
+                response_ms: pulse.recent.response_ms,
+                lateness_us: pulse.recent.lateness_us,
+            }
+        };
+        (0..parts).map(row).collect()
+    }
+}
+
+/// Whether nobody is at work, or will be.
+fn is_over(workers: &[Followed]) -> bool {
+    let Some(parts) = workers.first().map(|worker| worker.share.parts()) else { return false };
+    // Of a share that was taken up again who had it before is over.
+    let last = |number| workers.iter().rev().find(|worker| worker.share.index() == number);
+    (0..parts).all(|number| last(number).is_some_and(Followed::is_over))
+}
+
+#[cfg(test)]
+mod tests {
+    use offered_clock::unix_now;
+    use offered_model::{Agenda, Nanos, Outcome};
+    use offered_store::{Alive, MadeBy, RunRecord, Until, Writer, worker};
+
+    use super::*;
+
+    const TEXT: &str =
+        "seed = 3\nduration = \"20s\"\narrivals.open.rate = \"100/s\"\n[[request]]\nname = \"home\"\nget = \"/\"\n";
+
+    /// A worker that has kept what it launched until `until`, each answered after 10 ms, and gave its last sign of life so many seconds
+    /// into the run, which began `began_s` ago.
+    fn at_work(run: &Path, share: &str, until: Instant, sign_s: u64, began_s: u64) -> Writer {
+        let share: Share = share.parse().unwrap();
+        let workload = Workload::parse(TEXT, "w", &|_| Err(String::new())).unwrap();
+        let mut writer = Writer::create(&worker(run, share), TEXT, workload.labels()).unwrap();
+        let mut agenda = Agenda::new(&workload, share);
+        let event = |at: Instant, session| Event {
+            sent: Some(at),
+            done: Some(at + Nanos::from_millis(10)),
+            outcome: Outcome::Ok,
+            status: 200,
+            session,
+            ..Event::at(at)
+        };
+        let launches = std::iter::from_fn(|| agenda.due_before(until));
+        writer.write(launches.map(|launch| event(launch.intended, launch.session)).collect()).unwrap();
+        writer.rotate().unwrap();
+        let started = unix_now() - Nanos::from_secs(began_s);
+        let alive = Alive {
+            host: format!("rack-{}", share.index() + 1),
+            share,
+            started_unix_ns: started.0,
+            at_unix_ns: (started + Nanos::from_secs(sign_s)).0,
+            in_flight: 2,
+            clock: None,
+        };
+        alive.write(&worker(run, share)).unwrap();
+        writer
+    }
+
+    fn opened(run: &Path) -> Watching {
+        std::fs::write(run.join("workload.toml"), TEXT).unwrap();
+        Watching::open(run, |_, _| ()).unwrap()
+    }
+
+    /// So many launches are meant before then.
+    fn meant(before: Instant, share: Share) -> u64 {
+        let workload = Workload::parse(TEXT, "w", &|_| Err(String::new())).unwrap();
+        let mut agenda = Agenda::new(&workload, share);
+        std::iter::from_fn(|| agenda.due_before(before)).count() as u64
+    }
+
+    #[test]
+    fn what_all_workers_kept_by_then_is_shown_as_one_and_no_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let secs = Instant::from_secs;
+        // One said 9 s ago that it was there, the other 8 s: of what came after 5 s not everything is known.
+        let _one = at_work(folder.path(), "1/3", secs(9), 9, 10);
+        let _other = at_work(folder.path(), "2/3", secs(8), 8, 10);
+        let mut watching = opened(folder.path());
+        let pulse = watching.pulse().unwrap();
+        assert_eq!(pulse.time_s, 5.0);
+        let shown = secs(5).earlier(Nanos::from_millis(10));
+        let both = ["1/3", "2/3"].map(|share| meant(Instant(shown.0 + 1), share.parse().unwrap()));
+        assert_eq!((pulse.launched, pulse.in_flight), (both[0] + both[1] + 4, 4));
+        assert_eq!(pulse.statuses, [(200, both[0] + both[1])].into(), "each once");
+        let rows: Vec<_> = pulse.workers.iter().map(|row| (row.name.as_str(), row.words(), row.launched)).collect();
+        assert_eq!(
+            rows,
+            [
+                ("1/3 on rack-1", "running".to_owned(), both[0] + 2),
+                ("2/3 on rack-2", "running".to_owned(), both[1] + 2),
+                ("3/3", "not begun".to_owned(), 0)
+            ]
+        );
+        let again = watching.pulse().unwrap();
+        assert_eq!((again.launched, again.time_s), (pulse.launched, 5.0), "nothing twice");
+    }
+
+    #[test]
+    fn a_frozen_worker_is_named_and_the_figures_go_on_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let _one = at_work(folder.path(), "1/2", Instant::from_secs(14), 14, 15);
+        let _other = at_work(folder.path(), "2/2", Instant::from_secs(3), 3, 15);
+        let pulse = opened(folder.path()).pulse().unwrap();
+        assert_eq!(pulse.time_s, 11.0);
+        assert_eq!(pulse.workers[1].words(), "SILENT for 12 s");
+        assert!(pulse.workers[1].silent_s.is_some_and(|s| s >= 12.0) && pulse.phase != offered_watch::Phase::Ended);
+    }
+
+    #[test]
+    fn it_ends_with_the_last_worker_and_then_everything_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        for share in ["1/2", "2/2"] {
+            let writer = at_work(folder.path(), share, Instant::MAX, 20, 21);
+            let share = share.parse().unwrap();
+            writer.finish(&RunRecord { share, ..RunRecord::new(MadeBy::Run, Until::Duration) }).unwrap();
+        }
+        let pulse = opened(folder.path()).pulse().unwrap();
+        assert_eq!((pulse.launched, pulse.in_flight), (meant(Instant::MAX, Share::ALL), 0));
+        assert_eq!(pulse.phase, offered_watch::Phase::Ended);
+        assert!(pulse.workers.iter().all(|row| row.words() == "ended"));
+    }
+
+    #[test]
+    fn a_run_of_one_is_watched_in_its_own_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let _alone = at_work(folder.path(), "1/1", Instant::from_secs(6), 7, 8);
+        let mut watching = Watching::open(&worker(folder.path(), Share::ALL), |_, _| ()).unwrap();
+        let pulse = watching.pulse().unwrap();
+        assert_eq!((pulse.time_s, pulse.workers.len()), (4.0, 0));
+        assert!(pulse.launched > 300, "{}", pulse.launched);
+        assert!(matches!(Watching::open(folder.path(), |_, _| ()), Err(Error::NoRun { .. })));
+    }
+}
