@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     crate::replay::say(&workload);
     let start_at = args.start_at.as_deref().map(instant).transpose()?;
-    let share = share(args)?;
+    let share = share(args.share, args.workers, args.meet.is_some())?;
     let out = args.meet.as_ref().map(|meet| offered_store::worker(meet, share)).or_else(|| args.out.clone());
     // A worker's own may be there where it was started again: the meeting knows.
     if let Some(out) = args.out.as_ref().filter(|out| out.exists()) {
@@ -192,13 +192,13 @@ fn show_requests(workload: &Workload) {
     }
 }
 
-/// The part of the run that is launched here: as it is said, or as the engine says that has started this worker.
-fn share(args: &Args) -> Result<Share, Failure> {
-    match (args.share, &args.meet) {
-        (Some(share), _) => Ok(share),
-        (None, None) => Ok(Share::ALL),
-        (None, Some(_)) => {
-            let share = offered_meet::share(args.workers, |name| std::env::var(name).ok());
+/// The part that is made here: as it is said, or as the engine says that has started this worker where it `meets` others.
+pub(crate) fn share(given: Option<Share>, workers: Option<u64>, meets: bool) -> Result<Share, Failure> {
+    match given {
+        Some(share) => Ok(share),
+        None if !meets => Ok(Share::ALL),
+        None => {
+            let share = offered_meet::share(workers, |name| std::env::var(name).ok());
             share.map_err(|why| Failure::input(words::of_no_share(&why)))
         }
     }

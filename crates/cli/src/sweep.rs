@@ -2,17 +2,17 @@
 
 mod table;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offered_experiment::sweep::{Measured, Sweep};
-use offered_experiment::{Error, Vary};
-use offered_model::Objective;
+use offered_experiment::Vary;
+use offered_experiment::sweep::{Made, Measured, Sweep, replace};
+use offered_model::{Objective, Share};
 
 use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::news::Stderr;
+use crate::run::share;
 use crate::say::{json, say};
 use crate::tolerance::Tolerance;
 use crate::{input, signals};
@@ -30,6 +30,7 @@ Examples:
   offered sweep w.toml --vary users=25..150:25 --slo 'p90 < 31ms' --out sweeps/2
   offered sweep w.toml --vary rate=10..90:10 --vary discipline=fcfs,ps --simulate --out sweeps/3
   offered sweep w.toml --vary rate=50,100 --vary seed=1,2,3 --out sweeps/4      each three times
+  offered sweep w.toml --vary users=25..500:25 --simulate --meet /shared/sweep5 --share 2/8   every eighth cell; others make the rest
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but a cell must not be believed.";
 
@@ -44,8 +45,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FIELD=VALUES", required = true)]
     vary: Vec<Vary>,
     /// Directory of the sweep: a run directory per cell, sweep.json, cells.csv, cells.parquet
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "meet")]
+    out: Option<PathBuf>,
+    /// The same directory, which other workers reach too: each makes its share of the cells, and who is the last lays the curve
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    meet: Option<PathBuf>,
+    /// Make only the second of three equal parts of the cells (`2/3`), in the order in which they are visited
+    #[arg(long, value_name = "K/N", requires = "meet")]
+    share: Option<Share>,
+    /// How many workers there are, where no --share is given and the engine that has numbered this one does not say
+    #[arg(long, value_name = "N", requires = "meet", conflicts_with = "share", value_parser = clap::value_parser!(u64).range(1..))]
+    workers: Option<u64>,
     /// Simulate every cell on the workload's [server] instead of running it
     #[arg(long)]
     simulate: bool,
@@ -69,40 +79,44 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut input = input::read(&args.workload)?;
     args.tolerance.edit(&mut input.text)?;
+    let share = share(args.share, args.workers, args.meet.is_some())?;
+    let Some(out) = args.out.as_deref().or(args.meet.as_deref()) else {
+        return Err(Failure::input("where shall the sweep be kept? Name its directory with --out"));
+    };
     let sweep = Sweep {
         input: &input,
         varied: &args.vary,
-        out: &args.out,
+        out,
         simulated: args.simulate,
         objective: args.slo.as_ref(),
         shuffled: args.shuffle,
+        share,
     };
     let stop = Arc::default();
     if !args.simulate {
         signals::stop(&stop)?;
     }
-    let swept = sweep.run(&stop, &mut Stderr { quiet: args.quiet })?;
-    write(&args.out, &swept.cells)?;
+    let swept = match sweep.run(&stop, &mut Stderr { quiet: args.quiet })? {
+        Made::Whole(swept) => swept,
+        Made::Part { missing } => {
+            let (s, are) = if missing == 1 { ("", "is") } else { ("s", "are") };
+            eprintln!("the cells of worker {share} are there; {missing} cell{s} of others {are} not yet");
+            return Ok(Exit::Done);
+        }
+    };
+    write(out, &swept.cells)?;
     if args.json {
         json(&swept.document);
     } else {
         say!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
-        say!("\nrecorded in {}", args.out.display());
+        say!("\nrecorded in {}", out.display());
     }
     Ok(if swept.believable() { Exit::Done } else { Exit::Doubtful })
 }
 
 /// The tidy tables, anew.
 fn write(out: &Path, cells: &[Measured]) -> Result<(), Failure> {
-    let place = |name: &str| -> Result<PathBuf, Failure> {
-        let path = out.join(name);
-        if path.exists() {
-            let cannot = |source| Error::File { action: "replace", path: path.clone(), source };
-            fs::remove_file(&path).map_err(cannot)?;
-        }
-        Ok(path)
-    };
     let columns = table::columns(cells);
-    csv::write(&place("cells.csv")?, &columns)?;
-    offered_store::write_table(&place("cells.parquet")?, &columns).map_err(Failure::stopped)
+    replace(&out.join("cells.csv"), |path| csv::write(path, &columns))?;
+    replace(&out.join("cells.parquet"), |path| offered_store::write_table(path, &columns).map_err(Failure::stopped))
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_model::document::Schema;
-use offered_model::{Nanos, Objective, Seed};
+use offered_model::{Nanos, Objective, Seed, Share};
 use offered_run::{Done, End};
 use offered_simulate::Stop;
 
@@ -40,6 +40,19 @@ pub struct Sweep<'a> {
     pub objective: Option<&'a Objective>,
     /// Whether cells are visited in a random order, drawn from the workload's seed.
     pub shuffled: bool,
+    /// Which of the cells are made here, in the order in which they are visited; others make the rest in the same directory.
+    pub share: Share,
+}
+
+/// What has become of a sweep.
+pub enum Made {
+    /// All its cells are there.
+    Whole(Box<Swept>),
+    /// This share is there, and so many cells of others are not.
+    Part {
+        /// So many.
+        missing: usize,
+    },
 }
 
 /// A sweep that was made.
@@ -60,11 +73,11 @@ impl Swept {
 }
 
 impl Sweep<'_> {
-    /// Makes what is not there yet, and reads all of it; `stop`, once set, ends it before its time.
+    /// Makes what is not there yet of its share, and reads all of it where all is there; `stop`, once set, ends it before its time.
     ///
     /// # Errors
     /// A field that cannot take its values, a directory that holds something else, and what a run or a simulation refuses.
-    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Swept, Error> {
+    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Made, Error> {
         if self.varied.iter().any(|vary| vary.field == Field::Load) {
             return Err(Error::LoadVaries);
         }
@@ -73,19 +86,21 @@ impl Sweep<'_> {
         apart(&cells)?;
         let steps = self.objective.map(|_| curve::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
-        begin(self.out, self.input)?;
+        begin(self.out, self.input, self.share)?;
         no_others(self.out, &cells)?;
         self.visit(&mut cells, seed, stop, observer)?;
+        if let missing @ 1.. = cells.iter().filter(|cell| !cell.path.join("run.json").exists()).count() {
+            return Ok(Made::Part { missing });
+        }
         let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
         let kept = match (self.objective, steps) {
             (Some(objective), Some(steps)) => curve::kept(objective, &self.varied[0].field, &steps, &cells),
             _ => Vec::new(),
         };
         let document = self.document(&cells, &kept);
-        let path = self.out.join("sweep.json");
         let json = serde_json::to_string_pretty(&document).expect("numbers and texts are JSON");
-        fs::write(&path, json + "\n").map_err(Error::file("write", &path))?;
-        Ok(Swept { cells, kept, document })
+        replace(&self.out.join("sweep.json"), |path| fs::write(path, json + "\n").map_err(Error::file("write", path)))?;
+        Ok(Made::Whole(Box::new(Swept { cells, kept, document })))
     }
 
     fn document(&self, cells: &[Measured], kept: &[Kept]) -> Document {
@@ -114,7 +129,7 @@ impl Sweep<'_> {
         let mut todo = Vec::new();
         for (position, place) in order.into_iter().enumerate() {
             cells[place].position = position;
-            if !cells[place].is_finished(self.simulated)? {
+            if self.share.has(position as u64) && !cells[place].is_finished(self.simulated, self.share)? {
                 todo.push(place);
             }
         }
@@ -123,7 +138,8 @@ impl Sweep<'_> {
             let mut lasting = todo.iter().map(|place| cells[*place].point.workload.time_limit());
             lasting.try_fold(Nanos::ZERO, |sum, one| Some(sum + one?)).filter(|_| !self.simulated)
         };
-        observer.told(News::Sweep { cells: cells.len(), todo: todo.len(), time: time(&todo) });
+        let ours = self.share.number_of(cells.len() as u64) as usize;
+        observer.told(News::Sweep { cells: ours, todo: todo.len(), time: time(&todo) });
         if cells.iter().any(|cell| cell.point.workload.skip_first() == Nanos::ZERO) {
             observer.told(News::NoWarmUp);
         }
@@ -164,18 +180,19 @@ impl Sweep<'_> {
     }
 }
 
-/// Makes the directory, or finds that it holds this very sweep.
-fn begin(out: &Path, input: &Input) -> Result<(), Error> {
+/// Makes the directory, or finds that it holds this very sweep. Of several workers any may be the first.
+fn begin(out: &Path, input: &Input, share: Share) -> Result<(), Error> {
     let own = out.join("workload.toml");
-    let write = || fs::write(&own, kept(&input.text)).map_err(Error::file("write", &own));
-    if !out.exists() {
+    let write = || replace(&own, |path| fs::write(path, kept(&input.text)).map_err(Error::file("write", path)));
+    let alone = share == Share::ALL;
+    if !out.exists() || !alone && !own.exists() && holds_nothing(out) {
         fs::create_dir_all(out.join("cells")).map_err(Error::file("create", out))?;
         return write();
     }
     match fs::read_to_string(&own) {
         Ok(text) if text == kept(&input.text) => Ok(()),
-        // Whoever mends a workload that could not even begin means this sweep.
-        Ok(_) if finished(out).next().is_none() => {
+        // Whoever mends a workload that could not even begin means this sweep; of several workers nobody knows what the others mean.
+        Ok(_) if alone && finished(out).next().is_none() => {
             let cells = out.join("cells");
             if cells.exists() {
                 fs::remove_dir_all(&cells).map_err(Error::file("remove", &cells))?;
@@ -185,6 +202,21 @@ fn begin(out: &Path, input: &Input) -> Result<(), Error> {
         Ok(_) => Err(Error::AnotherSweep { path: out.to_owned(), given: input.name.clone() }),
         Err(_) => Err(Error::Occupied { path: out.to_owned(), what: "no sweep (no workload.toml)" }),
     }
+}
+
+/// Whether there is nothing in this directory but what a worker of a sweep makes first.
+fn holds_nothing(out: &Path) -> bool {
+    let own = |name: &str| name == "cells" || name.starts_with(".workload.toml");
+    fs::read_dir(out)
+        .is_ok_and(|mut listed| listed.all(|entry| entry.is_ok_and(|entry| own(&entry.file_name().to_string_lossy()))))
+}
+
+/// Writes a file anew, whole at once: others may read it, or write the same, meanwhile.
+pub fn replace<E: From<Error>>(path: &Path, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    write(&new)?;
+    fs::rename(&new, path).map_err(|why| Error::file("replace", path)(why).into())
 }
 
 /// The directories of the cells in `out` that have ended.
@@ -249,16 +281,56 @@ mod tests {
     fn a_sweep_of_which_nothing_has_ended_may_begin_with_a_mended_workload() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("sweep");
-        begin(&out, &input("first")).unwrap();
+        begin(&out, &input("first"), Share::ALL).unwrap();
         let cell = out.join("cells/rate=1");
         fs::create_dir(&cell).unwrap();
-        begin(&out, &input("mended")).unwrap();
+        begin(&out, &input("mended"), Share::ALL).unwrap();
         assert!(!cell.exists() && fs::read_to_string(out.join("workload.toml")).unwrap() == "mended");
         fs::create_dir_all(&cell).unwrap();
         fs::write(cell.join("run.json"), "{}").unwrap();
-        begin(&out, &input("mended")).unwrap();
-        let why = begin(&out, &input("third")).unwrap_err().to_string();
+        begin(&out, &input("mended"), Share::ALL).unwrap();
+        let why = begin(&out, &input("third"), Share::ALL).unwrap_err().to_string();
         assert!(why.contains("was begun with another workload") && cell.exists(), "{why}");
+    }
+
+    #[test]
+    fn of_several_workers_any_may_begin_and_none_takes_the_place_of_another_workload() {
+        let folder = tempfile::tempdir().unwrap();
+        let (out, share) = (folder.path().join("sweep"), "2/3".parse().unwrap());
+        // Another has just made the directory.
+        fs::create_dir_all(out.join("cells")).unwrap();
+        begin(&out, &input("first"), share).unwrap();
+        begin(&out, &input("first"), "1/3".parse().unwrap()).unwrap();
+        assert!(matches!(begin(&out, &input("mended"), share), Err(Error::AnotherSweep { .. })));
+        fs::remove_file(out.join("workload.toml")).unwrap();
+        fs::write(out.join("diary.txt"), "mine").unwrap();
+        assert!(matches!(begin(&out, &input("first"), share), Err(Error::Occupied { .. })));
+    }
+
+    #[test]
+    fn workers_make_the_cells_of_a_sweep_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let (together, alone) = (folder.path().join("together"), folder.path().join("alone"));
+        let text = "seed = 7\nduration = \"20s\"\nskip_first = \"1s\"\narrivals.open.rate = \"1/s\"\n\
+            server = { discipline = \"ps\", service = { exponential = \"2ms\" } }\n";
+        let (input, varied) = (input(text), ["rate=10..50:10".parse().unwrap()]);
+        let make = |out: &Path, share: &str| {
+            let share = share.parse().unwrap();
+            let sweep =
+                Sweep { input: &input, varied: &varied, out, simulated: true, objective: None, shuffled: false, share };
+            sweep.run(&Arc::default(), &mut ()).unwrap()
+        };
+        let missing = |made| match made {
+            Made::Part { missing } => missing,
+            Made::Whole(_) => 0,
+        };
+        assert_eq!(missing(make(&together, "2/3")), 3);
+        assert_eq!(missing(make(&together, "1/3")), 1);
+        assert!(!together.join("sweep.json").exists());
+        let Made::Whole(whole) = make(&together, "3/3") else { panic!("all are there") };
+        let Made::Whole(by_one) = make(&alone, "1/1") else { panic!("all are there") };
+        assert_eq!(serde_json::to_value(&whole.document).unwrap(), serde_json::to_value(&by_one.document).unwrap());
+        assert_eq!(missing(make(&together, "1/3")), 0, "anybody reads it");
     }
 
     #[test]
@@ -270,7 +342,7 @@ mod tests {
             let points = points(&input, &[values.parse().unwrap()]).unwrap();
             points.into_iter().map(|point| Cell::new(point, &out)).collect()
         };
-        begin(&out, &input).unwrap();
+        begin(&out, &input, Share::ALL).unwrap();
         for cell in cells("rate=1,2") {
             fs::create_dir_all(&cell.path).unwrap();
             fs::write(cell.path.join("run.json"), "{}").unwrap();

@@ -110,10 +110,11 @@ impl Watching {
     /// Takes up what ended until then.
     fn feed(&mut self, until: Instant) {
         let ended = |event: &Event| event.done.unwrap_or(event.intended);
-        let (now, later) = std::mem::take(&mut self.held).into_iter().partition(|(_, event)| ended(event) <= until);
+        let held = std::mem::take(&mut self.held).into_iter();
+        let (now, later): (Vec<_>, Vec<_>) = held.partition(|(_, event)| ended(event) <= until);
         self.held = later;
         let mut last = self.now;
-        for (share, event) in &now as &Vec<(Share, Event)> {
+        for (share, event) in &now {
             last = last.max(ended(event));
             self.whole.add(event);
             let own = || Told::new(&self.workload, share.fraction());

@@ -129,7 +129,7 @@ impl Asker {
             received: 0,
             answered: 0,
         };
-        let (mut best, mut answering, mut asked): (Option<Offset>, _, Vec<u64>) = (None, None, Vec::new());
+        let (mut best, mut answering, mut asked) = (None::<Offset>, None::<SocketAddr>, Vec::new());
         loop {
             let now = self.wall.now();
             let answers = best.map_or(0, |best| best.answers);

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use offered_model::Objective;
+use offered_clock::unix_now;
+use offered_model::{Objective, Share};
 use offered_stats::steady_state::Estimate;
-use offered_store::{MadeBy, ReadOptions, RunRecord, read};
+use offered_store::{Alive, MadeBy, ReadOptions, RunRecord, SILENT, read};
 use offered_verify::{Ask, Measured as Run, verify};
 
 use crate::figures::Figures;
@@ -41,8 +42,9 @@ impl Cell {
         Self { point, path, position: 0 }
     }
 
-    /// Whether its run is there and whole; a run that was cut off is taken away.
-    pub(super) fn is_finished(&self, simulated: bool) -> Result<bool, Error> {
+    /// Whether its run is there and whole; a run that was cut off is taken away. Where several workers make the sweep, a run that was cut off is
+    /// one that has given no sign of life for ten seconds.
+    pub(super) fn is_finished(&self, simulated: bool, share: Share) -> Result<bool, Error> {
         if !self.path.exists() {
             return Ok(false);
         }
@@ -51,6 +53,10 @@ impl Cell {
             return if self.was_killed_at_birth() { Ok(false) } else { Err(refuse("another workload")) };
         }
         let Some(record) = RunRecord::read(&self.path)? else {
+            let is_fresh = |alive: Alive| alive.silence(unix_now()) < SILENT;
+            if share != Share::ALL && Alive::read(&self.path).is_some_and(is_fresh) {
+                return Err(refuse("a run that another worker is making, or made until ten seconds ago"));
+            }
             fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))?;
             return Ok(false);
         };
@@ -92,6 +98,8 @@ fn directory(point: &Point) -> String {
 
 #[cfg(test)]
 mod tests {
+    use offered_store::Writer;
+
     use super::*;
     use crate::{Input, points};
 
@@ -110,10 +118,28 @@ mod tests {
                     file => fs::write(cell.path.join(file), "dura").unwrap(),
                 }
             }
-            assert!(matches!(cell.is_finished(false), Ok(false)) && !cell.path.exists(), "{begun:?}");
+            assert!(matches!(cell.is_finished(false, Share::ALL), Ok(false)) && !cell.path.exists(), "{begun:?}");
         }
+        let begun = Writer::create(&cell.path, &kept(&cell.point.text), Vec::new()).unwrap();
+        let at = unix_now().0;
+        let alive = Alive {
+            host: "a".to_owned(),
+            share: Share::ALL,
+            started_unix_ns: at,
+            at_unix_ns: at,
+            in_flight: 0,
+            clock: None,
+        };
+        alive.write(&cell.path).unwrap();
+        let of_others = cell.is_finished(false, "1/2".parse().unwrap());
+        assert!(matches!(of_others, Err(Error::Occupied { .. })) && cell.path.exists(), "another worker is at it");
+        assert!(matches!(cell.is_finished(false, Share::ALL), Ok(false)) && !cell.path.exists(), "nobody else is");
+        drop(begun);
         fs::create_dir_all(&cell.path).unwrap();
         fs::write(cell.path.join("diary.txt"), "mine").unwrap();
-        assert!(matches!(cell.is_finished(false), Err(Error::Occupied { .. })) && cell.path.join("diary.txt").exists());
+        assert!(
+            matches!(cell.is_finished(false, Share::ALL), Err(Error::Occupied { .. }))
+                && cell.path.join("diary.txt").exists()
+        );
     }
 }
