@@ -311,10 +311,15 @@ mod tests {
     use super::*;
     use crate::{Machine, MadeBy, ReadOptions, Writer, read};
     use offered_model::recording::Evidence;
-    use offered_model::{Agenda, Outcome, Reason, Workload};
+    use offered_model::{Agenda, Offset, Outcome, Reason, WorkerClock, Workload};
 
     /// Worker `share` with two threads, whose launches are those of its share of 1000, a millisecond apart.
     fn write(run: &Path, share: &str, machine: Option<&str>) {
+        write_by(run, share, machine, None);
+    }
+
+    /// The same by this clock.
+    fn write_by(run: &Path, share: &str, machine: Option<&str>, clock: Option<WorkerClock>) {
         let share: Share = share.parse().unwrap();
         let mut writer = Writer::create(&worker(run, share), "", vec!["home".into()]).unwrap();
         let thread = |session: u64| share.index() + share.parts() * (session / share.parts() % 2);
@@ -330,7 +335,7 @@ mod tests {
         let Some(name) = machine.map(str::to_owned) else { return writer.rotate().unwrap() };
         let machine = Some(Machine { name, system: String::new(), arch: String::new(), cores: 2 });
         let record = RunRecord::new(MadeBy::Run, Until::Duration);
-        writer.finish(&RunRecord { share, generator, machine, started_unix_ns: Some(5), ..record }).unwrap();
+        writer.finish(&RunRecord { share, generator, machine, started_unix_ns: Some(5), clock, ..record }).unwrap();
     }
 
     #[test]
@@ -353,6 +358,29 @@ mod tests {
         assert_eq!(events.iter().find(wrong), None, "two threads of each worker");
         let record = RunRecord::read(folder.path()).unwrap().unwrap();
         assert_eq!((record.share, record.generator.unwrap().busy.len()), (Share::ALL, 6));
+    }
+
+    #[test]
+    fn launches_lie_where_the_clock_of_worker_1_would_have_put_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let offset = |ahead_ns, at_unix_ns| Some(Offset { ahead_ns, bound_ns: 10, at_unix_ns, answers: 32 });
+        // It was corrected by 50 ms, and gained another millisecond in the second of the run.
+        let (before, after) = (offset(50_000_000, 5), offset(51_000_000, 1_000_000_005));
+        let drifting = WorkerClock { before, after, ..WorkerClock::default() };
+        write_by(folder.path(), "1/2", Some("a"), Some(WorkerClock::default()));
+        write_by(folder.path(), "2/2", Some("b"), Some(drifting));
+        let recording = read(folder.path(), &ReadOptions::default()).unwrap();
+        assert_eq!(recording.notes, [], "how far the machines' clocks are apart is known");
+        let clocks: Vec<_> = recording.clocks.iter().map(|of| (of.name.as_str(), of.is_first, of.clock)).collect();
+        assert_eq!(clocks, [("1/2 on a", true, WorkerClock::default()), ("2/2 on b", false, drifting)]);
+        let events = recording.events.to_vec().unwrap();
+        for event in &events {
+            let early = if event.session % 2 == 1 { 1_000 * event.session } else { 0 };
+            assert_eq!(event.intended.0, 1_000_000 * event.session - early, "session {}", event.session);
+        }
+        assert_eq!(recording.events.extent().last_meant, Some(Instant(998_001_000)));
+        let record = RunRecord::read(folder.path()).unwrap().unwrap();
+        assert_eq!((record.started_unix_ns, record.clock), (Some(5), None));
     }
 
     const OPEN: &str = "seed = 3\nduration = \"10s\"\narrivals.open.rate = \"100/s\"\n[[request]]\nname = \"home\"\nget = \"/\"\nweight = 3\n\
