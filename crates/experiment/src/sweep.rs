@@ -311,9 +311,9 @@ mod tests {
     fn workers_make_the_cells_of_a_sweep_together() {
         let folder = tempfile::tempdir().unwrap();
         let (together, alone) = (folder.path().join("together"), folder.path().join("alone"));
-        let text = "seed = 7\nduration = \"20s\"\nskip_first = \"1s\"\narrivals.open.rate = \"1/s\"\n\
+        let text = "seed = 7\nduration = \"60s\"\nskip_first = \"1s\"\narrivals.open.rate = \"1/s\"\n\
             server = { discipline = \"ps\", service = { exponential = \"2ms\" } }\n";
-        let (input, varied) = (input(text), ["rate=10..50:10".parse().unwrap()]);
+        let (input, varied) = (input(text), ["rate=50..250:50".parse().unwrap()]);
         let make = |out: &Path, share: &str| {
             let share = share.parse().unwrap();
             let sweep =

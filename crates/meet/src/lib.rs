@@ -25,7 +25,7 @@
 //!     let terms = Terms { wait: Nanos::from_secs(20), stop: &stop, wall, tell_at };
 //!     meet(&Folder::new(folder.path()), &worker(share), &terms, &mut |_| ())
 //! };
-//! let (one, other) = std::thread::scope(|scope| {
+//! let (other, one) = std::thread::scope(|scope| {
 //!     let one = scope.spawn(|| begin("1/2"));
 //!     (begin("2/2"), one.join().unwrap())
 //! });

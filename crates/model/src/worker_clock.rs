@@ -94,10 +94,10 @@ impl Placing {
         self.from.1 == 0 && self.to.1 == 0
     }
 
-    /// The event where it lies by the clock of worker 1; what would lie before the start lies at the start.
+    /// The event where it lies by the clock of worker 1; what would be meant for before the start is meant for the start.
     #[must_use]
     pub fn place(&self, event: &Event) -> Event {
-        let ahead = self.ahead(event.intended);
+        let ahead = self.ahead(event.intended).min(event.intended.0.into());
         let place = |at: Instant| Instant((i128::from(at.0) - ahead).clamp(0, u64::MAX.into()) as u64);
         Event {
             intended: place(event.intended),

@@ -29,9 +29,8 @@ fn why_not(met: Result<Met, Error>) -> Error {
 /// All these in one folder at once, each with its clock; each ends by itself.
 fn together(workers: &[(Worker, Wall)], tell_at: Option<SocketAddr>) -> Vec<Result<Met, Error>> {
     let folder = tempfile::tempdir().unwrap();
-    let stop = &AtomicBool::new(false);
+    let (place, stop) = (&Folder::new(folder.path()), &AtomicBool::new(false));
     thread::scope(|scope| {
-        let place = &Folder::new(folder.path());
         let meet = |(worker, wall): &(Worker, Wall)| {
             meet(place, worker, &Terms { wait: LONG, stop, wall: *wall, tell_at }, &mut |_| ())
         };

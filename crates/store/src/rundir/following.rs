@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use offered_clock::unix_now;
 use offered_model::events::Wanted;
 use offered_model::{Event, Instant, Nanos, Share};
 
 use super::alive::Alive;
+use super::parts;
 use super::workers::{State, named, of};
-use super::{gone, parts};
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::record::RunRecord;

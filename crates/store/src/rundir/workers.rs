@@ -459,8 +459,14 @@ mod tests {
         sent(&path, one, meant(one)[..5].to_vec(), false);
         let notes = |began_s: u64, sign_s: u64| {
             let ago = |s: u64| unix_now().0 - s * 1_000_000_000;
-            let alive =
-                Alive { host: "a".to_owned(), started_unix_ns: ago(began_s), at_unix_ns: ago(sign_s), clock: None };
+            let alive = Alive {
+                host: "a".to_owned(),
+                share: one,
+                started_unix_ns: ago(began_s),
+                at_unix_ns: ago(sign_s),
+                in_flight: 0,
+                clock: None,
+            };
             alive.write(&path).unwrap();
             let recording = read(folder.path(), &ReadOptions::default()).unwrap();
             (
