@@ -92,7 +92,7 @@ fn several_workers_make_together_the_launches_of_one() {
         let clock = own.clock.unwrap();
         let (before, after) = (clock.before.expect("worker 1 answered"), clock.after.expect("and stayed"));
         assert!(before.answers > 0 && after.answers > 0);
-        let by_worker_1 = own.started_unix_ns.unwrap().saturating_sub_signed(before.ahead_ns);
+        let by_worker_1 = own.started_unix_ns.unwrap().saturating_add_signed(-before.ahead_ns);
         assert_eq!(Some(by_worker_1), first.started_unix_ns, "they began at one instant of one clock");
     }
 

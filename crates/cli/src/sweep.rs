@@ -30,7 +30,7 @@ Examples:
   offered sweep w.toml --vary users=25..150:25 --slo 'p90 < 31ms' --out sweeps/2
   offered sweep w.toml --vary rate=10..90:10 --vary discipline=fcfs,ps --simulate --out sweeps/3
   offered sweep w.toml --vary rate=50,100 --vary seed=1,2,3 --out sweeps/4      each three times
-  offered sweep w.toml --vary users=25..500:25 --simulate --meet /shared/sweep5 --share 2/8   every eighth cell; others make the rest
+  offered sweep w.toml --vary users=25..500:25 --meet /shared/5 --share 2/8     every eighth cell
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but a cell must not be believed.";
 

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   offered watch /shared/run7                the run of all workers that have met in this folder
   offered watch runs/1                      the run of `offered run --out runs/1`
-  offered watch /shared/run7 --ui           on a live page; it becomes the report when the run has ended
+  offered watch /shared/run7 --ui           on a live page, which becomes its report
 
 What is shown is the run as it was some three seconds ago: until then everything is in the directory.
 Exit codes: 0 the run has ended; 1 it can no longer be read; 2 there is none.";
@@ -51,7 +51,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let last = loop {
         let looked = clock.now();
         let pulse = watching.pulse()?;
-        views.iter_mut().for_each(|view| view.show(&pulse));
+        for view in &mut views {
+            view.show(&pulse);
+        }
         if pulse.phase == Phase::Ended {
             break pulse;
         }

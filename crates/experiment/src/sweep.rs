@@ -212,6 +212,9 @@ fn holds_nothing(out: &Path) -> bool {
 }
 
 /// Writes a file anew, whole at once: others may read it, or write the same, meanwhile.
+///
+/// # Errors
+/// Those of `write`, or the file cannot take its name.
 pub fn replace<E: From<Error>>(path: &Path, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));

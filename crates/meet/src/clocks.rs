@@ -210,7 +210,7 @@ pub(crate) fn by_own(at: Nanos, offset: &Offset) -> Nanos {
 /// What this answer, that came `back` just now, tells.
 fn offset(asked: u64, answer: &Datagram, back: Nanos) -> Offset {
     let apart = |one: u64, other: u64| i128::from(one) - i128::from(other);
-    let ahead = (apart(asked, answer.received) + apart(back.0, answer.answered)) / 2;
+    let ahead = i128::midpoint(apart(asked, answer.received), apart(back.0, answer.answered));
     let on_the_way = apart(back.0, asked) - apart(answer.answered, answer.received);
     Offset {
         ahead_ns: ahead.clamp(i64::MIN.into(), i64::MAX.into()) as i64,

@@ -120,12 +120,12 @@ impl Placing {
 mod tests {
     use super::*;
 
-    fn offset(ahead_ns: i64, bound_ns: u64, at_unix_ns: u64) -> Option<Offset> {
-        Some(Offset { ahead_ns, bound_ns, at_unix_ns, answers: 32 })
+    fn offset(ahead_ns: i64, bound_ns: u64, at_unix_ns: u64) -> Offset {
+        Offset { ahead_ns, bound_ns, at_unix_ns, answers: 32 }
     }
 
-    fn clock(before: Option<Offset>, after: Option<Offset>) -> WorkerClock {
-        WorkerClock { before, after, ..WorkerClock::default() }
+    fn clock(before: impl Into<Option<Offset>>, after: impl Into<Option<Offset>>) -> WorkerClock {
+        WorkerClock { before: before.into(), after: after.into(), ..WorkerClock::default() }
     }
 
     fn placed(placing: &Placing, at: u64) -> u64 {
@@ -151,14 +151,14 @@ mod tests {
         let still = clock(offset(50, 60, 0), offset(150, 40, 1000));
         assert!(Placing::of(&still, 10).is_none());
         assert_eq!((still.drift_ns(), still.within_ns()), (Some(100), Some(140)));
-        let once = clock(offset(50, 60, 0), None);
+        let once = clock(offset(50, 60, 0), None::<Offset>);
         assert!(Placing::of(&once, 10).is_none() && once.within_ns() == Some(60) && once.drift_ns().is_none());
-        assert_eq!(clock(None, None).within_ns(), None);
+        assert_eq!(clock(None::<Offset>, None::<Offset>).within_ns(), None);
     }
 
     #[test]
     fn who_began_without_knowing_is_moved_as_a_whole() {
-        let placing = Placing::of(&clock(None, offset(500, 1, 2_000)), 1_000);
+        let placing = Placing::of(&clock(None::<Offset>, offset(500, 1, 2_000)), 1_000);
         assert_eq!([600, 5_000, 400].map(|at| placed(&placing, at)), [100, 4_500, 0]);
     }
 }

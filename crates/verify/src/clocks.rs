@@ -1,9 +1,10 @@
 //! The clocks of a run of many workers: how far each is from that of worker 1, and what that leaves unknown of how launches came.
 //!
-//! Let the launches of worker k lie e_k from where they are placed, and |e_k| <= b_k. Moving points of a line by amounts between e_min and e_max
-//! moves the j-th of them, in order, by an amount between the same two. So no gap between neighbours, whoever they are then, is longer or
-//! shorter than it is seen by more than e_max - e_min, which is at most the sum of the two largest b: the spread. The standard
-//! deviation of the gaps is then no further off either (it is a distance), and the CoV no further than spread / mean gap.
+//! Let the launches of worker k lie `e_k` from where they are placed, and `|e_k| <= b_k`. Moving points of a line by amounts between
+//! the least and the largest `e` moves the j-th of them, in order, by an amount between the same two. So no gap between neighbours, whoever
+//! they are then, is longer or shorter than it is seen by more than the difference of these two, which is at most the sum of the two largest
+//! `b`: the spread. The standard deviation of the gaps is then no further off either (it is a distance), and the CoV no further
+//! than spread / mean gap.
 
 use offered_model::Recording;
 use offered_model::recording::NodeClock;
@@ -11,8 +12,14 @@ use offered_model::recording::NodeClock;
 use crate::ask::Ask;
 use crate::verdict::{Clock, Doubt};
 
-/// A row for each worker whose clock is known.
-pub(crate) fn rows(recording: &Recording) -> Vec<Clock> {
+/// A row for each worker whose clock is known, and what is to be doubted where the mean gap is so many ns.
+pub(crate) fn of(recording: &Recording, mean_gap: f64, ask: &Ask) -> (Vec<Clock>, Option<Doubt>) {
+    let rows = rows(recording);
+    let unordered = unordered(&rows, mean_gap, ask);
+    (rows, unordered)
+}
+
+fn rows(recording: &Recording) -> Vec<Clock> {
     let ms = |ns: i64| ns as f64 / 1e6;
     let row = |of: &NodeClock| {
         let (clock, here) = (&of.clock, of.is_first.then_some(0.0));
@@ -29,7 +36,7 @@ pub(crate) fn rows(recording: &Recording) -> Vec<Clock> {
 }
 
 /// That the gaps between launches are not known to what is tolerated, where their mean is so many ns and these are the clocks.
-pub(crate) fn unordered(clocks: &[Clock], mean_gap: f64, ask: &Ask) -> Option<Doubt> {
+fn unordered(clocks: &[Clock], mean_gap: f64, ask: &Ask) -> Option<Doubt> {
     let mut within: Vec<f64> = clocks.iter().filter_map(|clock| clock.within_ms).collect();
     within.sort_by(|one, other| other.total_cmp(one));
     let (spread_ms, gap_ms) = (within.iter().take(2).sum::<f64>(), mean_gap / 1e6);
@@ -46,8 +53,8 @@ mod tests {
     use super::*;
     use crate::{Judgement, verify};
 
-    fn offset(ahead_ns: i64, bound_ns: u64) -> Option<Offset> {
-        Some(Offset { ahead_ns, bound_ns, at_unix_ns: 0, answers: 32 })
+    fn offset(bound_ns: u64) -> Offset {
+        Offset { ahead_ns: -50_000_000, bound_ns, at_unix_ns: 0, answers: 32 }
     }
 
     /// Two workers, who in turn make so many Poisson launches, a millisecond apart on average; the clock of the second is known to `bound_ns`.
@@ -60,11 +67,8 @@ mod tests {
             Event { sent: Some(intended), session: number, worker: (number % 2) as u16, ..Event::at(intended) }
         };
         let events = (0..20_000).map(event).collect();
-        let second = WorkerClock {
-            before: offset(-50_000_000, bound_ns),
-            after: offset(-50_000_000, bound_ns),
-            ..WorkerClock::default()
-        };
+        let second =
+            WorkerClock { before: Some(offset(bound_ns)), after: Some(offset(bound_ns)), ..WorkerClock::default() };
         let clock = |name: &str, is_first, clock| NodeClock { name: name.to_owned(), is_first, clock };
         Recording {
             nodes: vec![("1/2 on a".to_owned(), 0), ("2/2 on b".to_owned(), 1)],

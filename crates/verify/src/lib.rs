@@ -230,8 +230,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let judged = scope.window(launched, counted.of_run);
     let asked = effect.as_ref().filter(|_| only_spoilt || strict != Judgement::Fails);
     let decided = Decided::of(recording, ask, &tables.launches, &judged, asked)?;
-    let clocks = clocks::rows(recording);
-    let unordered = clocks::unordered(&clocks, stream.mean_gap(), ask);
+    let (clocks, unordered) = clocks::of(recording, stream.mean_gap(), ask);
     let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, decided, effect));
     let judgement = judge::by_clocks(judgement, unordered.as_ref());
     let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
@@ -241,10 +240,8 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
             finding.judgement = Judgement::NotChecked;
         }
     }
-    let far = !matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew);
-    let bootstrap = far.then(|| judge::bootstrap_finding(ask, &stream)).flatten();
+    let bootstrap = bootstrap(&look, ask, &stream);
 
-    let generator = recording.generator.as_ref();
     let doubts = doubts(recording, ask, &seen, &look, stalled).into_iter().chain(unordered.clone());
 
     let of = Because {
@@ -252,7 +249,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         look: &look,
         intent: &intent,
         judgement,
-        generator,
+        generator: recording.generator.as_ref(),
         spoilt,
         stalled,
         lateness: lateness.as_ref(),
@@ -292,6 +289,12 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         warnings,
         runs: Vec::new(),
     })
+}
+
+/// The CoV with its bootstrap interval, where the launches are no Poisson process.
+fn bootstrap(look: &Look, ask: &Ask, stream: &Stream) -> Option<Finding> {
+    let near = matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew);
+    if near { None } else { judge::bootstrap_finding(ask, stream) }
 }
 
 /// What was read.

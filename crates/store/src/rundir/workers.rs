@@ -224,7 +224,8 @@ pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
             None => {
                 // By the clock of worker 1, as all else.
                 let ahead = record.clock.and_then(|clock| clock.before).map_or(0, |before| before.ahead_ns);
-                let started_unix_ns = record.started_unix_ns.map(|own| own.saturating_sub_signed(ahead));
+                let started_unix_ns =
+                    record.started_unix_ns.map(|own| own.saturating_add_signed(ahead.saturating_neg()));
                 RunRecord { share: Share::ALL, machine: None, clock: None, started_unix_ns, ..record }
             }
             Some(mut whole) => {
