@@ -324,6 +324,9 @@ impl Ready<'_> {
         };
         if let Some(store) = store {
             store.recorder.finish(&record.clone().with(&summary, &verdict))?;
+            if own.is_none() {
+                Alive::forget(&store.path);
+            }
         }
         if let Some(staying) = staying {
             staying.join().expect("a thread that ends");

@@ -47,6 +47,12 @@ impl Alive {
         fs::rename(&tmp, &path).map_err(Error::io("rename to", &path))
     }
 
+    /// Takes the last one away, of a run that has ended and that nobody but who made it waits for.
+    pub fn forget(worker: &Path) {
+        // One that stays is a sign of long ago.
+        let _ = fs::remove_file(worker.join(FILE));
+    }
+
     /// The last of a worker; `None` where it has given none.
     pub fn read(worker: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(worker.join(FILE)).ok()?).ok()
