@@ -25,6 +25,24 @@ def bounded(mean_law, lo, hi, a):
     # SciPy's truncpareto: density ~ x^-(a+1) on [1, c]
     return row(mean_law, stats.truncpareto(b=a, c=hi / lo, scale=lo))
 
+def within(law, d, low, high):
+    """Of the values of d only those between the two: by numerical integration of its density."""
+    from scipy.integrate import quad
+    marks = [low] + [m for m in np.logspace(-4, 3, 60) if low < m < high] + [high]
+    part = lambda k, x: sum(quad(lambda y: y**k * d.pdf(y), a, min(b, x), epsabs=0, epsrel=1e-13)[0] for a, b in zip(marks, marks[1:]) if a < x)
+    inside = part(0, high)
+    m, m2 = part(1, high) / inside, part(2, high) / inside
+    xs = [low + (high - low) * u for u in (0.001, 0.01, 0.05, 0.2, 0.5, 0.9)]
+    return dict(law=law, mean=float(m), scv=float(m2 / m**2 - 1), cdf=[[x, float(part(0, x) / inside)] for x in xs], quantiles=[])
+
+class Mixture:
+    """Balanced means."""
+    def __init__(self, mean, scv):
+        self.p = 0.5 * (1 + ((scv - 1) / (scv + 1)) ** 0.5)
+        self.one, self.two = stats.expon(scale=mean / (2 * self.p)), stats.expon(scale=mean / (2 * (1 - self.p)))
+    def pdf(self, x):
+        return self.p * self.one.pdf(x) + (1 - self.p) * self.two.pdf(x)
+
 rows = [
     row("uniform:0s,12.5s", stats.uniform(0, 12.5)),
     row("uniform:2s,3s", stats.uniform(2, 1)),
@@ -45,5 +63,9 @@ rows = [
     bounded("bounded_pareto:10ms,50s,2", 0.01, 50, 2.0),
     row("poisson:300ms", stats.poisson(300), quantiles=False, scale=1e-3),
     row("poisson:3ms", stats.poisson(3), quantiles=False, scale=1e-3),
+    within("hyperexponential:3s,8,10ms,50s", Mixture(3, 8), 0.01, 50),
+    within("hyperexponential:3s,8,1s,9s", Mixture(3, 8), 1, 9),
+    within("lognormal:3s,8,10ms,50s", lognormal(3, 8), 0.01, 50),
+    within("lognormal:3s,8,0s,9s", lognormal(3, 8), 0, 9),
 ]
 print(json.dumps(dict(made_by="scipy " + __import__("scipy").__version__, rows=rows), indent=1))

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use offered_model::workload::{Closed, Draft, Length, Server as Modelled, Sessions, Target, Url};
+use offered_model::workload::{Closed, Draft, Length, Opening, Server as Modelled, Sessions, Target, Url};
 use offered_model::{Instant, Law, Nanos, Rate, Recording, Schedule, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
@@ -82,6 +82,7 @@ pub fn cases() -> Result<[Case; 3], Error> {
                 schedule: poisson(sessions)?,
                 length: Length::geometric(STAY)?,
                 think: exponential(THINK)?,
+                opening: Opening::Empty,
             },
             theory_ms: partly_open::Sessions::new(sessions, STAY)?.product_form(1, SERVICE)? * 1e3,
             source: "product form: that of the open system at the same load",

@@ -2,7 +2,7 @@
 
 use offered_logs::document::{Others, Response, Simulated};
 use offered_logs::{Findings, Likeness, Recommendation};
-use offered_model::workload::{Closed, Draft, Server, Sessions};
+use offered_model::workload::{Closed, Draft, Opening, Server, Sessions};
 use offered_model::{Law, Nanos, Policy, Rate, Schedule, System, Workload, Wrong};
 use offered_simulate::{Stop, load::at_load, simulate};
 use offered_stats::steady_state::Estimate;
@@ -63,7 +63,8 @@ pub fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result
         Ok::<_, Wrong>(match model {
             System::Open => Sessions::Open(some()?),
             System::PartlyOpen => {
-                Sessions::PartlyOpen { schedule: some()?, length: found.length()?, think: think.clone() }
+                let (length, think) = (found.length()?, think.clone());
+                Sessions::PartlyOpen { schedule: some()?, length, think, opening: Opening::Empty }
             }
             System::Closed => Sessions::Closed(Closed::new(users as u64, think.clone())?),
         })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use offered_model::arrivals::{Batch, Profile as Rates};
 use offered_model::flow::{self, Branches, Flows};
 use offered_model::workload::script::{self, Draw, Feeder, Objects, Order, Per, When};
-use offered_model::workload::{self, Closed, Draft, Length, Sessions, Start};
+use offered_model::workload::{self, Closed, Draft, Length, Opening, Sessions, Start};
 use offered_model::{Law, Nanos, Rate, Schedule, Workload, Wrong};
 
 use crate::note::Note;
@@ -127,7 +127,8 @@ impl Plan {
                 Ok(match flows {
                     None => Sessions::Open(schedule),
                     Some(flows) => {
-                        Sessions::PartlyOpen { schedule, length: Length::of_flows(flows), think: think.clone() }
+                        let (length, think) = (Length::of_flows(flows), think.clone());
+                        Sessions::PartlyOpen { schedule, length, think, opening: Opening::Empty }
                     }
                 })
             }

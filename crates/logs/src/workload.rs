@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use offered_model::arrivals::{Batch, Process, Profile};
-use offered_model::workload::{Closed, Draft, Length, Request, Sessions, Target};
+use offered_model::workload::{Closed, Draft, Length, Opening, Request, Sessions, Target};
 use offered_model::{Law, Nanos, Schedule, System, Template, Workload, Wrong};
 
 use crate::findings::Findings;
@@ -51,7 +51,8 @@ impl Findings {
                 Sessions::Closed(Closed::new(self.figures.concurrency.mean.round().max(1.0) as u64, self.think())?)
             }
             System::PartlyOpen => {
-                Sessions::PartlyOpen { schedule: poisson(1.0)?, length: self.length()?, think: self.think() }
+                let (length, think) = (self.length()?, self.think());
+                Sessions::PartlyOpen { schedule: poisson(1.0)?, length, think, opening: Opening::Empty }
             }
         };
         Workload::new(Draft {

@@ -18,8 +18,9 @@ use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::law::Law;
 use crate::random::{Purpose, Seed};
-use crate::sessions::Length;
+use crate::sessions::{Length, Opening};
 use crate::share::Share;
+use crate::thinking::Thinking;
 use crate::time::{Instant, Nanos};
 use crate::trace::{Replay, Way};
 use crate::workload::{Sessions, Workload};
@@ -85,7 +86,7 @@ const NEVER: Launch =
 /// What a session does between its requests.
 enum Turn {
     /// It draws how long it thinks, and whether it stays.
-    Drawn { think: Law, length: Length },
+    Drawn { think: Law, length: Length, thinking: Thinking },
     /// It draws how long it thinks, and stays for so many requests (`None`: always).
     User { think: Law, visits: Option<u32> },
     /// It walks through a flow, so many times (`None`: again and again), and is then somebody else or not.
@@ -134,7 +135,7 @@ impl Turn {
         let Launch { session, step, place, visit, .. } = launch;
         let mut after = After::Returns;
         let (think, place, visit) = match self {
-            Self::Drawn { length, .. } if !length.goes_on(seed, session, step) => return None,
+            Self::Drawn { length, thinking, .. } if !thinking.goes_on(length, session, step) => return None,
             Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
             // Each request is a visit of its own.
             Self::User { think, .. } => (think.think(seed, session, step + 1), 0, Visit::FIRST),
@@ -248,7 +249,7 @@ impl Agenda {
                 let most = count.map_or(u64::MAX, Count::number);
                 agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end).first(most))));
             }
-            Sessions::PartlyOpen { schedule, length, think } => {
+            Sessions::PartlyOpen { schedule, length, think, opening } => {
                 let most = match count {
                     Some(Count::Sessions(most)) => most,
                     Some(Count::Requests(n)) => {
@@ -257,12 +258,19 @@ impl Agenda {
                     }
                     None => u64::MAX,
                 };
-                agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end).first(most))));
+                let thinking = match opening {
+                    Opening::Empty => Thinking::nobody(seed),
+                    Opening::Stationary => Thinking::new(schedule, length, think, seed),
+                };
+                agenda.returning =
+                    share.of(thinking.number()).map(|session| thinking.first(length, think, session)).collect();
+                let source = Source::Process(Box::new(schedule.arrivals(seed, end).first(most)));
+                agenda.arrive_after(thinking.number(), source);
                 agenda.sessions = Some(match length.flows() {
                     Some(flows) => {
                         Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1), renews: false }
                     }
-                    None => Turn::Drawn { think: think.clone(), length: length.clone() },
+                    None => Turn::Drawn { think: think.clone(), length: length.clone(), thinking },
                 });
             }
             Sessions::Closed(closed) => {
@@ -301,7 +309,12 @@ impl Agenda {
     }
 
     fn arrive(&mut self, source: Source) {
-        self.arrivals = Some(Numbered { source, next: 0, share: self.share });
+        self.arrive_after(0, source);
+    }
+
+    /// Sessions arrive that are numbered after so many others.
+    fn arrive_after(&mut self, others: u64, source: Source) {
+        self.arrivals = Some(Numbered { source, next: others, share: self.share });
         self.await_arrival();
     }
 

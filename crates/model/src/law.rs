@@ -12,8 +12,11 @@ mod incomplete;
 mod parts;
 mod sample;
 mod text;
+mod within;
 
+pub(crate) use sample::poisson;
 pub(crate) use text::NAMES;
+pub use within::Within;
 
 use std::sync::Arc;
 
@@ -123,6 +126,8 @@ pub enum Shape {
     Poisson(f64),
     /// One of the recorded values, each as likely.
     Empirical(Empirical),
+    /// Another law without its values outside of two ends.
+    Within(Arc<Within>),
 }
 
 /// Recorded values in ascending order with their running sum.
@@ -361,6 +366,10 @@ impl Law {
             (_, Shape::Uniform(low, high)) => Self::uniform(low * by, high * by),
             (_, Shape::Pareto { min, shape }) => Self::pareto(min * by, *shape),
             (_, Shape::BoundedPareto { min, max, shape }) => Self::bounded_pareto(min * by, max * by, *shape),
+            (_, Shape::Within(within)) => {
+                let (low, high) = within.ends();
+                within.law().scaled(by)?.within(low * by, high * by)
+            }
             (_, Shape::Empirical(e)) => Self::empirical(e.values.iter().map(|value| value * by).collect()),
             (Given::Shape, _) => Self::exponential(self.mean() * by),
         }
@@ -390,6 +399,7 @@ impl Law {
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 1.0),
             Shape::Poisson(millis) => millis / 1e3,
             Shape::Empirical(e) => e.sums[e.sums.len() - 1] / e.values.len() as f64,
+            Shape::Within(within) => within.moment(1, f64::MAX),
         }
     }
 
@@ -408,6 +418,7 @@ impl Law {
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 2.0),
             Shape::Poisson(millis) => (millis * millis + millis) / 1e6,
             Shape::Empirical(e) => e.values.iter().map(|v| v * v).sum::<f64>() / e.values.len() as f64,
+            Shape::Within(within) => within.moment(2, f64::MAX),
         }
     }
 
@@ -449,11 +460,12 @@ impl Law {
             // The half guards 3 ms written as 0.003 s against falling to 2.9999 ms.
             Shape::Poisson(millis) => upper_gamma(libm::floor(x * 1e3 + 1e-6) + 1.0, *millis),
             Shape::Empirical(e) => e.values.partition_point(|v| *v <= x) as f64 / e.values.len() as f64,
+            Shape::Within(within) => within.moment(0, x).min(1.0),
         }
     }
 
-    /// The value that a share `u` (in (0, 1)) of the samples does not exceed, where that has a closed form; `None` for gamma
-    /// and poisson.
+    /// The value that a share `u` (in (0, 1)) of the samples does not exceed, where that has a closed form; `None` for gamma,
+    /// hyperexponential and poisson, and for what lies within bounds.
     pub fn quantile(&self, u: f64) -> Option<f64> {
         Some(match &self.0 {
             Shape::Constant(value) => *value,
@@ -464,7 +476,7 @@ impl Law {
             Shape::Pareto { min, shape } => min * libm::pow(1.0 - u, -1.0 / shape),
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, u),
             Shape::Empirical(e) => e.values[((u * e.values.len() as f64) as usize).min(e.values.len() - 1)],
-            Shape::Gamma { .. } | Shape::Hyperexponential { .. } | Shape::Poisson(_) => return None,
+            Shape::Gamma { .. } | Shape::Hyperexponential { .. } | Shape::Poisson(_) | Shape::Within(_) => return None,
         })
     }
 }

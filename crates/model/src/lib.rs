@@ -53,6 +53,7 @@ pub mod share;
 mod sqlstate;
 pub mod superposition;
 pub mod template;
+pub mod thinking;
 pub mod threshold;
 pub mod time;
 pub mod trace;

@@ -7,7 +7,7 @@ use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
 use crate::law::Law;
-use crate::random::{Purpose, Seed};
+use crate::random::{Purpose, Seed, Stream};
 use crate::time::written_number;
 use crate::trace::{Replay, Way};
 
@@ -24,11 +24,23 @@ pub enum Sessions {
         length: Length,
         /// The time from a completion to the session's next launch.
         think: Law,
+        /// Who is there when the run begins.
+        opening: Opening,
     },
     /// Sessions that are there from the start and never leave.
     Closed(Closed),
     /// What a trace recorded, as any of the three.
     Replay(Replay),
+}
+
+crate::named! {
+    /// Who of a partly-open system is there when the run begins.
+    pub enum Opening {
+        /// Nobody: the system takes as long to fill as a session lasts.
+        Empty = "empty",
+        /// Sessions that came before and think, as many as there are in the long run; see [`Thinking`](crate::thinking::Thinking).
+        Stationary = "stationary",
+    }
 }
 
 crate::named! {
@@ -166,6 +178,32 @@ impl Length {
             Kind::Fixed(requests) => f64::from(*requests),
             Kind::Empirical(all) => all.iter().map(|n| f64::from(*n)).sum::<f64>() / all.len() as f64,
             Kind::Flows(flows) => flows.mean(),
+        }
+    }
+
+    /// Which request a session makes next that thinks at an instant like any other (at least 1), and how many it makes in all where one
+    /// draw says so. A session of n requests thinks n - 1 times, so long ones are met more often.
+    pub(crate) fn met(&self, stream: &mut Stream) -> (u32, Option<u32>) {
+        match &self.0 {
+            // P(step k comes) = p^k, k from 1.
+            Kind::Geometric { stay } => {
+                let steps = (-stream.exponential() / libm::log(*stay)) as u64;
+                (u32::try_from(1 + steps).unwrap_or(u32::MAX), None)
+            }
+            Kind::Fixed(requests) => (1 + stream.below(u64::from(*requests) - 1) as u32, None),
+            Kind::Empirical(lengths) => {
+                let pauses = |length: &u32| u64::from(*length) - 1;
+                let mut at = stream.below(lengths.iter().map(pauses).sum());
+                let met = lengths.iter().find(|length| {
+                    let here = at < pauses(length);
+                    if !here {
+                        at -= pauses(length);
+                    }
+                    here
+                });
+                (1 + at as u32, met.copied())
+            }
+            Kind::Flows(_) => unreachable!("nobody is met in the middle of a flow"),
         }
     }
 

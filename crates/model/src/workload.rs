@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use crate::closed::{Closed, Pace, Start, Visitor};
-pub use crate::sessions::{Length, Sessions};
+pub use crate::sessions::{Length, Opening, Sessions};
 pub use address::Address;
 pub use generator::{Generator, Precision};
 pub use login::{Encryption, Login};

@@ -109,6 +109,7 @@ fn support(law: &Law) -> (f64, f64) {
         Shape::Uniform(low, high) => (*low, *high),
         Shape::Pareto { min, .. } => (*min, f64::INFINITY),
         Shape::BoundedPareto { min, max, .. } => (*min, *max),
+        Shape::Within(within) => within.ends(),
         _ => (0.0, f64::INFINITY),
     }
 }
@@ -136,6 +137,7 @@ fn density(law: &Law, x: f64) -> f64 {
         Shape::BoundedPareto { min, max, shape } => {
             shape / x * libm::pow(min / x, *shape) / -libm::expm1(-shape * libm::log(max / min))
         }
+        Shape::Within(within) => density(within.law(), x) / within.inside(),
         Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => 0.0,
     }
 }

@@ -19,7 +19,7 @@ pub fn preview(workload: &Workload, most: usize) -> Result<Vec<Exchange>, Error>
     let target = workload.target().ok_or(Error::NoTarget)?;
     let script = Script::new(workload, target)?;
     let requests = workload.walk(0).take(most).zip(0..).map(|((launch, label), sequence)| {
-        let moment = Moment { session: launch.session, step: launch.step, visit: 0, sequence };
+        let moment = Moment { session: launch.session, step: launch.step, visit: 0, sequence, label };
         let request = &workload.requests()[usize::from(label)];
         let told = |lack| Error::Request { name: request.name().to_owned(), why: Halt::default().told(lack) };
         let wording = wording(target, request, &script.unanswered(label, moment).map_err(told)?);

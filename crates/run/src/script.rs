@@ -18,7 +18,7 @@ pub(crate) use secrets::{BLANK, Secrets};
 pub(crate) use value::Lack;
 
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
-use offered_model::workload::{Call, Request, Sessions, Target, Workload};
+use offered_model::workload::{Call, Request, Server, Sessions, Target, Workload};
 use offered_model::{Instant, Template};
 
 use self::body::Body;
@@ -90,6 +90,8 @@ pub(crate) struct Moment {
     pub(crate) visit: u32,
     /// Its number in the whole run.
     pub(crate) sequence: u64,
+    /// Which request of the workload it sends.
+    pub(crate) label: u16,
 }
 
 /// Checks that everything `variables` are made of is there.
@@ -124,7 +126,9 @@ impl Script {
             _ => 0,
         };
         let renews = workload.renews();
-        let values = Values::new(workload.seed(), users, renews, workload.variables(), names);
+        let own = |request: &Request| request.service().or(workload.server().map(Server::service)).cloned();
+        let work = workload.requests().iter().map(own).collect();
+        let values = Values::new(workload.seed(), users, renews, workload.variables(), names, work);
         let requests = workload.requests().iter().map(|request| {
             let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));

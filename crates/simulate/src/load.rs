@@ -43,10 +43,11 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
             return Err(Wrong::new("a trace has the load it was recorded with; change replay's speed instead"));
         }
         Sessions::Open(schedule) => Sessions::Open(constant(schedule, load / bottleneck)?),
-        Sessions::PartlyOpen { schedule, length, think } => Sessions::PartlyOpen {
+        Sessions::PartlyOpen { schedule, length, think, opening } => Sessions::PartlyOpen {
             schedule: constant(schedule, load / bottleneck / length.mean())?,
             length: length.clone(),
             think: think.clone(),
+            opening: *opening,
         },
         Sessions::Closed(closed) if closed.pace().is_some() => {
             return Err(Wrong::new(

@@ -2,7 +2,7 @@
 //! simulation, with its interval and marked as such, where there is none.
 
 use offered_model::arrivals::Schedule;
-use offered_model::workload::{Closed, Length, Sessions};
+use offered_model::workload::{Closed, Length, Opening, Sessions};
 use offered_model::{Law, Rate, Workload, Wrong};
 use offered_plan::Error as Formula;
 use offered_plan::analytic::{Analysis, answer};
@@ -53,7 +53,8 @@ pub fn models(base: &Workload, users: &[u64], stays: &[f64]) -> Result<Vec<Model
             return Err(Wrong::new(why).into());
         }
         let length = Length::geometric(*stay)?;
-        let sessions = Sessions::PartlyOpen { schedule: schedule.clone(), length, think: think.clone() };
+        let sessions =
+            Sessions::PartlyOpen { schedule: schedule.clone(), length, think: think.clone(), opening: Opening::Empty };
         models.push(model(format!("p={stay}"), sessions)?);
     }
     Ok(models)

@@ -39,7 +39,7 @@ fn response(launch: &Launch) -> Nanos {
     Nanos(1 + (launch.session * 7_919 + u64::from(launch.step) * 104_729) % 30_000_000)
 }
 
-const MODELS: [&str; 8] = [
+const MODELS: [&str; 10] = [
     "duration = \"20s\"\narrivals.open = { rate = \"100/s\" }",
     "duration = \"20s\"\narrivals.open = { rate = \"100/s\", process = \"constant\", batch = 3 }",
     "duration = \"20s\"\narrivals.open = { rate = \"50/s\", process = \"poisson-fixed-count\" }",
@@ -48,6 +48,8 @@ const MODELS: [&str; 8] = [
     "duration = \"3s\"\narrivals.closed = { users = 5 }",
     "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", stay = 0.8, think = { uniform = [\"0s\", \"1s\"] } }",
     "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", length = { empirical = [1, 2, 9] } }",
+    "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", stay = 0.8, think = { exponential = \"2s\" }, start = \"stationary\" }",
+    "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", length = { empirical = [1, 2, 9] }, think = { constant = \"1s\" }, start = \"stationary\" }",
 ];
 
 const REQUESTS: &str =

@@ -62,6 +62,7 @@ impl Law {
                 libm::pow(*min, power) * power_integral(x.clamp(*min, *max) / min, power - shape - 1.0)
                     / power_integral(max / min, -shape - 1.0)
             }
+            Shape::Within(within) => within.moment(k, x),
             Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => {
                 let atoms = self.atoms().unwrap_or_default();
                 atoms.iter().take_while(|(_, at)| *at <= x).map(|(p, at)| p * libm::pow(*at, power)).sum()
@@ -89,6 +90,7 @@ impl Law {
             Shape::Pareto { min, shape } if *shape > 3.0 => shape * min.powi(3) / (shape - 3.0),
             Shape::Pareto { .. } => f64::INFINITY,
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 3.0),
+            Shape::Within(within) => within.moment(3, f64::MAX),
             Shape::Poisson(m) => (m.powi(3) + 3.0 * m * m + m) / 1e9,
             Shape::Empirical(recorded) => {
                 recorded.values().iter().map(|x| x.powi(3)).sum::<f64>() / recorded.values().len() as f64

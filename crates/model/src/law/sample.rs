@@ -42,6 +42,7 @@ impl Law {
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, stream.uniform()),
             Shape::Poisson(millis) => poisson(*millis, stream) / 1e3,
             Shape::Empirical(e) => e.values[stream.below(e.values.len() as u64) as usize],
+            Shape::Within(within) => within.sample(stream),
         }
     }
 
@@ -51,30 +52,34 @@ impl Law {
     /// starts, so N users make a stationary stream from the first instant instead of a bunch. Drawn as a uniform share of a
     /// *length-biased* value, which has a closed form for every law here.
     pub fn sample_residual(&self, stream: &mut Stream) -> f64 {
-        let share = stream.uniform();
-        share
-            * match self.shape() {
-                Shape::Constant(value) => *value,
-                Shape::Uniform(low, high) => libm::sqrt(low * low + stream.uniform() * (high * high - low * low)),
-                Shape::Exponential(mean) => mean * gamma(2.0, stream),
-                Shape::Gamma { shape, scale } => scale * gamma(shape + 1.0, stream),
-                Shape::Hyperexponential { p, first, second } => {
-                    let in_first = p * first / self.mean();
-                    let mean = if stream.uniform() < in_first { first } else { second };
-                    mean * gamma(2.0, stream)
-                }
-                Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * sigma + sigma * stream.normal()),
-                Shape::Weibull { shape, scale } => scale * libm::pow(gamma(1.0 + 1.0 / shape, stream), 1.0 / shape),
-                Shape::Pareto { min, shape } => min * libm::pow(stream.uniform(), -1.0 / (shape - 1.0)),
-                Shape::BoundedPareto { min, max, shape } => {
-                    bounded_pareto_quantile(*min, *max, shape - 1.0, stream.uniform())
-                }
-                Shape::Poisson(millis) => (1.0 + poisson(*millis, stream)) / 1e3,
-                Shape::Empirical(e) => {
-                    let at = stream.uniform() * e.sums[e.sums.len() - 1];
-                    e.values[e.sums.partition_point(|sum| *sum <= at).min(e.values.len() - 1)]
-                }
+        stream.uniform() * self.length_biased(stream)
+    }
+
+    /// The length of the time in which an outsider looks who looks at a random moment: long ones are met more often.
+    fn length_biased(&self, stream: &mut Stream) -> f64 {
+        match self.shape() {
+            Shape::Constant(value) => *value,
+            Shape::Uniform(low, high) => libm::sqrt(low * low + stream.uniform() * (high * high - low * low)),
+            Shape::Exponential(mean) => mean * gamma(2.0, stream),
+            Shape::Gamma { shape, scale } => scale * gamma(shape + 1.0, stream),
+            Shape::Hyperexponential { p, first, second } => {
+                let in_first = p * first / self.mean();
+                let mean = if stream.uniform() < in_first { first } else { second };
+                mean * gamma(2.0, stream)
             }
+            Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * sigma + sigma * stream.normal()),
+            Shape::Weibull { shape, scale } => scale * libm::pow(gamma(1.0 + 1.0 / shape, stream), 1.0 / shape),
+            Shape::Pareto { min, shape } => min * libm::pow(stream.uniform(), -1.0 / (shape - 1.0)),
+            Shape::BoundedPareto { min, max, shape } => {
+                bounded_pareto_quantile(*min, *max, shape - 1.0, stream.uniform())
+            }
+            Shape::Poisson(millis) => (1.0 + poisson(*millis, stream)) / 1e3,
+            Shape::Empirical(e) => {
+                let at = stream.uniform() * e.sums[e.sums.len() - 1];
+                e.values[e.sums.partition_point(|sum| *sum <= at).min(e.values.len() - 1)]
+            }
+            Shape::Within(within) => within.first(|law| law.length_biased(stream)),
+        }
     }
 }
 
@@ -106,7 +111,7 @@ fn gamma(shape: f64, stream: &mut Stream) -> f64 {
 }
 
 /// A Poisson count: by multiplication of uniforms below a mean of 10, by transformed rejection (PTRS, Hörmann 1993) above.
-fn poisson(mean: f64, stream: &mut Stream) -> f64 {
+pub(crate) fn poisson(mean: f64, stream: &mut Stream) -> f64 {
     if mean < 10.0 {
         let limit = libm::exp(-mean);
         let (mut count, mut product) = (0.0, stream.uniform());

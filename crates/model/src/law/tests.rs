@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::random::{Purpose, Seed};
 
-const ALL: [&str; 19] = [
+const ALL: [&str; 21] = [
     "constant:2s",
     "uniform:0s,12.5s",
     "uniform:2s,3s",
@@ -23,6 +23,8 @@ const ALL: [&str; 19] = [
     "bounded_pareto:10ms,50s,1",
     "poisson:300ms",
     "poisson:3ms",
+    "hyperexponential:3s,8,10ms,50s",
+    "lognormal:3s,8,10ms,50s",
 ];
 
 fn close(a: f64, b: f64, tolerance: f64) -> bool {
@@ -138,6 +140,9 @@ fn impossible_laws_cannot_be_made() {
         "exponential",
         "exponential:5",
         "gamma:5s",
+        "hyperexponential:3s,8,50s,10ms",
+        "gamma:3s,8,10ms,50s",
+        "lognormal:3s,8,1h,2h",
     ] {
         assert!(text.parse::<Law>().is_err(), "{text}");
     }
@@ -192,6 +197,12 @@ fn laws() -> impl Strategy<Value = Law> {
         (mean(), tail()).prop_map(|(min, above)| Law::pareto(min, (1.0 + above).min(1e9))),
         (mean(), mean(), tail()).prop_map(|(min, more, shape)| Law::bounded_pareto(min, (min + more).min(1e30), shape)),
         decades(-30.0, 3.0).prop_map(Law::poisson_millis),
+        (decades(-9.0, 9.0), decades(0.0, 3.0), decades(-3.0, 0.0), decades(0.0, 3.0), any::<bool>()).prop_map(
+            |(mean, scv, low, high, phases)| {
+                let law = if phases { Law::hyperexponential(mean, scv) } else { Law::lognormal(mean, scv) };
+                law?.within(low * mean, high * mean)
+            },
+        ),
         proptest::collection::vec(prop_oneof![Just(0.0), mean()], 1..30).prop_map(Law::empirical),
     ];
     // Some of these ranges touch what a law refuses (a bounded Pareto law without width); what can be made is looked at.
@@ -239,4 +250,26 @@ proptest! {
         // Whatever was drawn is an instant.
         let _ = crate::Nanos::from_secs_f64(law.draw(Seed(seed), Purpose::Think, 1, 2));
     }
+}
+
+#[test]
+fn a_law_within_bounds_has_no_value_outside_of_them_and_knows_what_is_left() {
+    for name in ["hyperexponential:3s,8,10ms,50s", "lognormal:3s,8,10ms,9s"] {
+        let law: Law = name.parse().unwrap();
+        let Shape::Within(within) = law.shape() else { panic!("{law}") };
+        let (low, high) = within.ends();
+        let mut stream = Seed(4).stream(Purpose::Size);
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..100_000 {
+            let (value, rest) = (law.sample(&mut stream), law.sample_residual(&mut stream));
+            assert!((low..=high).contains(&value) && rest <= high, "{name}: {value}, {rest}");
+            (sum, squares) = (sum + value, squares + value * value);
+        }
+        let (mean, second) = (sum / 1e5, squares / 1e5);
+        assert!(close(mean, law.mean(), 0.02) && close(second, law.second_moment(), 0.05), "{name}: {mean}, {second}");
+        assert!(law.mean() < within.law().mean() && law.scv() < within.law().scv(), "{name}: what is cut off was long");
+        assert_eq!((law.cdf(low), law.cdf(high), law.tail(high)), (0.0, 1.0, 0.0));
+    }
+    let why = Law::lognormal(3.0, 8.0).unwrap().within(3600.0, 7200.0).unwrap_err().to_string();
+    assert!(why.contains("it takes 1 % of each"), "{why}");
 }

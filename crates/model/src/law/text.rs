@@ -62,6 +62,11 @@ impl fmt::Display for Law {
                 let values: Vec<String> = e.values().iter().map(|value| time(*value)).collect();
                 write!(f, "{{ empirical = [{}] }}", values.join(", "))
             }
+            Shape::Within(within) => {
+                let (text, (low, high)) = (within.law().to_string(), within.ends());
+                let open = text.strip_suffix(" } }").unwrap_or(&text);
+                write!(f, "{open}, within = [{}, {}] }} }}", time(low), time(high))
+            }
             _ => write!(f, "{{ exponential = {} }}", time(self.mean())),
         }
     }
@@ -87,7 +92,8 @@ impl Law {
 
 /// The short form: `constant:2s`, `exponential:5s`, `uniform:0s,12.5s`, `poisson:300ms`, `erlang:5s,4` (mean, stages),
 /// `gamma:5s,0.5`, `lognormal:5s,2`, `hyperexponential:10ms,8` (mean, scv), `weibull:5s,0.7` (mean, shape),
-/// `pareto:1s,2.5` (min, shape), `bounded_pareto:10ms,50s,1.1` (min, max, shape).
+/// `pareto:1s,2.5` (min, shape), `bounded_pareto:10ms,50s,1.1` (min, max, shape); `hyperexponential:3s,8,10ms,50s` and
+/// `lognormal:3s,8,10ms,50s` within the last two.
 impl FromStr for Law {
     type Err = Wrong;
 
@@ -109,6 +115,10 @@ impl FromStr for Law {
             ("erlang", 2) => {
                 let stages = parts[1].parse().map_err(|_| wrong(" (the second value is the number of stages)"))?;
                 Self::erlang(stages, time(0)?)
+            }
+            (_, 4) if matches!(name.trim(), "hyperexponential" | "lognormal") => {
+                let law: Self = format!("{name}:{},{}", parts[0], parts[1]).parse()?;
+                law.within(time(2)?, time(3)?)
             }
             ("gamma", 2) => Self::gamma(time(0)?, number(1)?),
             ("hyperexponential", 2) => Self::hyperexponential(time(0)?, number(1)?),

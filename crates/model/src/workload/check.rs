@@ -6,10 +6,13 @@ use std::collections::HashSet;
 
 use super::request::{check_headers, check_once};
 use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
-use super::{Address, Call, Draft, Encryption, Pool, Protocol, Request, Reuse, Sessions, Target, Tls, Workload, names};
+use super::{
+    Address, Call, Draft, Encryption, Opening, Pool, Protocol, Request, Reuse, Sessions, Target, Tls, Workload, names,
+};
 use crate::arrivals::Process;
 use crate::count::Count;
 use crate::template::{Name, Piece, Template, in_url};
+use crate::thinking::Thinking;
 use crate::threshold::Threshold;
 use crate::time::Nanos;
 use crate::trace::Way;
@@ -75,6 +78,7 @@ impl Workload {
         requests(&draft)?;
         database(&draft)?;
         stations(&draft)?;
+        opening(&draft.sessions).map_err(whole)?;
         asked(&draft).map_err(whole)?;
         let flows = draft.sessions.flows().map(|flows| &**flows);
         names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(|(number, why)| {
@@ -135,6 +139,27 @@ fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) -> Result<(
     }
     if schedule.rate().instant(count.sessions(length)).is_none() {
         return place.wrong("the rate ends before there are so many; say for how long there are any (duration)");
+    }
+    Ok(())
+}
+
+/// Checks that it is known who is there when a run begins.
+fn opening(sessions: &Sessions) -> Result<(), Wrong> {
+    let Sessions::PartlyOpen { schedule, length, think, opening: Opening::Stationary } = sessions else {
+        return Ok(());
+    };
+    if length.flows().is_some() {
+        return Err(Wrong::new(
+            "start = \"stationary\" puts visitors into the middle of their flow, who lack what its first answers bring; leave it out and skip the beginning (skip_first)",
+        ));
+    }
+    if schedule.rate().as_constant().is_none() {
+        return Err(Wrong::new("start = \"stationary\" goes with a constant rate: what changes is never stationary"));
+    }
+    if think.is_zero() || !Thinking::mean(schedule, length, think).is_finite() {
+        return Err(Wrong::new(
+            "start = \"stationary\" needs a think time with a mean: without one all who are there wait for answers, and how many that are nobody knows before the run",
+        ));
     }
     Ok(())
 }
@@ -243,7 +268,7 @@ fn target(draft: &Draft) -> Result<(), Misfit> {
     }
 }
 
-fn variables(Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
+fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
     let mut names = HashSet::new();
     for variable in variables {
         let name = &variable.name;
@@ -251,8 +276,18 @@ fn variables(Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
         if !names.insert(name) {
             return Place::Variables.wrong(format!("a second variable named `{name}`; give each a name of its own"));
         }
+        if matches!(variable.source, Source::Work(_)) && !all_bring_work(draft) {
+            return Place::Variables.wrong(format!(
+                "`{name}` is the work of a request, and nothing says how much that is; write [server] service = {{ exponential = \"10ms\" }}, or a service for every request"
+            ));
+        }
     }
     Ok(())
+}
+
+/// Whether it is known what work each request brings to one modelled server.
+fn all_bring_work(Draft { server, stations, requests, .. }: &Draft) -> bool {
+    stations.is_empty() && (server.is_some() || requests.iter().all(|request| request.service.is_some()))
 }
 
 /// What a request says, takes and checks, each by itself.

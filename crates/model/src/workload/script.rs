@@ -6,6 +6,7 @@ use crate::Wrong;
 use crate::law::{Law, Shape};
 use crate::random::{Purpose, Seed};
 use crate::template::Template;
+use crate::time::Nanos;
 
 /// Something that templates may ask for by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,29 @@ pub enum Source {
     Sequence(u64),
     /// Numbers drawn from a law.
     Random(Draw),
+    /// The work that the launch brings to the modelled server, in this unit: the very number that a simulation draws for it.
+    Work(Unit),
+}
+
+crate::named! {
+    /// What work is counted in.
+    pub enum Unit {
+        /// Milliseconds.
+        Millis = "ms",
+        /// Seconds.
+        Seconds = "s",
+    }
+}
+
+impl Unit {
+    /// This much work, to the nanosecond.
+    pub fn text(self, work: Nanos) -> String {
+        let (unit, digits) = match self {
+            Self::Millis => (1_000_000, 6),
+            Self::Seconds => (1_000_000_000, 9),
+        };
+        format!("{}.{:0digits$}", work.0 / unit, work.0 % unit)
+    }
 }
 
 crate::named! {

@@ -76,7 +76,8 @@ enum Kind {
 }
 
 use crate::closed::{Start, Visitor};
-use crate::workload::script::{AtEnd, OnFailure, Order, Per, When};
+use crate::sessions::Opening;
+use crate::workload::script::{AtEnd, OnFailure, Order, Per, Unit, When};
 use crate::workload::{Precision, Protocol, Reuse};
 
 use Kind::{
@@ -213,6 +214,11 @@ const START: Key = key(
     Choice(Start::NAMES),
     "How users begin: as if they had been there long (default), with a whole think time, or with a request.",
 );
+const OPENING: Key = key(
+    "start",
+    Choice(Opening::NAMES),
+    "Who is there when the run begins: nobody (default), or as many sessions in mid-thought as in the long run.",
+);
 /// The largest of the numbers that are kept in 32 bits.
 const MAX_WHOLE: u64 = u32::MAX as u64;
 
@@ -263,6 +269,7 @@ pub(super) static PARTLY_OPEN: Shape = shape(
         key("stay", Number(0.0), "After each answer the session goes on with this probability, below 1."),
         key("length", Kind::Table(&LENGTH), "Instead of stay: how many requests a session makes."),
         THINK,
+        OPENING,
     ],
 )
 .needs(&["rate"]);
@@ -364,7 +371,7 @@ pub(super) static LAWS: Shape = shape(
         key("erlang", Kind::Table(&ERLANG), "A sum of exponential stages."),
         key("gamma", Kind::Table(&MEAN_AND_SCV), "Gamma."),
         key("hyperexponential", Kind::Table(&HYPEREXPONENTIAL), "One of two exponentials, scv above 1."),
-        key("lognormal", Kind::Table(&MEAN_AND_SCV), "The exponential of a normal number."),
+        key("lognormal", Kind::Table(&LOGNORMAL), "The exponential of a normal number."),
         key("weibull", Kind::Table(&WEIBULL), "Weibull; a shape below 1 is heavier than exponential."),
         key("pareto", Kind::Table(&PARETO), "P(X > x) = (min/x)^shape."),
         key("bounded_pareto", Kind::Table(&BOUNDED_PARETO), "Pareto between min and max."),
@@ -391,9 +398,16 @@ pub(super) static ERLANG: Shape =
     shape("A sum of exponential stages.", &[MEAN, key("stages", Whole(1, MAX_WHOLE), "How many stages.")])
         .needs(&["mean", "stages"]);
 pub(super) static MEAN_AND_SCV: Shape = shape("A law by mean and spread.", &[MEAN, SCV]).needs(&["mean", "scv"]);
+const WITHIN: Key = key(
+    "within",
+    Pair(&Time, &Time),
+    "No value below the first and none above the second; mean and scv are those before. Default: no bounds.",
+);
+pub(super) static LOGNORMAL: Shape =
+    shape("The exponential of a normal number.", &[MEAN, SCV, WITHIN]).needs(&["mean", "scv"]);
 pub(super) static HYPEREXPONENTIAL: Shape = shape(
     "One of two exponentials.",
-    &[MEAN, SCV, key("p", Number(0.0), "The probability of the first. Default: both bring half of the mean.")],
+    &[MEAN, SCV, key("p", Number(0.0), "The probability of the first. Default: both bring half of the mean."), WITHIN],
 )
 .needs(&["mean", "scv"]);
 pub(super) static WEIBULL: Shape = shape("Weibull.", &[MEAN, SHAPE]).needs(&["mean", "shape"]);
@@ -677,7 +691,16 @@ pub(super) static VALUES: Shape = shape(
             Form("^\\s*[a-z]+\\s*:.+$"),
             "A law of plain numbers: uniform:1..100, exponential:5, lognormal:20,2.",
         ),
-        key("per", Choice(Per::NAMES), "How often it takes a new value. Default: session; of a sequence: request."),
+        key(
+            "work",
+            Choice(Unit::NAMES),
+            "The work of the launch at the modelled [server], in ms or s: what a simulation draws for it.",
+        ),
+        key(
+            "per",
+            Choice(Per::NAMES),
+            "How often it takes a new value. Default: session; of a sequence and of work: request.",
+        ),
         key("order", Choice(Order::NAMES), "Goes with file. Default sequential: session n takes row n."),
         key(
             "at_end",
@@ -688,7 +711,7 @@ pub(super) static VALUES: Shape = shape(
         key("decimals", Whole(0, 9), "Goes with random: digits after the point. Default 0."),
     ],
 )
-.one_of(&["env", "file", "uuid", "sequence", "random"]);
+.one_of(&["env", "file", "uuid", "sequence", "random", "work"]);
 
 pub(super) static FLOW: Shape = shape(
     "What sessions do one thing after another.",

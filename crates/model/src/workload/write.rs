@@ -17,8 +17,8 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Closed, Descriptors, Draft, Generator, Late, Pace, Precision, Protocol, Request, Reuse, Server, Sessions,
-    Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
+    Call, Closed, Descriptors, Draft, Generator, Late, Opening, Pace, Precision, Protocol, Request, Reuse, Server,
+    Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::count::Count;
@@ -172,12 +172,13 @@ impl fmt::Display for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (model, said) = match self {
             Sessions::Open(at) => ("open", schedule(at)),
-            Sessions::PartlyOpen { schedule: at, length, think } => {
+            Sessions::PartlyOpen { schedule: at, length, think, opening } => {
                 let said = schedule(at).when(length.flows().is_none(), |said| {
                     let (key, value) = length.written();
                     said.raw(key, value)
                 });
-                ("partly_open", said.when(!think.is_zero(), |said| said.raw("think", think)))
+                let said = said.when(!think.is_zero(), |said| said.raw("think", think));
+                ("partly_open", said.when(*opening != Opening::Empty, |said| said.text("start", opening)))
             }
             Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
             Sessions::Replay(replay) => {
@@ -357,6 +358,7 @@ fn variable(variable: &Variable) -> String {
         (Source::Uuid, None) => (said.raw("uuid", true), Per::Session),
         (Source::Sequence(first), None) => (said.raw("sequence", first), Per::Request),
         (Source::Random(draw), None) => (drawn(said, draw), Per::Session),
+        (Source::Work(unit), None) => (said.text("work", unit), Per::Request),
     };
     said.when(variable.per != per, |said| said.text("per", variable.per)).table()
 }

@@ -1,4 +1,4 @@
-use offered_model::Instant;
+use offered_model::{Instant, Law, Nanos, Purpose, Seed};
 use proptest::prelude::*;
 
 use super::*;
@@ -22,7 +22,7 @@ fn script(text: &str) -> Result<Script, Error> {
     Script::new(&workload, workload.target().unwrap())
 }
 
-const AT: Moment = Moment { session: 1, step: 2, visit: 0, sequence: 9 };
+const AT: Moment = Moment { session: 1, step: 2, visit: 0, sequence: 9, label: 0 };
 
 fn ask(text: &str) -> Ask {
     script(text).unwrap().ask(0, AT, None, Instant::ZERO).unwrap()
@@ -91,7 +91,7 @@ fn rows_are_functions_of_the_session_whoever_holds_it() {
             format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{user.name}}\"");
         script(&text).unwrap().ask(0, at, None, Instant::ZERO).map(|ask| ask.path)
     };
-    let at = |session, sequence| Moment { session, step: 0, visit: 0, sequence };
+    let at = |session, sequence| Moment { session, step: 0, visit: 0, sequence, label: 0 };
     assert_eq!(of("order = \"sequential\"", at(4, 0)).unwrap(), "/bob");
     assert_eq!(of("per = \"request\"", at(4, 2)).unwrap(), "/cy");
     for (at_end, error) in [("stop", false), ("error", true)] {
@@ -112,7 +112,7 @@ fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() 
     let script = script(text).unwrap();
     assert!(script.counts_visits);
     let of = |session, step, visit| {
-        script.ask(0, Moment { session, step, visit, sequence: 99 }, None, Instant::ZERO).unwrap().path
+        script.ask(0, Moment { session, step, visit, sequence: 99, label: 0 }, None, Instant::ZERO).unwrap().path
     };
     // The same at every step of a visit, another in the next.
     assert_eq!(of(1, 0, 0), of(1, 1, 0));
@@ -132,7 +132,7 @@ fn uuids_are_of_version_4_and_each_their_own() {
     let text = "[variables]\na.uuid = true\nb.uuid = true\nc = { uuid = true, per = \"request\" }\n[[request]]\nget = \"/{a}/{b}/{c}\"";
     let script = script(text).unwrap();
     let of = |session, step| {
-        script.ask(0, Moment { session, step, visit: 0, sequence: 0 }, None, Instant::ZERO).unwrap().path
+        script.ask(0, Moment { session, step, visit: 0, sequence: 0, label: 0 }, None, Instant::ZERO).unwrap().path
     };
     let pieces = |path: String| path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let (first, second) = (pieces(of(1, 0)), pieces(of(1, 1)));
@@ -390,7 +390,7 @@ fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
                 [[flow]]\nname = \"f\"\nstep = [{ request = \"a\" }]\n";
     let of = |who: &str, session, visit| {
         let script = script(&text.replace("WHO", who)).unwrap();
-        let moment = Moment { session, step: 3, visit, sequence: 99 };
+        let moment = Moment { session, step: 3, visit, sequence: 99, label: 0 };
         let path = script.ask(0, moment, None, Instant::ZERO).unwrap().path;
         path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
@@ -401,4 +401,21 @@ fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
     assert!(of("new", 1, 0)[3] != of("new", 1, 1)[3] && of("same", 1, 0)[3] == of("same", 1, 1)[3]);
     assert!(script(&text.replace("WHO", "new")).unwrap().counts_visits);
     assert!(!script(&text.replace("WHO", "same")).unwrap().counts_visits);
+}
+
+#[test]
+fn a_request_says_the_work_that_a_simulation_draws_for_it() {
+    let text = "seed = 9\nduration = \"10s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://h/\"\n\
+                server.service.exponential = \"10ms\"\n[variables]\nms = { work = \"ms\" }\ns = { work = \"s\" }\n\
+                [[request]]\nget = \"/a?{ms}&{s}\"\n[[request]]\nget = \"/b?{ms}\"\nservice = { constant = \"7.5ms\" }\n";
+    let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
+    let script = Script::new(&workload, workload.target().unwrap()).unwrap();
+    let path = |label| script.ask(label, Moment { label, ..AT }, None, Instant::ZERO).unwrap().path;
+    let drawn = Law::exponential(0.01).unwrap().draw(Seed(9), Purpose::Size, AT.session, AT.step);
+    let ns = Nanos::from_secs_f64(drawn).0;
+    assert_eq!(path(0), format!("/a?{}.{:06}&0.{ns:09}", ns / 1_000_000, ns % 1_000_000));
+    assert_eq!(path(1), "/b?7.500000");
+    let lost = text.replace("server.service.exponential = \"10ms\"\n", "");
+    let wrong = Workload::parse(&lost, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
+    assert!(wrong.contains("nothing says how much that is"), "{wrong}");
 }

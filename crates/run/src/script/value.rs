@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use offered_model::secret::is_secret;
 use offered_model::template::{self, Format, Template, Way, in_form};
 use offered_model::workload::script::{AtEnd, Feeder, Order, Per, Source, Variable, data};
-use offered_model::{Seed, Stream};
+use offered_model::{Law, Nanos, Purpose, Seed, Stream};
 
 use super::{Memory, Moment};
 
@@ -19,6 +19,8 @@ pub(super) struct Values {
     /// Whether each visit is a session of its own.
     renews: bool,
     variables: Vec<Variable>,
+    /// The law of the work of each request, where one is known.
+    work: Vec<Option<Law>>,
     /// The slots of what is extracted, by name.
     slots: HashMap<String, u16>,
 }
@@ -66,21 +68,22 @@ impl Text {
 }
 
 impl Values {
-    /// These variables of so many closed users (or 0), who are somebody else after each visit or not, and the names of what is
-    /// extracted.
+    /// These variables of so many closed users (or 0), who are somebody else after each visit or not, the names of what is
+    /// extracted, and the law of the work of each request.
     pub(super) fn new<'a>(
         seed: Seed,
         users: u64,
         renews: bool,
         variables: &[Variable],
         extracted: impl Iterator<Item = &'a str>,
+        work: Vec<Option<Law>>,
     ) -> Self {
         let mut slots = HashMap::new();
         for name in extracted {
             let next = slots.len() as u16;
             slots.entry(name.to_owned()).or_insert(next);
         }
-        Self { seed, users, renews, variables: variables.to_vec(), slots }
+        Self { seed, users, renews, variables: variables.to_vec(), work, slots }
     }
 
     /// What a session remembers before anything was answered, for people to see: of each value that an answer is to bring its name.
@@ -203,6 +206,12 @@ impl Values {
             Source::Uuid => Cow::Owned(uuid(stream())),
             Source::Sequence(from) => Cow::Owned(from.wrapping_add(count).to_string()),
             Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, moment.session, step)),
+            Source::Work(unit) => {
+                let law = self.work[usize::from(moment.label)].as_ref();
+                let law = law.ok_or_else(|| Lack::Value(format!("{name} has no value (the request has no work)")))?;
+                let work = law.draw(self.seed, Purpose::Size, moment.session, moment.step);
+                Cow::Owned(unit.text(Nanos::from_secs_f64(work)))
+            }
             Source::Feeder(Feeder { file, order, at_end, rows, columns: _ }) => {
                 let rows = rows.as_ref().map_err(|why| Lack::Value(format!("{file}: {why}")))?;
                 let row = match (order, at_end) {

@@ -244,7 +244,7 @@ impl<W: Wire> Transport for Scripted<W> {
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let now = self.wire.now();
         let visit = self.visit(launch);
-        let moment = Moment { session: launch.session, step: launch.step, visit, sequence };
+        let moment = Moment { session: launch.session, step: launch.step, visit, sequence, label };
         let event = begun(launch, label, self.worker);
         let ask = match self.script.ask(label, moment, self.memories.get(&launch.session), now) {
             Ok(ask) => ask,

@@ -24,6 +24,8 @@ pub(in crate::workload) fn check_variable(Variable { name, source, per, env }: &
         (Source::Constant(Err(_)), None) => Err(Wrong::new("a constant has a value")),
         (Source::Feeder(feeder), None) => check_feeder(feeder),
         (Source::Random(draw), None) => check_draw(draw),
+        (Source::Work(_), None) if *per == Per::Request => Ok(()),
+        (Source::Work(_), None) => Err(Wrong::new("each request brings work of its own; take `per` out")),
         (_, Some(_)) => Err(Wrong::new("a variable of the environment has one value")),
     }
 }

@@ -1,6 +1,7 @@
 //! Reading laws, and the numbers and files they are made of.
 
 use super::{Reader, small};
+use crate::Wrong;
 use crate::law::Law;
 use crate::time::Nanos;
 use crate::workload::shape::{self, Shape};
@@ -44,14 +45,18 @@ impl Reader<'_> {
                 Law::erlang(small(&stages, stages.count()?)?, table.need("mean", "\"5s\"")?.seconds()?)
             }
             "gamma" => mean_and("scv", &shape::MEAN_AND_SCV).map(|(mean, scv, _)| Law::gamma(mean, scv))?,
-            "lognormal" => mean_and("scv", &shape::MEAN_AND_SCV).map(|(mean, scv, _)| Law::lognormal(mean, scv))?,
+            "lognormal" => {
+                let (mean, scv, table) = mean_and("scv", &shape::LOGNORMAL)?;
+                within(inner.checked(Law::lognormal(mean, scv))?, &table)?
+            }
             "weibull" => mean_and("shape", &shape::WEIBULL).map(|(mean, shape, _)| Law::weibull(mean, shape))?,
             "hyperexponential" => {
                 let (mean, scv, table) = mean_and("scv", &shape::HYPEREXPONENTIAL)?;
-                match table.get("p") {
+                let law = match table.get("p") {
                     Some(p) => Law::hyperexponential_with(mean, scv, p.number()?),
                     None => Law::hyperexponential(mean, scv),
-                }
+                };
+                within(inner.checked(law)?, &table)?
             }
             "pareto" => {
                 let table = inner.table(&shape::PARETO)?;
@@ -85,4 +90,11 @@ impl Reader<'_> {
             })
             .collect()
     }
+}
+
+/// `law`, within the bounds that `table` names, where it does.
+fn within(law: Law, table: &Table<'_>) -> Result<Result<Law, Wrong>, Mistake> {
+    let Some(bounds) = table.get("within") else { return Ok(Ok(law)) };
+    let [low, high] = bounds.pair("two durations, such as [\"10ms\", \"50s\"]")?;
+    Ok(law.within(low.seconds()?, high.seconds()?))
 }

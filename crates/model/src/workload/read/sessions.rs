@@ -9,7 +9,7 @@ use crate::time::{Nanos, per_second};
 use crate::trace::{Replay, Trace, Way};
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Closed, Length, Pace, Request, Sessions, Start, Visitor};
+use crate::workload::{Closed, Length, Opening, Pace, Request, Sessions, Start, Visitor};
 use std::sync::Arc;
 
 impl Reader<'_> {
@@ -55,7 +55,8 @@ impl Reader<'_> {
                     (Some(flows), None) => Length::of_flows(flows),
                     (None, _) => length(&table)?,
                 };
-                Sessions::PartlyOpen { schedule: self.schedule(&table)?, length, think: self.think(&table)? }
+                let opening = table.named("start")?.unwrap_or(Opening::Empty);
+                Sessions::PartlyOpen { schedule: self.schedule(&table)?, length, think: self.think(&table)?, opening }
             }
         };
         Ok((sessions, None))

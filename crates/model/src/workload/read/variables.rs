@@ -49,10 +49,11 @@ impl Reader<'_> {
                 false => return Err(from.mistake("write uuid = true")),
             },
             "sequence" => Source::Sequence(from.whole()?),
+            "work" => Source::Work(from.named()?),
             _ => Source::Random(draw(&table, &from)?),
         };
         // Numbers that count something count requests; who somebody is stays the same for a whole session.
-        let usual = if kind == "sequence" { Per::Request } else { Per::Session };
+        let usual = if ["sequence", "work"].contains(&kind) { Per::Request } else { Per::Session };
         let per = table.named("per")?.unwrap_or(usual);
         let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
         Ok(Variable { name, source, per, env })

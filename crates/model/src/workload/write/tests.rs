@@ -68,6 +68,11 @@ fn law() -> impl Strategy<Value = String> {
         (1u32..99, 0.1f64..9.0).prop_map(|(min, shape)| {
             format!("{{ bounded_pareto = {{ min = \"{min}ms\", max = \"1s\", shape = {shape:?} }} }}")
         }),
+        (1.0f64..20.0, 1u32..50).prop_map(|(scv, low)| {
+            format!("{{ hyperexponential = {{ mean = \"1s\", scv = {scv:?}, within = [\"{low}ms\", \"50s\"] }} }}")
+        }),
+        (0.1f64..9.0)
+            .prop_map(|scv| format!("{{ lognormal = {{ mean = \"1s\", scv = {scv:?}, within = [\"0s\", \"9s\"] }} }}")),
         prop::collection::vec(time(), 1..5).prop_map(|all| format!("{{ empirical = {all:?} }}")),
         Just("{ empirical = \"times.txt\" }".to_owned()),
     ]
@@ -146,8 +151,11 @@ fn alone() -> impl Strategy<Value = String> {
     prop_oneof![
         schedule().prop_map(|at| format!("open = {{ {at} }}")),
         users().prop_map(|users| format!("closed = {{ {users} }}")),
-        (schedule(), length, maybe("think", law()))
+        (schedule(), length.clone(), maybe("think", law()))
             .prop_map(|(at, n, think)| format!("partly_open = {{ {at}, {n}{think} }}")),
+        (1u32..1_000_000, length).prop_map(|(rate, n)| {
+            format!("partly_open = {{ rate = \"{rate}/s\", {n}, think.exponential = \"7s\", start = \"stationary\" }}")
+        }),
     ]
 }
 
