@@ -30,6 +30,7 @@ mod signals;
 mod sweep;
 mod theory;
 mod tls;
+mod twin;
 mod watching;
 mod websocket;
 
@@ -54,6 +55,7 @@ fn main() {
         sweep::tests(),
         theory::tests(),
         tls::tests(),
+        twin::tests(),
         watching::tests(),
         websocket::tests(),
     ])

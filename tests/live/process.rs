@@ -115,9 +115,13 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn start(listen: &str, record: &Path) -> Self {
         let record = record.to_str().expect("a plain path");
-        let args = ["serve", "--listen", listen, "--service", "exponential:1ms", "--precision", "sleep"];
-        let mut command = offered(&args);
-        command.args(["--record", record]);
+        Self::with(&["--listen", listen, "--service", "exponential:1ms", "--precision", "sleep", "--record", record])
+    }
+
+    /// With these arguments.
+    pub(crate) fn with(args: &[&str]) -> Self {
+        let mut command = offered(&["serve"]);
+        command.args(args);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a program");
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));

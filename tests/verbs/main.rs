@@ -13,3 +13,4 @@ mod plan;
 mod schema;
 mod simulate;
 mod think_time;
+mod twin;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use offered_experiment::{ByThreads, Terms};
+use offered_experiment::{ByThreads, Terms, WithTwin};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
@@ -142,7 +142,8 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
 
 /// What is known of the run in a file or directory.
 fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
-    let terms = args.window.of(Terms { by_threads: ByThreads::IfFew, ..args.intent.terms()? });
+    let terms =
+        args.window.of(Terms { by_threads: ByThreads::IfFew, with_twin: WithTwin::IfMeasured, ..args.intent.terms()? });
     let run = Run::judged(path, &args.hints.options(path, args.from)?, &terms, file::broken)?;
     args.window.check(&run.verdict)?;
     Ok(run)

@@ -9,7 +9,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use offered_experiment::{ByThreads, Judged, Terms};
+use offered_experiment::{ByThreads, Judged, Terms, WithTwin};
 use offered_model::Nanos;
 use offered_model::document::Schema;
 use offered_verify::{Failures, Judgement, Verdict, Verdicts};
@@ -22,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   offered verify results.jtl --skip-first 2m --take 20m --by-threads
   offered verify runs/1                                against its own workload
+  offered verify runs/1 --twin                         beside a simulation of the same launches
   offered verify k6.csv.gz --meant constant --rate 100/s --strict
   offered verify a.jtl b.jtl c.jtl                     each alone, and side by side
   offered verify a.jtl b.jtl --merge                   two generators, one server
@@ -49,6 +50,10 @@ pub(crate) struct Args {
     /// Show every test with its numbers
     #[arg(long)]
     details: bool,
+    /// Simulate the workload at its own [server] (or at that of --workload) with the run's seed, and lay the same launches side
+    /// by side: the ratio of their mean responses is known much better than either mean
+    #[arg(long)]
+    twin: bool,
 
     #[command(flatten)]
     window: Window,
@@ -152,7 +157,11 @@ impl Args {
     fn terms(&self) -> Result<Terms, Failure> {
         let terms = self.window.of(self.intent.terms()?);
         let strict = self.strict && terms.effect_tolerance.is_none();
-        Ok(Terms { effect_tolerance: if strict { Some(0.0) } else { terms.effect_tolerance }, ..terms })
+        Ok(Terms {
+            effect_tolerance: if strict { Some(0.0) } else { terms.effect_tolerance },
+            with_twin: if self.twin { WithTwin::Yes } else { WithTwin::No },
+            ..terms
+        })
     }
 
     /// The verdict on a recording, after the files asked for besides are written.

@@ -203,6 +203,18 @@ pub enum Error {
     /// A recording was there and is no longer.
     #[error("the recording can no longer be read: {0}")]
     Recording(#[from] io::Error),
+    /// A recording that no workload of ours made.
+    #[error(
+        "{name}: has no twin: launches are paired with a simulation's by session and step, which only a run directory tells, or \
+         several of one workload"
+    )]
+    NoTwin {
+        /// Its name.
+        name: String,
+    },
+    /// A simulation whose workload was changed on the way.
+    #[error("a simulation that was brought to a load has no twin: its workload is not the one that it kept")]
+    TwinAtLoad,
     /// Somebody stopped a search.
     #[error("stopped; a search is not kept, begin it anew nearer to where it was")]
     Stopped,

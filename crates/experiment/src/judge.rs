@@ -26,10 +26,10 @@ use std::slice;
 use offered_model::workload::Mistake;
 use offered_model::{Nanos, Rate, Recording, Seed, Workload};
 use offered_store::{ReadOptions, RunRecord, Until, read};
-use offered_verify::{Ask, Failures, Meant, Verdict, merge, verify};
+use offered_verify::{Ask, Failures, Meant, Twin, Verdict, Window, merge, verify};
 
-use crate::Error;
 use crate::input::{Broken, Input};
+use crate::{Error, twin};
 
 /// How a recording is judged. What is not said is as the run's own workload has it, and without one as in [`Ask::default`].
 #[derive(Clone, Debug)]
@@ -56,6 +56,20 @@ pub struct Terms {
     pub late_tolerance: Nanos,
     /// From which the spreading of coarse stamps draws.
     pub seed: Option<Seed>,
+    /// Whether the launches are laid beside those of a model.
+    pub with_twin: WithTwin,
+}
+
+/// Whether a run's launches are laid beside what its workload's modelled server makes of the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithTwin {
+    /// They are not.
+    #[default]
+    No,
+    /// They are.
+    Yes,
+    /// Those of a run on the real clock are, where its workload models its server.
+    IfMeasured,
 }
 
 /// What was meant.
@@ -94,6 +108,7 @@ impl Default for Terms {
             effect_tolerance: None,
             late_tolerance,
             seed: None,
+            with_twin: WithTwin::No,
         }
     }
 }
@@ -145,6 +160,8 @@ impl Own {
 /// Runs of one workload, taken together.
 struct Together<'a> {
     workload: &'a Result<Workload, Mistake>,
+    /// How one of them was made.
+    record: Option<&'a RunRecord>,
     /// The part of it that they launched.
     fraction: f64,
     /// What ended them.
@@ -160,6 +177,7 @@ impl<'a> Together<'a> {
         let enough = |run: &&Own| run.record.as_ref().is_some_and(|record| record.until == Until::Answers);
         Some(Self {
             workload: &first.workload,
+            record: runs.iter().find_map(|run| run.record.as_ref()),
             fraction: runs.iter().map(part).sum::<f64>().min(1.0),
             until: if runs.iter().any(enough) { Until::Answers } else { Until::Duration },
         })
@@ -200,7 +218,34 @@ impl Terms {
         };
         let ask = Ask { path: name, by_threads, ..self.ask(runs)? };
         let verdict = verify(recording, &ask)?;
-        Ok((ask, verdict))
+        let twin = self.twin(recording, &ask, &verdict.window, runs)?;
+        Ok((ask, Verdict { twin, ..verdict }))
+    }
+
+    /// What a model makes of the launches of these runs, where that is wanted.
+    fn twin(
+        &self,
+        recording: &Recording,
+        ask: &Ask,
+        window: &Window,
+        runs: &[Option<Own>],
+    ) -> Result<Option<Twin>, Error> {
+        if self.with_twin == WithTwin::No {
+            return Ok(None);
+        }
+        let own = Together::of(runs);
+        let record = own.as_ref().and_then(|own| own.record);
+        let given = match (&self.meant, &own) {
+            (Some(Intent::Workload(workload)), Some(_)) => Some(&**workload),
+            (_, Some(own)) => Some(own.workload.as_ref().map_err(Mistake::clone)?),
+            (_, None) => None,
+        };
+        match (self.with_twin, given) {
+            (WithTwin::IfMeasured, Some(workload)) => twin::of_measured(workload, record, recording, window),
+            (WithTwin::IfMeasured, None) => Ok(None),
+            (_, Some(workload)) => twin::of(workload, record, recording, window).map(Some),
+            (_, None) => Err(Error::NoTwin { name: ask.path.clone() }),
+        }
     }
 
     /// What is asked of a recording of these runs; `None` stands for another tool's file.

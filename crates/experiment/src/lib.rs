@@ -57,6 +57,7 @@ mod summary;
 pub mod sweep;
 pub mod theory;
 mod toolkit;
+pub mod twin;
 mod vary;
 mod watching;
 
@@ -65,7 +66,7 @@ pub use collect::View;
 pub use error::Error;
 pub use field::{Field, Number, Unit};
 pub use input::{Broken, Files, Input, beside};
-pub use judge::{ByThreads, Intent, Judged, Own, Terms};
+pub use judge::{ByThreads, Intent, Judged, Own, Terms, WithTwin};
 pub use observe::{News, Observer};
 pub use once::once;
 pub use record::record;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offered_experiment::{Broken, Error, Judged, Made, Own, Terms, theory};
+use offered_experiment::{Broken, Error, Judged, Made, Own, Terms, theory, twin};
 use offered_model::workload::{Call, Request};
 use offered_model::{Nanos, Recording, Share, Workload};
 use offered_store::{Machine, MadeBy, ReadOptions, RunRecord, Until, read_failures};
@@ -51,6 +51,7 @@ impl Run {
             seen: failures.clone(),
             ..Self::new(ask.path.clone(), verdict.clone(), portrait)
         };
+        run.verdict.twin = twin::of_measured(workload, Some(record), recording, &verdict.window)?;
         run.foresee(workload, Some(record))?;
         run.web_users = theory::web_users(&run.verdict.queue)?;
         Ok(run)

@@ -11,6 +11,7 @@ mod site;
 mod swept;
 mod tested;
 mod times;
+mod twin;
 
 use offered_verify::Times;
 
@@ -43,7 +44,7 @@ pub fn document(report: &Report) -> Document {
         let came_back =
             [Some(responses::section(run)), failures::section(run), seen::section(run), Some(times::section(run))];
         let parts = [tested::section(run), answer::section(run)].into_iter().chain(came_back.into_iter().flatten());
-        let parts = parts.chain([queue::section(run), arrivals::section(run)]);
+        let parts = parts.chain([queue::section(run)]).chain(twin::section(run)).chain([arrivals::section(run)]);
         sections.extend(parts.map(|part| Section { id: id(&part.id), level, ..part }));
     }
     sections.extend(others(report));

@@ -38,4 +38,4 @@ pub use discipline::{Discipline, Job};
 pub use modelled::Modelled;
 pub use offered_model::note::SimulationDoubt as Doubt;
 pub use policy::{Make, Policy, Setting};
-pub use simulation::{Simulated, Stop, simulate};
+pub use simulation::{Simulated, Stop, play, simulate};

@@ -107,6 +107,35 @@ pub fn simulate(workload: &Workload, stop: Stop, also: Option<&mut dyn Sink>) ->
     Ok(answer)
 }
 
+/// Plays `workload` from its beginning until `sink` has seen enough, or nothing is left of it, at whatever load: for who keeps his
+/// own accounts. Answers what the model is called: its system and policy.
+///
+/// # Errors
+/// A workload without a server that can be simulated.
+pub fn play<S: Sink>(workload: &Workload, sink: &mut S) -> Result<String, Wrong> {
+    let demands = Demands::new(workload)?;
+    let modelled = Modelled::new(workload, &demands)?;
+    modelled.make(Play { workload, demands: &demands, room: modelled.room(), sink })?;
+    Ok(format!("{}, {}", workload.sessions().system().name(), modelled.policy))
+}
+
+/// What [`play`] does with the discipline.
+struct Play<'a, S> {
+    workload: &'a Workload,
+    demands: &'a Demands,
+    room: Option<u32>,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> Use for Play<'_, S> {
+    type Out = ();
+
+    fn with<D: Discipline + Send + 'static>(self, discipline: D) {
+        let mut agenda = Agenda::new(self.workload, Share::ALL);
+        drive(&mut agenda, &mut Served::new(discipline, self.room), self.demands, self.sink);
+    }
+}
+
 /// The load that an open or partly-open workload offers to its busiest station, per server.
 pub(crate) fn offered_load(workload: &Workload, modelled: &Modelled, demands: &Demands) -> Option<f64> {
     Some(workload.asked_rate()? * modelled.bottleneck(demands)?)

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use offered_model::arrivals::{Process, Schedule};
 use offered_model::trace::Way;
 use offered_model::workload::{Generator, Sessions};
-use offered_model::{Instant, Nanos, Seed, Threshold, Workload};
+use offered_model::{Instant, Nanos, Recording, Seed, Threshold, Workload};
 
 use crate::meant::Meant;
 
@@ -19,6 +20,8 @@ pub struct Ask {
     pub rate_per_s: Option<f64>,
     /// Of a rate that changes: the instants on the clock of our own run between which `rate_per_s` is its mean.
     pub rate_over: Option<(Instant, Instant)>,
+    /// Of a rate that changes at random: what it was drawn from, for in a run of ours it is held to what was drawn.
+    pub drawn: Option<Drawn>,
     /// How long launches were meant, on the clock of a run of ours; `None`: until the last.
     pub lasts: Option<Nanos>,
     /// So much is left out at the beginning: of a run of ours after its start, of a file after the first launch.
@@ -56,6 +59,7 @@ impl Default for Ask {
             meant: Meant::Poisson,
             rate_per_s: None,
             rate_over: None,
+            drawn: None,
             lasts: None,
             skip_first: Nanos::ZERO,
             skip_last: Nanos::ZERO,
@@ -91,7 +95,12 @@ impl Ask {
             let expected = schedule.rate().cumulative(to) - schedule.rate().cumulative(from);
             expected / from.until(to).as_secs_f64() * fraction
         });
-        let rate_over = schedule.filter(|schedule| schedule.rate().as_constant().is_none()).map(|_| (from, to));
+        // What a count ends ends with the schedule, wherever that is.
+        let random = |schedule: &&Schedule| matches!(schedule.process(), Process::Modulated(_));
+        let drawn = schedule.filter(random).filter(|_| workload.count().is_none());
+        let drawn = drawn.map(|schedule| Drawn { schedule: schedule.clone(), seed, fraction });
+        let changes = schedule.filter(|schedule| schedule.rate().as_constant().is_none() || drawn.is_some());
+        let rate_over = changes.map(|_| (from, to));
         let insecure = workload.target().is_some_and(|target| target.tls().insecure);
         let users_wait = match workload.sessions() {
             Sessions::Closed(_) => true,
@@ -104,6 +113,7 @@ impl Ask {
             meant,
             rate_per_s,
             rate_over,
+            drawn,
             lasts,
             skip_first,
             skip_last,
@@ -116,6 +126,12 @@ impl Ask {
         }
     }
 
+    /// Of a rate that changes at random: what the schedule of a run of ours held between the instants of `rate_over`, per second.
+    pub(crate) fn held_per_s(&self, recording: &Recording) -> Option<f64> {
+        let (from, to) = self.rate_over.filter(|_| recording.on_run_clock)?;
+        self.drawn.as_ref().map(|drawn| drawn.per_s(from, to))
+    }
+
     /// The time that counts, of a run of ours.
     pub(crate) fn counted(&self) -> Option<Range<Instant>> {
         Some(Instant::ZERO + self.skip_first..(Instant::ZERO + self.lasts?).earlier(self.skip_last))
@@ -124,6 +140,23 @@ impl Ask {
     /// Whether those who launch are users who wait for their answers, so that these decide when they launch.
     pub(crate) fn is_closed(&self) -> bool {
         self.users_wait || matches!(self.meant, Meant::Closed { .. })
+    }
+}
+
+/// A schedule whose rate changes at random, with what it is drawn from.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    schedule: Schedule,
+    seed: Seed,
+    /// The part of it that was to be launched.
+    fraction: f64,
+}
+
+impl Drawn {
+    /// Launches (of a partly-open system: sessions) per second that it holds between these instants. All of it is drawn.
+    pub fn per_s(&self, from: Instant, to: Instant) -> f64 {
+        let held = self.schedule.arrivals(self.seed, to).filter(|at| *at >= from).count();
+        held as f64 * self.fraction / from.until(to).as_secs_f64()
     }
 }
 

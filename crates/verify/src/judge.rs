@@ -42,6 +42,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) queue: &'a Queue,
     pub(crate) lateness: Option<&'a Lateness>,
     pub(crate) meant_cov: Option<f64>,
+    /// What the schedule of a rate that changes at random held.
+    pub(crate) held_per_s: Option<f64>,
 }
 
 /// The findings that compare with what was meant, besides the tests of a Poisson stream.
@@ -180,7 +182,8 @@ pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
 /// The rate offered against the rate asked for, as a ratio: with n Poisson gaps it is known to 1.96 / sqrt(n).
 ///
 /// A steady rate is one over the mean gap. The mean of a changing one is a number of launches over the time it was meant for,
-/// which only a clock that began with the run can tell.
+/// which only a clock that began with the run can tell. Of a rate that changes at random that mean is far away for minutes: what was
+/// asked of a run is what its own schedule held.
 fn rate(scope: Scope, ask: &Ask, seen: &Seen) -> Option<Finding> {
     let stream = seen.stream;
     let (offered, cov, n) = match ask.rate_over {
@@ -197,7 +200,7 @@ fn rate(scope: Scope, ask: &Ask, seen: &Seen) -> Option<Finding> {
             (n as f64 / from.until(to).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
         }
     };
-    let ratio = offered / ask.rate_per_s.filter(|rate| *rate > 0.0)?;
+    let ratio = offered / seen.held_per_s.or(ask.rate_per_s).filter(|rate| *rate > 0.0)?;
     Some(ratio_of(Check::Rate, ratio, cov / (n as f64).sqrt(), scope, ask))
 }
 

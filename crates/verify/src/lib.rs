@@ -63,6 +63,7 @@ mod standing;
 mod stream;
 mod tables;
 mod thresholds;
+mod twin;
 mod verdict;
 mod warnings;
 mod windows;
@@ -71,7 +72,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Ask, Failures};
+pub use ask::{Ask, Drawn, Failures};
 pub use effect::{Effect, Share};
 pub use ends::Ends;
 pub use keeps_up::{Flows, MATTERS};
@@ -84,6 +85,7 @@ pub use scope::{Launch, Scope};
 pub use standing::{SoFar, Standing, standing};
 pub use tables::{Tables, toolkit};
 pub use thresholds::Checked;
+pub use twin::{Counterpart, Paired, Sieve, Stretch, Twin, Unpaired};
 pub use verdict::{
     Check, Clock, Dispersion, Doubt, Finding, Intent, Judgement, KeepsUp, Lateness, Pattern, Queue, Request, Sessions,
     Sizes, Source, Stalls, Threads, Times, Unchecked, Verdict, Verdicts, Warning, Window,
@@ -206,12 +208,13 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let usual = Nanos(late.map_or(0, |late| (late.median * 1e3) as u64));
     let intended =
         recording.intent_known.then(|| meant_in_order(scope, ask, &counted.places, window, usual)).transpose()?;
-    let meant_cov = intended.as_ref().and_then(|intended| intended.gaps.cov());
+    let (meant_cov, held_per_s) = (intended.as_ref().and_then(|meant| meant.gaps.cov()), ask.held_per_s(recording));
     let stalls = intended.as_ref().and_then(|intended| intended.stalls.finish());
     let lateness = late.map(|late| lateness::lateness(&late, counted.unsent, stalls));
     let companies = intended.map(|intended| Companies { sent: company.finish(), meant: intended.company.finish() });
     let effect = companies.and_then(|companies| Effect::of(&response, &service, &companies, ask.effect_tolerance));
-    let seen = Seen { counted: &counted, stream: &stream, queue: &queue, lateness: lateness.as_ref(), meant_cov };
+    let seen =
+        Seen { counted: &counted, stream: &stream, queue: &queue, lateness: lateness.as_ref(), meant_cov, held_per_s };
     let intent = judge::against_intent(scope, ask, &seen);
     let failing: Vec<&Finding> = {
         let poisson = poisson.iter().filter(|_| ask.meant.is_poisson());
@@ -264,7 +267,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         schema: Schema::new(),
         source: source(recording, ask),
         window: judged,
-        meant: meant(ask, meant_cov),
+        meant: meant(ask, meant_cov, held_per_s),
         sessions: ask.meant.is_of_sessions().then(|| sessions(ask, &stream, meant_cov)),
         launches: tables.launches,
         requests,
@@ -282,6 +285,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         effect,
         queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),
+        twin: None,
         because,
         pattern: look.pattern,
         judgement,
@@ -309,11 +313,12 @@ fn source(recording: &Recording, ask: &Ask) -> Source {
     }
 }
 
-fn meant(ask: &Ask, cov: Option<f64>) -> Intent {
+fn meant(ask: &Ask, cov: Option<f64>, scheduled_per_s: Option<f64>) -> Intent {
     Intent {
         arrivals: ask.meant.name(),
         system: ask.meant.system(),
         rate_per_s: ask.rate_per_s,
+        scheduled_per_s,
         expected_cov: ask.meant.expected_cov(),
         cov,
     }
@@ -331,6 +336,7 @@ fn doubts(recording: &Recording, ask: &Ask, seen: &Seen, look: &Look, stalled: O
     doubts.extend(warnings::of_queue(ask, seen.queue));
     doubts.extend(warnings::of_length(ask, seen.queue, &seen.stream.ladder));
     doubts.extend(seen.lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
+    doubts.extend(warnings::of_schedule(ask, seen.held_per_s));
     doubts.extend(warnings::of_early(seen.counted.early));
     doubts.extend(generator.into_iter().flat_map(warnings::of_generator));
     doubts

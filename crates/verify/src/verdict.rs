@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
+use crate::twin::Twin;
 pub use doubt::Doubt;
 
 /// What to believe of a recording.
@@ -63,6 +64,9 @@ pub struct Verdict {
     pub effect: Option<Effect>,
     /// Concurrency by Little's law.
     pub queue: Queue,
+    /// The same launches at the model of the workload's server, where that was asked for.
+    #[serde(default)]
+    pub twin: Option<Twin>,
     /// Every finding with its numbers.
     pub tests: Vec<Finding>,
     /// Variance over mean of the counts, at a ladder of windows.
@@ -182,6 +186,9 @@ pub struct Intent {
     pub system: Option<System>,
     /// The rate asked for, where one was.
     pub rate_per_s: Option<f64>,
+    /// Of a rate that changes at random: the rate that the schedule of this seed held in that time.
+    #[serde(default)]
+    pub scheduled_per_s: Option<f64>,
     /// The CoV to expect of the gaps, where theory has one.
     pub expected_cov: Option<f64>,
     /// The CoV of the gaps between intended instants, where those are known.

@@ -93,6 +93,13 @@ pub(crate) fn of_length(ask: &Ask, queue: &Queue, ladder: &[Dispersion]) -> Opti
     short.then_some(Doubt::ShortForUsers { rtt_ms, window_ms, needed_ms })
 }
 
+/// Doubts about a rate that chance made another than the one asked for, in the schedule already.
+pub(crate) fn of_schedule(ask: &Ask, scheduled_per_s: Option<f64>) -> Option<Doubt> {
+    let (asked_per_s, scheduled_per_s) = (ask.rate_per_s?, scheduled_per_s?);
+    let far = (scheduled_per_s / asked_per_s - 1.0).abs() > ask.pattern_tolerance;
+    far.then_some(Doubt::RandomRate { asked_per_s, scheduled_per_s })
+}
+
 /// Doubts about launches that left too early, by more than the tick of their stamps: no generator does that, a clock may.
 pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<Doubt> {
     (launches > 0).then(|| Doubt::Early { launches, most_us: most.as_micros_f64() })

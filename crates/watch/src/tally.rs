@@ -251,8 +251,9 @@ impl Tally {
 
     /// The sums that the verdict so far rests on.
     fn so_far(&self, asked_per_s: Option<f64>, in_flight: u64) -> SoFar {
-        let judged_per_s =
-            asked_per_s.filter(|_| self.ask.rate_per_s.is_some()).map(|asked| asked / self.per_session());
+        // A rate that changes at random is held to its schedule, which is drawn when the run is over.
+        let steady = self.ask.rate_per_s.is_some() && self.ask.drawn.is_none();
+        let judged_per_s = asked_per_s.filter(|_| steady).map(|asked| asked / self.per_session());
         SoFar {
             gaps: self.sent.count(),
             sent_cov: self.sent.cov(),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use offered_verify::{Clock, Finding, Judgement, KeepsUp, Sizes, Threads, Times, Verdict};
+use offered_verify::{Clock, Finding, Judgement, KeepsUp, Paired, Sizes, Threads, Times, Verdict};
 
 use crate::table::{Table, clipped};
 use crate::words;
@@ -54,6 +54,7 @@ impl Display for Page<'_> {
         lateness(f, v)?;
         keeps_up(f, v)?;
         queue(f, v)?;
+        twin(f, v)?;
         if self.details {
             write!(f, "{}", Details(v))?;
         }
@@ -276,6 +277,33 @@ fn queue(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let (rate, response, think) = (maybe(q.rate_per_s, 2), maybe(q.response_ms, 2), maybe(q.think_ms, 1));
     table.row([rate, response, maybe(q.concurrency, 2), think, maybe(q.users, 1), seen, maybe(q.rort, 4)]);
     write!(f, "{table}")
+}
+
+/// The run beside its model.
+fn twin(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(twin) = &v.twin else { return Ok(()) };
+    writeln!(f, "\nBeside its model: {} (ms)", twin.model)?;
+    if !twin.requests.is_empty() {
+        let heads = ["label", "pairs", "R", "low", "high", "R of the model", "ratio", "low", "high", "correlation"];
+        let mut table = Table::new(heads);
+        for row in shown(&twin.requests) {
+            let Paired { response_low_ms, response_high_ms, model_ms, correlation, .. } = *row;
+            table.row([
+                clipped(&row.label),
+                row.n.to_string(),
+                number(row.response_ms, 3),
+                maybe(response_low_ms, 3),
+                maybe(response_high_ms, 3),
+                number(model_ms, 3),
+                maybe(row.ratio, 3),
+                maybe(row.ratio_low, 3),
+                maybe(row.ratio_high, 3),
+                maybe(correlation, 3),
+            ]);
+        }
+        write!(f, "{table}")?;
+    }
+    twin.in_words().iter().try_for_each(|sentence| wrapped(f, "", sentence))
 }
 
 fn findings(f: &mut Formatter<'_>, findings: &[Finding]) -> fmt::Result {

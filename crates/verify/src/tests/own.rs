@@ -1,7 +1,7 @@
 //! Runs of our own: what their workload meant, what their generator did, and who of them did it.
 
 use offered_model::recording::{Calibrated, Evidence};
-use offered_model::{Event, Instant, Law, Nanos, Outcome, Recording, Workload};
+use offered_model::{Agenda, Event, Instant, Law, Nanos, Outcome, Recording, Seed, Share, Workload};
 
 use super::{Edit as _, closed, launched, merge, pattern, poisson, renewal, verify};
 use crate::{Ask, Check, Checked, Doubt, Judgement, Meant, Measured, Pattern};
@@ -366,6 +366,39 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     let mut stopped = sessions(1);
     stopped.edit().truncate(4000);
     assert!(verify(&stopped, &ask).finding(Check::Rate).is_none());
+}
+
+/// A minute of arrivals whose rate changes at random was refused for `rate against asked 0.839`, though every launch was as scheduled.
+#[test]
+fn a_rate_that_changes_at_random_is_held_to_what_its_schedule_held() {
+    let text =
+        "open = { rate = \"100/s\", process = { mmpp = { factors = [0.4, 1.6], sojourns = [\"2s\", \"2s\"] } } }";
+    let far = |seed: &u64| {
+        let asked = Ask::of(&workload(text).with_seed(Seed(*seed)), 1.0);
+        let (drawn, (from, to)) = (asked.drawn.unwrap(), asked.rate_over.unwrap());
+        drawn.per_s(from, to) < 85.0
+    };
+    let seed = (1..1000).find(far).unwrap();
+    let workload = workload(text).with_seed(Seed(seed));
+    let run = |left_out: usize| {
+        let mut events = Vec::new();
+        let mut agenda = Agenda::new(&workload, Share::ALL);
+        while let Some(launch) = agenda.due_before(Instant::MAX) {
+            let sent = Some(launch.intended).filter(|_| left_out == 0 || events.len() % left_out > 0);
+            events.push(Event { sent, session: launch.session, ..Event::at(launch.intended) });
+        }
+        verify(&ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) }), &Ask::of(&workload, 1.0))
+    };
+    let whole = run(0);
+    assert_eq!((whole.judgement, whole.finding(Check::Rate).unwrap().estimate), (Judgement::Holds, Some(1.0)));
+    assert_eq!(whole.meant.rate_per_s, Some(100.0));
+    let scheduled_per_s = whole.meant.scheduled_per_s.unwrap();
+    let doubt = Doubt::RandomRate { asked_per_s: 100.0, scheduled_per_s };
+    assert!(scheduled_per_s < 85.0 && whole.warnings.iter().any(|warning| warning.about.as_ref() == Some(&doubt)));
+    // A third that was not sent is missed all the same.
+    let partly = run(3);
+    let missed = partly.finding(Check::Rate).unwrap();
+    assert!(missed.fails() && (0.65..0.68).contains(&missed.estimate.unwrap()), "{missed:?}");
 }
 
 #[test]

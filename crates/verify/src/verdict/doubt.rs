@@ -135,6 +135,13 @@ pub enum Doubt {
         /// Of how many.
         launches: u64,
     },
+    /// Chance made the rate of the schedule another than the one asked for.
+    RandomRate {
+        /// Launches (of a partly-open system: sessions) per second asked for, in the mean over a long time.
+        asked_per_s: f64,
+        /// And held by the schedule of this seed, in the time that counts.
+        scheduled_per_s: f64,
+    },
     /// The file holds several runs.
     SeveralRuns {
         /// How many.
@@ -215,6 +222,11 @@ impl Doubt {
                 span(gap_ms * 1e6)
             ),
             Self::Unsent { unsent, launches } => format!("{unsent} launches of {launches} were never sent"),
+            Self::RandomRate { asked_per_s, scheduled_per_s } => format!(
+                "the rate changes at random: {asked_per_s:.4}/s is its mean in the long run, and the schedule of this seed held \
+                 {scheduled_per_s:.4}/s, {:.0} % of it",
+                100.0 * scheduled_per_s / asked_per_s
+            ),
             Self::SeveralRuns { runs, evidence } => format!("{runs} runs are told apart: {evidence}"),
             Self::StoodStill { evidence } => format!("the run stood still: {evidence}"),
         }
@@ -269,6 +281,9 @@ impl Doubt {
             }
             Self::Unsent { .. } => {
                 "raise the limits on connections and requests in flight, or lower the rate: unsent load was not offered"
+            }
+            Self::RandomRate { .. } => {
+                "take the load for what the schedule held; run longer, or with several seeds, to come near the mean"
             }
             Self::SeveralRuns { .. } => {
                 "keep every run in a file of its own; if it was one run, its generator stood still, and nothing of it is to be \

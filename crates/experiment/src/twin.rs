@@ -1,0 +1,94 @@
+//! The twin of a run: its own workload and seed on the virtual clock, answered by the server that the workload models.
+
+use std::ops::ControlFlow;
+
+use offered_model::{After, Instant, Launch, Nanos, Recording, Seed, Workload};
+use offered_simulate::drive::Sink;
+use offered_simulate::{Job, play};
+use offered_store::{MadeBy, RunRecord, Until};
+use offered_verify::{Counterpart, Sieve, Twin, Window};
+
+use crate::Error;
+
+/// The launches of a run of `workload`, made as `record` says, beside what the workload's modelled server makes of the same. All
+/// workers of a run are taken to have been there, also those whose launches `recording` does not hold.
+///
+/// # Errors
+/// The workload models no server, or none that can be simulated; the run is a simulation that was brought to a load; the recording
+/// can no longer be read.
+pub fn of(
+    workload: &Workload,
+    record: Option<&RunRecord>,
+    recording: &Recording,
+    window: &Window,
+) -> Result<Twin, Error> {
+    if record.is_some_and(|record| record.load.is_some()) {
+        return Err(Error::TwinAtLoad);
+    }
+    // What was launched followed from the seed of the run, whoever models the server now.
+    let seed = record.and_then(|record| record.seed).map_or(workload.seed(), Seed);
+    let mut workload = workload.clone().with_seed(seed);
+    let launches = recording.events.launches();
+    let mut left = u64::MAX;
+    if record.is_some_and(|record| record.until == Until::Answers) {
+        // A simulation that ended when it had seen enough, whatever the duration.
+        workload = workload.with_count(None)?.with_duration(Nanos::MAX)?;
+        left = launches;
+    }
+    let sieve = Sieve::of(launches);
+    let mut kept = Kept { sieve, left, counterparts: Vec::new() };
+    let model = play(&workload, &mut kept)?;
+    Ok(Twin::of(recording, window, sieve, model, kept.counterparts)?)
+}
+
+/// The same of a run on the real clock whose workload models a server that can be simulated; `None` of any other.
+///
+/// # Errors
+/// The recording can no longer be read.
+pub fn of_measured(
+    workload: &Workload,
+    record: Option<&RunRecord>,
+    recording: &Recording,
+    window: &Window,
+) -> Result<Option<Twin>, Error> {
+    let measured = record.is_none_or(|record| record.made_by == MadeBy::Run);
+    if !measured || workload.server().is_none() && workload.stations().is_empty() {
+        return Ok(None);
+    }
+    match of(workload, record, recording, window) {
+        Ok(twin) => Ok(Some(twin)),
+        Err(Error::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps what the model makes of the launches that are compared.
+struct Kept {
+    sieve: Sieve,
+    /// After so many answers it has seen enough.
+    left: u64,
+    counterparts: Vec<Counterpart>,
+}
+
+impl Kept {
+    fn keep(&mut self, launch: Launch, label: u16, response: Option<Nanos>) {
+        let Launch { session, step, intended, .. } = launch;
+        if self.sieve.keeps(session, step) {
+            self.counterparts.push(Counterpart { session, step, label, intended, response });
+        }
+    }
+}
+
+impl Sink for Kept {
+    fn arrived(&mut self, _: Instant) {}
+
+    fn refused(&mut self, launch: Launch, class: u16, _: After) {
+        self.keep(launch, class, None);
+    }
+
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
+        self.keep(launch, job.class, Some(launch.intended.until(now)));
+        self.left -= 1;
+        if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

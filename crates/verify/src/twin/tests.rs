@@ -1,0 +1,127 @@
+use super::*;
+
+/// The window from the first second to the ninth.
+const WINDOW: Window = Window { from_s: 1.0, to_s: 9.0, launches: 0, left_out: 0 };
+
+/// A launch of the run, in ms since its start; answered well after so many more.
+fn launch(session: u64, step: u32, at: u64, took: u64) -> Event {
+    let at = Instant::from_millis(at);
+    Event {
+        session,
+        step,
+        sent: Some(at),
+        done: Some(at + Nanos::from_millis(took)),
+        outcome: Outcome::Ok,
+        ..Event::at(at)
+    }
+}
+
+/// What the model makes of the same launch, at the same instant.
+fn modelled(event: &Event, took: Option<u64>) -> Counterpart {
+    let Event { session, step, label, intended, .. } = *event;
+    Counterpart { session, step, label, intended, response: took.map(Nanos::from_millis) }
+}
+
+fn twin(events: Vec<Event>, counterparts: Vec<Counterpart>) -> Twin {
+    let labels = vec!["short".to_owned(), "long".to_owned()];
+    let recording = Recording::of_run(events, labels);
+    Twin::of(&recording, &WINDOW, Sieve::of(1), "open, fcfs".to_owned(), counterparts).unwrap()
+}
+
+#[test]
+fn launches_are_paired_by_session_and_step_and_what_lacks_a_pair_says_why() {
+    let pair = launch(1, 0, 2000, 30);
+    let again = launch(1, 1, 3000, 10);
+    let unsent = Event { sent: None, done: None, outcome: Outcome::Unsent, ..launch(2, 0, 2000, 0) };
+    let failed = Event { outcome: Outcome::Timeout, ..launch(3, 0, 2000, 5) };
+    let refused = launch(4, 0, 2000, 5);
+    let other = launch(5, 0, 2000, 5);
+    let alone = launch(6, 0, 2000, 5);
+    let early = launch(7, 0, 500, 5);
+    let last = launch(8, 0, 8000, 20);
+    let counterparts = vec![
+        modelled(&last, Some(10)),
+        // Sessions stand in any order; that of a closed user drifts.
+        Counterpart { intended: Instant::from_millis(3007), ..modelled(&again, Some(10)) },
+        modelled(&pair, Some(20)),
+        modelled(&unsent, Some(1)),
+        modelled(&failed, Some(1)),
+        modelled(&refused, None),
+        Counterpart { label: 1, ..modelled(&other, Some(1)) },
+        modelled(&early, Some(1)),
+        modelled(&launch(9, 0, 4000, 0), Some(1)),
+        // After the last launch of the run nothing is compared, and outside of its window neither.
+        modelled(&launch(10, 0, 8500, 0), Some(1)),
+        modelled(&launch(11, 0, 100, 0), Some(1)),
+    ];
+    let found = twin(vec![last, pair, again, unsent, failed, refused, other, alone, early], counterparts);
+    let unpaired =
+        Unpaired { unsent: 1, failed: 1, refused_by_model: 1, other_request: 1, only_in_run: 1, only_in_model: 1 };
+    assert_eq!((found.pairs, found.same_instant, found.unpaired), (3, 2, unpaired));
+    assert_eq!(unpaired.all(), 6);
+    let total = found.total().unwrap();
+    assert_eq!((total.response_ms, total.ratio, total.ratio_low), (20.0, Some(60.0 / 40.0), None));
+    let words = found.in_words();
+    assert_eq!(words[0], "These are too few for an interval: 128 pairs would give one.");
+    assert!(words[1].contains("2 of them meant for the same instant in both; without a pair: 1 never sent, 1 failed"));
+}
+
+#[test]
+fn the_ratio_is_known_where_the_means_are_not() {
+    // A burst in the middle takes both to ten times as long; the run is always a tenth slower, and a little noise.
+    let took = |i: u64| if (400..600).contains(&i) { 1000 } else { 100 } + i * 7 % 13;
+    let run: Vec<Event> = (0..1000).map(|i| launch(i, 0, 1000 + 8 * i, took(i) * 11 / 10 + i * 5 % 3)).collect();
+    let model = run.iter().map(|event| modelled(event, Some(took(event.session)))).collect();
+    let found = twin(run, model);
+    let total = found.total().unwrap();
+    let (low, high) = (total.ratio_low.unwrap(), total.ratio_high.unwrap());
+    assert!(low > 1.09 && low < total.ratio.unwrap() && high < 1.12 && low < high, "{low} to {high}");
+    let alone = (total.response_high_ms.unwrap() - total.response_low_ms.unwrap()) / 2.0 / total.response_ms;
+    assert!(alone > 0.3, "{alone}");
+    assert!(total.correlation.unwrap() > 0.999);
+    assert_eq!((found.over_time.len(), found.over_time[0].from_s, found.unpaired.all()), (32, 1.0, 0));
+    assert!(found.in_words()[0].starts_with("The run is 9."), "{:?}", found.in_words());
+}
+
+#[test]
+fn each_kind_of_request_has_its_row() {
+    let run: Vec<Event> =
+        (0..300).map(|i| Event { label: u16::from(i % 10 == 0), ..launch(i, 0, 1000 + 10 * i, 40 + i % 7) }).collect();
+    let model = run.iter().map(|event| modelled(event, Some(if event.label == 1 { 20 } else { 40 }))).collect();
+    let found = twin(run, model);
+    let rows: Vec<(&str, u64, bool)> =
+        found.requests.iter().map(|row| (row.label.as_str(), row.n, row.ratio_low.is_some())).collect();
+    // The thirty long ones are too few for an interval.
+    assert_eq!(rows, [("long", 30, false), ("short", 270, true), ("Total", 300, true)]);
+    assert!(found.requests[0].ratio.unwrap() > 2.0);
+    assert_eq!(found.requests[0].correlation, None, "the model is always the same");
+}
+
+#[test]
+fn a_run_is_its_own_twin() {
+    let run: Vec<Event> = (0..200).map(|i| launch(i, 0, 1000 + 10 * i, 1 + i % 50)).collect();
+    let model = run.iter().map(|event| modelled(event, Some(1 + event.session % 50))).collect();
+    let found = twin(run, model);
+    let total = found.total().unwrap();
+    assert_eq!((total.ratio, total.ratio_low, total.ratio_high), (Some(1.0), Some(1.0), Some(1.0)));
+    assert!((total.correlation.unwrap() - 1.0).abs() < 1e-12);
+    assert_eq!(found.in_words()[0], "Run and model agree as far as these launches tell.");
+}
+
+#[test]
+fn of_many_launches_about_a_million_are_compared() {
+    assert_eq!((Sieve::of(0).one_in, Sieve::of(1_000_000).one_in, Sieve::of(3_000_000).one_in), (1, 1, 3));
+    let sieve = Sieve::of(10_000_000);
+    let kept = (0..100_000).filter(|session| sieve.keeps(*session, 0)).count();
+    assert!((9_500..10_500).contains(&kept), "{kept}");
+    // A user of a closed system is not left out or taken whole.
+    let kept = (0..100_000).filter(|step| sieve.keeps(3, *step)).count();
+    assert!((9_500..10_500).contains(&kept), "{kept}");
+}
+
+#[test]
+fn without_a_pair_nothing_is_said_of_a_ratio() {
+    let found = twin(vec![launch(1, 0, 2000, 5)], Vec::new());
+    assert_eq!((found.requests.len(), found.over_time.len(), found.unpaired.only_in_run), (0, 0, 1));
+    assert_eq!(found.in_words(), ["0 launches have a pair; without a pair: 1 only in the run."]);
+}

@@ -1,0 +1,96 @@
+//! A run beside the simulation of its own workload, at a server that is the one modelled.
+//!
+//! Services are long beside what a busy machine adds of its own, which the run knows for its own part (the launches' lateness) and
+//! which is allowed on the slow side only.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{Tested, needs};
+use crate::process::{Serve, ended};
+
+tests![
+    arrivals_that_wait_for_nobody_are_paired_with_their_simulation,
+    users_of_a_closed_system_are_paired_as_far_as_both_came,
+    visitors_are_paired_by_visit_and_request
+];
+
+/// What a launch waits on loopback and in the server's thread, at most, in the mean.
+const OWN_MS: f64 = 2.0;
+/// What is later than this says that the machine was away, and not only busy.
+const AWAY_MS: f64 = 100.0;
+
+/// Runs `arrivals` and `requests` against a server that is exactly the one modelled; as `verify --twin` sees it.
+fn verified(arrivals: &str, requests: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("w.toml"), folder.path().join("run"));
+    let text = |url: &str| {
+        format!(
+            "seed = 7\nduration = \"12s\"\nskip_first = \"1s\"\ngenerator.precision = \"sleep\"\n[arrivals]\n{arrivals}\n\
+             [target]\nurl = \"{url}/\"\n[server]\ndiscipline = \"fcfs\"\nservice = {{ exponential = \"15ms\" }}\n{requests}"
+        )
+    };
+    let (path, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    fs::write(&file, text("http://127.0.0.1:1")).unwrap();
+    let server = Serve::with(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--discipline",
+        "fcfs",
+        "--service",
+        "exponential:15ms",
+        "--seed",
+        "7",
+    ]);
+    fs::write(&file, text(&server.url)).unwrap();
+    let run = ended(&["run", path, "--out", out, "--quiet"]);
+    assert!(matches!(run.code, Some(0 | 3)), "{run:?}");
+    let page = ended(&["verify", out, "--twin"]);
+    assert!(page.stdout.contains("Beside its model"), "{page:?}");
+    let shown = folder.path().join("page.html");
+    let report = ended(&["report", out, "-o", shown.to_str().unwrap()]);
+    assert_eq!(report.code, Some(0), "{report:?}");
+    assert!(fs::read_to_string(shown).unwrap().contains("Beside its model"), "every report of such a run shows it");
+    let found = ended(&["verify", out, "--twin", "--json"]);
+    serde_json::from_str(&found.stdout).unwrap_or_else(|why| panic!("{why}: {found:?}"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn is_its_model(arrivals: &str, requests: &str, model: &str, correlation: f64) -> Tested {
+    let verdict = verified(arrivals, requests);
+    let (twin, lateness) = (&verdict["twin"], &verdict["lateness"]);
+    needs("presence", number(&lateness["max_us"]) / 1e3 < AWAY_MS)?;
+    let total = twin["requests"].as_array().unwrap().last().unwrap();
+    assert_eq!(twin["model"], model);
+    let lacking: u64 = twin["unpaired"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    assert!(lacking * 10 < twin["pairs"].as_u64().unwrap(), "{twin}");
+    let own = (OWN_MS + number(&lateness["mean_us"]) / 1e3) / number(&total["model_ms"]);
+    let (low, high) = (number(&total["ratio_low"]), number(&total["ratio_high"]));
+    assert!(low < 1.0 + own && high > 1.0 - own, "{low} to {high}, where 1 to {} is allowed: {twin}", 1.0 + own);
+    assert!(number(&total["correlation"]) > correlation, "{twin}");
+    Ok(())
+}
+
+/// What the model draws for each launch, said to the server.
+const SAID: &str = "[variables]\nwork = { work = \"ms\" }\n[[request]]\nget = \"/?work_ms={work}\"\n";
+/// Work that each request brings with it, so that it is the same whoever asks first.
+const BROUGHT: &str = "[[request]]\nname = \"short\"\nget = \"/work?ms=8\"\nweight = 9\nservice = { constant = \"8ms\" }\n\
+                       [[request]]\nname = \"long\"\nget = \"/work?ms=60\"\nservice = { constant = \"60ms\" }\n";
+
+fn arrivals_that_wait_for_nobody_are_paired_with_their_simulation() -> Tested {
+    // Job number n of the server is the n-th arrival, and brings the same work to both.
+    is_its_model("open = { rate = \"40/s\" }", "", "open, fcfs", 0.9)
+}
+
+fn users_of_a_closed_system_are_paired_as_far_as_both_came() -> Tested {
+    is_its_model("closed = { users = 12, think.exponential = \"200ms\" }", SAID, "closed, fcfs", 0.5)
+}
+
+fn visitors_are_paired_by_visit_and_request() -> Tested {
+    let arrivals = "partly_open = { rate = \"10/s\", stay = 0.75, think.exponential = \"100ms\" }";
+    is_its_model(arrivals, BROUGHT, "partly-open, fcfs", 0.7)
+}
