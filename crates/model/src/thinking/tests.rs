@@ -120,7 +120,7 @@ fn what_cannot_be_stationary_is_refused() {
         assert!(wrong.contains(why), "{wrong}");
     }
     let flow = "duration = \"60s\"\narrivals.partly_open = { rate = \"4/s\", think.exponential = \"7s\", start = \"stationary\" }\n\
-                [[request]]\nname = \"a\"\nget = \"/\"\n[[flow]]\n[[flow.step]]\nrequest = \"a\"\n";
+                [[request]]\nname = \"a\"\nget = \"/\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n";
     let wrong = Workload::parse(flow, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
     assert!(wrong.contains("middle of their flow"), "{wrong}");
 }
