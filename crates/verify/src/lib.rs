@@ -200,7 +200,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let (columns, requests) = counted.take_tables(scope);
     let (tables, response) = columns.with_responses(&recording.labels, gaps);
     let (requests, statuses) = requests.finish(&recording.labels);
-    let (mut poisson, look) = looked_at(&stream, strictness, ask);
+    let (poisson, look) = looked_at(&stream, strictness, ask);
 
     let total_rate = tables.launches.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
     let queue = queue::queue(response_ms, users, total_rate, keeps_up.as_ref());
@@ -237,12 +237,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, decided, effect));
     let judgement = judge::by_clocks(judgement, unordered.as_ref());
     let stalled = lateness.as_ref().and_then(|late| late.stalls).filter(|_| spoilt);
-    if !ask.meant.is_poisson() {
-        // What was not meant to be Poisson is tested, to name the pattern, but not held to it.
-        for finding in &mut poisson {
-            finding.judgement = Judgement::NotChecked;
-        }
-    }
+    let poisson = held_to_poisson(poisson, ask);
     let bootstrap = bootstrap(&look, ask, &stream);
 
     let doubts = doubts(recording, ask, &seen, &look, stalled).into_iter().chain(unordered.clone());
@@ -293,6 +288,14 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         warnings,
         runs: Vec::new(),
     })
+}
+
+/// What was not meant to be Poisson is tested, to name the pattern, but not held to it.
+fn held_to_poisson(mut poisson: Vec<Finding>, ask: &Ask) -> Vec<Finding> {
+    if !ask.meant.is_poisson() {
+        poisson.iter_mut().for_each(|finding| finding.judgement = Judgement::NotChecked);
+    }
+    poisson
 }
 
 /// The CoV with its bootstrap interval, where the launches are no Poisson process.
