@@ -293,7 +293,9 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
 /// What was not meant to be Poisson is tested, to name the pattern, but not held to it.
 fn held_to_poisson(mut poisson: Vec<Finding>, ask: &Ask) -> Vec<Finding> {
     if !ask.meant.is_poisson() {
-        poisson.iter_mut().for_each(|finding| finding.judgement = Judgement::NotChecked);
+        for finding in &mut poisson {
+            finding.judgement = Judgement::NotChecked;
+        }
     }
     poisson
 }
