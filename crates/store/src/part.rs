@@ -8,6 +8,7 @@
 //! an event, footer included; `an_event_takes_few_bytes` in the tests holds it below 24.
 
 mod footer;
+mod names;
 mod seal;
 
 use std::io::Write;
@@ -29,6 +30,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::labels::Labels;
+use names::Names;
 use seal::{SEAL, Sealing, Shared};
 
 /// A column: its name, whether it may be null, and what of an event it holds.
@@ -306,7 +308,13 @@ fn play_group(
     labels: &mut Labels,
     see: &mut dyn FnMut(&[Event]),
 ) -> Result<()> {
-    let reader = |&(index, kind): &(usize, &'static Kind)| Ok((kind, group.get_column_reader(index)?));
+    let reader = |&(index, kind): &(usize, &'static Kind)| {
+        let reader = match kind.of {
+            Of::Label | Of::Outcome => Reader::Names(Names::new(group.get_column_page_reader(index)?)),
+            _ => Reader::Values(Box::new(group.get_column_reader(index)?)),
+        };
+        Ok((kind, reader))
+    };
     let mut readers = columns.iter().map(reader).collect::<Result<Vec<_>>>()?;
     // What the footer says of the number of rows is believed only when the columns have so many.
     let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
@@ -323,11 +331,23 @@ fn play_group(
     Ok(())
 }
 
+/// Reads a column.
+enum Reader {
+    /// The names of [`Of::Label`] and [`Of::Outcome`].
+    Names(Names),
+    /// All others.
+    Values(Box<ColumnReader>),
+}
+
 impl Kind {
     /// Gives every event its value of this column, the next ones of `reader`.
-    fn fill(&self, reader: &mut ColumnReader, events: &mut [Event], labels: &mut Labels) -> Result<()> {
+    fn fill(&self, reader: &mut Reader, events: &mut [Event], labels: &mut Labels) -> Result<()> {
         use ColumnReader::{BoolColumnReader, ByteArrayColumnReader, Int32ColumnReader, Int64ColumnReader};
-        match (&self.of, reader) {
+        let reader = match reader {
+            Reader::Names(names) => return self.name(names, events, labels),
+            Reader::Values(reader) => reader,
+        };
+        match (&self.of, &mut **reader) {
             (Of::Long(_, set), Int64ColumnReader(reader)) => {
                 each(reader, events, |e, n| set(e, n.map_or(0, |&n| n as u64)))
             }
@@ -340,34 +360,6 @@ impl Kind {
             (Of::Int(_, _, set), Int32ColumnReader(reader)) => {
                 each(reader, events, |e, n| set(e, n.map_or(0, |&n| n as u32)))
             }
-            (Of::Label, ByteArrayColumnReader(reader)) => {
-                let mut before: Option<(ByteArray, u16)> = None;
-                each(reader, events, |e, name| {
-                    // Looked up only where the name changes.
-                    e.label = match (&before, name) {
-                        (Some((same, number)), Some(name)) if same == name => *number,
-                        _ => {
-                            let number = labels.number(name.map_or(b"", ByteArray::data));
-                            before = name.map(|name| (name.clone(), number));
-                            number
-                        }
-                    };
-                })
-            }
-            (Of::Outcome, ByteArrayColumnReader(reader)) => {
-                let mut unknown = None;
-                each(reader, events, |e, name| {
-                    let name = name.and_then(|name| name.as_utf8().ok()).unwrap_or_default();
-                    match Outcome::from_name(name) {
-                        Some(outcome) => e.outcome = outcome,
-                        None => unknown = Some(name.to_owned()),
-                    }
-                })?;
-                unknown.map_or(Ok(()), |name| {
-                    let why = format!("`{name}` is no outcome this version knows; use a newer offered");
-                    Err(ParquetError::General(why))
-                })
-            }
             (Of::Reused, BoolColumnReader(reader)) => {
                 each(reader, events, |e, reused| e.reused = reused.is_some_and(|&yes| yes))
             }
@@ -376,6 +368,24 @@ impl Kind {
             }),
             _ => Err(ParquetError::General(format!("its column {} is of another type", self.name))),
         }
+    }
+
+    /// Gives every event what the next ones of `names` stand for.
+    fn name(&self, names: &mut Names, events: &mut [Event], labels: &mut Labels) -> Result<()> {
+        if matches!(self.of, Of::Label) {
+            let mut number = |name: &[u8]| Ok(labels.number(name));
+            return events.iter_mut().try_for_each(|e| names.next(&mut number).map(|number| e.label = number));
+        }
+        let mut code = |name: &[u8]| {
+            let known = std::str::from_utf8(name).ok().and_then(Outcome::from_name);
+            known.map(|outcome| outcome as u16).ok_or_else(|| {
+                let name = String::from_utf8_lossy(name);
+                ParquetError::General(format!("`{name}` is no outcome this version knows; use a newer offered"))
+            })
+        };
+        events
+            .iter_mut()
+            .try_for_each(|e| names.next(&mut code).map(|code| e.outcome = Outcome::ALL[usize::from(code)]))
     }
 }
 

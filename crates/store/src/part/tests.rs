@@ -54,6 +54,22 @@ fn an_event_takes_few_bytes() {
 }
 
 #[test]
+fn names_too_many_for_a_dictionary_are_read() {
+    let labels: Vec<String> = (0..6000).map(|i| format!("{i:04}{}", "x".repeat(300))).collect();
+    let numbered = |label: u16| Event { label, ..Event::at(Instant(label.into())) };
+    let events: Vec<Event> = (0..6000).rev().chain(0..6000).map(numbered).collect();
+    let file = written(&events, &labels);
+    let spelt = file.windows(labels[0].len()).filter(|name| *name == labels[0].as_bytes()).count();
+    assert_eq!(spelt, 2, "a dictionary was enough");
+    let (mut read_back, mut names) = (Vec::new(), Labels::default());
+    for name in &labels {
+        names.number(name.as_bytes());
+    }
+    read(bytes::Bytes::from(file), &mut read_back, &mut names).unwrap();
+    assert!(read_back == events);
+}
+
+#[test]
 fn a_part_of_another_shape_is_refused_in_words() {
     let other = Arc::new(parse_message_type("message m { required int64 intended_ns; }").unwrap());
     let mut bytes = Vec::new();
