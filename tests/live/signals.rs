@@ -1,12 +1,14 @@
 //! Ctrl-C once, twice, three times, a terminal that goes away, and kill -9: what was launched is accounted for.
 
+use std::path::Path;
 use std::process::Command;
 
-use offered_model::{Note, Outcome};
+use offered_clock::Clock;
+use offered_model::{Instant, Note, Outcome};
 use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
 
-use crate::process::{Process, Serve, offered, soon, until_exists};
+use crate::process::{Ended, Process, Serve, offered, soon, until_exists};
 use crate::run::{Run, seen, start, start_by};
 
 tests![
@@ -16,11 +18,13 @@ tests![
     a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it,
     a_killed_run_can_be_read_and_says_that_it_was_cut,
     ctrl_c_ends_the_wait_for_a_start_that_is_far,
-    a_run_whose_directory_vanishes_fails_with_one_line
+    a_run_whose_directory_vanishes_fails_with_one_line,
+    a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_same,
+    a_disk_that_was_full_for_a_while_costs_nothing
 ];
 
 /// A run of a minute, half of whose requests are never answered.
-fn endless(folder: &std::path::Path, server: &Serve) -> Process {
+fn endless(folder: &Path, server: &Serve) -> Process {
     let file = folder.join("w.toml");
     let text = format!(
         "duration = \"60s\"\narrivals.open.rate = \"100/s\"\ntarget.url = \"{}\"\n[[request]]\nget = \"/\"\n[[request]]\nget = \"/stall\"\n",
@@ -136,6 +140,48 @@ fn a_run_whose_directory_vanishes_fails_with_one_line() {
     std::fs::remove_dir_all(out.join("events")).unwrap();
     let ended = process.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-    assert!(ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1, "{ended:?}");
-    assert!(ended.stderr.contains("events could not be kept"), "{ended:?}");
+    let last = ended.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("error: ") && last.contains(" events could not be kept: cannot create"), "{ended:?}");
+    assert_eq!(ended.stderr.matches("error: ").count(), 1, "{ended:?}");
+}
+
+/// How a run ends whose disk takes one part and no more, until `mended` has had its way with what is in the way of the second.
+fn refused(folder: &Path, mended: impl FnOnce(&Path)) -> Ended {
+    let server = Serve::start("127.0.0.1:0", &folder.join("seen.csv"));
+    let out = folder.join("run");
+    let process = start(&out, &[&server.url, "--open", "100/s", "--duration", "5s", "--seed", "3"]);
+    until_exists(&out.join("events/part-0000.parquet"));
+    // For root as for anybody else.
+    let in_the_way = out.join("events/part-0001.parquet.tmp");
+    std::fs::create_dir(&in_the_way).unwrap();
+    mended(&in_the_way);
+    let ended = process.end();
+    server.stop();
+    ended
+}
+
+fn a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = refused(folder.path(), |_| ());
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let kept = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
+    assert_eq!(kept.notes, [Note::Killed]);
+    let missing = told["launched"].as_u64().unwrap() - kept.events.launches();
+    assert!(missing > 100, "{missing}");
+    let last = format!("error: {missing} events could not be kept: cannot create ");
+    assert!(ended.stderr.contains(&last) && ended.stderr.contains("part-0001.parquet.tmp"), "{ended:?}");
+    // The server saw them all.
+    assert_eq!(told["launched"].as_u64(), Some(seen(&folder.path().join("seen.csv")).len() as u64));
+}
+
+fn a_disk_that_was_full_for_a_while_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = refused(folder.path(), |in_the_way| {
+        Clock::start().sleep_until(Instant::from_millis(1500));
+        std::fs::remove_dir(in_the_way).unwrap();
+    });
+    let run = Run::of(ended, &folder.path().join("run"));
+    assert_eq!(run.json["launched"].as_u64(), Some(run.events.len() as u64));
+    assert_eq!(run.events.len(), seen(&folder.path().join("seen.csv")).len());
 }

@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     Done,
     /// 3: done, but the result must not be believed, or what was asked of it cannot be told.
     Doubtful,
+    /// 4: done and told, but the disk did not take all of it.
+    Unkept,
     /// 99: done and to be believed, but a threshold was not kept.
     Failed,
 }
@@ -118,6 +120,7 @@ pub(crate) fn code(done: Result<Exit, Failure>) -> ExitCode {
     let (code, why) = match done {
         Ok(Exit::Done) => return ExitCode::SUCCESS,
         Ok(Exit::Doubtful) => return ExitCode::from(3),
+        Ok(Exit::Unkept) => return ExitCode::from(4),
         Ok(Exit::Failed) => return ExitCode::from(99),
         Err(Failure::Input(why)) => (2, why),
         Err(Failure::Stopped(why)) => (1, why),

@@ -22,6 +22,7 @@ use offered_run::{End, Halted, Load, preview};
 
 use crate::exit::{Exit, Failure};
 use crate::say::{json, say};
+use crate::table::shown;
 use crate::{signals, words};
 use exchange::Shown;
 pub(crate) use result::short;
@@ -42,7 +43,7 @@ Examples:
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
   offered run workload.toml --share 2/8 --meet /shared/run7     begins when all eight are there; offered verify /shared/run7 reads them as one
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result,\n            or a threshold that only the generator's lateness decides; 99 nothing succeeded,\n            a threshold was not kept, or a threshold or a failure stopped the run (stop = true, on_failure).";
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result,\n            or a threshold that only the generator's lateness decides; 4 done, but the disk did not\n            take all of it; 99 nothing succeeded,\n            a threshold was not kept, or a threshold or a failure stopped the run (stop = true, on_failure).";
 
 /// So many requests are shown of those that would be sent.
 const PREVIEWED: usize = 3;
@@ -169,6 +170,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     if let Some(page) = page {
         page::end(page, &made, &workload);
+    }
+    if let Some(unkept) = &made.unkept {
+        eprintln!("error: {}; the figures count what this machine still knew", shown(&unkept.to_string()));
+        return Ok(Exit::Unkept);
     }
     match &made.done.halted {
         Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),

@@ -83,6 +83,16 @@ pub(crate) enum Keep {
     Here(Vec<String>),
 }
 
+impl Keep {
+    /// Why what happens is not kept at present, if so.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Recorder(recorder) => recorder.refusal(),
+            Self::Here(_) => None,
+        }
+    }
+}
+
 /// The collector at work.
 pub(crate) struct Collector {
     batches: Batches,
@@ -176,7 +186,8 @@ fn collect(
         }
         if let Some(now) = clock.get().map(Clock::now).filter(|now| *now >= next) {
             next = now + PULSE;
-            let pulse = watch.tally.pulse(now, (watch.live)(), watch.stop.load(Relaxed));
+            let mut pulse = watch.tally.pulse(now, (watch.live)(), watch.stop.load(Relaxed));
+            pulse.unkept = keep.refusal();
             if let (Some(broken), false) = (&pulse.broken, watch.stop.load(Relaxed)) {
                 (watch.halt)(broken.clone(), End::Threshold);
             }
@@ -188,7 +199,8 @@ fn collect(
         }
     }
     if let Some(clock) = clock.get() {
-        let last = watch.tally.last(clock.now(), (watch.live)());
+        let mut last = watch.tally.last(clock.now(), (watch.live)());
+        last.unkept = keep.refusal();
         watch.views.iter_mut().for_each(|view| view.show(&last));
     }
     collected.look(&watch);

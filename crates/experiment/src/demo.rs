@@ -120,7 +120,7 @@ impl Case {
             name: name.to_owned(),
             see_failures: false,
         };
-        let made = plan.prepare(Arc::default())?.run(Vec::new())?;
+        let made = plan.prepare(Arc::default())?.run(Vec::new())?.kept()?;
         server.stop()?;
         let mean = mean_response(&workload, &made.recording)?;
         let model = Model {

@@ -14,7 +14,9 @@ use offered_meet::{Clocks, Folder, Met, Terms, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::{Exchange, Instant, Nanos, Note, Offset, Recording, Share, WorkerClock, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker, threads};
-use offered_store::{Alive, Machine, MadeBy, ReadOptions, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts};
+use offered_store::{
+    Alive, Machine, MadeBy, ReadOptions, Recorder, RunRecord, SILENT, Spool, Unkept, Until, Writer, attempts,
+};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 use sha2::{Digest as _, Sha256};
@@ -90,6 +92,8 @@ pub struct Made {
     pub record: RunRecord,
     /// A few of its failures, whole, where they were looked at.
     pub failures: Vec<Exchange>,
+    /// Why not all of it is in its directory, if so; what is missing there counts all the same, as long as memory had room for it.
+    pub unkept: Option<offered_store::Error>,
 }
 
 impl Made {
@@ -102,6 +106,17 @@ impl Made {
     /// Whether nobody can tell if it passes: all went well but a threshold that the generator's lateness would decide.
     pub fn is_open(&self) -> bool {
         self.went_well() && self.summary.leaves_thresholds_open()
+    }
+
+    /// The same, if all of it is in its directory.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn kept(self) -> Result<Self, Error> {
+        match self.unkept {
+            Some(unkept) => Err(unkept.into()),
+            None => Ok(self),
+        }
     }
 
     /// Whether neither a failure nor a threshold stopped it, and something succeeded.
@@ -307,7 +322,7 @@ impl Ready<'_> {
         };
         let clock = clock.map(|clock| WorkerClock { after, ..clock });
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
-        let recording = recording(workload, events, store.as_ref(), evidence)?;
+        let (recording, unkept) = recording(workload, events, store.as_ref(), evidence)?;
         let skipped = (workload.skip_first().max(from), workload.skip_last());
         let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
         let verdict = verify(&recording, &ask)?;
@@ -322,19 +337,19 @@ impl Ready<'_> {
             machine: Some(machine()),
             ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
         };
-        if let Some(store) = store {
-            store.recorder.finish(&record.clone().with(&summary, &verdict))?;
-            if own.is_none() {
-                Alive::forget(&store.path);
+        let unkept = match (&store, unkept) {
+            (Some(store), None) => {
+                store.recorder.clone().finish(&record.clone().with(&summary, &verdict)).err().or(lost)
             }
+            (_, unkept) => unkept.map(Unkept::error).or(lost),
+        };
+        if let (Some(store), None) = (&store, &own) {
+            Alive::forget(&store.path);
         }
         if let Some(staying) = staying {
             staying.join().expect("a thread that ends");
         }
-        match lost {
-            Some(error) => Err(error.into()),
-            None => Ok(Made { summary, verdict, ask, recording, done, record, failures }),
-        }
+        Ok(Made { summary, verdict, ask, recording, done, record, failures, unkept })
     }
 }
 
@@ -380,27 +395,37 @@ fn evidence(done: &Done, calibrated: Option<Calibrated>) -> Evidence {
     }
 }
 
-/// The recording of what happened: played from the disk where it was written, so that what is judged is what is kept.
+/// The recording of what happened: played from the disk where it was written, so that what is judged is what is kept; and what the
+/// disk would not take.
 fn recording(
     workload: &Workload,
     events: Spool,
     store: Option<&Store>,
     evidence: Evidence,
-) -> Result<Recording, Error> {
-    let recording = match store {
+) -> Result<(Recording, Option<Unkept>), Error> {
+    let (recording, unkept) = match store {
         None => {
             let (events, labels) = events.events(workload.labels())?;
-            Recording { events, ..Recording::of_run(Vec::new(), labels) }
+            (Recording { events, ..Recording::of_run(Vec::new(), labels) }, None)
         }
         Some(store) => {
-            store.recorder.flush()?;
-            let mut recording = offered_store::read(&store.path, &ReadOptions::default())?;
+            let mut unkept = store.recorder.flush()?;
+            let mut recording = match (offered_store::read(&store.path, &ReadOptions::default()), unkept.take()) {
+                (read, None) => read?,
+                (Ok(kept), Some(mut last)) => {
+                    let all = last.behind(kept);
+                    unkept = Some(last);
+                    all
+                }
+                // What the disk did take is gone as well.
+                (Err(_), Some(last)) => return Err(last.error().into()),
+            };
             // There is no run.json yet.
             recording.notes.retain(|note| *note != Note::Killed);
-            recording
+            (recording, unkept)
         }
     };
-    Ok(Recording { generator: Some(evidence), ..recording })
+    Ok((Recording { generator: Some(evidence), ..recording }, unkept))
 }
 
 /// The machine that this is.

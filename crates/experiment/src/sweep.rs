@@ -22,7 +22,7 @@ use offered_simulate::Stop;
 use crate::beyond::worst;
 use crate::document::sweep::{Cell as Told, Document, Limit};
 use crate::kept::kept;
-use crate::run::Plan;
+use crate::run::{self, Plan};
 use crate::{Error, Field, Input, News, Observer, Vary, points, record};
 use cell::Cell;
 
@@ -169,7 +169,7 @@ impl Sweep<'_> {
             return made.map(drop).map_err(of_cell);
         }
         let ready = Plan::of(point, Some(&cell.path)).prepare(stop.clone()).map_err(of_cell)?;
-        let Done { stopped, halted, .. } = ready.run(observer.views()).map_err(of_cell)?.done;
+        let Done { stopped, halted, .. } = ready.run(observer.views()).and_then(run::Made::kept).map_err(of_cell)?.done;
         let by_threshold = halted.is_some_and(|halted| halted.end == End::Threshold);
         if stopped && !by_threshold {
             // Half a cell is none.

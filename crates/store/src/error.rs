@@ -19,13 +19,15 @@ pub enum Error {
     /// The directory of a new run is there already.
     #[error("{} exists already; a recorded run is never overwritten, choose another directory", .0.display())]
     Exists(PathBuf),
-    /// The events of some seconds could not be written while the run went on.
-    #[error("{lost} events could not be kept: {first}")]
-    Lost {
+    /// The last events of a run could not be written.
+    #[error("{missing} events could not be kept{}: {why}", forgotten(*lost))]
+    Unkept {
         /// How many events.
+        missing: u64,
+        /// How many of them nobody knows any more, because memory had no room for them either.
         lost: u64,
-        /// The first failure.
-        first: Box<Error>,
+        /// Why the disk did not take them.
+        why: Box<Error>,
     },
     /// The writer thread is gone: it was finished before, or it panicked.
     #[error("the recorder has ended already; nothing can be recorded any more")]
@@ -80,4 +82,8 @@ impl Error {
     pub(crate) fn content(file: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Content { file: file.into(), why: why.into() }
     }
+}
+
+fn forgotten(lost: u64) -> String {
+    if lost == 0 { String::new() } else { format!(", nor held: {lost} of them count nowhere") }
 }

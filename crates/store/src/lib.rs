@@ -36,6 +36,7 @@ mod recorder;
 mod rundir;
 mod table;
 mod tape;
+mod unkept;
 
 pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;
@@ -49,3 +50,4 @@ pub use rundir::following::{Followed, Following, Standing};
 pub use rundir::workers::{attempts, worker};
 pub use table::{Cells, Column, write_table};
 pub use tape::Spool;
+pub use unkept::Unkept;

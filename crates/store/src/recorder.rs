@@ -3,10 +3,13 @@
 //! Launching threads send batches into a channel without bound and go on. The thread closes a part when the events
 //! themselves have advanced a second since the part's first one, and after a second of silence, so a part is never open for
 //! two: the clock it goes by is in the events, it reads none.
+//!
+//! What a disk will not take stays in memory, [`MOST`] events of it, and is tried again every second, so that a disk that was full for a while
+//! costs nothing, and of a run whose disk is full at its end nothing is lost to the one who waits for its result.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +19,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::record::RunRecord;
 use crate::rundir::Writer;
+use crate::unkept::Unkept;
 
 /// A handle on the writing thread; clone one for every launching thread.
 ///
@@ -27,16 +31,20 @@ pub struct Recorder {
     hurry: Arc<AtomicBool>,
     /// Batches handed over and not yet taken.
     waiting: Arc<AtomicUsize>,
+    /// Why the disk does not take what it should, at present.
+    refusal: Refusal,
     /// Whether nothing is disturbed by it, and whoever is faster waits.
     for_nobody: bool,
 }
+
+type Refusal = Arc<Mutex<Option<String>>>;
 
 #[derive(Debug)]
 enum Message {
     Events(Vec<Event>),
     /// Tell when all before this has been taken.
     Reached(Sender<()>),
-    Flush(Sender<Result<(), Error>>),
+    Flush(Sender<Option<Unkept>>),
     /// With the text of `run.json`.
     Finish {
         record: String,
@@ -55,12 +63,14 @@ impl Recorder {
                 thread::park_timeout(PAUSE);
             }
         });
+        let refusal = Refusal::default();
+        let said = refusal.clone();
         let keep = move || {
             give_way();
-            Keeper { writer, waiting: taken, opened: None, lost: 0, first: None }.run(inbox);
+            Keeper { writer, waiting: taken, refusal: said, opened: None, lost: 0, last: None }.run(inbox);
         };
         thread::Builder::new().name("record".to_owned()).spawn(keep).expect("a thread for the recorder");
-        Self { messages, hurry, waiting, for_nobody: false }
+        Self { messages, hurry, waiting, refusal, for_nobody: false }
     }
 
     /// The same where no clock is to be kept: it never pauses, and [`Recorder::record`] waits for it, so that memory stays bounded
@@ -71,7 +81,12 @@ impl Recorder {
         Self { for_nobody: true, ..self }
     }
 
-    /// Hands over a batch; never blocks but [for nobody](Recorder::for_nobody). A failing disk is reported by [`Recorder::finish`],
+    /// Why the disk does not take what it should; nothing while it does.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Hands over a batch; never blocks but [for nobody](Recorder::for_nobody). A failing disk is told by [`Recorder::refusal`],
     /// not here.
     ///
     /// # Errors
@@ -87,25 +102,24 @@ impl Recorder {
         Ok(())
     }
 
-    /// Waits until what was recorded before this call can be read back.
+    /// Waits until what was recorded before this call can be read back, or the disk will not take it: that is returned, and the
+    /// recorder has ended.
     ///
     /// # Errors
-    /// The first failure of the whole run, with the number of events that were lost by it; the recorder has then ended.
     /// [`Error::Ended`]: it was finished before.
-    pub fn flush(&self) -> Result<(), Error> {
+    pub fn flush(&self) -> Result<Option<Unkept>, Error> {
         let (done, answer) = channel();
         self.hurry.store(true, Relaxed);
         self.messages.send(Message::Flush(done)).map_err(|_| Error::Ended)?;
-        let flushed = answer.recv().map_err(|_| Error::Ended)?;
+        let unkept = answer.recv().map_err(|_| Error::Ended)?;
         self.hurry.store(self.for_nobody, Relaxed);
-        flushed
+        Ok(unkept)
     }
 
     /// Writes what was recorded before this call, then `run.json`, and waits until that is done.
     ///
     /// # Errors
-    /// The first failure of the whole run, with the number of events that were lost by it; `run.json` is not written then, so
-    /// the run reads as cut.
+    /// The disk does not take it; where events are missing, with their number. `run.json` is not written then, so the run reads as cut.
     pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<(), Error> {
         let (done, answer) = channel();
         self.hurry.store(true, Relaxed);
@@ -131,14 +145,18 @@ const PART: Nanos = Nanos::from_secs(1);
 const PAUSE: Duration = Duration::from_micros(500);
 /// It does not pause while more batches than this wait for it: at the highest rates its memory would else grow with the run.
 const BEHIND: usize = 100;
+/// So many events wait for a disk that will not take them, some 170 MB; what comes after them is lost.
+const MOST: usize = 1_000_000;
 
 struct Keeper {
     writer: Writer,
     waiting: Arc<AtomicUsize>,
     /// How far the events had come when the open part got its first.
     opened: Option<Instant>,
+    refusal: Refusal,
     lost: u64,
-    first: Option<Error>,
+    /// Why a part was not taken, the last time that one was not.
+    last: Option<Error>,
 }
 
 impl Keeper {
@@ -154,12 +172,12 @@ impl Keeper {
                 Ok(Message::Flush(done)) => {
                     self.rotate();
                     // Whoever asked may be gone.
-                    match self.first.take() {
-                        None => drop(done.send(Ok(()))),
-                        Some(first) => {
-                            let _ = done.send(Err(Error::Lost { lost: self.lost, first: Box::new(first) }));
-                            return;
+                    match self.unkept() {
+                        Ok(kept) => {
+                            self = kept;
+                            let _ = done.send(None);
                         }
+                        Err(unkept) => return drop(done.send(Some(*unkept))),
                     }
                 }
                 Ok(Message::Finish { record, done }) => {
@@ -180,8 +198,12 @@ impl Keeper {
         let Some(now) = events.iter().map(|e| e.intended.max(e.sent.max(e.done).unwrap_or_default())).max() else {
             return;
         };
-        let written = self.writer.write(events);
-        self.note(written);
+        if self.writer.waiting() + events.len() > MOST {
+            self.lost += events.len() as u64;
+        } else {
+            let written = self.writer.write(events);
+            self.note(written);
+        }
         if self.opened.get_or_insert(now).until(now) >= PART {
             self.rotate();
         }
@@ -193,26 +215,31 @@ impl Keeper {
         self.note(rotated);
     }
 
-    /// Keeps the first failure, and lets go of the events it concerns: a full disk must not become a full memory.
+    /// Says whether the disk takes what it should.
     fn note(&mut self, done: Result<(), Error>) {
-        if let Err(error) = done {
-            self.lost += self.writer.discard();
-            self.first.get_or_insert(error);
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = done.as_ref().err().map(Error::to_string);
+        self.last = done.err().or(self.last.take());
+    }
+
+    /// Itself, where all that came is on the disk; else what is not.
+    fn unkept(self) -> Result<Self, Box<Unkept>> {
+        if self.writer.waiting() == 0 && self.lost == 0 {
+            return Ok(self);
         }
+        let (events, labels) = self.writer.into_waiting();
+        let missing = self.lost + events.len() as u64;
+        Err(Box::new(Unkept { events, labels, lost: self.lost, missing, why: self.last.unwrap_or(Error::Ended) }))
     }
 
     fn finish(mut self, record: &str) -> Result<(), Error> {
         self.rotate();
-        match self.first {
-            Some(first) => Err(Error::Lost { lost: self.lost, first: Box::new(first) }),
-            None => self.writer.close(record),
-        }
+        self.unkept().map_err(|unkept| unkept.error())?.writer.close(record)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use offered_model::Note;
+    use offered_model::{Note, Recording};
 
     use super::*;
     use crate::{MadeBy, ReadOptions, Until, read};
@@ -259,27 +286,69 @@ mod tests {
         sender.send(Message::Events(events(0, 5))).unwrap();
         drop(sender);
         let writer = Writer::create(&path, "", vec![]).unwrap();
-        Keeper { writer, waiting: Arc::new(AtomicUsize::new(1)), opened: None, lost: 0, first: None }.run(receiver);
+        let (waiting, refusal) = (Arc::new(AtomicUsize::new(1)), Refusal::default());
+        Keeper { writer, waiting, refusal, opened: None, lost: 0, last: None }.run(receiver);
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.launches(), 5);
         assert_eq!(recording.notes, [Note::Killed]);
     }
 
     #[test]
-    fn a_disk_that_fails_is_reported_at_the_end_with_what_was_lost() {
+    fn a_disk_that_fails_is_told_at_once_and_what_it_did_not_take_is_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let start = |name| Recorder::start(Writer::create(&dir.path().join(name), "", vec!["home".into()]).unwrap());
+        let (recorder, other) = (start("run"), start("other"));
+        for run in ["run", "other"] {
+            std::fs::remove_dir_all(dir.path().join(run).join("events")).unwrap();
+        }
+        recorder.record(events(0, 3)).unwrap();
+        recorder.record(events(1500, 4)).unwrap();
+        let mut unkept = recorder.flush().unwrap().unwrap();
+        assert!(recorder.refusal().unwrap().contains("part-0000.parquet"), "{:?}", recorder.refusal());
+        assert!(matches!(recorder.finish(&record()), Err(Error::Ended)));
+        // They are there behind what the disk has, whatever number their name has there.
+        let before = Recording { events: events(0, 2).into(), labels: vec!["cart".into()], ..Recording::default() };
+        let all = unkept.behind(before);
+        assert_eq!((all.labels.join(" "), all.events.launches()), ("cart home".to_owned(), 9));
+        let labels: Vec<u16> = all.events.to_vec().unwrap().iter().map(|event| event.label).collect();
+        assert_eq!(labels, [0, 0, 1, 1, 1, 1, 1, 1, 1]);
+        let error = unkept.error().to_string();
+        assert!(error.starts_with("7 events could not be kept: cannot create"), "{error}");
+
+        other.record(events(0, 3)).unwrap();
+        let error = other.finish(&record()).unwrap_err();
+        assert!(matches!(error, Error::Unkept { missing: 3, lost: 0, .. }), "{error}");
+        assert!(!dir.path().join("other/run.json").exists());
+    }
+
+    #[test]
+    fn a_disk_that_was_full_for_a_while_costs_nothing_and_a_full_memory_nothing_but_what_came_last() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run");
-        let recorder = Recorder::start(Writer::create(&path, "", vec![]).unwrap());
+        let mut writer = Writer::create(&path, "", vec!["home".into()]).unwrap();
+        std::fs::remove_dir(path.join("events")).unwrap();
+        for batch in 0..25 {
+            let refused = writer.write(events(batch * 10_000, 10_000));
+            assert_eq!(refused.is_err(), batch == 9, "it is tried again only when it is asked to");
+        }
+        assert!(writer.rotate().is_err());
+        std::fs::create_dir(path.join("events")).unwrap();
+        writer.rotate().unwrap();
+        assert_eq!(read(&path, &ReadOptions::default()).unwrap().events.launches(), 250_000);
+        assert!(path.join("events/part-0002.parquet").exists() && !path.join("events/part-0003.parquet").exists());
+
         std::fs::remove_dir_all(path.join("events")).unwrap();
-        recorder.record(events(0, 7)).unwrap();
-        let other = Recorder::start(Writer::create(&dir.path().join("other"), "", vec![]).unwrap());
-        std::fs::remove_dir_all(dir.path().join("other/events")).unwrap();
-        other.record(events(0, 3)).unwrap();
-        assert!(matches!(other.flush().unwrap_err(), Error::Lost { lost: 3, .. }));
-        assert!(matches!(other.finish(&record()), Err(Error::Ended)));
-        let error = recorder.finish(&record()).unwrap_err();
-        assert!(matches!(error, Error::Lost { lost: 7, .. }), "{error}");
-        assert!(error.to_string().contains("part-0000.parquet"), "{error}");
-        assert!(!path.join("run.json").exists());
+        let (waiting, refusal) = (Arc::new(AtomicUsize::new(0)), Refusal::default());
+        let mut keeper = Keeper { writer, waiting, refusal, opened: None, lost: 0, last: None };
+        for _ in 0..=MOST / 100_000 {
+            keeper.keep(events(0, 100_000));
+        }
+        let unkept = keeper.unkept().err().unwrap();
+        assert_eq!(unkept.events.len(), MOST);
+        let error = unkept.error().to_string();
+        assert!(
+            error.starts_with("1100000 events could not be kept, nor held: 100000 of them count nowhere: "),
+            "{error}"
+        );
     }
 }

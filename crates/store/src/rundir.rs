@@ -32,6 +32,8 @@ pub struct Writer {
     /// How many events they are.
     waiting: usize,
     parts: u32,
+    /// Whether the disk would not take the last part.
+    refused: bool,
     /// Called between stretches of work.
     pause: Box<dyn FnMut() + Send>,
 }
@@ -65,7 +67,15 @@ impl Writer {
             let _ = fs::remove_dir_all(path);
             return Err(error);
         }
-        Ok(Self { path: path.to_owned(), labels, pending: Vec::new(), waiting: 0, parts: 0, pause: Box::new(|| ()) })
+        Ok(Self {
+            path: path.to_owned(),
+            labels,
+            pending: Vec::new(),
+            waiting: 0,
+            parts: 0,
+            refused: false,
+            pause: Box::new(|| ()),
+        })
     }
 
     /// Takes the directory away with all that was written: what it was made for has failed.
@@ -79,14 +89,14 @@ impl Writer {
         self.pause = Box::new(pause);
     }
 
-    /// Takes events for the part to come, and closes it if it is full.
+    /// Takes events for the part to come, and closes it if it is full, unless the disk would not take the one before.
     ///
     /// # Errors
     /// See [`Writer::rotate`].
     pub fn write(&mut self, events: Vec<Event>) -> Result<(), Error> {
         self.waiting += events.len();
         self.pending.push(events);
-        if self.waiting >= Self::FULL { self.rotate() } else { Ok(()) }
+        if self.waiting >= Self::FULL && !self.refused { self.rotate() } else { Ok(()) }
     }
 
     /// Closes the part: its events are in the file system under their final name. Without pending events it does nothing.
@@ -94,27 +104,45 @@ impl Writer {
     /// # Errors
     /// The disk refused; the events stay pending and the next call tries again.
     pub fn rotate(&mut self) -> Result<(), Error> {
-        if self.waiting == 0 {
-            return Ok(());
+        while self.waiting > 0 {
+            let placed = self.place_part();
+            self.refused = placed.is_err();
+            placed?;
         }
+        Ok(())
+    }
+
+    /// Writes a part of the first of the pending events. What a disk would not take for a while may be more than one.
+    fn place_part(&mut self) -> Result<(), Error> {
+        let mut events = 0;
+        let is_of_part = |batch: &&Vec<Event>| {
+            let is_of_part = events < Self::FULL;
+            events += if is_of_part { batch.len() } else { 0 };
+            is_of_part
+        };
+        let batches = self.pending.iter().take_while(is_of_part).count();
         let name = format!("events/part-{:04}.parquet", self.parts);
         let Self { pending, labels, pause, .. } = self;
         place(&self.path.join(name), |file| {
-            part::write(file, pending, labels, &mut part::now_and_then(pause)).map_err(io::Error::other)
+            part::write(file, &pending[..batches], labels, &mut part::now_and_then(pause)).map_err(io::Error::other)
         })?;
         self.parts += 1;
-        self.waiting = 0;
-        for batch in self.pending.drain(..) {
+        self.waiting -= events;
+        for batch in self.pending.drain(..batches) {
             drop(batch);
             (self.pause)();
         }
         Ok(())
     }
 
-    /// Gives up the pending events (the disk would not take them) and says how many they were.
-    pub(crate) fn discard(&mut self) -> u64 {
-        self.pending.clear();
-        std::mem::take(&mut self.waiting) as u64
+    /// How many events wait for their part.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// The events that the disk would not take, and the names that their labels point into.
+    pub(crate) fn into_waiting(self) -> (Vec<Event>, Vec<String>) {
+        (self.pending.concat(), self.labels)
     }
 
     /// Closes the last part and writes `run.json`, whose presence says that the run is complete.

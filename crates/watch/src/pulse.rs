@@ -41,6 +41,8 @@ pub struct Pulse {
     pub thresholds: Vec<Checked>,
     /// The first of them to be broken that ends the run, with what was seen then.
     pub broken: Option<String>,
+    /// Why the disk does not take what happens, if so.
+    pub unkept: Option<String>,
     /// How the number under way grows.
     pub growth: Option<Growth>,
     /// How those ended that are through.

@@ -178,6 +178,7 @@ impl Tally {
             bars: recent.bars(),
             thresholds,
             broken: self.broken.clone(),
+            unkept: None,
             growth: self.growth(),
             launched: live.launched,
             unsent: live.unsent,

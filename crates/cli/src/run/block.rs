@@ -10,7 +10,7 @@ use offered_verify::Judgement;
 use offered_watch::{At, Bar, Figures, Phase, Pulse, Response, Worker};
 
 use super::result::short;
-use crate::table::{Table, clipped};
+use crate::table::{Table, clipped, shown};
 
 /// The bar's line and what follows: with the longest of all times and phases it still fits 80 columns.
 const TEMPLATE: &str = "[{bar:14}] {prefix}, {msg}";
@@ -66,8 +66,10 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     let most = pulse.most.map_or_else(String::new, |most| format!(" of {most}"));
     let counts =
         format!("launched {launched}{most}, in flight {in_flight}, unsent {unsent}; errors: {}", errors(pulse));
+    let unkept =
+        unkept(pulse).map_or_else(String::new, |said| format!("{}\n", style(fit(said, columns)).red().for_stderr()));
     let mut block = format!(
-        "{}\n\n{}{}\n{}\n{}: {because}\n{outrun}",
+        "{}\n\n{}{}\n{}\n{}: {because}\n{outrun}{unkept}",
         fit(phase(pulse), columns),
         figures(pulse),
         fit(counts, columns),
@@ -97,6 +99,11 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
 fn phase(pulse: &Pulse) -> String {
     let why = pulse.broken.as_ref().map_or_else(String::new, |broken| format!(": {broken}"));
     format!("{}{why}", pulse.phase.words())
+}
+
+/// That events are not kept at present, and why.
+fn unkept(pulse: &Pulse) -> Option<String> {
+    pulse.unkept.as_ref().map(|why| format!("NOT KEPT on the disk, tried again every second: {why}"))
 }
 
 /// A line of no more than so many columns: one that wraps cannot be taken away again.
@@ -235,15 +242,20 @@ fn cov(pulse: &Pulse) -> String {
     format!("CoV of the gaps {cov} (95 % {low} to {high}), meant {meant}")
 }
 
-/// A line every ten seconds.
+/// A line every ten seconds, and one at once when the disk does not take what happens any more.
 #[derive(Default)]
 pub(crate) struct Lines {
     shown: u32,
+    unkept: bool,
 }
 
 impl View for Lines {
     fn show(&mut self, pulse: &Pulse) {
         self.shown += 1;
+        if let Some(unkept) = unkept(pulse).filter(|_| !self.unkept) {
+            let _ = writeln!(stderr(), "warning: {}", shown(&unkept));
+        }
+        self.unkept = pulse.unkept.is_some();
         if self.shown.is_multiple_of(10) && pulse.phase != Phase::Ended {
             // Nobody to read it is no reason to stop.
             let _ = writeln!(stderr(), "{}", line(pulse));
@@ -308,6 +320,7 @@ mod tests {
                 between: None,
             }],
             broken: None,
+            unkept: None,
             growth: Some(Growth { per_s: 38_000.0, outrun: true }),
             outcomes: [(Outcome::Ok, 5), (Outcome::Timeout, 17), (Outcome::Unsent, 12)].into(),
             statuses: [(200, 5)].into(),
@@ -343,6 +356,9 @@ mod tests {
         let failing = Pulse { outcomes: kinds.map(|kind| (kind, 100_000)).into(), ..pulse() };
         let errors = block(&failing, 22, 80);
         assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
+        let full = Pulse { unkept: Some("cannot write runs/1: No space left on device".into()), ..pulse() };
+        let told = "NOT KEPT on the disk, tried again every second: cannot write runs/1: No space...";
+        assert!(block(&full, 22, 80).contains(told), "{}", block(&full, 22, 80));
         let block = block(&pulse(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty() && block.lines().count() <= 22, "{block}");
