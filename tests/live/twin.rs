@@ -21,14 +21,14 @@ const OWN_MS: f64 = 2.0;
 /// What is later than this says that the machine was away, and not only busy.
 const AWAY_MS: f64 = 100.0;
 
-/// Runs `arrivals` and `requests` against a server that is exactly the one modelled; as `verify --twin` sees it.
-fn verified(arrivals: &str, requests: &str) -> Value {
+/// Runs `arrivals` and `requests` against a server of this discipline that is exactly the one modelled; as `verify --twin` sees it.
+fn verified(arrivals: &str, discipline: &str, requests: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("run"));
     let text = |url: &str| {
         format!(
             "seed = 7\nduration = \"12s\"\nskip_first = \"1s\"\ngenerator.precision = \"sleep\"\n[arrivals]\n{arrivals}\n\
-             [target]\nurl = \"{url}/\"\n[server]\ndiscipline = \"fcfs\"\nservice = {{ exponential = \"15ms\" }}\n{requests}"
+             [target]\nurl = \"{url}/\"\n[server]\ndiscipline = \"{discipline}\"\nservice = {{ exponential = \"15ms\" }}\n{requests}"
         )
     };
     let (path, out) = (file.to_str().unwrap(), out.to_str().unwrap());
@@ -37,7 +37,7 @@ fn verified(arrivals: &str, requests: &str) -> Value {
         "--listen",
         "127.0.0.1:0",
         "--discipline",
-        "fcfs",
+        discipline,
         "--service",
         "exponential:15ms",
         "--seed",
@@ -60,8 +60,9 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-fn is_its_model(arrivals: &str, requests: &str, model: &str, correlation: f64) -> Tested {
-    let verdict = verified(arrivals, requests);
+fn is_its_model(arrivals: &str, model: &str, requests: &str, correlation: f64) -> Tested {
+    let (_, discipline) = model.split_once(", ").unwrap();
+    let verdict = verified(arrivals, discipline, requests);
     let (twin, lateness) = (&verdict["twin"], &verdict["lateness"]);
     needs("presence", number(&lateness["max_us"]) / 1e3 < AWAY_MS)?;
     let total = twin["requests"].as_array().unwrap().last().unwrap();
@@ -83,14 +84,16 @@ const BROUGHT: &str = "[[request]]\nname = \"short\"\nget = \"/work?ms=8\"\nweig
 
 fn arrivals_that_wait_for_nobody_are_paired_with_their_simulation() -> Tested {
     // Job number n of the server is the n-th arrival, and brings the same work to both.
-    is_its_model("open = { rate = \"40/s\" }", "", "open, fcfs", 0.9)
+    is_its_model("open = { rate = \"40/s\" }", "open, fcfs", "", 0.9)
 }
 
 fn users_of_a_closed_system_are_paired_as_far_as_both_came() -> Tested {
-    is_its_model("closed = { users = 12, think.exponential = \"200ms\" }", SAID, "closed, fcfs", 0.5)
+    // In a queue, run and model would drift apart: who is a little later finds others before it. Where nobody waits for another, the two
+    // answers of a launch are its work, whenever it comes.
+    is_its_model("closed = { users = 12, think.exponential = \"200ms\" }", "closed, infinite", SAID, 0.9)
 }
 
 fn visitors_are_paired_by_visit_and_request() -> Tested {
     let arrivals = "partly_open = { rate = \"10/s\", stay = 0.75, think.exponential = \"100ms\" }";
-    is_its_model(arrivals, BROUGHT, "partly-open, fcfs", 0.7)
+    is_its_model(arrivals, "partly-open, fcfs", BROUGHT, 0.7)
 }
