@@ -135,7 +135,8 @@ impl Tls {
         let drained = received < sealed.len();
         Ok(match bytes {
             0 if ended => Read::End,
-            0 => Read::Nothing { drained },
+            // Behind a piece of a record the end of the connection may stand, which is told only once.
+            0 => Read::Nothing { drained: received == 0 },
             bytes => Read::Some { bytes, drained: drained && !ended },
         })
     }

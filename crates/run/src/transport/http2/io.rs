@@ -71,34 +71,36 @@ impl Link {
 
     /// Reads once from the socket; whether there is something, or the end.
     fn fill(&mut self) -> io::Result<bool> {
-        if self.turn == 0 {
-            return Ok(false);
+        while self.turn > 0 {
+            self.turn -= 1;
+            let mut buffer = self.buffer.borrow_mut();
+            match self.stream.read(&mut buffer) {
+                Ok(Read::Some { bytes, drained }) => {
+                    self.readable = !drained || self.to_the_end;
+                    self.taken += bytes;
+                    self.read.0.clear();
+                    self.read.0.extend_from_slice(&buffer[..bytes]);
+                    self.read.1 = 0;
+                    return Ok(true);
+                }
+                Ok(Read::Nothing { drained }) => {
+                    self.readable = !drained;
+                    if drained {
+                        return Ok(false);
+                    }
+                }
+                Ok(Read::End) => {
+                    self.read = (Vec::new(), 0);
+                    return Ok(true);
+                }
+                Err((outcome, why)) => {
+                    let error = io::Error::other(why.to_string());
+                    self.failure = Some((outcome, why));
+                    return Err(error);
+                }
+            }
         }
-        self.turn -= 1;
-        let mut buffer = self.buffer.borrow_mut();
-        match self.stream.read(&mut buffer) {
-            Ok(Read::Some { bytes, drained }) => {
-                self.readable = !drained || self.to_the_end;
-                self.taken += bytes;
-                self.read.0.clear();
-                self.read.0.extend_from_slice(&buffer[..bytes]);
-                self.read.1 = 0;
-                Ok(true)
-            }
-            Ok(Read::Nothing { drained }) => {
-                self.readable = !drained;
-                Ok(false)
-            }
-            Ok(Read::End) => {
-                self.read = (Vec::new(), 0);
-                Ok(true)
-            }
-            Err((outcome, why)) => {
-                let error = io::Error::other(why.to_string());
-                self.failure = Some((outcome, why));
-                Err(error)
-            }
-        }
+        Ok(false)
     }
 }
 
