@@ -23,7 +23,7 @@ use offered_model::workload::{Reuse, Workload};
 use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
-use self::exchange::{Exchange, State, failure};
+use self::exchange::{CLOSED, Exchange, State, failure};
 use self::io::{Io, Link};
 use self::tasks::{Task, Woken};
 use super::Failure;
@@ -148,6 +148,8 @@ pub(super) struct Connection {
     /// It takes no new streams: the server said that it goes away, or it is closed after its one exchange.
     retired: bool,
     waker: Waker,
+    /// Why it is over, if the server has said so before it hung up.
+    told: Option<Failure>,
 }
 
 struct Speaking {
@@ -230,6 +232,7 @@ impl Http2 {
             waiting: Vec::new(),
             retired: false,
             waker: self.woken.waker(Task::Connection(key)),
+            told: None,
         });
         let connections = &self.connections;
         let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_opening(serial));
@@ -279,7 +282,7 @@ impl Http2 {
         if let Poll::Ready(ended) = polled {
             let told = connection.link.borrow_mut().failure.take();
             let failure = told.unwrap_or_else(|| match ended {
-                Ok(()) => (Outcome::Reset, Reason::words("closed before the answer was complete")),
+                Ok(()) => (Outcome::Reset, CLOSED),
                 Err(error) => failure(&error),
             });
             self.end(key, &failure, heard);
@@ -375,9 +378,11 @@ impl Http2 {
             }
             Poll::Ready(Err(failure)) => {
                 let connection = self.connections.get(exchange.connection);
-                // TLS knows better than what `h2` has made of it.
-                let told = connection.and_then(|connection| connection.link.borrow().failure.clone());
-                self.finish(key, told.unwrap_or(failure), heard);
+                // TLS knows better than what `h2` has made of it, and of an end nothing is known but what was said before it.
+                let link = connection.and_then(|connection| connection.link.borrow().failure.clone());
+                let told = || connection.and_then(|connection| connection.told.clone()).filter(|_| failure.1 == CLOSED);
+                let failure = link.or_else(told).unwrap_or(failure);
+                self.finish(key, failure, heard);
             }
         }
     }
@@ -428,6 +433,7 @@ impl Http2 {
     /// A connection is over: what it still carries fails.
     fn end(&mut self, key: usize, failure: &Failure, heard: &mut Vec<Heard>) {
         self.connections[key].retired = true;
+        self.connections[key].told = Some(failure.clone());
         let carried: Vec<usize> =
             self.exchanges.iter().filter(|(_, exchange)| exchange.connection == key).map(|(key, _)| key).collect();
         for exchange in carried {

@@ -10,7 +10,7 @@ use h2::client::ResponseFuture;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use offered_clock::Clock;
-use offered_model::{Event, Instant, Outcome};
+use offered_model::{Event, Instant, Outcome, Reason};
 
 use crate::ask::{Ask, Reply};
 use crate::transport::Failure;
@@ -234,12 +234,22 @@ impl Exchange {
     }
 }
 
+/// The end came before the answer was complete.
+pub(super) const CLOSED: Reason = Reason::words("closed before the answer was complete");
+
+/// Whether the other side hung up in good order: the crate calls it a broken pipe or, in the middle of a frame, bytes that remain.
+/// What breaks without order is an error of the system's.
+fn ended(error: &h2::Error) -> bool {
+    error.get_io().is_some_and(|io| io.raw_os_error().is_none())
+}
+
 /// What an error of HTTP/2 is: who ended what, and why.
 pub(super) fn failure(error: &h2::Error) -> Failure {
     let reason = error.reason().map(|reason| format!("{reason:?}")).unwrap_or_default();
     match (error.is_remote(), error.is_reset(), error.is_go_away()) {
         (true, true, _) => (Outcome::Reset, format!("the server reset the stream (RST_STREAM, {reason})").into()),
         (true, _, true) => (Outcome::Reset, format!("the server went away (GOAWAY, {reason})").into()),
+        _ if ended(error) => (Outcome::Reset, CLOSED),
         _ if error.is_library() => (Outcome::Malformed, format!("the server broke HTTP/2 ({reason})").into()),
         _ => (Outcome::Reset, error.to_string().into()),
     }
