@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
+use http::header::SEC_WEBSOCKET_EXTENSIONS;
 use http::{HeaderName, HeaderValue, Request, Uri};
 use offered_clock::{Clock, Poller, Ready};
 use offered_model::workload::{Call, Reuse, Workload};
@@ -242,6 +243,13 @@ impl Connection {
             }
         };
         match greeted {
+            Ok((_, answer)) if answer.headers().contains_key(SEC_WEBSOCKET_EXTENSIONS) => {
+                // What it says next would be in a language of its own (RFC 6455, section 4.1).
+                Err((
+                    Outcome::Malformed,
+                    Reason::words("the server uses an extension of WebSocket that is not spoken here"),
+                ))
+            }
             Ok((socket, _)) => {
                 self.state = State::Open(Box::new(socket));
                 Ok(true)
@@ -331,7 +339,13 @@ impl WebSocket {
         let opened = connection.open(&self.setup.route, ready, &self.turns.clock);
         match opened.and_then(|open| if open { connection.say().map(|()| true) } else { Ok(false) }) {
             Ok(true) => {}
-            Ok(false) => return,
+            Ok(false) => {
+                // A head may be longer than a turn.
+                if connection.io().is_some_and(|io| io.readable) {
+                    self.again(key);
+                }
+                return;
+            }
             Err(failure) => return self.fail(key, failure, heard),
         }
         if !was_open && connection.exchange.as_ref().is_some_and(|exchange| exchange.only_connects) {
@@ -379,7 +393,14 @@ impl WebSocket {
                 self.complete(key, Some(&message), heard);
             }
         }
-        if has_more && let Some(connection) = self.connections.get(key) {
+        if has_more {
+            self.again(key);
+        }
+    }
+
+    /// There is more to read than a turn takes.
+    fn again(&mut self, key: usize) {
+        if let Some(connection) = self.connections.get(key) {
             let ready = Ready { token: key, readable: true, writable: false, closed: false };
             self.turns.again(ready, connection.number);
         }
