@@ -143,13 +143,21 @@ impl Method {
             return Ok(());
         }
         status(reply, trailers)?;
+        let malformed = |why: String| (Outcome::Malformed, why.into());
+        // A call has one answer: `doc/statuscodes.md` of gRPC has another number among the errors that clients find.
+        if reply.size == 0 {
+            return Err(malformed("the answer is OK and has no message".to_owned()));
+        }
         if !reply.body.is_empty() {
-            let malformed = |why: String| (Outcome::Malformed, why.into());
-            let message = messages(&reply.body)
-                .next()
-                .and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
+            let mut messages = messages(&reply.body);
+            let message =
+                messages.next().and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
             let message =
                 message.ok_or_else(|| malformed(format!("the answer is no {}", self.method.output().full_name())))?;
+            if messages.next().is_some() {
+                return Err(malformed("the answer has more than one message".to_owned()));
+            }
+            drop(messages);
             reply.body = serde_json::to_vec(&message).map_err(|why| malformed(why.to_string()))?.into();
             reply.size = reply.body.len() as u64;
         }

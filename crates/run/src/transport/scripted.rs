@@ -161,6 +161,8 @@ impl<W: Wire> Scripted<W> {
                 Ok(None) => match script.hear(page.label, page.moment, status, reply, memory, &is_over) {
                     Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
                     Ok(()) => {}
+                    // What the server said of its failure stands nowhere else, as a status of HTTP does.
+                    Err(_) if matches!(page.request.outcome, Outcome::GrpcError | Outcome::SqlError) => {}
                     Err(check) => fail(&mut page.request, check),
                 },
                 Err(why) => fail(&mut page.request, format!("redirect: {why}")),

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::TcpStream;
 
-use offered_model::Outcome;
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::{
     DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto,
@@ -11,7 +10,6 @@ use prost_reflect::prost_types::{
 };
 
 use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, Peer, STATUS_200};
-use crate::{first, listen, run};
 
 /// A service `Desk` of package `shop` with one method: `Order` takes an `Item` and gives one back, which has a `name`.
 pub(crate) fn descriptors() -> Vec<u8> {
@@ -67,46 +65,5 @@ pub(crate) fn serve(stream: TcpStream, (body, trailers): Said) -> io::Result<()>
         peer.send(DATA, 0, frame.stream, body)?;
         let trailers: Vec<u8> = trailers.iter().flat_map(|(name, value)| header(name, value)).collect();
         peer.send(HEADERS, END_STREAM | END_HEADERS, frame.stream, &trailers)?;
-    }
-}
-
-#[test]
-fn a_call_ends_as_its_trailers_and_its_message_say() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("shop.binpb");
-    std::fs::write(&file, descriptors()).unwrap();
-    let well: &[(&str, &str)] = &[("grpc-status", "0")];
-    for (mode, said, outcome, why) in [
-        ("well", (TEA, well), Outcome::Ok, ""),
-        ("empty", (&[][..], well), Outcome::Ok, ""),
-        ("no status", (TEA, &[][..]), Outcome::Malformed, "the answer has no grpc-status"),
-        (
-            "a status",
-            (&[], &[("grpc-status", "5"), ("grpc-message", "no%20tea")]),
-            Outcome::GrpcError,
-            "NOT_FOUND: no tea",
-        ),
-        ("a number of no status", (&[], &[("grpc-status", "99")]), Outcome::GrpcError, "status 99"),
-        ("a cut message", (&TEA[..8], well), Outcome::Malformed, "the answer is no shop.Item"),
-        ("a compressed message", (&[1, 0, 0, 0, 0], well), Outcome::Malformed, "the answer is no shop.Item"),
-        (
-            "a length beyond all bounds",
-            (&[0, 255, 255, 255, 255], well),
-            Outcome::Malformed,
-            "the answer is no shop.Item",
-        ),
-    ] as [(&str, Said, Outcome, &str); 8]
-    {
-        let address = listen(move |_, stream| {
-            let _ = serve(stream, said);
-        });
-        let target =
-            format!("url = \"http://{address}\"\nprotocol = \"h2\"\ndescriptors = {:?}", file.to_str().unwrap());
-        let request = "grpc = \"shop.Desk/Order\"\nbody = '{\"name\": \"tea\"}'\ncheck = [{ json = \"$.name\" }]";
-        // A check wants to see the message; without one nobody looks at it.
-        let request = if said.0.is_empty() { request.split("\ncheck").next().unwrap() } else { request };
-        let events = run(&target, request);
-        first(&events, if outcome == Outcome::Ok { 0 } else { 30 }, outcome, mode);
-        assert!(events.iter().all(|event| event.why() == why), "{mode}: {:?}", events[0]);
     }
 }
