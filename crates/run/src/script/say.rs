@@ -144,6 +144,9 @@ impl Script {
                 place[..scheme].eq_ignore_ascii_case(self.scheme) && short(&rest[..end]) == short(&self.authority);
             return if ours { Ok(rooted(&rest[end..])) } else { Err(of_other()) };
         }
+        if has_scheme(place) {
+            return Err(of_other());
+        }
         if let Some(rest) = place.strip_prefix("//") {
             return self.resolved(base, &format!("{}://{rest}", self.scheme));
         }
@@ -189,6 +192,14 @@ const COOKIE: &str = "Cookie";
 
 fn has(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+}
+
+/// Whether a URL begins with a scheme (RFC 3986, section 3.1): what is before its first colon, where no `/` or `?` comes first.
+fn has_scheme(place: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    place.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && scheme.bytes().all(fits)
+    })
 }
 
 /// A path behind a host: `/` where there is none.
