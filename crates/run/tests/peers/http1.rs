@@ -5,58 +5,19 @@ use std::net::TcpStream;
 
 use offered_model::Outcome;
 
-use crate::{first, listen, run};
+use crate::{listen, run};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Answers the requests that come over `stream`, as long as any do.
-fn well(mut stream: TcpStream) {
+pub(crate) fn well(stream: TcpStream) {
+    answers(stream, OK);
+}
+
+/// Answers each of them with these bytes.
+pub(crate) fn answers(mut stream: TcpStream, bytes: &[u8]) {
     let mut buffer = [0; 4096];
-    while stream.read(&mut buffer).is_ok_and(|read| read > 0) && stream.write_all(OK).is_ok() {}
-}
-
-#[test]
-fn an_answer_without_end_is_malformed_and_others_do_not_wait() {
-    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    for (mode, begins, goes_on) in [
-        ("a status line", "HTTP/1.1 200 ", "O"),
-        ("headers", "HTTP/1.1 200 OK\r\n", "X-Another: header\r\n"),
-        ("interim answers", "", "HTTP/1.1 100 Continue\r\n\r\n"),
-        ("an extension of a chunk", &format!("{chunked}1;"), "x"),
-        ("trailers", &format!("{chunked}0\r\n"), "X-Another: trailer\r\n"),
-        ("zeros of a size", chunked, "0"),
-        ("a size with CR inside", &format!("{chunked}1\r2\n"), "x"),
-        ("no HTTP at all", "", "SSH-2.0-OpenSSH_9.2\r\n"),
-    ] {
-        let (begins, piece) = (begins.to_owned(), goes_on.repeat(8192 / goes_on.len()));
-        let address = listen(move |nth, mut stream| {
-            if nth > 0 {
-                return well(stream);
-            }
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(begins.as_bytes());
-            while stream.write_all(piece.as_bytes()).is_ok() {}
-        });
-        let target = format!("url = \"http://{address}\"\nreuse = \"fresh\"\nresponse_timeout = \"20s\"");
-        first(&run(&target, "get = \"/\""), 1, Outcome::Malformed, mode);
-    }
-}
-
-#[test]
-fn a_body_without_end_holds_up_nobody_else() {
-    let address = listen(|nth, mut stream| {
-        if nth > 0 {
-            return well(stream);
-        }
-        let _ = stream.read(&mut [0; 4096]);
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        while stream.write_all(&[b'x'; 8192]).is_ok() {}
-    });
-    let target = format!("url = \"http://{address}\"\nreuse = \"fresh\"\nresponse_timeout = \"1s\"");
-    let events = run(&target, "get = \"/\"");
-    assert_eq!(events[0].outcome, Outcome::Timeout, "{:?}", events[0]);
-    assert!(events[0].bytes_in > 1 << 20, "it was read all the while: {:?}", events[0]);
-    assert!(events[1..].iter().all(|event| event.outcome == Outcome::Ok), "{events:?}");
+    while stream.read(&mut buffer).is_ok_and(|read| read > 0) && stream.write_all(bytes).is_ok() {}
 }
 
 /// The end of a connection that need not be kept may be told together with its answer; that used to end the launching thread.

@@ -4,6 +4,7 @@
 //! does not end fails its test.
 
 mod door;
+mod faults;
 mod grpc;
 mod http1;
 mod http2;
@@ -26,6 +27,8 @@ const HANG: Duration = Duration::from_secs(60);
 /// Listens on loopback; each connection is served on a thread of its own and told its number, from 0.
 fn listen(serve: impl Fn(usize, TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // Who is not accepted at once keeps its place: some tests know connections by their order.
+    rustix::net::listen(&listener, 1024).unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for (nth, stream) in listener.incoming().map_while(Result::ok).enumerate() {
@@ -43,8 +46,14 @@ fn run(target: &str, request: &str) -> Vec<Event> {
 
 /// The same, stopped as soon as `stop` says something.
 fn run_until(target: &str, request: &str, stop: Option<mpsc::Receiver<()>>) -> Vec<Event> {
+    launches(30, target, request, stop)
+}
+
+/// So many launches of `request`, one each 10 ms.
+fn launches(count: usize, target: &str, request: &str, stop: Option<mpsc::Receiver<()>>) -> Vec<Event> {
+    let duration = 10 * count;
     let text = format!(
-        "duration = \"300ms\"\narrivals.open = {{ rate = \"100/s\", process = \"constant\" }}\n\
+        "duration = \"{duration}ms\"\narrivals.open = {{ rate = \"100/s\", process = \"constant\" }}\n\
          generator = {{ threads = 1, precision = \"sleep\" }}\n\
          [target]\nconnect_timeout = \"20s\"\n{target}\n[[request]]\n{request}\n"
     );

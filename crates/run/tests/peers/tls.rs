@@ -44,53 +44,6 @@ fn server(act: Act) -> SocketAddr {
 }
 
 #[test]
-fn each_end_of_a_handshake_or_connection_has_its_outcome() {
-    let hangs_up: Act = |mut stream, _| {
-        let _ = stream.read(&mut [0; 4096]);
-    };
-    let plain: Act = |mut stream, _| {
-        let _ = stream.read(&mut [0; 4096]);
-        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        let _ = stream.read(&mut [0; 4096]);
-    };
-    let alert: Act = |mut stream, _| {
-        let _ = stream.read(&mut [0; 4096]);
-        // A fatal alert: handshake_failure.
-        let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, 40]);
-        let _ = stream.read(&mut [0; 4096]);
-    };
-    let mute: Act = |mut stream, _| while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {};
-    let cut: Act = |stream, config| {
-        let mut stream = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
-        let _ = stream.read(&mut [0; 4096]);
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nmore was to co");
-        // Without close_notify nobody knows whether that was all.
-    };
-    let broken: Act = |stream, config| {
-        let mut stream = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
-        let _ = stream.read(&mut [0; 4096]);
-        // A record that nobody has encrypted.
-        let _ = stream.sock.write_all(&[23, 3, 3, 0, 32]);
-        let _ = stream.sock.write_all(&[0; 32]);
-        let _ = stream.sock.read(&mut [0; 4096]);
-    };
-    for (mode, act, outcome) in [
-        ("well", well as Act, Outcome::Ok),
-        ("hangs up", hangs_up, Outcome::Tls),
-        ("no TLS", plain, Outcome::Tls),
-        ("an alert", alert, Outcome::Tls),
-        ("mute", mute, Outcome::Timeout),
-        ("cut", cut, Outcome::Reset),
-        ("a broken record", broken, Outcome::Tls),
-    ] {
-        let target = format!("url = \"https://{}\"\nreuse = \"per-session\"\nresponse_timeout = \"2s\"", server(act));
-        let events = run(&format!("{target}\ntls.insecure = true"), "get = \"/\"");
-        first(&events, 1, outcome, mode);
-        assert!(events[1..].iter().all(|event| event.handshake.is_some()), "{mode}");
-    }
-}
-
-#[test]
 fn who_is_not_trusted_is_not_spoken_to() {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();

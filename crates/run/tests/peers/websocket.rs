@@ -1,6 +1,6 @@
 //! WebSocket: peers that flood, say goodbye, or do not shake hands.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 
@@ -39,27 +39,6 @@ pub(crate) fn server(act: Act) -> SocketAddr {
 fn said(address: SocketAddr, timeout: &str, stop: Option<mpsc::Receiver<()>>) -> Vec<Event> {
     let target = format!("url = \"http://{address}\"\nresponse_timeout = \"{timeout}\"");
     run_until(&target, "name = \"chat\"\nwebsocket = { send = \"hi {session}\", await = \"^hi\" }", stop)
-}
-
-#[test]
-fn a_flood_holds_up_nobody_else() {
-    let messages: Act = |mut socket| flood(&mut socket, &[0x81, 1, b'x']);
-    let empty: Act = |mut socket| flood(&mut socket, &[0x81, 0]);
-    let pings: Act = |mut socket| flood(&mut socket, &[0x89, 1, b'x']);
-    let pongs: Act = |mut socket| flood(&mut socket, &[0x8a, 0]);
-    let fragments: Act = |mut socket| {
-        let _ = socket.get_mut().write_all(&[0x01, 1, b'x']);
-        flood(&mut socket, &[0x00, 0]);
-    };
-    for (mode, act) in [
-        ("messages", messages),
-        ("empty messages", empty),
-        ("pings whose answers are not read", pings),
-        ("pongs", pongs),
-        ("fragments of one message", fragments),
-    ] {
-        first(&said(server(act), "1s", None), 1, Outcome::Timeout, mode);
-    }
 }
 
 #[test]
@@ -105,25 +84,5 @@ fn a_goodbye_is_answered() {
     assert_eq!(events[0].why(), "closed by the server (1001 closing time)");
     for _ in &events {
         assert_eq!(told.recv_timeout(crate::HANG), Ok(Some(CloseCode::Away)));
-    }
-}
-
-#[test]
-fn a_handshake_has_other_ends_than_a_connection() {
-    let answer = |text: &'static str| {
-        listen(move |_, mut stream| {
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(text.as_bytes());
-        })
-    };
-    for (text, outcome, status) in [
-        ("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", Outcome::HttpError, 403),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Outcome::Malformed, 0),
-        ("SSH-2.0-OpenSSH_9.2\r\n\r\n", Outcome::Malformed, 0),
-        ("", Outcome::Reset, 0),
-    ] {
-        let events = said(answer(text), "20s", None);
-        first(&events, 30, outcome, text);
-        assert!(events.iter().all(|event| event.status == status), "{text}: {events:?}");
     }
 }
