@@ -110,14 +110,38 @@ fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let process = endless(folder.path(), &server);
+    // Long enough for some that are never answered to be known as launched.
+    Clock::start().sleep_until(Instant::from_secs(4));
     process.signal(Signal::KILL);
     assert_eq!(process.end().code, None);
-    let recording = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
+    server.stop();
+    let run = folder.path().join("run");
+    let recording = read(&run, &ReadOptions::default()).unwrap();
     let events = recording.events.to_vec().unwrap();
-    assert!(!events.is_empty());
-    assert!(events.iter().all(|event| event.outcome == Outcome::Ok));
+    let is_known = |event: &offered_model::Event| match event.outcome {
+        Outcome::Ok => event.error.is_none(),
+        Outcome::Cut => event.error == Some(offered_model::Reason::Killed) && event.sent.is_some(),
+        _ => false,
+    };
+    assert!(events.iter().all(is_known));
     assert!(recording.notes.contains(&Note::Killed), "{:?}", recording.notes);
     assert_eq!(recording.unreadable, 0);
+    // Those that were answered and those that waited are known alike: every launch of the schedule up to the last, or told as not recorded.
+    let last = events.iter().map(|event| event.intended).max().unwrap();
+    let workload = std::fs::read_to_string(run.join("workload.toml")).unwrap();
+    let workload = offered_model::Workload::parse(&workload, "w", &|_| Err(String::new())).unwrap();
+    let mut agenda = offered_model::Agenda::new(&workload, offered_model::Share::ALL);
+    let meant = std::iter::from_fn(|| agenda.due(last)).count() as u64;
+    let lacking = recording.notes.iter().find_map(|note| match note {
+        Note::NotRecorded { launches, from_s, .. } => Some((*launches, *from_s)),
+        _ => None,
+    });
+    let (lacking, from_s) = lacking.unwrap_or((0, f64::INFINITY));
+    assert_eq!(events.len() as u64 + lacking, meant);
+    let served = seen(&folder.path().join("seen.csv"));
+    let lost = served.len() - events.len();
+    assert!(lost < 400, "{lost} of {}: of 100/s two seconds' worth, and what a busy machine adds", served.len());
+    assert!(from_s + 4.0 > last.as_secs_f64(), "what is not known is the end: {from_s} s of {last}");
 }
 
 fn ctrl_c_ends_the_wait_for_a_start_that_is_far() {

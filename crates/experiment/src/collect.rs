@@ -104,18 +104,35 @@ pub(crate) struct Collector {
 #[derive(Clone)]
 pub(crate) enum Batches {
     /// Handing over never waits.
-    AtOnce(Sender<Vec<Event>>),
+    AtOnce(Sender<Batch>),
     /// Of a run against no clock: it waits where the collector is slower, so that memory stays bounded.
-    Waiting(SyncSender<Vec<Event>>),
+    Waiting(SyncSender<Batch>),
+}
+
+/// What a launching thread hands over.
+pub(crate) enum Batch {
+    Events(Vec<Event>),
+    /// Of launches that are under way.
+    UnderWay(Vec<Event>),
+}
+
+impl Batches {
+    fn send(&self, batch: Batch) {
+        let sent = match self {
+            Self::AtOnce(batches) => batches.send(batch),
+            Self::Waiting(batches) => batches.send(batch),
+        };
+        sent.expect("a collector that outlives the run");
+    }
 }
 
 impl Sink for Batches {
     fn keep(&mut self, batch: Vec<Event>) {
-        let kept = match self {
-            Self::AtOnce(batches) => batches.send(batch),
-            Self::Waiting(batches) => batches.send(batch),
-        };
-        kept.expect("a collector that outlives the run");
+        self.send(Batch::Events(batch));
+    }
+
+    fn under_way(&mut self, launches: Vec<Event>) {
+        self.send(Batch::UnderWay(launches));
     }
 }
 
@@ -160,7 +177,7 @@ impl Collector {
 }
 
 fn collect(
-    inbox: &Receiver<Vec<Event>>,
+    inbox: &Receiver<Batch>,
     keep: &Keep,
     mut collected: Collected,
     mut watch: Watch,
@@ -171,7 +188,12 @@ fn collect(
     loop {
         collected.look(&watch);
         match inbox.recv_timeout(NOTICE) {
-            Ok(batch) => {
+            Ok(Batch::UnderWay(launches)) => {
+                if let Keep::Recorder(recorder) = keep {
+                    drop(recorder.under_way(launches));
+                }
+            }
+            Ok(Batch::Events(batch)) => {
                 if !watch.views.is_empty() || watch.tally.can_stop() {
                     watch.tally.add(&batch);
                 }

@@ -12,10 +12,10 @@ use std::thread;
 use offered_clock::{Clock, Wall, allow_sockets, kept as kept_by_kernel, unix_now};
 use offered_meet::{Clocks, Folder, Met, Terms, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
-use offered_model::{Exchange, Instant, Nanos, Note, Offset, Recording, Share, WorkerClock, Workload};
+use offered_model::{Exchange, Instant, Nanos, Offset, Recording, Share, WorkerClock, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker, threads};
 use offered_store::{
-    Alive, Machine, MadeBy, ReadOptions, Recorder, RunRecord, SILENT, Spool, Unkept, Until, Writer, attempts,
+    Alive, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events,
 };
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
@@ -322,27 +322,25 @@ impl Ready<'_> {
         };
         let clock = clock.map(|clock| WorkerClock { after, ..clock });
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
-        let (recording, unkept) = recording(workload, events, store.as_ref(), evidence)?;
-        let skipped = (workload.skip_first().max(from), workload.skip_last());
-        let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
-        let verdict = verify(&recording, &ask)?;
-        let mut summary = Summary::new(workload, share, &recording, &done, &verdict)?;
-        summary.out = out.map(|out| out.display().to_string());
         let record = RunRecord {
             seed: Some(workload.seed().0),
             share,
             started_unix_ns: (!for_nobody).then_some(done.started.0),
             clock,
-            generator: recording.generator.clone(),
+            generator: Some(evidence),
             machine: Some(machine()),
             ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
         };
-        let unkept = match (&store, unkept) {
-            (Some(store), None) => {
-                store.recorder.clone().finish(&record.clone().with(&summary, &verdict)).err().or(lost)
-            }
-            (_, unkept) => unkept.map(Unkept::error).or(lost),
-        };
+        let (recording, mut unkept) = recording(workload, events, store.as_ref(), &record)?;
+        let skipped = (workload.skip_first().max(from), workload.skip_last());
+        let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
+        let verdict = verify(&recording, &ask)?;
+        let mut summary = Summary::new(workload, share, &recording, &done, &verdict)?;
+        summary.out = out.map(|out| out.display().to_string());
+        if let (Some(store), None) = (&store, &unkept) {
+            unkept = record.clone().with(&summary, &verdict).write(&store.path).err();
+        }
+        let unkept = unkept.or(lost);
         if let (Some(store), None) = (&store, &own) {
             Alive::forget(&store.path);
         }
@@ -395,37 +393,31 @@ fn evidence(done: &Done, calibrated: Option<Calibrated>) -> Evidence {
     }
 }
 
-/// The recording of what happened: played from the disk where it was written, so that what is judged is what is kept; and what the
-/// disk would not take.
+/// The recording of what happened: played from the disk where it was written, so that what is judged is what is kept; and why the disk
+/// would not take all of it. Its record is there before it is judged, so whatever becomes of that, others can judge it.
 fn recording(
     workload: &Workload,
     events: Spool,
     store: Option<&Store>,
-    evidence: Evidence,
-) -> Result<(Recording, Option<Unkept>), Error> {
+    record: &RunRecord,
+) -> Result<(Recording, Option<offered_store::Error>), Error> {
     let (recording, unkept) = match store {
         None => {
             let (events, labels) = events.events(workload.labels())?;
             (Recording { events, ..Recording::of_run(Vec::new(), labels) }, None)
         }
         Some(store) => {
-            let mut unkept = store.recorder.flush()?;
-            let mut recording = match (offered_store::read(&store.path, &ReadOptions::default()), unkept.take()) {
-                (read, None) => read?,
-                (Ok(kept), Some(mut last)) => {
-                    let all = last.behind(kept);
-                    unkept = Some(last);
-                    all
-                }
+            let finished = store.recorder.clone().finish(record);
+            match (read_events(&store.path), finished) {
+                (kept, Ok(None)) => (kept?, None),
+                (kept, Err(why)) => (kept?, Some(why)),
+                (Ok(kept), Ok(Some(mut unkept))) => (unkept.behind(kept), Some(unkept.error())),
                 // What the disk did take is gone as well.
-                (Err(_), Some(last)) => return Err(last.error().into()),
-            };
-            // There is no run.json yet.
-            recording.notes.retain(|note| *note != Note::Killed);
-            (recording, unkept)
+                (Err(_), Ok(Some(unkept))) => return Err(unkept.error().into()),
+            }
         }
     };
-    Ok((Recording { generator: Some(evidence), ..recording }, unkept))
+    Ok((Recording { generator: record.generator.clone(), ..recording }, unkept))
 }
 
 /// The machine that this is.
@@ -457,7 +449,7 @@ impl Store {
     /// Takes the directory away again: of a run that came to nothing at its very beginning nothing is kept.
     fn forget(&self) {
         // When nothing more is written to it; what cannot be taken away is left.
-        let _ = self.recorder.flush();
+        let _ = self.recorder.clone().finish(&RunRecord::new(MadeBy::Run, Until::Duration));
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -15,6 +15,16 @@ pub enum Note {
     Cut,
     /// The run has no record: it was killed before its end.
     Killed,
+    /// Launches of the schedule that no event tells of, though one tells of a later launch. Of launches that follow from answers nothing is
+    /// known beforehand; they are not counted.
+    NotRecorded {
+        /// How many.
+        launches: u64,
+        /// When the first and the last of them were meant, from the run's start.
+        from_s: f64,
+        /// See `from_s`.
+        to_s: f64,
+    },
     /// Parts of the run cannot be read.
     PartsMissing {
         /// How many.
@@ -131,6 +141,11 @@ impl fmt::Display for Note {
             Self::Killed => {
                 f.write_str("cut: the run was killed before its end (no run.json); up to 2 s of events are lost")
             }
+            Self::NotRecorded { launches, from_s, to_s } => write!(
+                f,
+                "{launches} launches that the schedule has between {from_s:.3} s and {to_s:.3} s are not recorded; whether they were sent \
+                 is not known"
+            ),
             Self::PartsMissing { missing, of } => write!(f, "{missing} of {of} parts cannot be read"),
             Self::ManyNames { told_apart, rest } => {
                 write!(f, "more than {told_apart} distinct labels; the rest are counted as `{rest}`")

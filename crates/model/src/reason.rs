@@ -34,6 +34,8 @@ pub enum Reason {
     Sql(SqlState, Box<str>),
     /// The run was stopped first.
     Stopped,
+    /// The run was killed first; whether an answer came is not known.
+    Killed,
     /// Not sent: the worker whose part it is was gone.
     Gone,
     /// The connection ended when so many bytes of the body had still to come.
@@ -61,6 +63,7 @@ const NONE_FREE: Around = ("no connection was free within ", "");
 /// What stands before a SQLSTATE, and between that and the database's words.
 const SQL: Around = ("SQLSTATE ", ": ");
 const STOPPED: &str = "the run was stopped";
+const KILLED: &str = "the run was killed";
 const GONE: &str = "its worker was gone";
 const MISSING: Around = ("closed with ", " bytes of the body to come");
 const NOT_HTTP: Around = ("not an HTTP/1 answer; it begins with `", "`");
@@ -89,6 +92,7 @@ impl Reason {
         let typed = match text {
             OVER => return Self::Over,
             STOPPED => return Self::Stopped,
+            KILLED => return Self::Killed,
             GONE => return Self::Gone,
             _ => None
                 .or_else(|| time(text, LATE).map(Self::Late))
@@ -160,6 +164,7 @@ impl fmt::Display for Reason {
             Self::NoneFree(limit) => around(NONE_FREE, limit),
             Self::Sql(code, words) => write!(f, "{}{code}{}{words}", SQL.0, SQL.1),
             Self::Stopped => f.write_str(STOPPED),
+            Self::Killed => f.write_str(KILLED),
             Self::Gone => f.write_str(GONE),
             Self::Missing(bytes) => around(MISSING, bytes),
             Self::NotHttp(begins) => around(NOT_HTTP, begins),
@@ -212,6 +217,7 @@ mod tests {
             any::<u64>().prop_map(|n| Reason::NoneFree(Nanos(n))),
             ("[0-9A-Z]{5}", ".*").prop_map(|(code, words)| Reason::Sql(code.parse().unwrap(), words.into())),
             Just(Reason::Stopped),
+            Just(Reason::Killed),
             any::<u64>().prop_map(Reason::Missing),
             any::<Vec<u8>>().prop_map(|bytes| Reason::not_http(&bytes)),
             any::<i32>().prop_map(Reason::System),

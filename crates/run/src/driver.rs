@@ -14,6 +14,10 @@ const IN_A_ROW: usize = 64;
 /// Events in a batch for the sink, and how old the first of them may become.
 const BATCH: usize = 1024;
 const BATCH_AGE: Nanos = Nanos::from_millis(500);
+/// A launch that is under way for so long is told of before its end.
+const LONG: Nanos = Nanos::from_millis(500);
+/// So many are told of in a turn: it costs some 100 ns each.
+const TOLD: usize = 64;
 /// How soon a request to stop is noticed.
 const NOTICE: Nanos = Nanos::from_millis(100);
 /// How long after a stop answers are still waited for, and after the end of the run late launches are still sent.
@@ -50,6 +54,9 @@ struct Books {
     batch: Vec<Event>,
     /// When the first event of the batch came.
     since: Instant,
+    /// Launches that are under way for long, to be told of, and when the first of them was noticed.
+    long: Vec<Event>,
+    noticed: Instant,
     /// Events that have come and are not yet booked.
     fresh: Vec<Event>,
     /// When the last object of the page was done whose launch comes next.
@@ -64,6 +71,8 @@ impl<T: Transport> Driver<'_, T> {
             counts: Counts::default(),
             batch: Vec::with_capacity(BATCH),
             since: Instant::ZERO,
+            long: Vec::new(),
+            noticed: Instant::ZERO,
             fresh: Vec::new(),
             page: Instant::ZERO,
         };
@@ -71,6 +80,7 @@ impl<T: Transport> Driver<'_, T> {
         loop {
             let mut now = self.transport.now();
             self.book(now, &mut books);
+            self.tell(now, &mut books);
             if self.stop.load(Relaxed) {
                 let since = *stopped.get_or_insert(now);
                 if now > since + GRACE || self.hurry.load(Relaxed) {
@@ -172,6 +182,21 @@ impl<T: Transport> Driver<'_, T> {
         self.live.show(books.counts);
         if books.batch.len() >= BATCH || (!books.batch.is_empty() && books.since.until(now) >= BATCH_AGE) {
             self.hand_over(books);
+        }
+    }
+
+    /// Tells the sink of launches that are under way for long.
+    fn tell(&mut self, now: Instant, books: &mut Books) {
+        let since = now.earlier(LONG);
+        for _ in 0..TOLD {
+            let Some(launch) = self.transport.under_way_since(since) else { break };
+            if books.long.is_empty() {
+                books.noticed = now;
+            }
+            books.long.push(launch);
+        }
+        if books.long.len() >= BATCH || (!books.long.is_empty() && books.noticed.until(now) >= BATCH_AGE) {
+            self.sink.under_way(std::mem::take(&mut books.long));
         }
     }
 

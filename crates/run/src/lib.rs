@@ -51,6 +51,10 @@ use offered_model::Event;
 pub trait Sink: Send {
     /// Takes a batch. What cannot be kept is the sink's to report at the end, not the launching thread's to wait for.
     fn keep(&mut self, batch: Vec<Event>);
+
+    /// Takes launches that have been under way for half a second, as far as their events have come. What becomes of them comes with a batch, but not
+    /// if the process is killed first.
+    fn under_way(&mut self, _launches: Vec<Event>) {}
 }
 
 /// In memory.

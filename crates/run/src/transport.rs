@@ -69,6 +69,13 @@ pub trait Transport {
     /// Gives up what is under way; its events say `cut`.
     fn abandon(&mut self, events: &mut Vec<Event>);
 
+    /// The event, as far as it has come, of the next launch that was sent by `instant` and is still under way. Each is told once or not
+    /// much more often.
+    #[inline]
+    fn under_way_since(&mut self, _instant: Instant) -> Option<Event> {
+        None
+    }
+
     /// How long it has waited so far with nothing to do: the rest of the time it was busy.
     fn idle(&self) -> Nanos;
 }

@@ -44,7 +44,7 @@ pub use failures::{keep_failure, read_failures};
 pub use foreign::{CSV_COLUMNS, Format};
 pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::Recorder;
-pub use rundir::Writer;
+pub use rundir::{Writer, read_events};
 pub use rundir::alive::{Alive, BEAT, SILENT};
 pub use rundir::following::{Followed, Following, Standing};
 pub use rundir::workers::{attempts, worker};

@@ -18,7 +18,7 @@ use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Error;
-use crate::rundir::workers;
+use crate::rundir::{place_record, workers};
 
 /// The name of its file.
 pub(crate) const FILE: &str = "run.json";
@@ -217,6 +217,14 @@ impl RunRecord {
 }
 
 impl<S: Serialize, V: Serialize> RunRecord<S, V> {
+    /// Writes it anew for the run in `path`, which is complete.
+    ///
+    /// # Errors
+    /// The disk refused; the record that was there is there still.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        place_record(path, &self.text())
+    }
+
     /// As it stands in its file.
     pub(crate) fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("numbers and texts are JSON") + "\n"

@@ -1,7 +1,7 @@
 //! The recorder: a thread that owns the [`Writer`], so that no launch ever waits for a disk.
 //!
 //! Launching threads send batches into a channel without bound and go on. The thread closes a part when the events
-//! themselves have advanced a second since the part's first one, and after a second of silence, so a part is never open for
+//! themselves have advanced a second since the part's first one, and after half a second of silence, so a part is never open for
 //! two: the clock it goes by is in the events, it reads none.
 //!
 //! What a disk will not take stays in memory, [`MOST`] events of it, and is tried again every second, so that a disk that was full for a while
@@ -42,13 +42,13 @@ type Refusal = Arc<Mutex<Option<String>>>;
 #[derive(Debug)]
 enum Message {
     Events(Vec<Event>),
+    UnderWay(Vec<Event>),
     /// Tell when all before this has been taken.
     Reached(Sender<()>),
-    Flush(Sender<Option<Unkept>>),
     /// With the text of `run.json`.
     Finish {
         record: String,
-        done: Sender<Result<(), Error>>,
+        done: Sender<Result<Option<Unkept>, Error>>,
     },
 }
 
@@ -102,25 +102,21 @@ impl Recorder {
         Ok(())
     }
 
-    /// Waits until what was recorded before this call can be read back, or the disk will not take it: that is returned, and the
-    /// recorder has ended.
+    /// Hands over launches that are under way for long, as far as their events have come: what becomes of them is [recorded](Recorder::record)
+    /// at their end, and if the process is killed before it is known that they were launched. Never blocks.
     ///
     /// # Errors
-    /// [`Error::Ended`]: it was finished before.
-    pub fn flush(&self) -> Result<Option<Unkept>, Error> {
-        let (done, answer) = channel();
-        self.hurry.store(true, Relaxed);
-        self.messages.send(Message::Flush(done)).map_err(|_| Error::Ended)?;
-        let unkept = answer.recv().map_err(|_| Error::Ended)?;
-        self.hurry.store(self.for_nobody, Relaxed);
-        Ok(unkept)
+    /// [`Error::Ended`]: the recorder was finished before.
+    pub fn under_way(&self, launches: Vec<Event>) -> Result<(), Error> {
+        self.messages.send(Message::UnderWay(launches)).map_err(|_| Error::Ended)
     }
 
-    /// Writes what was recorded before this call, then `run.json`, and waits until that is done.
+    /// Writes what was recorded before this call, then `run.json`, and waits until that is done. Events that the disk will not take are returned;
+    /// `run.json` is not written then, so the run reads as cut.
     ///
     /// # Errors
-    /// The disk does not take it; where events are missing, with their number. `run.json` is not written then, so the run reads as cut.
-    pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<(), Error> {
+    /// The disk takes the events and not `run.json`, or [`Error::Ended`]: it was finished before.
+    pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<Option<Unkept>, Error> {
         let (done, answer) = channel();
         self.hurry.store(true, Relaxed);
         self.messages.send(Message::Finish { record: record.text(), done }).map_err(|_| Error::Ended)?;
@@ -140,6 +136,8 @@ fn give_way() {
 fn give_way() {}
 
 const PART: Nanos = Nanos::from_secs(1);
+/// A part is closed when nothing has come for so long.
+const SILENCE: Duration = Duration::from_millis(500);
 /// The recorder works some 15 us at a time and then pauses so long: a launching thread that never sleeps would else be put off
 /// for whole ticks of the scheduler.
 const PAUSE: Duration = Duration::from_micros(500);
@@ -162,24 +160,18 @@ struct Keeper {
 impl Keeper {
     fn run(mut self, inbox: Receiver<Message>) {
         loop {
-            match inbox.recv_timeout(Duration::from_nanos(PART.0)) {
+            match inbox.recv_timeout(SILENCE) {
                 Ok(Message::Events(events)) => {
                     self.waiting.fetch_sub(1, Relaxed);
                     self.keep(events);
                 }
+                Ok(Message::UnderWay(launches)) => {
+                    let now = launches.iter().filter_map(|launch| launch.sent).max();
+                    self.writer.under_way(launches);
+                    now.into_iter().for_each(|now| self.advance(now));
+                }
                 // Whoever asked may be gone.
                 Ok(Message::Reached(done)) => drop(done.send(())),
-                Ok(Message::Flush(done)) => {
-                    self.rotate();
-                    // Whoever asked may be gone.
-                    match self.unkept() {
-                        Ok(kept) => {
-                            self = kept;
-                            let _ = done.send(None);
-                        }
-                        Err(unkept) => return drop(done.send(Some(*unkept))),
-                    }
-                }
                 Ok(Message::Finish { record, done }) => {
                     let finished = self.finish(&record);
                     // Once it is said that all is kept, nothing more may be handed in.
@@ -204,6 +196,11 @@ impl Keeper {
             let written = self.writer.write(events);
             self.note(written);
         }
+        self.advance(now);
+    }
+
+    /// Closes the part when what has come has advanced far enough.
+    fn advance(&mut self, now: Instant) {
         if self.opened.get_or_insert(now).until(now) >= PART {
             self.rotate();
         }
@@ -221,19 +218,14 @@ impl Keeper {
         self.last = done.err().or(self.last.take());
     }
 
-    /// Itself, where all that came is on the disk; else what is not.
-    fn unkept(self) -> Result<Self, Box<Unkept>> {
+    fn finish(mut self, record: &str) -> Result<Option<Unkept>, Error> {
+        self.rotate();
         if self.writer.waiting() == 0 && self.lost == 0 {
-            return Ok(self);
+            return self.writer.close(record).map(|()| None);
         }
         let (events, labels) = self.writer.into_waiting();
         let missing = self.lost + events.len() as u64;
-        Err(Box::new(Unkept { events, labels, lost: self.lost, missing, why: self.last.unwrap_or(Error::Ended) }))
-    }
-
-    fn finish(mut self, record: &str) -> Result<(), Error> {
-        self.rotate();
-        self.unkept().map_err(|unkept| unkept.error())?.writer.close(record)
+        Ok(Some(Unkept { events, labels, lost: self.lost, missing, why: self.last.unwrap_or(Error::Ended) }))
     }
 }
 
@@ -267,10 +259,8 @@ mod tests {
                 });
             }
         });
-        recorder.flush().unwrap();
-        assert_eq!(read(&path, &ReadOptions::default()).unwrap().events.launches(), 12_000);
         let late = recorder.clone();
-        recorder.finish(&record()).unwrap();
+        assert!(recorder.finish(&record()).unwrap().is_none());
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.launches(), 12_000);
         assert_eq!(recording.notes, []);
@@ -303,9 +293,10 @@ mod tests {
         }
         recorder.record(events(0, 3)).unwrap();
         recorder.record(events(1500, 4)).unwrap();
-        let mut unkept = recorder.flush().unwrap().unwrap();
-        assert!(recorder.refusal().unwrap().contains("part-0000.parquet"), "{:?}", recorder.refusal());
-        assert!(matches!(recorder.finish(&record()), Err(Error::Ended)));
+        let late = recorder.clone();
+        let mut unkept = recorder.finish(&record()).unwrap().unwrap();
+        assert!(late.refusal().unwrap().contains("part-0000.parquet"), "{:?}", late.refusal());
+        assert!(matches!(late.finish(&record()), Err(Error::Ended)));
         // They are there behind what the disk has, whatever number their name has there.
         let before = Recording { events: events(0, 2).into(), labels: vec!["cart".into()], ..Recording::default() };
         let all = unkept.behind(before);
@@ -316,7 +307,7 @@ mod tests {
         assert!(error.starts_with("7 events could not be kept: cannot create"), "{error}");
 
         other.record(events(0, 3)).unwrap();
-        let error = other.finish(&record()).unwrap_err();
+        let error = other.finish(&record()).unwrap().unwrap().error();
         assert!(matches!(error, Error::Unkept { missing: 3, lost: 0, .. }), "{error}");
         assert!(!dir.path().join("other/run.json").exists());
     }
@@ -343,7 +334,7 @@ mod tests {
         for _ in 0..=MOST / 100_000 {
             keeper.keep(events(0, 100_000));
         }
-        let unkept = keeper.unkept().err().unwrap();
+        let unkept = keeper.finish("").unwrap().unwrap();
         assert_eq!(unkept.events.len(), MOST);
         let error = unkept.error().to_string();
         assert!(

@@ -1,8 +1,10 @@
-//! The run directory: `workload.toml` as it was given, for its owner alone, `run.json` when the run has ended, `events/part-NNNN.parquet` meanwhile.
+//! The run directory: `workload.toml` as it was given, for its owner alone, `run.json` when the run has ended, `events/part-NNNN.parquet`
+//! meanwhile, beside it `under-way/part-NNNN.parquet`.
 
 pub(crate) mod alive;
 pub(crate) mod following;
 mod gone;
+mod under_way;
 pub(crate) mod workers;
 
 use std::fs::{self, File};
@@ -13,9 +15,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use offered_model::events::{Events, Extent, Wanted};
-use offered_model::{Event, Nanos, Note, Placing, Recording};
+use offered_model::{Event, Nanos, Note, Placing, Recording, Share};
 use serde::Serialize;
 
+use self::alive::Alive;
+use self::gone::{Begun, Gone};
+use self::under_way::{Last, UnderWay};
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::part;
@@ -32,6 +37,8 @@ pub struct Writer {
     /// How many events they are.
     waiting: usize,
     parts: u32,
+    /// Launches that have not ended.
+    under_way: UnderWay,
     /// Whether the disk would not take the last part.
     refused: bool,
     /// Called between stretches of work.
@@ -73,6 +80,7 @@ impl Writer {
             pending: Vec::new(),
             waiting: 0,
             parts: 0,
+            under_way: UnderWay::of(path),
             refused: false,
             pause: Box::new(|| ()),
         })
@@ -95,11 +103,18 @@ impl Writer {
     /// See [`Writer::rotate`].
     pub fn write(&mut self, events: Vec<Event>) -> Result<(), Error> {
         self.waiting += events.len();
+        self.under_way.ended(&events);
         self.pending.push(events);
         if self.waiting >= Self::FULL && !self.refused { self.rotate() } else { Ok(()) }
     }
 
-    /// Closes the part: its events are in the file system under their final name. Without pending events it does nothing.
+    /// Takes launches that are under way; what becomes of them is written with their events.
+    pub(crate) fn under_way(&mut self, launches: Vec<Event>) {
+        self.under_way.begun(launches);
+    }
+
+    /// Closes the part: its events are in the file system under their final name, and those of launches under way beside them. Without
+    /// either it does nothing.
     ///
     /// # Errors
     /// The disk refused; the events stay pending and the next call tries again.
@@ -109,7 +124,7 @@ impl Writer {
             self.refused = placed.is_err();
             placed?;
         }
-        Ok(())
+        self.under_way.write(&self.labels, &mut self.pause)
     }
 
     /// Writes a part of the first of the pending events. What a disk would not take for a while may be more than one.
@@ -156,8 +171,15 @@ impl Writer {
 
     /// Writes `run.json`, after the last part.
     pub(crate) fn close(&self, record: &str) -> Result<(), Error> {
-        place(&self.path.join(FILE), |file| file.write_all(record.as_bytes()))
+        place_record(&self.path, record)?;
+        self.under_way.forget();
+        Ok(())
     }
+}
+
+/// Writes `run.json` of the run in `path`, or writes it anew.
+pub(crate) fn place_record(path: &Path, record: &str) -> Result<(), Error> {
+    place(&path.join(FILE), |file| file.write_all(record.as_bytes()))
 }
 
 /// Writes a file under a name with `.tmp` added and renames it when it is whole.
@@ -189,14 +211,13 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
 
 /// Of one worker.
 fn alone(path: &Path) -> Result<Recording, Error> {
-    let mut recording = ours();
-    let mut labels = Labels::default();
-    let looked = look(path, &mut labels, &mut recording, Wanted::Place, &Placing::default(), |_| ())?;
-    recording.labels = labels.clone().into_names(&mut recording.notes);
-    let extent = looked.iter().fold(Extent::default(), |all, (_, extent)| all.and(*extent));
-    let parts = looked.into_iter().map(|(part, _)| part).collect();
-    recording.events = Events::new(Arc::new(Parts::new(parts, labels)), extent);
-    match RunRecord::read(path)? {
+    let mut looked = Looked::at(path)?;
+    let record = RunRecord::read(path)?;
+    let is_whole = record.is_some() && looked.recording.unreadable == 0;
+    let note = if is_whole { None } else { looked.cut(path, record.as_ref())? };
+    let mut recording = looked.into_recording();
+    recording.notes.extend(note);
+    match record {
         Some(record) => {
             recording.generator = record.generator;
             recording.notes.extend(record.notes);
@@ -204,6 +225,65 @@ fn alone(path: &Path) -> Result<Recording, Error> {
         None => recording.notes.push(Note::Killed),
     }
     Ok(recording)
+}
+
+/// What the run in `path` has kept of its events, whatever else is there or not: for the one who has just made it.
+///
+/// # Errors
+/// There is no run, or no part can be read.
+pub fn read_events(path: &Path) -> Result<Recording, Error> {
+    Looked::at(path).map(Looked::into_recording)
+}
+
+/// A run that has been looked through.
+struct Looked {
+    recording: Recording,
+    labels: Labels,
+    parts: Vec<(Part, Extent)>,
+}
+
+impl Looked {
+    fn at(path: &Path) -> Result<Self, Error> {
+        let (mut recording, mut labels) = (ours(), Labels::default());
+        let parts = look(path, &mut labels, &mut recording, Wanted::Place, &Placing::default(), |_| ())?;
+        Ok(Self { recording, labels, parts })
+    }
+
+    /// Adds the launches that were under way when a run was killed, which has no record, and says what else is not there of its share of the
+    /// schedule, up to the last launch that is.
+    fn cut(&mut self, path: &Path, record: Option<&RunRecord>) -> Result<Option<Note>, Error> {
+        let (share, mut under_way) = match record {
+            Some(record) => (Some(record.share), Last::default()),
+            None => (Alive::read(path).map(|alive| alive.share), Last::of(path, &mut self.labels)),
+        };
+        let mut begun = Begun::new(share.unwrap_or(Share::ALL));
+        for (part, _) in &self.parts {
+            let played = part.play(&mut self.labels, Wanted::Whole, &mut |events| {
+                for event in events {
+                    begun.see(event);
+                    under_way.ended(event);
+                }
+            });
+            played.map_err(|why| Error::content(path.display().to_string(), part.named(&why).to_string()))?;
+        }
+        let under_way = under_way.into_events();
+        under_way.iter().for_each(|event| begun.see(event));
+        let extent = Extent::of(&under_way);
+        self.parts.push((Part::Held(under_way), extent));
+        let last = self.parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
+        // Of whom it is not known which part of the schedule was his it is not known either what he lacks.
+        let lacking = share.and(last).and_then(|last| Gone::of(path, begun, Some(last), 0, &mut self.labels));
+        Ok(lacking.and_then(|lacking| lacking.note()))
+    }
+
+    fn into_recording(self) -> Recording {
+        let Self { mut recording, labels, parts } = self;
+        recording.labels = labels.clone().into_names(&mut recording.notes);
+        let extent = parts.iter().fold(Extent::default(), |all, (_, extent)| all.and(*extent));
+        let parts = parts.into_iter().map(|(part, _)| part).collect();
+        recording.events = Events::new(Arc::new(Parts::new(parts, labels)), extent);
+        recording
+    }
 }
 
 /// The whole parts of the run in `path`, each with what is known of its events where they are placed, of all of which `see` is given what

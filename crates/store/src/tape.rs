@@ -21,6 +21,8 @@ pub(crate) enum Part {
     Slice(Arc<File>, u64, usize),
     /// In memory as it was read.
     Whole(Bytes),
+    /// In memory, with labels that are known to all parts.
+    Held(Vec<Event>),
 }
 
 impl Part {
@@ -38,6 +40,10 @@ impl Part {
                 bytes.into()
             }
             Self::Whole(bytes) => bytes.clone(),
+            Self::Held(events) => {
+                see(events);
+                return Ok(());
+            }
         };
         part::play(bytes, labels, wanted, see).map_err(io::Error::other)
     }
@@ -46,7 +52,7 @@ impl Part {
     pub(crate) fn named(&self, why: &io::Error) -> io::Error {
         match self {
             Self::Named(path) => io::Error::new(why.kind(), format!("{}: {why}", path.display())),
-            Self::Slice(..) | Self::Whole(_) => io::Error::new(why.kind(), why.to_string()),
+            Self::Slice(..) | Self::Whole(_) | Self::Held(_) => io::Error::new(why.kind(), why.to_string()),
         }
     }
 }

@@ -13,12 +13,14 @@ pub(super) struct Deadlines {
     within: Nanos,
     /// (instant, key, serial) in order of time.
     queue: VecDeque<(Instant, usize, u64)>,
+    /// So many at its front were looked at by [`Deadlines::begun_by`].
+    seen: usize,
 }
 
 impl Deadlines {
     /// None yet; all will be `within` so long.
     pub(super) fn new(within: Nanos) -> Self {
-        Self { within, queue: VecDeque::new() }
+        Self { within, queue: VecDeque::new(), seen: 0 }
     }
 
     /// How long they all are.
@@ -38,7 +40,14 @@ impl Deadlines {
         waits: impl Fn(usize, u64) -> bool,
     ) {
         if self.queue.len() > SWEEP && self.queue.len() > 2 * live {
-            self.queue.retain(|(_, key, serial)| waits(*key, *serial));
+            let (mut place, mut seen) = (0, 0);
+            self.queue.retain(|(_, key, serial)| {
+                let stays = waits(*key, *serial);
+                seen += usize::from(stays && place < self.seen);
+                place += 1;
+                stays
+            });
+            self.seen = seen;
         }
         self.queue.push_back((start + self.within, key, serial));
     }
@@ -52,6 +61,7 @@ impl Deadlines {
                 return *at;
             }
             self.queue.pop_front();
+            self.seen = self.seen.saturating_sub(1);
         }
         Instant::MAX
     }
@@ -62,7 +72,20 @@ impl Deadlines {
         if first > now {
             return None;
         }
+        self.seen = self.seen.saturating_sub(1);
         self.queue.pop_front().map(|(_, key, _)| key)
+    }
+
+    /// The key of the next who began by `instant` and still waits; each is told once.
+    #[inline]
+    pub(super) fn begun_by(&mut self, instant: Instant, waits: impl Fn(usize, u64) -> bool) -> Option<usize> {
+        while let Some((_, key, serial)) = self.queue.get(self.seen).filter(|(at, ..)| *at <= instant + self.within) {
+            self.seen += 1;
+            if waits(*key, *serial) {
+                return Some(*key);
+            }
+        }
+        None
     }
 }
 
@@ -82,6 +105,29 @@ mod tests {
         assert_eq!(deadlines.over(Instant(20), waits), Some(1));
         assert_eq!(deadlines.over(Instant(20), waits), Some(3));
         assert_eq!((deadlines.over(Instant(20), waits), deadlines.first(waits)), (None, Instant::MAX));
+    }
+
+    #[test]
+    fn who_waits_long_is_told_once_whoever_is_forgotten_meanwhile() {
+        let mut deadlines = Deadlines::new(Nanos(1000));
+        for start in 0..6 {
+            deadlines.push(Instant(start), start as usize, start, 6, |_, _| true);
+        }
+        let waits = |key: usize, _: u64| key != 1;
+        assert_eq!(deadlines.begun_by(Instant(2), waits), Some(0));
+        assert_eq!(deadlines.begun_by(Instant(2), waits), Some(2));
+        assert_eq!(deadlines.begun_by(Instant(2), waits), None);
+        // The first two are forgotten, the time of the third is over.
+        assert_eq!(deadlines.first(|key, _| key > 1), Instant(1002));
+        assert_eq!(deadlines.over(Instant(1002), waits), Some(2));
+        assert_eq!(deadlines.begun_by(Instant(3), waits), Some(3));
+        // Those that are over are swept out, among them some that were told and some that were not.
+        let waits = |key: usize, _: u64| key == 3 || key >= 2000;
+        for start in 6..2001 {
+            deadlines.push(Instant(start), start as usize, start, 1, waits);
+        }
+        assert_eq!(deadlines.begun_by(Instant(5000), waits), Some(2000));
+        assert_eq!(deadlines.begun_by(Instant(5000), waits), None);
     }
 
     #[test]

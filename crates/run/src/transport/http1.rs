@@ -20,7 +20,7 @@ pub(super) use self::request::Host;
 use super::route::Route;
 use super::socket::{Read, broken, undialed};
 use super::stream::Stream;
-use super::turns::{Answering, Opening, Served, Turns, turn};
+use super::turns::{Answering, Opening, Served, Turns, turn, under_way_since};
 use super::wire::{Heard, Wire, Wording};
 use super::{Failure, Transport, begun};
 use crate::Error;
@@ -512,6 +512,10 @@ impl Transport for Http1 {
         self.give_up(events);
     }
 
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
+        under_way_since::<Vec<Event>, _>(self, instant)
+    }
+
     fn idle(&self) -> Nanos {
         self.turns.idle
     }
@@ -545,6 +549,10 @@ impl Wire for Http1 {
 
     fn abandon(&mut self, heard: &mut Vec<Heard>) {
         self.give_up(heard);
+    }
+
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
+        under_way_since::<Vec<Heard>, _>(self, instant)
     }
 
     fn idle(&self) -> Nanos {

@@ -31,7 +31,7 @@ use super::grpc::Methods;
 use super::route::Route;
 use super::socket::undialed;
 use super::stream::Stream;
-use super::turns::{Answering, Opening, Served, Turns, turn};
+use super::turns::{Answering, Opening, Served, Turns, turn, under_way_since};
 use super::wire::{Heard, Wire, Wording};
 use crate::Error;
 use crate::ask::{Ask, MOST_KEPT, Reply};
@@ -589,6 +589,10 @@ impl Wire for Http2 {
         for connection in self.connections.drain() {
             let _ = self.turns.poller.remove(&*connection.link.borrow());
         }
+    }
+
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
+        under_way_since::<Vec<Heard>, _>(self, instant)
     }
 
     fn idle(&self) -> Nanos {

@@ -167,6 +167,10 @@ impl<W: Wire> Transport for Plain<W> {
         self.hear(events);
     }
 
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
+        self.wire.under_way_since(instant)
+    }
+
     fn idle(&self) -> Nanos {
         self.wire.idle()
     }

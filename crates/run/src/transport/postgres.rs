@@ -32,7 +32,7 @@ use self::hook::Hook;
 use self::pools::Pool;
 pub(crate) use self::setup::Setup;
 use super::Failure;
-use super::turns::{Answering, Served, Turns, turn};
+use super::turns::{Answering, Served, Turns, turn, under_way_since};
 use super::wire::{Heard, Wire, Wording};
 use crate::Error;
 use crate::ask::{Ask, Reply};
@@ -209,6 +209,10 @@ impl Wire for Postgres {
                 self.give_up(connection, heard);
             }
         }
+    }
+
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
+        under_way_since::<Vec<Heard>, _>(self, instant)
     }
 
     fn idle(&self) -> Nanos {

@@ -11,6 +11,7 @@ use offered_model::{Event, Instant, Launch, Nanos, Outcome};
 
 use self::seen::Seen;
 pub(crate) use self::seen::{asked, learn};
+use super::deadlines::Deadlines;
 use super::wire::{Heard, Wire};
 use super::{Transport, begun};
 use crate::ask::{Ask, Reply};
@@ -36,6 +37,8 @@ pub(crate) struct Scripted<W> {
     memories: HashMap<u64, Memory>,
     /// The launches under way, by session: a session has one at a time.
     pages: HashMap<u64, Page>,
+    /// The same by session and step, in the order of their sending.
+    sent: Deadlines,
     /// What has been heard and not yet looked at.
     heard: Vec<Heard>,
 }
@@ -53,6 +56,8 @@ struct Page {
     request: Event,
     /// Whether that is over.
     answered: bool,
+    /// When it was sent.
+    sent: Instant,
     /// When its objects were first wanted.
     wanted: Option<Instant>,
     /// Events of the objects that are over.
@@ -75,7 +80,8 @@ impl<W: Wire> Scripted<W> {
         witness: Option<Arc<Witness>>,
     ) -> Self {
         let (visits, memories, pages) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { wire, script, halt, worker, witness, visits, memories, pages, heard: Vec::new() }
+        let (sent, heard) = (Deadlines::new(Nanos::ZERO), Vec::new());
+        Self { wire, script, halt, worker, witness, visits, memories, pages, sent, heard }
     }
 
     /// Of what is asked so much more is wanted as somebody wants to see.
@@ -270,6 +276,7 @@ impl<W: Wire> Transport for Scripted<W> {
             redirects: 0,
             request: event.clone(),
             answered: false,
+            sent: now,
             wanted: None,
             objects: Vec::new(),
             next: 1,
@@ -278,7 +285,9 @@ impl<W: Wire> Transport for Scripted<W> {
             fetching: HashMap::new(),
         };
         let sent = self.wire.begin(&page.ask, event, &mut self.heard);
-        self.pages.insert(launch.session, page);
+        self.pages.insert(launch.session, Page { sent, ..page });
+        let (pages, step) = (&self.pages, launch.step.into());
+        self.sent.push(sent, launch.session as usize, step, pages.len(), |session, step| is_at(pages, session, step));
         self.look(events);
         sent
     }
@@ -317,9 +326,23 @@ impl<W: Wire> Transport for Scripted<W> {
         self.look(events);
     }
 
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
+        let pages = &self.pages;
+        let is_at = |session, step| is_at(pages, session, step);
+        // Those that are over are forgotten on the way.
+        self.sent.first(is_at);
+        let page = pages.get(&(self.sent.begun_by(instant, is_at)? as u64))?;
+        Some(Event { sent: Some(page.sent), ..begun(page.launch, page.label, self.worker) })
+    }
+
     fn idle(&self) -> Nanos {
         self.wire.idle()
     }
+}
+
+/// Whether the launch of `session` that is under way is this step of it.
+fn is_at(pages: &HashMap<u64, Page>, session: usize, step: u64) -> bool {
+    pages.get(&(session as u64)).is_some_and(|page| u64::from(page.launch.step) == step)
 }
 
 fn remembered(memories: &mut HashMap<u64, Memory>, session: u64) -> &mut Memory {

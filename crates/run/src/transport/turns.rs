@@ -5,7 +5,7 @@
 //! socket that was being served. What was not reached is served first in the next turn.
 
 use offered_clock::{Clock, Poller, Ready};
-use offered_model::{Instant, Nanos, Outcome, Reason};
+use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use super::Failure;
@@ -46,6 +46,9 @@ pub(super) trait Opening {
 pub(super) trait Answering {
     /// Whether it is the one noted as `serial` and still waits.
     fn is_at(&self, serial: u64) -> bool;
+
+    /// Its event as far as it has come; `None` when it waits for nothing.
+    fn event(&self) -> Option<&Event>;
 }
 
 /// What is served in turns; `H` takes what is heard.
@@ -149,6 +152,15 @@ pub(super) fn turn<H, S: Served<H>>(served: &mut S, deadline: Instant, heard: &m
         expire(served, now, heard);
         served.settle(heard);
     }
+}
+
+/// The event of the next exchange that was sent by `instant` and is still under way, each once.
+#[inline]
+pub(super) fn under_way_since<H, S: Served<H>>(served: &mut S, instant: Instant) -> Option<Event> {
+    let (turns, _, exchanges) = served.parts();
+    let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_at(serial));
+    let key = turns.answering.begun_by(instant, waiting)?;
+    exchanges.get(key)?.event().cloned()
 }
 
 /// What is left of a turn.

@@ -23,7 +23,7 @@ use super::Failure;
 use super::route::Route;
 use super::socket::{Read, undialed};
 use super::stream::Stream;
-use super::turns::{Answering, Opening, Served, Turns, turn};
+use super::turns::{Answering, Opening, Served, Turns, turn, under_way_since};
 use super::wire::{Heard, Wire, Wording};
 use crate::Error;
 use crate::ask::{Ask, MOST_KEPT, Reply};
@@ -190,6 +190,10 @@ impl Opening for Connection {
 impl Answering for Connection {
     fn is_at(&self, serial: u64) -> bool {
         self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
+    }
+
+    fn event(&self) -> Option<&Event> {
+        self.exchange.as_ref().map(|exchange| &exchange.event)
     }
 }
 
@@ -565,6 +569,10 @@ impl Wire for WebSocket {
                 heard.push(Heard::Ended(Event { outcome: Outcome::Cut, error, ..exchange.event }, None));
             }
         }
+    }
+
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
+        under_way_since::<Vec<Heard>, _>(self, instant)
     }
 
     fn idle(&self) -> Nanos {

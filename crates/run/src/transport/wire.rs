@@ -28,6 +28,9 @@ pub(crate) trait Wire {
     /// Gives up what is under way; its events say `cut`.
     fn abandon(&mut self, heard: &mut Vec<Heard>);
 
+    /// The event, as far as it has come, of the next exchange that was begun by `instant` and is still under way, each once.
+    fn under_way_since(&mut self, instant: Instant) -> Option<Event>;
+
     /// How long it has waited so far with nothing to do.
     fn idle(&self) -> Nanos;
 

@@ -1,11 +1,11 @@
-//! What a worker that is gone did not launch: the part of its schedule that it left no events of.
+//! What is not there of a schedule: what a worker that is gone did not launch, and what of a killed run is not recorded.
 
 use std::fs;
 use std::path::Path;
 
 use offered_model::events::Extent;
 use offered_model::workload::Sessions;
-use offered_model::{Agenda, Event, Instant, Reason, Share, Workload};
+use offered_model::{Agenda, Event, Instant, Note, Reason, Share, Workload};
 
 use crate::labels::Labels;
 
@@ -75,11 +75,23 @@ impl Gone {
         !matches!(self.workload.sessions(), Sessions::Open(_))
     }
 
+    /// What is known of them: how many there are, and when they were meant.
     pub(super) fn extent(&self) -> Extent {
         let mut extent = Extent::default();
         let mut agenda = self.agenda();
         self.each(&mut agenda, Instant::MAX, |event| extent.add(&event));
         extent
+    }
+
+    /// That they are not recorded, if there are any.
+    pub(super) fn note(&self) -> Option<Note> {
+        let (mut launches, mut meant) = (0, None);
+        self.each(&mut self.agenda(), Instant::MAX, |event| {
+            launches += 1;
+            meant = Some((meant.map_or(event.intended, |(first, _)| first), event.intended));
+        });
+        let (first, last): (Instant, Instant) = meant?;
+        Some(Note::NotRecorded { launches, from_s: first.as_secs_f64(), to_s: last.as_secs_f64() })
     }
 
     pub(super) fn agenda(&self) -> Agenda {

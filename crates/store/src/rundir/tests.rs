@@ -1,6 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 
-use offered_model::Instant;
+use offered_model::{Instant, Outcome, Reason};
 
 use super::*;
 use crate::{MadeBy, ReadOptions, Until, read};
@@ -68,6 +68,87 @@ fn a_killed_run_is_read_and_says_that_it_is_cut() {
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!(recording.events.launches(), 4);
     assert_eq!(recording.notes, [Note::Killed]);
+}
+
+/// A launch every millisecond.
+const OPEN: &str = "duration = \"1s\"\narrivals.open = { rate = \"1000/s\", process = \"constant\" }\n[[request]]\nget = \"/\"\n";
+
+/// The launch of this session, sent when it was meant.
+fn launch(session: u64) -> Event {
+    let at = Instant::from_millis(session);
+    Event { session, sent: Some(at), ..Event::at(at) }
+}
+
+fn alive(path: &Path) {
+    let share = Share::ALL;
+    let alive = Alive { host: "here".into(), share, started_unix_ns: 1, at_unix_ns: 2, in_flight: 3, clock: None };
+    alive.write(path).unwrap();
+}
+
+#[test]
+fn a_killed_run_knows_what_was_under_way_and_what_it_does_not_know() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
+    alive(&path);
+    let ended = |session| Event { done: Some(Instant::from_millis(session + 20)), ..launch(session) };
+    // Every fifth waits for long; two of them end, one before it is written that they wait.
+    writer.under_way((0..100).step_by(5).map(launch).collect());
+    writer.write((0..100).filter(|session| session % 5 > 0 || *session == 10).map(ended).collect()).unwrap();
+    writer.rotate().unwrap();
+    assert_eq!(fs::read_dir(path.join("under-way")).unwrap().count(), 1);
+    writer.under_way(vec![launch(5), launch(100)]);
+    writer.write(vec![ended(50), ended(101), ended(107)]).unwrap();
+    writer.rotate().unwrap();
+    drop(writer);
+
+    let recording = read(&path, &ReadOptions::default()).unwrap();
+    let events = recording.events.to_vec().unwrap();
+    let cut: Vec<_> = events.iter().filter(|event| event.outcome == Outcome::Cut).collect();
+    let sessions: Vec<u64> = cut.iter().map(|event| event.session).collect();
+    assert_eq!(sessions, (0..=100).step_by(5).filter(|session| ![10, 50].contains(session)).collect::<Vec<_>>());
+    assert!(cut.iter().all(|event| event.error == Some(Reason::Killed) && event.sent == Some(event.intended)));
+    assert_eq!(events.len(), 103);
+    let lacking = Note::NotRecorded { launches: 5, from_s: 0.102, to_s: 0.106 };
+    assert_eq!(recording.notes, [lacking, Note::Killed]);
+}
+
+#[test]
+fn what_was_under_way_is_forgotten_when_it_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
+    for second in 0..3 {
+        writer.under_way((second * 10..second * 10 + 10).map(launch).collect());
+        writer.rotate().unwrap();
+    }
+    let files = || fs::read_dir(path.join("under-way")).unwrap().count();
+    assert_eq!(files(), 3);
+    writer.write((0..20).map(launch).collect()).unwrap();
+    assert_eq!(files(), 3, "until they are in a part");
+    writer.rotate().unwrap();
+    assert_eq!(files(), 1);
+    writer.write((20..30).map(launch).collect()).unwrap();
+    writer.finish(&record()).unwrap();
+    assert!(!path.join("under-way").exists());
+    let recording = read(&path, &ReadOptions::default()).unwrap();
+    assert_eq!((recording.events.launches(), recording.notes), (30, vec![]));
+}
+
+#[test]
+fn a_part_that_is_damaged_leaves_a_gap_in_the_schedule_that_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
+    for part in 0..3 {
+        writer.write((part * 100..part * 100 + 100).map(launch).collect()).unwrap();
+        writer.rotate().unwrap();
+    }
+    writer.finish(&record()).unwrap();
+    fs::write(path.join("events/part-0001.parquet"), "PAR1 half").unwrap();
+    let recording = read(&path, &ReadOptions::default()).unwrap();
+    let missing = Note::PartsMissing { missing: 1, of: 3 };
+    assert_eq!(recording.notes, [missing, Note::NotRecorded { launches: 100, from_s: 0.1, to_s: 0.199 }]);
 }
 
 #[test]

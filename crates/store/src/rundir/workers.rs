@@ -14,6 +14,7 @@ use offered_model::{Event, Instant, Nanos, Note, Placing, Recording, Share};
 
 use super::alive::{Alive, SILENT};
 use super::gone::{self, Begun, Gone};
+use super::under_way::Last;
 use super::{look, ours};
 use crate::error::Error;
 use crate::labels::Labels;
@@ -137,14 +138,25 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
             let placing =
                 clock.zip(started).map_or(Placing::default(), |(clock, started)| Placing::of(&clock, started));
             let (own, mut threads) = (Own { share, first, placing }, 0);
+            let is_last = *attempt as usize == attempts.len();
+            let is_gone = record.is_none() && (!is_last || matches!(State::of(path, alive.as_ref()), State::Gone));
+            let mut under_way = is_gone.then(|| Last::of(path, &mut labels)).unwrap_or_default();
             // Which sessions have begun is asked only where some may not have.
             let wanted = if is_whole { Wanted::Place } else { Wanted::Whole };
-            let parts = look(path, &mut labels, &mut recording, wanted, &placing, |event| {
+            let mut parts = look(path, &mut labels, &mut recording, wanted, &placing, |event| {
                 threads = threads.max(own.thread(event.worker) + 1);
                 if !is_whole {
                     begun.see(event);
+                    under_way.ended(event);
                 }
             })?;
+            let under_way = under_way.into_events();
+            for event in &under_way {
+                threads = threads.max(own.thread(event.worker) + 1);
+                begun.see(event);
+            }
+            let extent = under_way.iter().map(|event| placing.place(event)).collect::<Vec<_>>();
+            parts.push((Part::Held(under_way), Extent::of(&extent)));
             last = parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
             looked.extend(parts.into_iter().map(|(part, extent)| (part, extent, own)));
             let host = match record {

@@ -89,6 +89,10 @@ impl Answering for Connection {
     fn is_at(&self, serial: u64) -> bool {
         self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
     }
+
+    fn event(&self) -> Option<&Event> {
+        self.exchange.as_ref().map(|exchange| &exchange.event)
+    }
 }
 
 /// Whether a write may be tried again.

@@ -95,6 +95,10 @@ impl Answering for Exchange {
     fn is_at(&self, serial: u64) -> bool {
         self.serial == serial
     }
+
+    fn event(&self) -> Option<&Event> {
+        Some(&self.event)
+    }
 }
 
 impl Exchange {

@@ -83,6 +83,10 @@ impl Answering for Exchange {
     fn is_at(&self, serial: u64) -> bool {
         self.serial == serial
     }
+
+    fn event(&self) -> Option<&Event> {
+        Some(&self.event)
+    }
 }
 
 impl Connection {

@@ -77,6 +77,10 @@ impl Wire for Fake {
         }
     }
 
+    fn under_way_since(&mut self, _: Instant) -> Option<Event> {
+        None
+    }
+
     fn idle(&self) -> Nanos {
         Nanos::ZERO
     }
