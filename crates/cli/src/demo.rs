@@ -11,7 +11,7 @@ use offered_report::{Report, Run};
 use crate::exit::{Exit, Failure};
 use crate::report;
 use crate::run::short;
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 use crate::table::Table;
 
 const AFTER: &str = "\
@@ -49,7 +49,7 @@ struct Row {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     for case in cases()? {
-        eprintln!("{} for {} s ...", case.name, (WARM_UP + Nanos::from_secs(args.seconds)).as_secs_f64());
+        tell!("{} for {} s ...", case.name, (WARM_UP + Nanos::from_secs(args.seconds)).as_secs_f64());
         let Measured { workload, made, model } = case.measure(Nanos::from_secs(args.seconds), Seed(args.seed))?;
         rows.push(Row { seen: Run::of_made(&made, &workload)?, model });
     }

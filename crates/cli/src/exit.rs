@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use offered_experiment::{Error, Made};
-use offered_run::Error as Run;
+use offered_run::{Counts, Error as Run};
 
 use crate::conventions;
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::table::shown;
 use crate::words;
 
@@ -95,6 +95,14 @@ impl From<Error> for Failure {
             Error::Run(Run::NoHttp2 { place, why }) => {
                 format!("{place} does not speak HTTP/2: {why}; leave --protocol h2 (target.protocol) out")
             }
+            Error::Unjudged { counts, out, .. } => {
+                let Counts { launched, ok, failed, unsent, in_flight } = counts;
+                let cut = if *in_flight > 0 { format!(", {in_flight} cut") } else { String::new() };
+                let again = out.as_ref().map_or_else(String::new, |out| {
+                    format!("; what is kept can be judged later: offered verify {}", out.display())
+                });
+                format!("{error}; {launched} launched, {ok} ok, {failed} failed, {unsent} not sent{cut}{again}")
+            }
             Error::Read(error) => words::of_reading(error),
             other => other.to_string(),
         };
@@ -138,18 +146,18 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        eprint!("{text}");
+        tell!(no newline: "{text}");
         return ExitCode::from(2);
     }
     if let Some(told) = conventions::told(error, std::env::args()) {
-        eprintln!("error: {told}; see --help");
+        tell!("error: {told}; see --help");
         return ExitCode::from(2);
     }
     // clap tells the error, then hints, then the usage; the first two in one line.
     let told = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let told: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
     let told = IN_WORDS.iter().fold(told.join(" "), |told, (theirs, ours)| told.replace(theirs, ours));
-    eprintln!("{told}; see --help");
+    tell!("{told}; see --help");
     ExitCode::from(2)
 }
 

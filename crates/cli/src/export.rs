@@ -10,6 +10,7 @@ use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::exit::{Exit, Failure};
 use crate::file;
+use crate::say::tell;
 
 /// Write a recorded run in another tool's format
 #[derive(clap::Args)]
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     file::refuse(&args.run, &file::RESULTS)?;
     let recording = read(&args.run, &ReadOptions::default()).map_err(Failure::input)?;
     for note in &recording.notes {
-        eprintln!("warning: {}: {note}", args.run.display());
+        tell!("warning: {}: {note}", args.run.display());
     }
     let (origin, kind) = (origin(&args.run)?, Kind::from(args.to));
     let (mut sent, mut without_end) = (0, 0);
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                 "{left_out}, and this format has no place for them; write --to csv or gaps"
             )));
         }
-        eprintln!("warning: {left_out}: they are left out");
+        tell!("warning: {left_out}: they are left out");
     }
     match &args.output {
         None => match write(kind, &recording, origin, &mut io::stdout().lock()) {

@@ -6,6 +6,7 @@ use offered_experiment::Error;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
 use crate::exit::Failure;
+use crate::say::tell;
 
 /// The text of a file.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
@@ -145,10 +146,10 @@ pub(crate) const RESULTS: [Kind; 5] = [Kind::Run, Kind::Result, Kind::JMeterResu
 pub(crate) fn broken(name: &str, lines: &[String]) {
     /// So many are shown.
     const LISTED: usize = 10;
-    eprintln!("warning: {} lines of {name} are broken and left out:", lines.len());
-    lines.iter().take(LISTED).for_each(|line| eprintln!("  {line}"));
+    tell!("warning: {} lines of {name} are broken and left out:", lines.len());
+    lines.iter().take(LISTED).for_each(|line| tell!("  {line}"));
     if lines.len() > LISTED {
-        eprintln!("  and {} more", lines.len() - LISTED);
+        tell!("  and {} more", lines.len() - LISTED);
     }
 }
 

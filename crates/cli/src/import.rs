@@ -13,7 +13,7 @@ use offered_model::document::Schema;
 
 use crate::exit::{Exit, Failure};
 use crate::file;
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             None => {
                 say!(no newline: "{workload}");
                 if !plan.notes.is_empty() {
-                    eprintln!(
+                    tell!(
                         "warning: not everything is translated, or not exactly; the notes at the top say what ({})",
                         plan.notes().len()
                     );

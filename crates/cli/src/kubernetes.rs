@@ -8,7 +8,7 @@ use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
 use crate::file;
-use crate::say::say;
+use crate::say::{say, tell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,9 +90,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         deadline: args.deadline,
     };
     let manifests = cluster.manifests(&args.workload).map_err(refusal)?;
-    manifests.doubts.iter().for_each(|doubt| eprintln!("warning: {}", of_doubt(doubt)));
+    manifests.doubts.iter().for_each(|doubt| tell!("warning: {}", of_doubt(doubt)));
     if let Some(wanted) = wanted(&manifests, &cluster.secret) {
-        eprintln!("note: {wanted}");
+        tell!("note: {wanted}");
     }
     say!(no newline: "{manifests}");
     Ok(Exit::Done)

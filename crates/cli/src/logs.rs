@@ -20,7 +20,7 @@ use others::Discipline;
 
 use crate::exit::{Exit, Failure};
 use crate::file::{self, Kind};
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -212,7 +212,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         )
     });
     for complaint in &found.complaints {
-        eprintln!("unreadable: {complaint}");
+        tell!("unreadable: {complaint}");
     }
     let reasons = words::reasons(&found, not_compared.as_deref());
     let mut warnings: Vec<String> = found.doubts.iter().map(words::doubt).collect();
@@ -226,7 +226,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         say!(no newline: "{}", page::Page { found: &found, reasons: &reasons, others, labels, written });
     }
     for warning in warnings.iter().chain(&unlike) {
-        eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     Ok(Exit::Done)
 }
@@ -235,12 +235,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 fn compared(args: &Args, found: &Findings) -> Result<Others, Wrong> {
     let shown = !args.quiet && std::io::stderr().is_terminal();
     if shown {
-        eprint!("comparing the three system models (--no-compare leaves it out) ...");
+        tell!(no newline: "comparing the three system models (--no-compare leaves it out) ...");
     }
     let disciplines: Vec<site::Discipline> = args.discipline.iter().map(|one| (*one).into()).collect();
     let others = site::others(found, args.load, &disciplines);
     if shown {
-        eprint!("\r\u{1b}[K");
+        tell!(no newline: "\r\u{1b}[K");
     }
     others
 }

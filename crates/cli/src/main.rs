@@ -4,7 +4,7 @@
 //! is one line that says what to do.
 
 #![allow(rustdoc::broken_intra_doc_links, reason = "the comments of arguments are their help: [server] is a table")]
-#![deny(clippy::print_stdout)] // say! survives a closed pipe
+#![deny(clippy::print_stdout, clippy::print_stderr)] // say! and tell! survive a closed pipe and a full disk
 
 mod calibrate;
 mod capacity;

@@ -3,6 +3,7 @@
 use offered_experiment::{News, Observer, View};
 
 use crate::run::views;
+use crate::say::tell;
 use crate::words;
 
 /// Says it, unless it is to be quiet.
@@ -17,7 +18,7 @@ impl Observer for Stderr {
 
     fn told(&mut self, news: News) {
         if !self.quiet {
-            eprintln!("{}", words(news));
+            tell!("{}", words(news));
         }
     }
 }

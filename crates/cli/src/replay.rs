@@ -1,5 +1,6 @@
 //! What became of the stamps of a replayed trace, where that is not plain.
 
+use crate::say::tell;
 use offered_model::Workload;
 use offered_model::workload::Sessions;
 
@@ -7,12 +8,12 @@ use offered_model::workload::Sessions;
 pub(crate) fn say(workload: &Workload) {
     let Sessions::Replay(replay) = workload.sessions() else { return };
     if replay.trace().is_spread() {
-        eprintln!(
+        tell!(
             "note: the trace's stamps are whole seconds: the launches of each are spread over it, evenly by the seed; \
              stamps = \"as-recorded\" launches them together"
         );
     } else if replay.trace().has_whole_seconds() {
-        eprintln!(
+        tell!(
             "note: the trace's stamps are whole seconds, and the launches of each go together, as asked \
              (stamps = \"as-recorded\"): a bunch that nobody made"
         );

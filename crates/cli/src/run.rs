@@ -21,7 +21,7 @@ use offered_report::{Report, Run, summary};
 use offered_run::{End, Halted, Load, preview};
 
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 use crate::table::shown;
 use crate::{signals, words};
 use exchange::Shown;
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let stop = Arc::new(AtomicBool::new(false));
     let hurry = Arc::new(AtomicBool::new(false));
-    plan.beyond().iter().for_each(|beyond| eprintln!("warning: {}", words::of_machine(beyond)));
+    plan.beyond().iter().for_each(|beyond| tell!("warning: {}", words::of_machine(beyond)));
     let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
     signals::stop_then_hurry(&stop, &hurry)?;
     let ready = match &args.meet {
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
             let ready = ready.met(meet, args.wait, clock_at, &mut |missing| waiting(args.quiet, share, missing))?;
             if let Some(said) = clock(share, ready.ahead()).filter(|_| !args.quiet && args.dry_run.is_none()) {
-                eprintln!("note: {said}");
+                tell!("note: {said}");
             }
             ready
         }
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
     let made = ready.run(views)?;
     if args.look.verbose {
-        made.failures.iter().for_each(|exchange| eprintln!("{}", Shown { exchange, whole: false }));
+        made.failures.iter().for_each(|exchange| tell!("{}", Shown { exchange, whole: false }));
     }
     match args.format {
         _ if args.json => json(&made.summary),
@@ -172,11 +172,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         page::end(page, &made, &workload);
     }
     if let Some(unkept) = &made.unkept {
-        eprintln!("error: {}; the figures count what this machine still knew", shown(&unkept.to_string()));
+        tell!("error: {}; the figures count what this machine still knew", shown(&unkept.to_string()));
         return Ok(Exit::Unkept);
     }
     match &made.done.halted {
         Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),
+        Some(Halted { why, end: End::Unkept }) => {
+            tell!("error: stopped, as on_disk_full says: {}", shown(why));
+            Ok(Exit::Unkept)
+        }
         _ => Ok(Exit::of(&made)),
     }
 }
@@ -193,7 +197,7 @@ fn show_requests(workload: &Workload) {
             let requests = requests.iter().map(|exchange| Shown { exchange, whole: false }.to_string());
             say!("\n{}", requests.collect::<Vec<_>>().join("\n").trim_end());
         }
-        Err(why) => eprintln!("note: the requests cannot be shown: {why}"),
+        Err(why) => tell!("note: the requests cannot be shown: {why}"),
     }
 }
 
@@ -212,7 +216,7 @@ pub(crate) fn share(given: Option<Share>, workers: Option<u64>, meets: bool) -> 
 /// Says who is still waited for.
 fn waiting(quiet: bool, share: Share, missing: &[u64]) {
     if !quiet && !missing.is_empty() {
-        eprintln!("waiting for {} of {} workers", missing.len(), share.parts());
+        tell!("waiting for {} of {} workers", missing.len(), share.parts());
     }
 }
 

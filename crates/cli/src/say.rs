@@ -16,6 +16,19 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+/// Tells on stderr what a person should know; with `no newline:` first, nothing is added. Where stderr takes nothing, a full disk for one,
+/// nobody hears it, and the verb goes on.
+macro_rules! tell {
+    (no newline: $($text:tt)*) => { $crate::say::aside(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::say::aside(format_args!("{}\n", format_args!($($text)*))) };
+}
+pub(crate) use tell;
+
+/// See [`tell!`].
+pub(crate) fn aside(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().write_fmt(text);
+}
+
 /// Prints; a stdout that cannot take it (a full disk) ends the process with 1, a closed one, or a terminal that is gone, is let be.
 pub(crate) fn print(text: fmt::Arguments<'_>) {
     let written = io::stdout().write_fmt(text).and_then(|()| io::stdout().flush());

@@ -120,8 +120,8 @@ fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
 fn stop_on_signals(stopper: Stopper) -> Result<(), Failure> {
     signals::stop(&Arc::default())?;
     let mut arriving = Signals::new(signals::stopping()).map_err(Failure::stopped)?;
-    std::thread::spawn(move || arriving.forever().for_each(|_| stopper.stop()));
-    Ok(())
+    let stop = move || arriving.forever().for_each(|_| stopper.stop());
+    std::thread::Builder::new().spawn(stop).map(drop).map_err(Failure::stopped)
 }
 
 fn told(summary: &Summary) -> String {

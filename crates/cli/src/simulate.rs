@@ -13,7 +13,7 @@ use offered_simulate::{Simulated, Stop};
 use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 use crate::words;
 
 /// Simulate a workload: open, closed or partly-open load on its [server], under any scheduling policy.
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     for (point, answer) in points.iter().zip(&answers) {
         for warning in &answer.warnings {
-            eprintln!(
+            tell!(
                 "warning: {}{}",
                 if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() },
                 words::of_simulation(warning)

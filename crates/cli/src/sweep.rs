@@ -13,7 +13,7 @@ use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::news::Stderr;
 use crate::run::share;
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 use crate::tolerance::Tolerance;
 use crate::{input, signals};
 
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Made::Whole(swept) => swept,
         Made::Part { missing } => {
             let (s, are) = if missing == 1 { ("", "is") } else { ("s", "are") };
-            eprintln!("the cells of worker {share} are there; {missing} cell{s} of others {are} not yet");
+            tell!("the cells of worker {share} are there; {missing} cell{s} of others {are} not yet");
             return Ok(Exit::Done);
         }
     };

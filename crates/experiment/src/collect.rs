@@ -44,6 +44,8 @@ pub(crate) struct Watch {
     pub(crate) stop: Arc<AtomicBool>,
     /// Stops the run, and says why.
     pub(crate) halt: Box<dyn Fn(String, End) + Send>,
+    /// Whether it is over when the disk takes no more.
+    pub(crate) ends_unkept: bool,
     pub(crate) views: Vec<Box<dyn View>>,
     /// The failures that a witness has seen, and the directory where they are kept.
     pub(crate) failures: Option<Receiver<Exchange>>,
@@ -138,7 +140,10 @@ impl Sink for Batches {
 
 impl Collector {
     /// Begins to collect; what is `for_nobody` keeps no clock that could be disturbed.
-    pub(crate) fn start(keep: Keep, for_nobody: bool, watch: Watch) -> Self {
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub(crate) fn start(keep: Keep, for_nobody: bool, watch: Watch) -> Result<Self, crate::Error> {
         let (batches, inbox) = if for_nobody {
             let (batches, inbox) = sync_channel(WAITING);
             (Batches::Waiting(batches), inbox)
@@ -153,9 +158,11 @@ impl Collector {
         let clock = Arc::new(OnceLock::new());
         let begun = clock.clone();
         let collect = move || collect(&inbox, &keep, collected, watch, &begun);
-        let thread =
-            std::thread::Builder::new().name("collect".to_owned()).spawn(collect).expect("a thread to collect");
-        Self { batches, clock, thread }
+        let thread = std::thread::Builder::new()
+            .name("collect".to_owned())
+            .spawn(collect)
+            .map_err(offered_run::Error::System)?;
+        Ok(Self { batches, clock, thread })
     }
 
     /// A way to it, for one launching thread.
@@ -210,6 +217,9 @@ fn collect(
             next = now + PULSE;
             let mut pulse = watch.tally.pulse(now, (watch.live)(), watch.stop.load(Relaxed));
             pulse.unkept = keep.refusal();
+            if let (Some(why), true) = (&pulse.unkept, watch.ends_unkept) {
+                (watch.halt)(why.clone(), End::Unkept);
+            }
             if let (Some(broken), false) = (&pulse.broken, watch.stop.load(Relaxed)) {
                 (watch.halt)(broken.clone(), End::Threshold);
             }

@@ -12,17 +12,20 @@ pub fn all() -> usize {
 pub fn map<'a, T: Sync, R: Send + Sync>(items: &'a [T], threads: usize, work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
     let done: Vec<OnceLock<R>> = items.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(items.len()) {
-            scope.spawn(|| {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(item), Some(place)) = (items.get(place), done.get(place)) else { return };
-                    // Nobody else has this place.
-                    let _ = place.set(work(item));
-                }
-            });
+    let on_one = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(item), Some(place)) = (items.get(place), done.get(place)) else { return };
+            // Nobody else has this place.
+            let _ = place.set(work(item));
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(items.len()) {
+            // Where the system has no more threads, those that are there do it.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, on_one);
+        }
+        on_one();
     });
     done.into_iter().map(|one| one.into_inner().expect("every item was worked on")).collect()
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use offered_model::workload::Mistake;
+use offered_run::Counts;
 
 use crate::Field;
 
@@ -45,6 +46,16 @@ pub enum Error {
     /// What happened cannot be kept, or not be read again.
     #[error(transparent)]
     Store(#[from] offered_store::Error),
+    /// The load was made, and what it came to cannot be told.
+    #[error("the load was made and cannot be judged: {why}")]
+    Unjudged {
+        /// Why.
+        why: Box<Error>,
+        /// What was counted while it was made.
+        counts: Counts,
+        /// Where its events are, if they are kept.
+        out: Option<PathBuf>,
+    },
     /// What was recorded cannot be read.
     #[error(transparent)]
     Read(offered_store::Error),
@@ -241,6 +252,7 @@ impl Error {
                 | Run::SpeaksTls { .. },
             ) => false,
             Self::Store(_)
+            | Self::Unjudged { .. }
             | Self::File { .. }
             | Self::Recording(_)
             | Self::Serve(_)

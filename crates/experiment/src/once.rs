@@ -24,7 +24,8 @@ pub fn once(
     let generator = Generator::new(workload.clone(), Share::ALL, Load::Target)?.stopped_by(stop).seen_by(witness)?;
     generator.knock()?;
     thread::scope(|scope| {
-        let walking = scope.spawn(move || generator.walk(sessions));
+        let walking = thread::Builder::new().spawn_scoped(scope, move || generator.walk(sessions));
+        let walking = walking.map_err(offered_run::Error::System)?;
         // They end with the generator.
         seen.into_iter().for_each(show);
         Ok(walking.join().expect("a walk that ends")?)

@@ -12,11 +12,10 @@ use std::thread;
 use offered_clock::{Clock, Wall, allow_sockets, kept as kept_by_kernel, unix_now};
 use offered_meet::{Clocks, Folder, Met, Terms, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
+use offered_model::workload::OnDiskFull;
 use offered_model::{Exchange, Instant, Nanos, Offset, Recording, Share, WorkerClock, Workload};
 use offered_run::{Done, Generator, Load, Witness, Worker, threads};
-use offered_store::{
-    Alive, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events,
-};
+use offered_store::{Alive, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 use sha2::{Digest as _, Sha256};
@@ -272,7 +271,7 @@ impl Ready<'_> {
     /// Launches everything, keeps what happened, and judges what was kept; shown on `views` meanwhile.
     ///
     /// # Errors
-    /// The directory cannot be made or written to, or the system has no room for the threads.
+    /// The directory cannot be made or written to, or the system has no room for the threads; [`Error::Unjudged`]: afterwards.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
         let Self { plan, generator, failures, wall, among } = self;
         let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
@@ -300,6 +299,7 @@ impl Ready<'_> {
             live: Box::new(generator.watch()),
             stop: generator.stop(),
             halt: Box::new(generator.halter()),
+            ends_unkept: workload.generator().on_disk_full() == OnDiskFull::Stop,
             views,
             failures,
             out: out.map(Path::to_owned),
@@ -309,7 +309,7 @@ impl Ready<'_> {
             None => Keep::Here(workload.labels()),
         };
         let start = start_at.map(|at| Clock::starting_at(&wall, at));
-        let launched = launch(&generator, start, Collector::start(keep, for_nobody, watch));
+        let launched = launch(&generator, start, Collector::start(keep, for_nobody, watch)?);
         if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(store)) = (&launched, &store) {
             store.forget();
         }
@@ -318,7 +318,7 @@ impl Ready<'_> {
         let (after, staying) = match clocks {
             Clocks::Alone => (None, None),
             Clocks::Asks(asker) => (asker.after(&stop), None),
-            Clocks::Tells(teller) => (None, Some(thread::spawn(move || teller.stay(&stop)))),
+            Clocks::Tells(teller) => (None, thread::Builder::new().spawn(move || teller.stay(&stop)).ok()),
         };
         let clock = clock.map(|clock| WorkerClock { after, ..clock });
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
@@ -331,11 +331,14 @@ impl Ready<'_> {
             machine: Some(machine()),
             ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
         };
-        let (recording, mut unkept) = recording(workload, events, store.as_ref(), &record)?;
+        let unjudged =
+            |why| Error::Unjudged { why: Box::new(why), counts: generator.watch()(), out: out.map(Path::to_owned) };
+        let (recording, mut unkept) = recording(workload, events, store.as_ref(), &record).map_err(unjudged)?;
         let skipped = (workload.skip_first().max(from), workload.skip_last());
         let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
-        let verdict = verify(&recording, &ask)?;
-        let mut summary = Summary::new(workload, share, &recording, &done, &verdict)?;
+        let verdict = verify(&recording, &ask).map_err(|why| unjudged(why.into()))?;
+        let mut summary =
+            Summary::new(workload, share, &recording, &done, &verdict).map_err(|why| unjudged(why.into()))?;
         summary.out = out.map(|out| out.display().to_string());
         if let (Some(store), None) = (&store, &unkept) {
             unkept = record.clone().with(&summary, &verdict).write(&store.path).err();
@@ -441,7 +444,7 @@ struct Store {
 impl Store {
     fn create(path: &Path, text: &str, workload: &Workload, for_nobody: bool) -> Result<Self, Error> {
         let writer = Writer::create(path, &kept(text), workload.labels()).map_err(Error::Out)?;
-        let recorder = Recorder::start(writer);
+        let recorder = Recorder::start(writer).map_err(Error::Out)?;
         let recorder = if for_nobody { recorder.for_nobody() } else { recorder };
         Ok(Self { path: path.to_owned(), recorder })
     }

@@ -153,7 +153,8 @@ pub fn read(inputs: &[Input], options: &Options, timeout: u64, progress: &Progre
     };
     std::thread::scope(|scope| {
         for _ in 1..options.threads.min(pieces.len()) {
-            scope.spawn(work);
+            // Where the system has no more threads, those that are there do it.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });

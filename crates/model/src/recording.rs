@@ -92,6 +92,8 @@ pub enum End {
     Threshold,
     /// Data that should have been enough were not.
     Error,
+    /// The disk took no more of what was recorded, and the workload says to stop then.
+    Unkept,
 }
 
 /// Launches per second, asked for and possible.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub use crate::closed::{Closed, Pace, Start, Visitor};
 pub use crate::sessions::{Length, Opening, Sessions};
 pub use address::Address;
-pub use generator::{Generator, Precision};
+pub use generator::{Generator, OnDiskFull, Precision};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use read::Files;

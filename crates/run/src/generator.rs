@@ -289,21 +289,23 @@ impl Generator {
                 })
                 .collect();
             let ready = spawned.map_err(Error::from).and_then(|threads| {
-                waiting.iter().take(threads.len()).collect::<Result<(), Error>>().map(|()| threads)
+                waiting.iter().take(threads.len()).collect::<Result<(), Error>>()?;
+                let (begins, ended, other) = (&clock, &ended, thread::Builder::new);
+                if let Some(every) = self.workload.target().and_then(Target::resolve_every) {
+                    let way = way.clone();
+                    other().spawn_scoped(scope, move || keep_resolving(&way, begins.wait(), every, ended))?;
+                }
+                let listening = other().spawn_scoped(scope, move || self.listen(way, begins.wait(), ended))?;
+                Ok((threads, listening))
             });
             if ready.is_err() {
                 // Those that are in place launch nothing.
                 self.stop.store(true, Relaxed);
+                ended.store(true, Relaxed);
             }
             let clock = *clock.get_or_init(|| start.unwrap_or_else(|| Clock::starting_in(LEAD)));
-            let threads = ready?;
+            let (threads, listening) = ready?;
             begun(clock);
-            if let Some(every) = self.workload.target().and_then(Target::resolve_every) {
-                let (way, ended) = (way.clone(), &ended);
-                scope.spawn(move || keep_resolving(&way, &clock, every, ended));
-            }
-            let over = &ended;
-            let listening = scope.spawn(move || self.listen(way, &clock, over));
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
             if let Some(unheard) = listening.join().expect("a thread that ends") {

@@ -95,7 +95,7 @@ fn beside_a_thread_that_never_sleeps(seconds: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
     let labels = (0..4).map(|n| format!("{n:03}_page")).collect();
-    let recorder = Recorder::start(Writer::create(&run, "", labels).expect("a run"));
+    let recorder = Recorder::start(Writer::create(&run, "", labels).expect("a run")).expect("a thread");
     let late = paced(seconds, |batch| recorder.record(batch).expect("a recorder"));
     show("recording", &late);
     recorder.finish(&record()).expect("room on the disk");

@@ -29,6 +29,9 @@ pub enum Error {
         /// Why the disk did not take them.
         why: Box<Error>,
     },
+    /// The system has no thread for the recorder.
+    #[error("cannot start the thread that records: {0}")]
+    NoThread(io::Error),
     /// The writer thread is gone: it was finished before, or it panicked.
     #[error("the recorder has ended already; nothing can be recorded any more")]
     Ended,

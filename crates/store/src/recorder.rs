@@ -54,7 +54,10 @@ enum Message {
 
 impl Recorder {
     /// Moves `writer` to a thread of its own.
-    pub fn start(mut writer: Writer) -> Self {
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub fn start(mut writer: Writer) -> Result<Self, Error> {
         let (messages, inbox) = channel();
         let (hurry, waiting) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (waited_for, behind, taken) = (hurry.clone(), waiting.clone(), waiting.clone());
@@ -69,8 +72,8 @@ impl Recorder {
             give_way();
             Keeper { writer, waiting: taken, refusal: said, opened: None, lost: 0, last: None }.run(inbox);
         };
-        thread::Builder::new().name("record".to_owned()).spawn(keep).expect("a thread for the recorder");
-        Self { messages, hurry, waiting, refusal, for_nobody: false }
+        thread::Builder::new().name("record".to_owned()).spawn(keep).map_err(Error::NoThread)?;
+        Ok(Self { messages, hurry, waiting, refusal, for_nobody: false })
     }
 
     /// The same where no clock is to be kept: it never pauses, and [`Recorder::record`] waits for it, so that memory stays bounded
@@ -168,7 +171,9 @@ impl Keeper {
                 Ok(Message::UnderWay(launches)) => {
                     let now = launches.iter().filter_map(|launch| launch.sent).max();
                     self.writer.under_way(launches);
-                    now.into_iter().for_each(|now| self.advance(now));
+                    if let Some(now) = now {
+                        self.advance(now);
+                    }
                 }
                 // Whoever asked may be gone.
                 Ok(Message::Reached(done)) => drop(done.send(())),
@@ -248,7 +253,7 @@ mod tests {
     fn every_event_of_every_thread_is_kept_and_parts_close_on_the_way() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run");
-        let recorder = Recorder::start(Writer::create(&path, "", vec!["home".into()]).unwrap());
+        let recorder = Recorder::start(Writer::create(&path, "", vec!["home".into()]).unwrap()).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..3 {
                 let recorder = recorder.clone();
@@ -286,7 +291,8 @@ mod tests {
     #[test]
     fn a_disk_that_fails_is_told_at_once_and_what_it_did_not_take_is_given_back() {
         let dir = tempfile::tempdir().unwrap();
-        let start = |name| Recorder::start(Writer::create(&dir.path().join(name), "", vec!["home".into()]).unwrap());
+        let start =
+            |name| Recorder::start(Writer::create(&dir.path().join(name), "", vec!["home".into()]).unwrap()).unwrap();
         let (recorder, other) = (start("run"), start("other"));
         for run in ["run", "other"] {
             std::fs::remove_dir_all(dir.path().join(run).join("events")).unwrap();

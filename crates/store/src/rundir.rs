@@ -267,7 +267,9 @@ impl Looked {
             played.map_err(|why| Error::content(path.display().to_string(), part.named(&why).to_string()))?;
         }
         let under_way = under_way.into_events();
-        under_way.iter().for_each(|event| begun.see(event));
+        for event in &under_way {
+            begun.see(event);
+        }
         let extent = Extent::of(&under_way);
         self.parts.push((Part::Held(under_way), extent));
         let last = self.parts.iter().filter_map(|(_, extent)| extent.last_meant).max();

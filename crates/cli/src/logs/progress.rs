@@ -20,7 +20,9 @@ impl Shown {
     pub(crate) fn start(progress: Progress, total: u64) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let seen = ended.clone();
-        let thread = stderr().is_terminal().then(|| std::thread::spawn(move || show(&progress, total, &seen)));
+        let show = move || show(&progress, total, &seen);
+        // Without a thread nothing is shown.
+        let thread = stderr().is_terminal().then(|| std::thread::Builder::new().spawn(show).ok()).flatten();
         Self { ended, thread }
     }
 }

@@ -14,7 +14,7 @@ use super::emulate::read_workload;
 use super::figures::time;
 use super::{load, users};
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 use crate::simulate::jobs;
 use crate::words;
 
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let cells = cells(&models, &args.load, args.jobs)?;
     for cell in &cells {
         for warning in cell.warnings() {
-            eprintln!("warning: {} at load {}: {}", cell.model.name, cell.load, words::of_simulation(warning));
+            tell!("warning: {} at load {}: {}", cell.model.name, cell.load, words::of_simulation(warning));
         }
     }
     if args.json {

@@ -14,7 +14,7 @@ use super::figures::{figure, percent, rate, time};
 use super::{per_second, seconds, share, users};
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::say::{json, say};
+use crate::say::{json, say, tell};
 use crate::table::Table;
 
 #[derive(Arguments)]
@@ -255,7 +255,7 @@ impl Emulated<'_> {
             Some(path) => {
                 std::fs::write(path, text)
                     .map_err(|e| Failure::stopped(format!("cannot write {}: {e}", path.display())))?;
-                eprintln!("wrote {}", path.display());
+                tell!("wrote {}", path.display());
             }
         }
         Ok(Exit::Done)

@@ -12,6 +12,7 @@ use offered_watch::Page;
 use super::result::{model, short};
 use crate::exit::Failure;
 use crate::report;
+use crate::say::tell;
 
 /// The address that `--ui` means: `127.0.0.1:8090`, `[::1]:8090`, or a port of 127.0.0.1 as `8090` or `localhost:8090`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
@@ -36,12 +37,12 @@ pub(crate) fn serve(
         Failure::input(format!("cannot serve the live page at {address}: {why}; choose another --ui"))
     })?;
     if !address.ip().is_loopback() {
-        eprintln!(
+        tell!(
             "warning: other machines can reach the live page; whoever has its link can watch this run{}",
             if can_stop { " and stop it" } else { "" }
         );
     }
-    eprintln!("live page: {}", page.url());
+    tell!("live page: {}", page.url());
     Ok(page)
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn end(page: Page, made: &Made, workload: &Workload) {
     match super::seen(made, workload).and_then(|report| report::page(&report)) {
         Ok(report) => page.end(report),
         Err(Failure::Input(why) | Failure::Stopped(why)) => {
-            eprintln!("warning: the live page ends without its report: {why}");
+            tell!("warning: the live page ends without its report: {why}");
         }
     }
 }

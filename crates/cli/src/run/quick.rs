@@ -13,6 +13,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Value, value};
 
 use crate::exit::Failure;
 use crate::file;
+use crate::say::tell;
 use crate::tolerance::Tolerance;
 use system::System;
 
@@ -191,14 +192,14 @@ impl Quick {
         if let Some(requests) = self.requests {
             document["requests"] = value(i64::try_from(requests).map_err(|_| Failure::input("-n must be below 2^63"))?);
             if document.remove("sessions").is_some() {
-                eprintln!("note: the file's number of sessions is left out; --requests stands in its place");
+                tell!("note: the file's number of sessions is left out; --requests stands in its place");
             }
         }
         if let Some(late) = &self.late {
             document["late"] = value(late);
         }
         for said in self.system.edit(document, file)? {
-            eprintln!("note: {said}");
+            tell!("note: {said}");
         }
         let text = |text: &Option<String>| text.as_deref().map(Value::from);
         let time = |time: Option<Nanos>| time.map(|time| Value::from(time.to_string()));

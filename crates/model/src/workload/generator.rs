@@ -12,11 +12,13 @@ pub struct Generator {
     pub(super) precision: Precision,
     /// In per cent, as it is written.
     pub(super) tolerance: f64,
+    pub(super) on_disk_full: OnDiskFull,
 }
 
 impl Default for Generator {
     fn default() -> Self {
-        Self { threads: None, precision: Precision::Spin, tolerance: 100.0 * Self::TOLERANCE }
+        let (precision, on_disk_full) = (Precision::Spin, OnDiskFull::Continue);
+        Self { threads: None, precision, tolerance: 100.0 * Self::TOLERANCE, on_disk_full }
     }
 }
 
@@ -56,6 +58,12 @@ impl Generator {
         }
     }
 
+    /// The same, doing this where the disk takes no more.
+    #[must_use]
+    pub fn with_on_disk_full(self, on_disk_full: OnDiskFull) -> Self {
+        Self { on_disk_full, ..self }
+    }
+
     /// How many threads launch; `None`: as many as the rate needs.
     pub fn threads(&self) -> Option<u16> {
         self.threads
@@ -66,10 +74,25 @@ impl Generator {
         self.precision
     }
 
+    /// What is done where the disk takes no more of what is recorded.
+    pub fn on_disk_full(&self) -> OnDiskFull {
+        self.on_disk_full
+    }
+
     /// How much of a run's percentiles may be its own doing, as a fraction of them; 0: launches must be as meant, whatever
     /// they did to the percentiles.
     pub fn tolerance(&self) -> f64 {
         self.tolerance / 100.0
+    }
+}
+
+crate::named! {
+    /// What a run does when the disk takes no more of what it records.
+    pub enum OnDiskFull {
+        /// Goes on; what the disk does not take waits in memory and is tried again.
+        Continue = "continue",
+        /// Stops: what cannot be kept is not worth the load.
+        Stop = "stop",
     }
 }
 

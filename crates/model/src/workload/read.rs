@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, Precision, Request, Workload};
+use super::{Draft, Generator, Late, OnDiskFull, Precision, Request, Workload};
 use crate::count::Count;
 use crate::nearest;
 use crate::random::Seed;
@@ -167,7 +167,8 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
 fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
     let table = value.table(&shape::GENERATOR)?;
     let precision = table.named("precision")?.unwrap_or(Precision::Spin);
-    let mut generator = Generator::default().with_precision(precision);
+    let on_disk_full = table.named("on_disk_full")?.unwrap_or(OnDiskFull::Continue);
+    let mut generator = Generator::default().with_precision(precision).with_on_disk_full(on_disk_full);
     if let Some(tolerance) = table.get("tolerance") {
         let text = tolerance.text()?;
         let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse().ok());

@@ -78,7 +78,7 @@ enum Kind {
 use crate::closed::{Start, Visitor};
 use crate::sessions::Opening;
 use crate::workload::script::{AtEnd, OnFailure, Order, Per, Unit, When};
-use crate::workload::{Precision, Protocol, Reuse};
+use crate::workload::{OnDiskFull, Precision, Protocol, Reuse};
 
 use Kind::{
     Any, Choice, Discipline, File, Form, List, Named, Number, Only, Pair, Rate, RateOrZero, Template, Text, Time,
@@ -522,6 +522,11 @@ pub(super) static GENERATOR: Shape = shape(
             "tolerance",
             Form(r"^\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%$"),
             "How much of a run's percentiles may be its own doing, such as \"5%\", which is the default.",
+        ),
+        key(
+            "on_disk_full",
+            Choice(OnDiskFull::NAMES),
+            "What to do when the disk takes no more of what is recorded. Default \"continue\": it waits in memory, and is tried again.",
         ),
     ],
 );

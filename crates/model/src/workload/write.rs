@@ -17,8 +17,8 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Closed, Descriptors, Draft, Generator, Late, Opening, Pace, Precision, Protocol, Request, Reuse, Server,
-    Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
+    Call, Closed, Descriptors, Draft, Generator, Late, OnDiskFull, Opening, Pace, Precision, Protocol, Request, Reuse,
+    Server, Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::count::Count;
@@ -346,7 +346,9 @@ fn of_generator(generator: Generator) -> Vec<Pair> {
     let precision = generator.precision;
     let said = said.when(precision != Precision::Spin, |said| said.text("precision", precision));
     let tolerated = generator.tolerance != Generator::default().tolerance;
-    said.when(tolerated, |said| said.text("tolerance", format!("{}%", generator.tolerance))).0
+    let said = said.when(tolerated, |said| said.text("tolerance", format!("{}%", generator.tolerance)));
+    let on_disk_full = generator.on_disk_full;
+    said.when(on_disk_full != OnDiskFull::Continue, |said| said.text("on_disk_full", on_disk_full)).0
 }
 
 fn variable(variable: &Variable) -> String {

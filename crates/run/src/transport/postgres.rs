@@ -90,7 +90,7 @@ impl Postgres {
             again: None,
         };
         let mut own = Self {
-            hook: setup.hook.clone().map(|command| Hook::new(command, poller.waker())),
+            hook: setup.hook.clone().map(|command| Hook::new(command, poller.waker())).transpose()?,
             turns: Turns::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
             pools: setup.pools.iter().map(pool).collect(),
             setup,

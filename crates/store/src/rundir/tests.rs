@@ -71,7 +71,8 @@ fn a_killed_run_is_read_and_says_that_it_is_cut() {
 }
 
 /// A launch every millisecond.
-const OPEN: &str = "duration = \"1s\"\narrivals.open = { rate = \"1000/s\", process = \"constant\" }\n[[request]]\nget = \"/\"\n";
+const OPEN: &str =
+    "duration = \"1s\"\narrivals.open = { rate = \"1000/s\", process = \"constant\" }\n[[request]]\nget = \"/\"\n";
 
 /// The launch of this session, sent when it was meant.
 fn launch(session: u64) -> Event {

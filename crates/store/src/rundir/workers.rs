@@ -10,7 +10,7 @@ use std::sync::Arc;
 use offered_clock::unix_now;
 use offered_model::events::{Events, Extent, Tape, Wanted};
 use offered_model::recording::NodeClock;
-use offered_model::{Event, Instant, Nanos, Note, Placing, Recording, Share};
+use offered_model::{Event, Instant, Nanos, Note, Placing, Recording, Share, WorkerClock};
 
 use super::alive::{Alive, SILENT};
 use super::gone::{self, Begun, Gone};
@@ -127,20 +127,11 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
         let is_whole = matches!(records[..], [Some(_)]);
         for (Worker { path, attempt, .. }, record) in attempts.iter().zip(&records) {
             let alive = Alive::read(path);
-            let clock = match record {
-                Some(record) => record.clock,
-                None => alive.as_ref().and_then(|alive| alive.clock),
-            };
-            let started = match record {
-                Some(record) => record.started_unix_ns,
-                None => alive.as_ref().map(|alive| alive.started_unix_ns),
-            };
-            let placing =
-                clock.zip(started).map_or(Placing::default(), |(clock, started)| Placing::of(&clock, started));
+            let (clock, placing) = clock(record.as_ref(), alive.as_ref());
             let (own, mut threads) = (Own { share, first, placing }, 0);
             let is_last = *attempt as usize == attempts.len();
             let is_gone = record.is_none() && (!is_last || matches!(State::of(path, alive.as_ref()), State::Gone));
-            let mut under_way = is_gone.then(|| Last::of(path, &mut labels)).unwrap_or_default();
+            let mut under_way = if is_gone { Last::of(path, &mut labels) } else { Last::default() };
             // Which sessions have begun is asked only where some may not have.
             let wanted = if is_whole { Wanted::Place } else { Wanted::Whole };
             let mut parts = look(path, &mut labels, &mut recording, wanted, &placing, |event| {
@@ -222,6 +213,16 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     let missed = missed.into_iter().map(|(gone, _)| gone).collect();
     recording.events = Events::new(Arc::new(Together { parts, missed, labels }), extent);
     Ok(recording)
+}
+
+/// What is known of a worker's clock, and where its launches lie.
+fn clock(record: Option<&RunRecord>, alive: Option<&Alive>) -> (Option<WorkerClock>, Placing) {
+    let (clock, started) = match record {
+        Some(record) => (record.clock, record.started_unix_ns),
+        None => (alive.and_then(|alive| alive.clock), alive.map(|alive| alive.started_unix_ns)),
+    };
+    let placing = clock.zip(started).map(|(clock, started)| Placing::of(&clock, started));
+    (clock, placing.unwrap_or_default())
 }
 
 /// The record of a run of many workers, as far as theirs are there; `None` where none is.
@@ -324,7 +325,7 @@ mod tests {
     use super::*;
     use crate::{Machine, MadeBy, ReadOptions, Writer, read};
     use offered_model::recording::Evidence;
-    use offered_model::{Agenda, Offset, Outcome, Reason, WorkerClock, Workload};
+    use offered_model::{Agenda, Offset, Outcome, Reason, Workload};
 
     /// Worker `share` with two threads, whose launches are those of its share of 1000, a millisecond apart.
     fn write(run: &Path, share: &str, machine: Option<&str>) {

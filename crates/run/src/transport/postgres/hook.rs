@@ -1,5 +1,6 @@
 //! What is done with the process that serves a connection before requests go there: a command that is told its number.
 
+use std::io;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,18 +26,21 @@ pub(super) struct Hook {
 
 impl Hook {
     /// Runs `command`, in whose words `{pid}` and `{class}` are places, and wakes whom it concerns each time.
-    pub(super) fn new(command: Arc<[String]>, waker: Waker) -> Self {
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub(super) fn new(command: Arc<[String]>, waker: Waker) -> io::Result<Self> {
         let (ask, asked) = channel::<Asked>();
         let (tell, told) = channel();
-        thread::spawn(move || {
+        thread::Builder::new().spawn(move || {
             for Asked { connection, pid, class } in asked {
                 if tell.send((connection, run(&command, pid, &class))).is_err() {
                     break;
                 }
                 waker.wake();
             }
-        });
-        Self { ask, told }
+        })?;
+        Ok(Self { ask, told })
     }
 
     /// Tells the command of a connection.
