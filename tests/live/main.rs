@@ -20,6 +20,7 @@ mod page;
 mod postgresql;
 mod process;
 mod proxies;
+mod refusals;
 mod report;
 mod run;
 mod saturation;
@@ -47,6 +48,7 @@ fn main() {
         page::tests(),
         postgresql::tests(),
         proxies::tests(),
+        refusals::tests(),
         report::tests(),
         saturation::tests(),
         scripts::tests(),

@@ -20,7 +20,8 @@ tests![
     ctrl_c_ends_the_wait_for_a_start_that_is_far,
     a_run_whose_directory_vanishes_fails_with_one_line,
     a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_same,
-    a_disk_that_was_full_for_a_while_costs_nothing
+    a_disk_that_was_full_for_a_while_costs_nothing,
+    a_run_may_stop_when_its_disk_is_full
 ];
 
 /// A run of a minute, half of whose requests are never answered.
@@ -169,11 +170,18 @@ fn a_run_whose_directory_vanishes_fails_with_one_line() {
     assert_eq!(ended.stderr.matches("error: ").count(), 1, "{ended:?}");
 }
 
-/// How a run ends whose disk takes one part and no more, until `mended` has had its way with what is in the way of the second.
-fn refused(folder: &Path, mended: impl FnOnce(&Path)) -> Ended {
+/// How a run ends whose disk takes one part and no more, until `mended` has had its way with what is in the way of the second; it does what
+/// `on_disk_full` says.
+fn refused(folder: &Path, on_disk_full: &str, mended: impl FnOnce(&Path)) -> Ended {
     let server = Serve::start("127.0.0.1:0", &folder.join("seen.csv"));
     let out = folder.join("run");
-    let process = start(&out, &[&server.url, "--open", "100/s", "--duration", "5s", "--seed", "3"]);
+    let file = folder.join("w.toml");
+    let text = format!(
+        "seed = 3\nduration = \"5s\"\narrivals.open.rate = \"100/s\"\ntarget.url = \"{}\"\ngenerator.on_disk_full = \"{on_disk_full}\"\n",
+        server.url
+    );
+    std::fs::write(&file, text).unwrap();
+    let process = start(&out, &[file.to_str().unwrap()]);
     until_exists(&out.join("events/part-0000.parquet"));
     // For root as for anybody else.
     let in_the_way = out.join("events/part-0001.parquet.tmp");
@@ -186,7 +194,7 @@ fn refused(folder: &Path, mended: impl FnOnce(&Path)) -> Ended {
 
 fn a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let ended = refused(folder.path(), |_| ());
+    let ended = refused(folder.path(), "continue", |_| ());
     assert_eq!(ended.code, Some(4), "{ended:?}");
     let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let kept = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
@@ -201,11 +209,22 @@ fn a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_sam
 
 fn a_disk_that_was_full_for_a_while_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let ended = refused(folder.path(), |in_the_way| {
+    let ended = refused(folder.path(), "continue", |in_the_way| {
         Clock::start().sleep_until(Instant::from_millis(1500));
         std::fs::remove_dir(in_the_way).unwrap();
     });
     let run = Run::of(ended, &folder.path().join("run"));
     assert_eq!(run.json["launched"].as_u64(), Some(run.events.len() as u64));
     assert_eq!(run.events.len(), seen(&folder.path().join("seen.csv")).len());
+}
+
+fn a_run_may_stop_when_its_disk_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = refused(folder.path(), "stop", |_| ());
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let launched = told["launched"].as_u64().unwrap();
+    assert!((100..450).contains(&launched), "some 500 in five seconds were meant, and {launched} launched");
+    assert_eq!(launched, seen(&folder.path().join("seen.csv")).len() as u64);
+    assert!(told["warnings"].to_string().contains("part-0001.parquet.tmp"), "{told}");
 }

@@ -1,0 +1,103 @@
+//! A system that refuses: the n-th call of each kind fails, as in the torture tests of curl, and the accounts hold.
+//!
+//! strace puts the failure in. It counts the calls of each thread by itself, so some of the runs have several. Whatever is refused, the
+//! program ends by itself and in words, never by a panic or a signal; what it prints as a result agrees with itself and with what it
+//! kept; and no launch that the server answered is counted as another's.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+
+use offered_model::Outcome;
+use offered_store::{ReadOptions, RunRecord, read};
+
+use crate::harness::{Tested, needs};
+use crate::process::{Process, Serve, offered};
+use crate::run::seen;
+
+tests![every_call_that_is_refused_leaves_accounts_that_agree];
+
+/// A system call, how it fails, and which ones of a thread's.
+type Refusal = (&'static str, &'static str, &'static [u32]);
+
+/// Calls of a short recorded run from its first directory on: what comes before is the loader's. Those that begin at a number above 1
+/// leave out what a process does before `main`.
+const REFUSALS: [Refusal; 13] = [
+    ("mkdir", "ENOSPC", &[1, 2, 3]),
+    ("write", "ENOSPC", &[1, 2, 3, 4, 5, 6, 8, 13, 21]),
+    ("openat", "EMFILE", &[13, 18, 21, 24, 27, 30, 34, 38, 40]),
+    ("fsync", "EIO", &[1, 2, 3, 4, 5, 6]),
+    ("rename", "EIO", &[1, 2, 3, 4]),
+    ("read", "EIO", &[13, 21, 34, 40, 50]),
+    ("socket", "EMFILE", &[1, 2]),
+    ("connect", "ENETUNREACH", &[1, 2, 3]),
+    ("sendto", "ENOBUFS", &[1, 2, 5, 13]),
+    ("recvfrom", "ECONNRESET", &[3, 5, 13]),
+    ("epoll_ctl", "ENOMEM", &[1, 2, 3]),
+    ("epoll_pwait2", "EINTR", &[1, 2, 5, 13]),
+    ("clone3", "EAGAIN", &[1, 2, 3, 4, 5]),
+];
+
+fn every_call_that_is_refused_leaves_accounts_that_agree() -> Tested {
+    // It must be allowed to trace as well.
+    let traces = Command::new("strace").args(["-f", "--seccomp-bpf", "-o", "/dev/null", "true"]).output();
+    needs("strace", traces.is_ok_and(|traced| traced.status.success()))?;
+    let folder = tempfile::tempdir().unwrap();
+    let cases: Vec<_> =
+        REFUSALS.iter().flat_map(|(call, error, nth)| nth.iter().map(move |n| (call, error, n))).collect();
+    let refused: usize = std::thread::scope(|scope| {
+        // Each waits most of its time for its launches.
+        let parts = cases.chunks(cases.len().div_ceil(4)).map(|cases| {
+            scope.spawn(|| cases.iter().filter(|(call, error, n)| refuse(folder.path(), call, error, **n)).count())
+        });
+        parts.collect::<Vec<_>>().into_iter().map(|part| part.join().unwrap()).sum()
+    });
+    assert!(refused > cases.len() * 2 / 3, "only {refused} of {} were refused anything", cases.len());
+    Ok(())
+}
+
+/// Runs with the `n`-th `call` of each thread refused; whether one was.
+fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> bool {
+    let case = format!("{call}-{error}-{n}");
+    let (out, trace, record) =
+        (folder.join(&case), folder.join(format!("{case}.trace")), folder.join(format!("{case}.csv")));
+    let server = Serve::start("127.0.0.1:0", &record);
+    let mut command = Command::new("strace");
+    command.args(["-f", "--seccomp-bpf", "-o"]).arg(&trace).arg("-e").arg(format!("trace={call}"));
+    command.arg("-e").arg(format!("inject={call}:error={error}:when={n}")).arg(offered(&[]).get_program());
+    command.args(["run", &server.url, "--open", "100/s", "-d", "400ms", "--threads", "1", "--precision", "sleep"]);
+    let ended = Process::start({
+        command.args(["--json", "--out"]).arg(&out);
+        command
+    })
+    .end();
+    server.stop();
+    let was_refused = std::fs::read_to_string(&trace).is_ok_and(|trace| trace.contains("(INJECTED)"));
+
+    assert!(matches!(ended.code, Some(0..=4 | 99)), "{case}: {ended:?}");
+    assert!(!ended.stderr.contains("panicked"), "{case}: {ended:?}");
+    let told: Option<serde_json::Value> = serde_json::from_str(&ended.stdout).ok();
+    // Whose words could not be written has none.
+    assert!(told.is_some() || ended.stderr.contains("error: ") || call == "write", "{case}: {ended:?}");
+    let kept = read(&out, &ReadOptions::default()).ok();
+    let events = kept.as_ref().map(|kept| kept.events.to_vec().unwrap()).unwrap_or_default();
+    if let Some(told) = &told {
+        let launched = told["launched"].as_u64().unwrap();
+        let outcomes = told["outcomes"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+        assert_eq!(launched, outcomes, "{case}");
+        let is_whole = RunRecord::read(&out).ok().flatten().is_some();
+        // What is printed may be refused as well, which is 1.
+        assert!(is_whole || ended.code == Some(4) || call == "write", "{case}: {ended:?}");
+        if is_whole {
+            assert_eq!(events.len() as u64, launched, "{case}");
+        }
+        let served = seen(&record).len() as u64;
+        let sent = launched - told["unsent"].as_u64().unwrap_or_default();
+        assert!(served <= sent, "{case}: the server saw {served} of {sent}");
+        assert!(told["outcomes"]["ok"].as_u64().unwrap_or_default() <= served, "{case}");
+    }
+    let launches: HashSet<_> = events.iter().map(|event| (event.session, event.step)).collect();
+    assert_eq!(launches.len(), events.len(), "{case}: a launch is one event");
+    assert!(events.iter().all(|event| event.sent.is_none() == (event.outcome == Outcome::Unsent)), "{case}");
+    was_refused
+}
