@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""A soak with a fault every ten seconds, and the accounts at its end: `python3 benches/peers/faults.py [--minutes 60] [--rate 200]`.
+
+Poisson launches with numbered paths go through a small proxy to `offered serve`, which records every request. In turns all connections are
+reset, the proxy refuses, the proxy stalls, the server and the generator are stopped (SIGSTOP), the disk of the recording is filled,
+and the target's name is lost. At the end every launch is looked for in three books: the schedule (`run --dry-run` of the same workload
+and seed), the recording, and the server's record. Needs root, for a small file system and a file of names of the generator's own."""
+
+import argparse
+import asyncio
+import collections
+import csv
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+NAME = "soak.test"
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
+
+
+class Proxy:
+    """Carries bytes between whoever connects and the server, and misbehaves when it is told to."""
+
+    def __init__(self, port):
+        self.port, self.pairs, self.flowing = port, set(), asyncio.Event()
+        self.flowing.set()
+
+    async def open(self, port=0):
+        self.listener = await asyncio.start_server(self.carry, "127.0.0.1", port)
+        return self.listener.sockets[0].getsockname()[1]
+
+    async def carry(self, reader, writer):
+        try:
+            server = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            return writer.close()
+        pair = (writer, server[1])
+        self.pairs.add(pair)
+
+        async def copy(source, sink):
+            try:
+                while data := await source.read(65536):
+                    await self.flowing.wait()
+                    sink.write(data)
+                    await sink.drain()
+            except OSError:
+                pass
+
+        await asyncio.wait(
+            [asyncio.create_task(copy(reader, server[1])), asyncio.create_task(copy(server[0], writer))],
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        self.pairs.discard(pair)
+        for one in pair:
+            one.close()
+
+    def reset(self):
+        for pair in list(self.pairs):
+            for writer in pair:
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                writer.transport.abort()
+
+
+async def misbehave(proxy, port, server, run, folder, faults):
+    """A fault every ten seconds until the run has ended; what was done is counted in `faults`."""
+    hosts, filler = folder / "hosts", folder / "disk/filler"
+    good = hosts.read_text()
+    for n in range(10**9):
+        await asyncio.sleep(7)
+        if run.poll() is not None:
+            return
+        fault = ["reset", "refuse", "stall", "server stopped", "generator stopped", "disk full", "name lost"][n % 7]
+        faults[fault] += 1
+        if fault == "reset":
+            proxy.reset()
+            await asyncio.sleep(3)
+        elif fault == "refuse":
+            proxy.listener.close()
+            proxy.reset()
+            await asyncio.sleep(3)
+            await proxy.open(port)
+        elif fault == "stall":
+            proxy.flowing.clear()
+            await asyncio.sleep(3)
+            proxy.flowing.set()
+        elif fault == "disk full":
+            with open(filler, "wb", buffering=0) as file:
+                try:
+                    while True:
+                        file.write(bytes(4096))
+                except OSError:
+                    pass
+            await asyncio.sleep(3)
+            filler.unlink()
+        elif fault == "name lost":
+            hosts.write_text("")
+            await asyncio.sleep(3)
+            hosts.write_text(good)
+        else:
+            process = server if fault == "server stopped" else run
+            process.send_signal(signal.SIGSTOP)
+            await asyncio.sleep(3)
+            process.send_signal(signal.SIGCONT)
+
+
+async def soak(wanted, folder):
+    offered = str(pathlib.Path(wanted.offered).absolute())
+    disk, record, hosts = folder / "disk", folder / "seen.csv", folder / "hosts"
+    disk.mkdir()
+    size = wanted.minutes * 60 * wanted.rate * 60 + 30e6
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size:.0f}", "tmpfs", disk], check=True)
+    server = subprocess.Popen(
+        [offered, "serve", "--listen", "127.0.0.1:0", "--service", "exponential:5ms", "--discipline", "infinite"]
+        + ["--precision", "sleep", "--record", record],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    faults, resident = collections.Counter(), []
+    try:
+        said = server.stdout.readline()
+        proxy = Proxy(int(re.search(r"127\.0\.0\.1:(\d+)", said)[1]))
+        port = await proxy.open()
+        hosts.write_text(f"127.0.0.1 {NAME}\n")
+        workload = folder / "soak.toml"
+        workload.write_text(
+            f"""seed = 7
+duration = "{wanted.minutes * 60:.0f}s"
+arrivals.open.rate = "{wanted.rate}/s"
+[target]
+url = "http://{NAME}:{port}"
+resolve_every = "1s"
+connect_timeout = "2s"
+response_timeout = "2s"
+[[request]]
+name = "one"
+get = "/{{session}}"
+"""
+        )
+        # A file of names that only the generator sees.
+        script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
+        run = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", script, "sh", hosts, offered, "run", workload]
+            + ["--out", disk / "run", "--json", "--quiet", "--precision", "sleep"],
+            stdout=open(folder / "said.json", "w"), stderr=subprocess.PIPE,
+        )  # fmt: skip
+        troubling = asyncio.create_task(misbehave(proxy, port, server, run, folder, faults))
+        while run.poll() is None:
+            await asyncio.sleep(5)
+            try:
+                status = pathlib.Path(f"/proc/{run.pid}/status").read_text()
+                resident.append(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024)
+            except (OSError, TypeError):
+                break
+        code = run.wait()
+        troubling.cancel()
+        print(run.stderr.read().decode()[-2000:], file=sys.stderr)
+        server.send_signal(signal.SIGCONT)
+        server.send_signal(signal.SIGINT)
+        server.wait()
+        return code, faults, resident, books(offered, folder)
+    finally:
+        server.kill()
+        subprocess.run(["umount", "-l", disk], check=False)
+
+
+def books(offered, folder):
+    """Of the schedule the sessions; of the recording session to outcome; of the server session to whether it was answered."""
+
+    def events(run):
+        out = folder / "events.csv"
+        subprocess.run([offered, "export", run, "--to", "csv", "--output", out], check=True, stdout=subprocess.DEVNULL)
+        with open(out) as file:
+            return [(int(row["session"]), row["outcome"], row["sent_ns"]) for row in csv.DictReader(file)]
+
+    dry = ["run", folder / "soak.toml", "--dry-run", "--quiet", "--json", "--out", folder / "dry"]
+    subprocess.run([offered, *dry], check=True, stdout=subprocess.DEVNULL)
+    schedule = [session for session, _, _ in events(folder / "dry")]
+    (folder / "events.csv").unlink()
+    recorded = events(folder / "disk/run")
+    with open(folder / "seen.csv") as file:
+        rows = csv.reader(file)
+        columns = next(rows)
+        path, answered = columns.index("path"), columns.index("done_ns")
+        seen = [(row[path].lstrip("/"), row[answered] != "") for row in rows]
+    return schedule, recorded, [(int(session), done) for session, done in seen if session.isdigit()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--rate", type=int, default=200)
+    parser.add_argument("--offered", default="target/release/offered")
+    wanted = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("needs root")
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        code, faults, resident, (schedule, recorded, seen) = asyncio.run(soak(wanted, pathlib.Path(folder)))
+        said = json.loads(pathlib.Path(folder, "said.json").read_text())
+    print(f"{time.monotonic() - begun:.0f} s, ended with {code} ({said['judgement']}), faults: {dict(faults)}")
+    half = len(resident) // 2
+    print(f"resident: {max(resident[:half]):.1f} MB at most in the first half, {max(resident[half:]):.1f} in the second")
+    outcomes = collections.Counter(outcome for _, outcome, _ in recorded)
+    print(f"schedule {len(schedule)}, events {len(recorded)}, told {said['launched']}; outcomes {dict(outcomes)}")
+    events = {session: outcome for session, outcome, _ in recorded}
+    sent = {session for session, _, at in recorded if at}
+    served = dict(seen)
+    ok = {session for session, outcome in events.items() if outcome == "ok"}
+    print(f"the server saw {len(seen)}, answered {sum(served.values())}")
+    failed = [
+        what
+        for what, holds in {
+            "every launch of the schedule is one event": sorted(schedule) == sorted(session for session, _, _ in recorded),
+            "what is told is what is recorded": said["launched"] == len(recorded) and said["outcomes"] == dict(outcomes),
+            "the server saw each at most once": len(served) == len(seen),
+            "and only what was sent": served.keys() <= sent,
+            "what went well was answered": ok <= {session for session, done in served.items() if done},
+            "what the server did not see did not go well": not ok - served.keys(),
+        }.items()
+        if not holds
+    ]
+    print("\n".join(f"DOES NOT HOLD: {what}" for what in failed) or "the accounts agree")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
