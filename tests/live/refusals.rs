@@ -25,7 +25,7 @@ type Refusal = (&'static str, &'static str, &'static [u32]);
 const REFUSALS: [Refusal; 13] = [
     ("mkdir", "ENOSPC", &[1, 2, 3]),
     ("write", "ENOSPC", &[1, 2, 3, 4, 5, 6, 8, 13, 21]),
-    ("openat", "EMFILE", &[13, 18, 21, 24, 27, 30, 34, 38, 40]),
+    ("openat", "EMFILE", &[13, 18, 21, 24, 27, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42]),
     ("fsync", "EIO", &[1, 2, 3, 4, 5, 6]),
     ("rename", "EIO", &[1, 2, 3, 4]),
     ("read", "EIO", &[13, 21, 34, 40, 50]),
@@ -45,24 +45,40 @@ fn every_call_that_is_refused_leaves_accounts_that_agree() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let cases: Vec<_> =
         REFUSALS.iter().flat_map(|(call, error, nth)| nth.iter().map(move |n| (call, error, n))).collect();
-    let refused: usize = std::thread::scope(|scope| {
+    let found: Vec<Refused> = std::thread::scope(|scope| {
         // Each waits most of its time for its launches.
         let parts = cases.chunks(cases.len().div_ceil(4)).map(|cases| {
-            scope.spawn(|| cases.iter().filter(|(call, error, n)| refuse(folder.path(), call, error, **n)).count())
+            let refuse = |(call, error, n): &(&&str, &&str, &u32)| refuse(folder.path(), call, error, **n);
+            scope.spawn(move || cases.iter().map(refuse).collect::<Vec<_>>())
         });
-        parts.collect::<Vec<_>>().into_iter().map(|part| part.join().unwrap()).sum()
+        parts.collect::<Vec<_>>().into_iter().flat_map(|part| part.join().unwrap()).collect()
     });
+    let count = |what: fn(&Refused) -> bool| found.iter().filter(|refused| what(refused)).count();
+    let refused = count(|refused| *refused != Refused::Nothing);
     assert!(refused > cases.len() * 2 / 3, "only {refused} of {} were refused anything", cases.len());
+    assert!(count(|refused| *refused == Refused::Judging) > 0, "none was refused what it needs to be judged");
     Ok(())
 }
 
-/// Runs with the `n`-th `call` of each thread refused; whether one was.
-fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> bool {
+/// What a run was refused.
+#[derive(PartialEq)]
+enum Refused {
+    Nothing,
+    /// Its judgement, after its load was made.
+    Judging,
+    /// Something else.
+    Something,
+}
+
+/// Runs with the `n`-th `call` of each thread refused.
+fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
     let case = format!("{call}-{error}-{n}");
     let (out, trace, record) =
         (folder.join(&case), folder.join(format!("{case}.trace")), folder.join(format!("{case}.csv")));
     let server = Serve::start("127.0.0.1:0", &record);
     let mut command = Command::new("strace");
+    // Cargo's would have the loader look in more places.
+    command.env_remove("LD_LIBRARY_PATH");
     command.args(["-f", "--seccomp-bpf", "-o"]).arg(&trace).arg("-e").arg(format!("trace={call}"));
     command.arg("-e").arg(format!("inject={call}:error={error}:when={n}")).arg(offered(&[]).get_program());
     command.args(["run", &server.url, "--open", "100/s", "-d", "400ms", "--threads", "1", "--precision", "sleep"]);
@@ -99,5 +115,14 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> bool {
     let launches: HashSet<_> = events.iter().map(|event| (event.session, event.step)).collect();
     assert_eq!(launches.len(), events.len(), "{case}: a launch is one event");
     assert!(events.iter().all(|event| event.sent.is_none() == (event.outcome == Outcome::Unsent)), "{case}");
-    was_refused
+    if ended.stderr.contains("the load was made and cannot be judged") {
+        assert_eq!(ended.code, Some(1), "{case}: {ended:?}");
+        let record: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+        assert_eq!(record["summary"]["launched"].as_u64(), Some(events.len() as u64), "{case}");
+        let judged = Process::start(offered(&["verify", out.to_str().unwrap()])).end();
+        assert_eq!(judged.code, Some(0), "{case}: {judged:?}");
+        return Refused::Judging;
+    }
+    if was_refused { Refused::Something } else { Refused::Nothing }
 }

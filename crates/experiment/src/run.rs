@@ -14,10 +14,11 @@ use offered_meet::{Clocks, Folder, Met, Terms, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::workload::OnDiskFull;
 use offered_model::{Exchange, Instant, Nanos, Offset, Recording, Share, WorkerClock, Workload};
-use offered_run::{Done, Generator, Load, Witness, Worker, threads};
+use offered_run::{Counts, Done, Generator, Load, Witness, Worker, threads};
 use offered_store::{Alive, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::beyond::{Beyond, beyond};
@@ -331,9 +332,9 @@ impl Ready<'_> {
             machine: Some(machine()),
             ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
         };
-        let unjudged =
-            |why| Error::Unjudged { why: Box::new(why), counts: generator.watch()(), out: out.map(Path::to_owned) };
-        let (recording, mut unkept) = recording(workload, events, store.as_ref(), &record).map_err(unjudged)?;
+        let counts = generator.watch()();
+        let unjudged = |why| Error::Unjudged { why: Box::new(why), counts, out: out.map(Path::to_owned) };
+        let (recording, mut unkept) = recording(workload, events, store.as_ref(), &record, counts).map_err(unjudged)?;
         let skipped = (workload.skip_first().max(from), workload.skip_last());
         let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
         let verdict = verify(&recording, &ask).map_err(|why| unjudged(why.into()))?;
@@ -396,6 +397,15 @@ fn evidence(done: &Done, calibrated: Option<Calibrated>) -> Evidence {
     }
 }
 
+/// The summary of a run that has not been judged yet: what was counted while it was made.
+#[derive(Serialize)]
+struct Counted {
+    launched: u64,
+    unsent: u64,
+    ok: u64,
+    failed: u64,
+}
+
 /// The recording of what happened: played from the disk where it was written, so that what is judged is what is kept; and why the disk
 /// would not take all of it. Its record is there before it is judged, so whatever becomes of that, others can judge it.
 fn recording(
@@ -403,6 +413,7 @@ fn recording(
     events: Spool,
     store: Option<&Store>,
     record: &RunRecord,
+    counts: Counts,
 ) -> Result<(Recording, Option<offered_store::Error>), Error> {
     let (recording, unkept) = match store {
         None => {
@@ -410,7 +421,9 @@ fn recording(
             (Recording { events, ..Recording::of_run(Vec::new(), labels) }, None)
         }
         Some(store) => {
-            let finished = store.recorder.clone().finish(record);
+            let Counts { launched, unsent, ok, failed, .. } = counts;
+            let counted = Counted { launched, unsent, ok, failed };
+            let finished = store.recorder.clone().finish(&record.clone().with(counted, ()));
             match (read_events(&store.path), finished) {
                 (kept, Ok(None)) => (kept?, None),
                 (kept, Err(why)) => (kept?, Some(why)),
