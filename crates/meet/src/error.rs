@@ -11,9 +11,8 @@ use offered_model::{Nanos, Share};
 pub enum Error {
     /// Its number has been taken.
     #[error(
-        "worker {share} is there already, on {host}: {} is of an earlier run, or two workers were given one number; give each run a \
-         folder of its own, and each worker its own number",
-        folder.display()
+        "worker {share} is there already, on {host}: {place} is of an earlier run, or two workers were given one number; give each run a \
+         folder of its own, and each worker its own number"
     )]
     Twice {
         /// The number.
@@ -21,7 +20,7 @@ pub enum Error {
         /// Where who has it runs.
         host: String,
         /// Where they meet.
-        folder: PathBuf,
+        place: String,
     },
     /// Another worker would make another run.
     #[error("worker {share} on {host} has another {what} ({theirs}, here {ours}): all workers of a run need the same")]
@@ -68,6 +67,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The place where they meet, which is no folder, cannot be used.
+    #[error("{0}")]
+    Place(String),
     /// The folder cannot be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {

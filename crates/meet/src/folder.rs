@@ -1,13 +1,17 @@
-//! The folder where workers meet, and its one rule: a file is made once and never changed.
+//! A folder as the place where workers meet: a file is made once and never changed.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use offered_model::Nanos;
 
 use crate::error::Error;
+use crate::place::Place;
+
+/// From one look at the folder to the next; and so much more for every other worker, so that many of them do not besiege it.
+const LOOK: Nanos = Nanos::from_millis(100);
+const LOOK_EACH: Nanos = Nanos::from_millis(1);
 
 /// A folder that all workers reach.
 #[derive(Clone, Debug)]
@@ -18,18 +22,15 @@ impl Folder {
     pub fn new(path: &Path) -> Self {
         Self(path.to_owned())
     }
+}
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
+impl Place for Folder {
+    fn name(&self) -> String {
+        self.0.display().to_string()
     }
 
-    /// Makes the file `name` unless it is there; whether it was made. Of several who try, one makes it (`O_EXCL`: on NFS too, from
-    /// version 3 on).
-    ///
-    /// # Errors
-    /// The folder cannot be written to.
-    pub fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, Error> {
+    /// Makes the file unless it is there (`O_EXCL`: on NFS too, from version 3 on).
+    fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, Error> {
         let path = self.0.join(name);
         let folder = path.parent().unwrap_or(&self.0);
         fs::create_dir_all(folder).map_err(Error::file("create", folder))?;
@@ -41,18 +42,19 @@ impl Folder {
         Ok(true)
     }
 
-    pub(crate) fn put_new_document(&self, name: &str, document: &impl Serialize) -> Result<bool, Error> {
-        let json = serde_json::to_string_pretty(document).expect("numbers and texts are JSON");
-        self.put_new(name, (json + "\n").as_bytes())
+    fn read(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let read = |name: &String| {
+            let path = self.0.join(name);
+            match fs::read(&path) {
+                Ok(text) => Ok(Some(text)),
+                Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(why) => Err(Error::file("read", &path)(why)),
+            }
+        };
+        names.iter().map(read).collect()
     }
 
-    /// What the file `name` says; `None` where it is not there, or not whole yet.
-    pub(crate) fn document<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
-        let path = self.0.join(name);
-        match fs::read(&path) {
-            Ok(text) => Ok(serde_json::from_slice(&text).ok()),
-            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(why) => Err(Error::file("read", &path)(why)),
-        }
+    fn look_every(&self, workers: u64) -> Nanos {
+        LOOK + LOOK_EACH * workers
     }
 }

@@ -1,4 +1,4 @@
-//! Where the workers of one run meet: a folder that all of them reach.
+//! Where the workers of one run meet: a folder that all of them reach, or any other [`Place`] where what is written is written once.
 //!
 //! Every worker writes there that it is ready. Worker 1, once it sees all of them, writes the one decision: what its clock shows when everybody
 //! begins. Who cannot go on (another workload, nobody came, Ctrl-C) writes the same file with the reason, and a file is made only once, so
@@ -45,9 +45,11 @@ mod engine;
 mod error;
 mod folder;
 mod meeting;
+mod place;
 
 pub use clocks::{Asker, Clocks, STAY, Teller};
 pub use engine::{Engine, NoShare, share};
 pub use error::Error;
 pub use folder::Folder;
 pub use meeting::{LEAD, Met, Terms, Worker, begun, meet};
+pub use place::Place;

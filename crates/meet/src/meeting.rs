@@ -9,15 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::clocks::{Asker, Clocks, PLACING, Teller, Told, before, by_own};
 use crate::error::Error;
-use crate::folder::Folder;
+use crate::place::{Place, document, put_new_document, read};
 
 /// From the decision to the beginning: time for everybody to see it, and to compare clocks.
 pub const LEAD: Nanos = Nanos::from_secs(4);
 /// Worker 1 decides, for it is by its clock that the run begins. Where all are there and it has said nothing for so long, others do.
 const DEPUTY: Nanos = Nanos::from_secs(10);
-/// From one look at the folder to the next; and so much more for every other worker, so that many of them do not besiege it.
-const LOOK: Nanos = Nanos::from_millis(100);
-const LOOK_EACH: Nanos = Nanos::from_millis(1);
 
 const DECISION: &str = "meeting/decision.json";
 
@@ -74,6 +71,11 @@ pub struct Met {
 struct Ready {
     #[serde(flatten)]
     worker: Worker,
+    /// Which of all processes wrote this: of two that have one number, on one machine too, no two write the same.
+    #[serde(default)]
+    process: u32,
+    #[serde(default)]
+    came_unix_ns: u64,
     clock: Option<State>,
     /// Where its clock can be asked; of worker 1.
     time: Option<Told>,
@@ -86,14 +88,14 @@ struct State {
     error_ns: u64,
 }
 
-/// Says in `folder` that `me` is ready, waits for all others, lays its clock beside worker 1's, and says when everybody begins. `waiting` is
+/// Says at `place` that `me` is ready, waits for all others, lays its clock beside worker 1's, and says when everybody begins. `waiting` is
 /// told who is missing, from 1, whenever that changes.
 ///
 /// # Errors
 /// See [`Error`]. Where this worker is the reason, the run is called off for all.
-pub fn meet(folder: &Folder, me: &Worker, terms: &Terms, waiting: &mut dyn FnMut(&[u64])) -> Result<Met, Error> {
+pub fn meet(place: &dyn Place, me: &Worker, terms: &Terms, waiting: &mut dyn FnMut(&[u64])) -> Result<Met, Error> {
     let &Terms { wait, stop, ref wall, tell_at } = terms;
-    if let Some(decision) = folder.document(DECISION)? {
+    if let Some(decision) = document(place, DECISION)? {
         return decided(decision).and_then(|begin| Err(too_late(begin, wall)));
     }
     let (is_first, has_others) = (me.share.index() == 0, me.share.parts() > 1);
@@ -103,34 +105,31 @@ pub fn meet(folder: &Folder, me: &Worker, terms: &Terms, waiting: &mut dyn FnMut
         tell_at.zip(teller.as_ref()).map(|(at, teller)| teller.told().map_err(Error::telling(at))).transpose()?;
     let state = kept().map(|Kept { synchronised, error }| State { synchronised, error_ns: error.0 });
     let mine = ready(me.share.index() + 1);
-    if !folder.put_new_document(&mine, &Ready { worker: me.clone(), clock: state, time })? {
+    let (process, came_unix_ns) = (std::process::id(), wall.now().0);
+    let said = Ready { worker: me.clone(), process, came_unix_ns, clock: state, time };
+    if !put_new_document(place, &mine, &said)? {
         let host =
-            folder.document::<Worker>(&mine)?.map_or_else(|| "an unknown machine".to_owned(), |worker| worker.host);
-        return Err(Error::Twice { share: me.share, host, folder: folder.path().to_owned() });
+            document::<Worker>(place, &mine)?.map_or_else(|| "an unknown machine".to_owned(), |worker| worker.host);
+        return Err(Error::Twice { share: me.share, host, place: place.name() });
     }
     let clock = Clock::start();
     let until = clock.now() + wait;
-    let every = LOOK + LOOK_EACH * me.share.parts();
+    let every = place.look_every(me.share.parts());
     let mut missing: Vec<u64> = (1..=me.share.parts()).collect();
     let mut complete = None;
     loop {
         let before = missing.len();
         let mut odd = None;
-        let mut failed = None;
-        missing.retain(|number| match folder.document::<Worker>(&ready(*number)) {
-            Ok(Some(worker)) => {
-                odd = odd.take().or_else(|| differs(&worker, me));
-                false
-            }
-            Ok(None) => true,
-            Err(why) => {
-                failed.get_or_insert(why);
-                true
-            }
+        let mut names: Vec<String> = missing.iter().map(|number| ready(*number)).collect();
+        names.push(DECISION.to_owned());
+        let mut said = place.read(&names)?;
+        let mut decision: Option<Decision> = read(said.pop().flatten());
+        let mut said = said.into_iter();
+        missing.retain(|_| {
+            let worker: Option<Worker> = read(said.next().flatten());
+            odd = odd.take().or_else(|| differs(worker.as_ref()?, me));
+            worker.is_none()
         });
-        if let Some(why) = failed {
-            return Err(why);
-        }
         let all_since = missing.is_empty().then(|| *complete.get_or_insert(clock.now()));
         let ours = if let Some(why) = odd {
             Some((Decision::CalledOff { why: why.to_string() }, Some(why)))
@@ -145,15 +144,16 @@ pub fn meet(folder: &Folder, me: &Worker, terms: &Terms, waiting: &mut dyn FnMut
         } else {
             None
         };
-        if let Some((decision, why)) = ours {
+        if let Some((ours, why)) = ours {
             // Who was first has decided. A reason of our own is told better than the same from others.
-            let won = folder.put_new_document(DECISION, &decision)?;
+            let won = put_new_document(place, DECISION, &ours)?;
             if let (true, Some(why)) = (won, why) {
                 return Err(why);
             }
+            decision = document(place, DECISION)?;
         }
-        if let Some(decision) = folder.document(DECISION)? {
-            let met = compared(folder, me, terms, decided(decision)?, teller)?;
+        if let Some(decision) = decision {
+            let met = compared(place, me, terms, decided(decision)?, teller)?;
             return if wall.now() >= met.begin { Err(too_late(met.begin, wall)) } else { Ok(met) };
         }
         if missing.len() != before {
@@ -165,12 +165,12 @@ pub fn meet(folder: &Folder, me: &Worker, terms: &Terms, waiting: &mut dyn FnMut
 
 /// What was agreed upon once clocks were compared, of a run that begins when that of worker 1 shows `begin`: a second and a half before
 /// at the latest.
-fn compared(folder: &Folder, me: &Worker, terms: &Terms, begin: Nanos, teller: Option<Teller>) -> Result<Met, Error> {
+fn compared(place: &dyn Place, me: &Worker, terms: &Terms, begin: Nanos, teller: Option<Teller>) -> Result<Met, Error> {
     if let Some(mut teller) = teller {
         teller.tell(begin.saturating_sub(PLACING), |_| terms.stop.load(Relaxed));
         return Ok(Met { begin, before: None, clocks: Clocks::Tells(teller) });
     }
-    let Some(asker) = asker(folder, me, terms.wall)? else {
+    let Some(asker) = asker(place, me, terms.wall)? else {
         return Ok(Met { begin, before: None, clocks: Clocks::Alone });
     };
     let found = asker.ask(before(begin, terms.wall.now()), terms.stop);
@@ -179,10 +179,10 @@ fn compared(folder: &Folder, me: &Worker, terms: &Terms, begin: Nanos, teller: O
 }
 
 /// Who asks worker 1 for `me`; nobody where this is worker 1, or that cannot be asked.
-fn asker(folder: &Folder, me: &Worker, wall: Wall) -> Result<Option<Asker>, Error> {
+fn asker(place: &dyn Place, me: &Worker, wall: Wall) -> Result<Option<Asker>, Error> {
     let others = Some(me.share.index() + 1).filter(|number| *number > 1);
     let Some(number) = others else { return Ok(None) };
-    let first: Option<Ready> = folder.document(&ready(1))?;
+    let first: Option<Ready> = document(place, &ready(1))?;
     Ok(first.and_then(|first| first.time).map(|told| Asker::new(wall, told, number)))
 }
 
@@ -190,14 +190,14 @@ fn asker(folder: &Folder, me: &Worker, wall: Wall) -> Result<Option<Asker>, Erro
 /// was started again. Worker 1 does not answer during the run, so it begins by its own clock, `wall`.
 ///
 /// # Errors
-/// That worker had another workload or version, or the folder cannot be read.
-pub fn begun(folder: &Folder, me: &Worker, wall: Wall) -> Result<Option<Met>, Error> {
-    let Some(Decision::Begin { unix_ns }) = folder.document(DECISION)? else { return Ok(None) };
-    let Some(first) = folder.document::<Worker>(&ready(me.share.index() + 1))? else { return Ok(None) };
+/// That worker had another workload or version, or the place cannot be read.
+pub fn begun(place: &dyn Place, me: &Worker, wall: Wall) -> Result<Option<Met>, Error> {
+    let Some(Decision::Begin { unix_ns }) = document(place, DECISION)? else { return Ok(None) };
+    let Some(first) = document::<Worker>(place, &ready(me.share.index() + 1))? else { return Ok(None) };
     if let Some(why) = differs(&first, me) {
         return Err(why);
     }
-    let clocks = asker(folder, me, wall)?.map_or(Clocks::Alone, Clocks::Asks);
+    let clocks = asker(place, me, wall)?.map_or(Clocks::Alone, Clocks::Asks);
     Ok(Some(Met { begin: Nanos(unix_ns), before: None, clocks }))
 }
 

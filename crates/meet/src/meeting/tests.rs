@@ -1,6 +1,7 @@
 use std::thread;
 
 use super::*;
+use crate::folder::Folder;
 
 fn worker(share: &str) -> Worker {
     Worker {
@@ -75,9 +76,14 @@ fn of_a_clock_that_cannot_be_asked_nothing_is_known_and_the_run_begins_by_ones_o
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let time = format!("{{\"addresses\": [\"{}\"], \"token\": 1, \"kernel\": null}}", silent.local_addr().unwrap());
     let time = Some(serde_json::from_str(&time).unwrap());
-    place.put_new_document(&ready(1), &Ready { worker: worker("1/2"), clock: None, time }).unwrap();
+    put_new_document(
+        &place,
+        &ready(1),
+        &Ready { worker: worker("1/2"), process: 1, came_unix_ns: 1, clock: None, time },
+    )
+    .unwrap();
     let begin = wall.now() + LEAD;
-    place.put_new_document(DECISION, &Decision::Begin { unix_ns: begin.0 }).unwrap();
+    put_new_document(&place, DECISION, &Decision::Begin { unix_ns: begin.0 }).unwrap();
     let stop = AtomicBool::new(false);
     let met = compared(&place, &worker("2/2"), &terms(LONG, &stop), begin, None).unwrap();
     assert!(met.before.is_none() && met.begin == begin && matches!(met.clocks, Clocks::Alone));
@@ -105,7 +111,7 @@ fn one_that_would_make_another_run_is_named_and_nobody_begins() {
 fn one_number_twice_is_an_error_of_the_second() {
     let folder = tempfile::tempdir().unwrap();
     let place = Folder::new(folder.path());
-    place.put_new_document(&ready(1), &worker("1/2")).unwrap();
+    put_new_document(&place, &ready(1), &worker("1/2")).unwrap();
     let again = why_not(alone(&place, &Worker { host: "b".to_owned(), ..worker("1/2") }, LONG));
     assert!(matches!(&again, Error::Twice { host, .. } if host == "host-1/2"), "{again:?}");
     assert!(again.is_of_input());
@@ -137,7 +143,7 @@ fn who_is_stopped_while_waiting_stops_the_others_too() {
 fn who_comes_after_the_decision_is_too_late() {
     let folder = tempfile::tempdir().unwrap();
     let place = Folder::new(folder.path());
-    place.put_new_document(DECISION, &Decision::Begin { unix_ns: 1_000_000_000 }).unwrap();
+    put_new_document(&place, DECISION, &Decision::Begin { unix_ns: 1_000_000_000 }).unwrap();
     let late = why_not(alone(&place, &worker("1/2"), LONG));
     assert!(matches!(late, Error::TooLate { by } if by > Nanos::from_secs(1_000_000)), "{late:?}");
 }
