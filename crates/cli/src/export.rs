@@ -9,13 +9,13 @@ use offered_store::export::{Kind, write};
 use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::exit::{Exit, Failure};
-use crate::file;
 use crate::say::tell;
+use crate::{file, stored};
 
 /// Write a recorded run in another tool's format
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A run directory, or any result file that `offered verify` reads
+    /// A run directory, the URL of one in an object store, or any result file that `offered verify` reads
     run: PathBuf,
     /// What to write
     #[arg(long, value_enum)]
@@ -63,11 +63,12 @@ impl From<To> for Kind {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     file::refuse(&args.run, &file::RESULTS)?;
-    let recording = read(&args.run, &ReadOptions::default()).map_err(Failure::input)?;
+    let here = stored::here(&args.run)?;
+    let recording = read(here.path(), &ReadOptions::default()).map_err(Failure::input)?;
     for note in &recording.notes {
         tell!("warning: {}: {note}", args.run.display());
     }
-    let (origin, kind) = (origin(&args.run)?, Kind::from(args.to));
+    let (origin, kind) = (origin(here.path())?, Kind::from(args.to));
     let (mut sent, mut without_end) = (0, 0);
     recording
         .events

@@ -37,6 +37,8 @@ pub(crate) fn workload(path: &Path) -> Result<String, Failure> {
 pub(crate) enum Kind {
     /// A URL.
     Url,
+    /// The URL of a run in an object store.
+    Stored,
     /// A workload file.
     Workload,
     /// The folder of a run, or the record in it.
@@ -59,7 +61,10 @@ pub(crate) enum Kind {
 impl Kind {
     fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
-        if path.to_str()?.contains("://") {
+        if offered_experiment::is_in_store(path) {
+            return Some(Self::Stored);
+        }
+        if path.to_str()?.contains("://") && !name_is_of_file(path) {
             return Some(Self::Url);
         }
         if path.join("sweep.json").is_file() || name == "sweep.json" {
@@ -96,6 +101,11 @@ impl Kind {
                     "{name} is a URL; what asks it is `offered run {name} --open 100/s`, and other verbs read files"
                 )
             }
+            Self::Stored => {
+                format!(
+                    "{name} is in an object store, where verify, report, export and watch read runs: offered verify {name}"
+                )
+            }
             Self::Workload => {
                 format!("{name} is a workload; make a run of it: offered run {name} --out runs/1")
             }
@@ -130,6 +140,11 @@ impl Kind {
     }
 }
 
+/// Whether a path is written as a URL of this machine's files.
+fn name_is_of_file(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.to_ascii_lowercase().starts_with("file:/"))
+}
+
 /// Refuses what looks like something that this verb does not read, and says which one does; `read` are the kinds it reads, and what
 /// looks like nothing is for the reader to tell.
 pub(crate) fn refuse(path: &Path, read: &[Kind]) -> Result<(), Failure> {
@@ -140,7 +155,8 @@ pub(crate) fn refuse(path: &Path, read: &[Kind]) -> Result<(), Failure> {
 }
 
 /// The kinds that hold the result of a run, or may.
-pub(crate) const RESULTS: [Kind; 5] = [Kind::Run, Kind::Result, Kind::JMeterResult, Kind::Plan, Kind::Log];
+pub(crate) const RESULTS: [Kind; 6] =
+    [Kind::Run, Kind::Stored, Kind::Result, Kind::JMeterResult, Kind::Plan, Kind::Log];
 
 /// Says which lines of a log that a workload names are left out.
 pub(crate) fn broken(name: &str, lines: &[String]) {
@@ -181,6 +197,7 @@ mod tests {
             ("simulation.log", "offered verify simulation.log"),
             ("access.log", "offered logs access.log"),
             ("http://127.0.0.1/a", "offered run http://127.0.0.1/a --open"),
+            ("s3://bucket/run7", "offered verify s3://bucket/run7"),
         ] {
             let told = told(Path::new(path), &[Kind::Workload]);
             assert!(told.contains(verb), "{path}: {told}");

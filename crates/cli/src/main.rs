@@ -28,6 +28,7 @@ mod schema;
 mod serve;
 mod signals;
 mod simulate;
+mod stored;
 mod sweep;
 mod table;
 mod tolerance;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use offered_experiment::{ByThreads, Terms, WithTwin};
+use offered_experiment::{ByThreads, Here, Terms, WithTwin};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
@@ -10,13 +10,14 @@ use offered_report::svg::svg;
 use offered_report::{Known, Report, Run, document, summary};
 
 use crate::exit::{Exit, Failure};
-use crate::file;
 use crate::say::{json, say};
 use crate::verify::{Window, intent::Intent, source, source::Hints};
+use crate::{file, stored};
 
 const EXAMPLES: &str = "\
 Examples:
   offered report runs/1 -o report.html                 a run of ours, against its own workload
+  offered report s3://bucket/run7 -o report.html       all workers of a run that is kept in an object store
   offered report results.jtl -o report.html            any other tool's file
   offered report runs/25 runs/50 runs/75 -o all.html   side by side, then each by itself
   offered report sweeps/1 -o curves.html               the curves through a sweep
@@ -43,7 +44,7 @@ enum Format {
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run directories (of `run` or `simulate --out`), result files of any tool (plain, .gz or .zst), sweep directories, or
+    /// Run directories (of `run` or `simulate --out`), URLs of runs in an object store, result files of any tool (plain, .gz or .zst), sweep directories, or
     /// the document of `logs --json`
     #[arg(required = true, value_name = "RUN_OR_FILE")]
     files: Vec<PathBuf>,
@@ -84,7 +85,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let (mut runs, mut sweeps, mut sites) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.files {
-        match Known::read(path)? {
+        let here = stored::here(path)?;
+        match Known::read(here.path())? {
             Some(Known::Sweep(sweep)) => sweeps.push(sweep),
             Some(Known::Site(site)) => sites.push(*site),
             Some(Known::Other(schema)) => {
@@ -94,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                     path.display()
                 )));
             }
-            None => runs.push(of_file(args, path)?),
+            None => runs.push(of_file(args, path, &here)?),
         }
     }
     let report = Report { sweeps, sites, ..Report::new(runs) };
@@ -141,10 +143,10 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// What is known of the run in a file or directory.
-fn of_file(args: &Args, path: &Path) -> Result<Run, Failure> {
+fn of_file(args: &Args, path: &Path, here: &Here) -> Result<Run, Failure> {
     let terms =
         args.window.of(Terms { by_threads: ByThreads::IfFew, with_twin: WithTwin::IfMeasured, ..args.intent.terms()? });
-    let run = Run::judged(path, &args.hints.options(path, args.from)?, &terms, file::broken)?;
+    let run = Run::judged(here, &args.hints.options(path, args.from)?, &terms, file::broken)?;
     args.window.check(&run.verdict)?;
     Ok(run)
 }

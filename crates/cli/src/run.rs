@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_experiment::{Made, Plan, View};
+use offered_experiment::{Made, MeetingPlace, Plan, View};
 use offered_model::time::span;
 use offered_model::{Law, Nanos, Offset, Share, Workload};
 use offered_report::junit::junit;
@@ -42,6 +42,7 @@ Examples:
   offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
   offered run workload.toml --share 2/8 --meet /shared/run7     begins when all eight are there; offered verify /shared/run7 reads them as one
+  offered run workload.toml --share 2/8 --meet s3://bucket/run7     the same in an object store, with AWS_ACCESS_KEY_ID and others as usual
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result,\n            or a threshold that only the generator's lateness decides; 4 done, but the disk did not\n            take all of it; 99 nothing succeeded,\n            a threshold was not kept, or a threshold or a failure stopped the run (stop = true, on_failure).";
 
@@ -80,8 +81,9 @@ pub(crate) struct Args {
     /// Begin at this instant (RFC 3339, UTC), the same for all parts of a run
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
-    /// Begin together with the other workers of the run, who all meet in this folder, and keep what each launches there
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "start_at", "once"])]
+    /// Begin together with the other workers of the run, who all meet in this folder or under this URL of an object store (s3://, gs://,
+    /// az://), and keep what each launches there
+    #[arg(long, value_name = "PLACE", conflicts_with_all = ["out", "start_at", "once"])]
     meet: Option<PathBuf>,
     /// How many workers there are, where no --share is given and the engine that has numbered this one does not say
     #[arg(long, value_name = "N", requires = "meet", conflicts_with = "share", value_parser = clap::value_parser!(u64).range(1..))]
@@ -141,7 +143,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let ready = match &args.meet {
         Some(meet) => {
             let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
-            let ready = ready.met(meet, args.wait, clock_at, &mut |missing| waiting(args.quiet, share, missing))?;
+            let ready = ready.met(MeetingPlace::at(meet)?, args.wait, clock_at, &mut |missing| {
+                waiting(args.quiet, share, missing)
+            })?;
             if let Some(said) = clock(share, ready.ahead()).filter(|_| !args.quiet && args.dry_run.is_none()) {
                 tell!("note: {said}");
             }
@@ -152,7 +156,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let page = args.ui.map(|address| page::serve(address, &workload, share, Some(stop))).transpose()?;
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
-    let made = ready.run(views)?;
+    let mut made = ready.run(views)?;
     if args.look.verbose {
         made.failures.iter().for_each(|exchange| tell!("{}", Shown { exchange, whole: false }));
     }
@@ -171,8 +175,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(page) = page {
         page::end(page, &made, &workload);
     }
+    let sent =
+        made.sending.take().map_or(Ok(()), |sending| sending.finish(&hurry, &mut |why| refused(args.quiet, why)));
     if let Some(unkept) = &made.unkept {
         tell!("error: {}; the figures count what this machine still knew", shown(&unkept.to_string()));
+        return Ok(Exit::Unkept);
+    }
+    if let Err(unsent) = sent {
+        eprintln!("error: {}; the figures count everything", shown(&unsent.to_string()));
         return Ok(Exit::Unkept);
     }
     match &made.done.halted {
@@ -210,6 +220,13 @@ pub(crate) fn share(given: Option<Share>, workers: Option<u64>, meets: bool) -> 
             let share = offered_meet::share(workers, |name| std::env::var(name).ok());
             share.map_err(|why| Failure::input(words::of_no_share(&why)))
         }
+    }
+}
+
+/// Says that what is kept here does not come to where it should.
+fn refused(quiet: bool, why: &str) {
+    if !quiet {
+        eprintln!("note: {}; it is tried for another minute, or until Ctrl-C is pressed once more", shown(why));
     }
 }
 

@@ -43,6 +43,18 @@ pub(crate) fn stop_then_hurry(stop: &Arc<AtomicBool>, hurry: &Arc<AtomicBool>) -
     thread::Builder::new().name("signals".to_owned()).spawn(obey).map(drop).map_err(Failure::stopped)
 }
 
+/// Ends the process at the first signal, after this was done.
+pub(crate) fn at_end(last: impl Fn() + Send + 'static) -> Result<(), Failure> {
+    let mut arriving = Signals::new(stopping()).map_err(Failure::stopped)?;
+    let obey = move || {
+        if let Some(signal) = arriving.forever().next() {
+            last();
+            process::exit(128 + signal);
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(obey).map(drop).map_err(Failure::stopped)
+}
+
 /// Whether the process was started with this signal ignored. Where that cannot be read it is not.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -15,13 +15,14 @@ use offered_model::document::Schema;
 use offered_verify::{Failures, Judgement, Verdict, Verdicts};
 
 use crate::exit::{Exit, Failure};
-use crate::file;
 use crate::say::{json, say};
+use crate::{file, stored};
 
 const EXAMPLES: &str = "\
 Examples:
   offered verify results.jtl --skip-first 2m --take 20m --by-threads
   offered verify runs/1                                against its own workload
+  offered verify s3://bucket/run7                      all workers of a run that is kept in an object store
   offered verify runs/1 --twin                         beside a simulation of the same launches
   offered verify k6.csv.gz --meant constant --rate 100/s --strict
   offered verify a.jtl b.jtl c.jtl                     each alone, and side by side
@@ -35,7 +36,7 @@ Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 with --strict, the launc
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
 pub(crate) struct Args {
-    /// Run directories or result files, plain, .gz or .zst; - for stdin
+    /// Run directories or result files, plain, .gz or .zst; - for stdin; URLs of runs in an object store (s3://, gs://, az://)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Treat the files as one run of several generators
@@ -141,7 +142,7 @@ fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
     let terms = args.terms()?;
     let verdict = |path: &PathBuf| {
         let options = args.source.options(path)?;
-        args.written(terms.judge(path, &options, file::broken)?)
+        args.written(terms.judge(&stored::here(path)?, &options, file::broken)?)
     };
     args.files.iter().map(verdict).collect()
 }
@@ -150,7 +151,8 @@ fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
 fn merged(args: &Args) -> Result<Verdict, Failure> {
     args.files.iter().try_for_each(|path| args.source.options(path).map(drop))?;
     let options = args.source.options(&args.files[0])?;
-    args.written(args.terms()?.judge_merged(&args.files, &options, file::broken)?)
+    let runs = args.files.iter().map(|path| stored::here(path)).collect::<Result<Vec<_>, _>>()?;
+    args.written(args.terms()?.judge_merged(&runs, &options, file::broken)?)
 }
 
 impl Args {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use offered_clock::Clock;
-use offered_experiment::{ByThreads, Terms, View, Watching};
+use offered_experiment::{ByThreads, Here, Terms, View, Watching};
 use offered_model::{Nanos, Share};
 use offered_report::{Report, Run};
 use offered_store::ReadOptions;
@@ -13,7 +13,7 @@ use offered_watch::{Page, Phase, Pulse};
 use crate::exit::{Exit, Failure};
 use crate::run::{page, views};
 use crate::say::say;
-use crate::{file, report};
+use crate::{file, report, stored};
 
 /// From one look to the next.
 const LOOK: Nanos = Nanos::from_secs(1);
@@ -21,6 +21,7 @@ const LOOK: Nanos = Nanos::from_secs(1);
 const EXAMPLES: &str = "\
 Examples:
   offered watch /shared/run7                the run of all workers that have met in this folder
+  offered watch s3://bucket/run7            the same in a folder of an object store
   offered watch runs/1                      the run of `offered run --out runs/1`
   offered watch /shared/run7 --ui           on a live page, which becomes its report
 
@@ -31,7 +32,7 @@ Exit codes: 0 the run has ended; 1 it can no longer be read; 2 there is none.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The directory of the run, or the folder in which its workers have met
+    /// The directory of the run, or the folder or URL (s3://, gs://, az://) where its workers have met
     run: PathBuf,
     /// Show it on a live page; its link is printed on stderr [default address: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = page::address)]
@@ -43,7 +44,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut watching = Watching::open(&args.run, file::broken)?;
+    let mut watching = Watching::open(stored::growing(&args.run)?, file::broken)?;
     let page = args.ui.map(|address| page::serve(address, watching.workload(), Share::ALL, None)).transpose()?;
     let mut views = views(args.quiet);
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     say!("{}", over(&last, args));
     if let Some(page) = page {
-        end(page, args)?;
+        end(page, watching.run())?;
     }
     Ok(Exit::Done)
 }
@@ -78,9 +79,9 @@ fn over(last: &Pulse, args: &Args) -> String {
 }
 
 /// The page becomes the report of the run.
-fn end(page: Page, args: &Args) -> Result<(), Failure> {
+fn end(page: Page, run: &Here) -> Result<(), Failure> {
     let terms = Terms { by_threads: ByThreads::IfFew, ..Terms::default() };
-    let run = Run::judged(&args.run, &ReadOptions::default(), &terms, file::broken)?;
+    let run = Run::judged(run, &ReadOptions::default(), &terms, file::broken)?;
     page.end(report::page(&Report::new(vec![run]))?);
     Ok(())
 }

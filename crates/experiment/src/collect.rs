@@ -52,6 +52,8 @@ pub(crate) struct Watch {
     pub(crate) out: Option<PathBuf>,
     /// Gives a sign of life with the number of launches under way, where somebody may look for one.
     pub(crate) beat: Option<Box<dyn FnMut(u64) + Send>>,
+    /// Why what is kept here does not come to where all workers keep it, where that is elsewhere.
+    pub(crate) unsent: Option<Box<dyn Fn() -> Option<String> + Send>>,
 }
 
 /// What was collected.
@@ -220,6 +222,7 @@ fn collect(
             if let (Some(why), true) = (&pulse.unkept, watch.ends_unkept) {
                 (watch.halt)(why.clone(), End::Unkept);
             }
+            pulse.unkept = pulse.unkept.or_else(|| watch.unsent.as_ref()?());
             if let (Some(broken), false) = (&pulse.broken, watch.stop.load(Relaxed)) {
                 (watch.halt)(broken.clone(), End::Threshold);
             }
@@ -232,7 +235,7 @@ fn collect(
     }
     if let Some(clock) = clock.get() {
         let mut last = watch.tally.last(clock.now(), (watch.live)());
-        last.unkept = keep.refusal();
+        last.unkept = keep.refusal().or_else(|| watch.unsent.as_ref()?());
         watch.views.iter_mut().for_each(|view| view.show(&last));
     }
     collected.look(&watch);

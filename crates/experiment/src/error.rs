@@ -26,6 +26,25 @@ pub enum Error {
     /// The workers of a run do not begin together.
     #[error(transparent)]
     Meet(#[from] offered_meet::Error),
+    /// An object store cannot be used.
+    #[cfg(feature = "objects")]
+    #[error(transparent)]
+    Objects(#[from] offered_objects::Error),
+    /// This program knows no object stores.
+    #[error(
+        "{url} is in an object store, and this program was built without those; build it with them (cargo build --release --features objects, \
+         on by default), or use a folder that all reach"
+    )]
+    NoObjects {
+        /// What was asked for.
+        url: String,
+    },
+    /// A URL of a file that is not on this machine.
+    #[error("{}: of a file: URL only a path of this machine is read; write for example file:///shared/run7", url.display())]
+    FileUrl {
+        /// As it was given.
+        url: PathBuf,
+    },
     /// A worker was started again, and nobody knows how many requests the one before it has made.
     #[error("the worker with this number is gone, and a run that ends after a number of requests cannot be taken up")]
     Counted,
@@ -241,6 +260,8 @@ impl Error {
         match self {
             Self::At { error, .. } => error.is_of_input(),
             Self::Meet(error) => error.is_of_input(),
+            #[cfg(feature = "objects")]
+            Self::Objects(error) => error.is_of_input(),
             Self::Run(
                 Run::System(_)
                 | Run::Resolve { .. }

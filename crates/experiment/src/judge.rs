@@ -12,7 +12,7 @@
 //! # std::fs::write(&file, (0..100).map(|second| format!("{second}\n")).collect::<String>()).unwrap();
 //! // A run directory, or any other tool's file.
 //! let terms = Terms { meant: Some(Intent::Pattern(Meant::Constant)), ..Terms::default() };
-//! let judged = terms.judge(&file, &ReadOptions::default(), |_, _| {})?;
+//! let judged = terms.judge(&(*file).into(), &ReadOptions::default(), |_, _| {})?;
 //! assert_eq!(judged.verdict.judgement, Judgement::Holds, "{}", judged.verdict.because);
 //! # Ok(())
 //! # }
@@ -20,7 +20,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::slice;
 
 use offered_model::workload::Mistake;
@@ -29,6 +29,7 @@ use offered_store::{ReadOptions, RunRecord, Until, read};
 use offered_verify::{Ask, Failures, Meant, Twin, Verdict, Window, merge, verify};
 
 use crate::input::{Broken, Input};
+use crate::place::Here;
 use crate::{Error, twin};
 
 /// How a recording is judged. What is not said is as the run's own workload has it, and without one as in [`Ask::default`].
@@ -189,10 +190,10 @@ impl Terms {
     ///
     /// # Errors
     /// It cannot be read; nobody said what was meant, and its own workload can no longer be read.
-    pub fn judge(&self, path: &Path, options: &ReadOptions, broken: Broken) -> Result<Judged, Error> {
-        let recording = read(path, options).map_err(Error::Read)?;
-        let own = Own::read(path, broken)?;
-        let (ask, verdict) = self.verdict(path.display().to_string(), &recording, slice::from_ref(&own))?;
+    pub fn judge(&self, run: &Here, options: &ReadOptions, broken: Broken) -> Result<Judged, Error> {
+        let recording = read(run.path(), options).map_err(Error::Read)?;
+        let own = Own::read(run.path(), broken)?;
+        let (ask, verdict) = self.verdict(run.name().to_owned(), &recording, slice::from_ref(&own))?;
         Ok(Judged { recording, ask, verdict, own })
     }
 
@@ -200,12 +201,12 @@ impl Terms {
     ///
     /// # Errors
     /// The same.
-    pub fn judge_merged(&self, paths: &[PathBuf], options: &ReadOptions, broken: Broken) -> Result<Judged, Error> {
-        let part = |path: &PathBuf| Ok((path.display().to_string(), read(path, options).map_err(Error::Read)?));
-        let parts = paths.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
+    pub fn judge_merged(&self, runs: &[Here], options: &ReadOptions, broken: Broken) -> Result<Judged, Error> {
+        let part = |run: &Here| Ok((run.name().to_owned(), read(run.path(), options).map_err(Error::Read)?));
+        let parts = runs.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
         let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
         let recording = merge(parts)?;
-        let runs = paths.iter().map(|path| Own::read(path, broken)).collect::<Result<Vec<_>, _>>()?;
+        let runs = runs.iter().map(|run| Own::read(run.path(), broken)).collect::<Result<Vec<_>, _>>()?;
         let (ask, verdict) = self.verdict(name, &recording, &runs)?;
         Ok(Judged { recording, ask, verdict, own: None })
     }

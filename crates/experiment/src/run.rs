@@ -1,8 +1,6 @@
 //! A run: launched, kept, and judged by what was kept.
 
-use std::fs::{self, Permissions};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,7 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 
 use offered_clock::{Clock, Wall, allow_sockets, kept as kept_by_kernel, unix_now};
-use offered_meet::{Clocks, Folder, Met, Terms, begun, meet};
+use offered_meet::{Clocks, Met, Terms, begun, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::workload::OnDiskFull;
 use offered_model::{Exchange, Instant, Nanos, Offset, Recording, Share, WorkerClock, Workload};
@@ -24,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use crate::beyond::{Beyond, beyond};
 use crate::collect::{Collected, Collector, Keep, View, Watch};
 use crate::kept::{BLANKED, kept};
+use crate::place::{MeetingPlace, Upload};
 use crate::summary::Summary;
 use crate::{Error, Point, calibrate, cores};
 
@@ -64,8 +63,32 @@ pub struct Ready<'a> {
     among: Option<Among>,
 }
 
+/// What a worker launched, on its way to where all workers keep it.
+pub struct Sending {
+    upload: Upload,
+    place: MeetingPlace,
+}
+
+impl Sending {
+    /// Waits until it is there: as long as it takes, but no longer than a minute after something came through, or until `hurry` is set.
+    /// Where it is not taken at once, `refused` is told why. The copy on this machine is taken away, unless something is missing there.
+    /// The recording of the run is read from this copy.
+    ///
+    /// # Errors
+    /// It is not all there; where it is then.
+    pub fn finish(self, hurry: &Arc<AtomicBool>, refused: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        let sent = self.upload.finish(hurry, refused);
+        if sent.is_err() {
+            self.place.keep();
+        }
+        Ok(sent?)
+    }
+}
+
 /// A worker's place among the others.
 struct Among {
+    /// Where they meet.
+    place: MeetingPlace,
     /// Where it keeps what it launches.
     own: PathBuf,
     /// From when on it launches: a worker before it has begun this part.
@@ -94,6 +117,8 @@ pub struct Made {
     pub failures: Vec<Exchange>,
     /// Why not all of it is in its directory, if so; what is missing there counts all the same, as long as memory had room for it.
     pub unkept: Option<offered_store::Error>,
+    /// What is under way to where all workers keep what they launch, if that is no folder: whoever is done with the recording finishes it.
+    pub sending: Option<Sending>,
 }
 
 impl Made {
@@ -196,9 +221,9 @@ impl Ready<'_> {
         self.among.as_ref().and_then(|among| among.before)
     }
 
-    /// Meets the other workers of the run in the folder `place` and begins when they do; see [`offered_meet::meet`]. Worker 1 can be asked at
-    /// `tell_at` what its clock shows. It keeps what it launches in the folder, whatever its plan says, and gives a sign of life every two
-    /// seconds. What the folder keeps of the workload is what a run directory does.
+    /// Meets the other workers of the run at `place` and begins when they do; see [`offered_meet::meet`]. Worker 1 can be asked at
+    /// `tell_at` what its clock shows. It keeps what it launches there, whatever its plan says, and gives a sign of life every two
+    /// seconds. What is kept there of the workload is what a run directory does.
     ///
     /// Where a worker of its number was among them and gives no sign of life any more, this one takes its part up from now on.
     ///
@@ -206,7 +231,7 @@ impl Ready<'_> {
     /// They do not begin together; the worker before is alive, or has come to its end; its part cannot be taken up.
     pub fn met(
         mut self,
-        place: &Path,
+        place: MeetingPlace,
         wait: Nanos,
         tell_at: SocketAddr,
         waiting: &mut dyn FnMut(&[u64]),
@@ -219,10 +244,13 @@ impl Ready<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             workload: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
         };
-        let (folder, wall) = (Folder::new(place), self.wall);
-        let own = attempts(place, me.share).1;
-        let (Met { begin, before, clocks }, from) = if let Some(met) = begun(&folder, &me, wall)? {
-            self.wait_for_silence(place, &me, met.begin)?;
+        let wall = self.wall;
+        let twice = || {
+            let (share, host) = (me.share, "another machine".to_owned());
+            offered_meet::Error::Twice { share, host, place: place.place().name() }
+        };
+        let (Met { begin, before, clocks }, from) = if let Some(met) = begun(place.place(), &me, wall)? {
+            self.wait_for_silence(&place, &me, met.begin)?;
             let from = Instant::ZERO + (wall.now() + PLACING).saturating_sub(met.begin);
             if from >= self.plan.workload.end() {
                 return Err(offered_meet::Error::TooLate { by: wall.now().saturating_sub(met.begin) }.into());
@@ -233,21 +261,22 @@ impl Ready<'_> {
             let stop = self.generator.stop();
             // Where nobody is asked time is no object.
             let tell_at = Some(tell_at).filter(|_| self.plan.load == Load::Target);
-            (meet(&folder, &me, &Terms { wait, stop: &stop, wall, tell_at }, waiting)?, Instant::ZERO)
+            (meet(place.place(), &me, &Terms { wait, stop: &stop, wall, tell_at }, waiting)?, Instant::ZERO)
         };
         self.plan.start_at = Some(begin);
-        self.among = Some(Among { own, from, before, clocks });
-        if folder.put_new("workload.toml", text.as_bytes())? {
-            let path = place.join("workload.toml");
-            fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(Error::file("restrict", &path))?;
+        let own = attempts(place.path(), me.share).1;
+        if !place.begin(&own, &text)? {
+            return Err(twice().into());
         }
+        self.among = Some(Among { place, own, from, before, clocks });
         Ok(self)
     }
 
     /// Returns once the last worker with the number of `me` has given no sign of life for so long that it is gone.
-    fn wait_for_silence(&self, place: &Path, me: &offered_meet::Worker, began: Nanos) -> Result<(), Error> {
-        let twice = |host| offered_meet::Error::Twice { share: me.share, host, folder: place.to_owned() }.into();
-        let (before, _) = attempts(place, me.share);
+    fn wait_for_silence(&self, place: &MeetingPlace, me: &offered_meet::Worker, began: Nanos) -> Result<(), Error> {
+        let twice = |host| offered_meet::Error::Twice { share: me.share, host, place: place.place().name() }.into();
+        place.look(me.share)?;
+        let (before, _) = attempts(place.path(), me.share);
         let last = before.last();
         if let Some(record) = last.map(|last| RunRecord::read(last)).transpose()?.flatten() {
             return Err(twice(record.machine.map_or_else(String::new, |machine| machine.name)));
@@ -263,6 +292,7 @@ impl Ready<'_> {
                 return Err(offered_meet::Error::Stopped.into());
             }
         }
+        place.look(me.share)?;
         match sign() {
             Some(alive) if Some(&alive) != first.as_ref() => Err(twice(alive.host)),
             _ => Ok(()),
@@ -278,11 +308,18 @@ impl Ready<'_> {
         let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
         let for_nobody = matches!(load, Load::Nobody(_));
         let started = (!for_nobody).then(|| start_at.unwrap_or_else(|| wall.now()));
-        let (own, from, before, clocks) = match among {
-            Some(Among { own, from, before, clocks }) => (Some(own), Instant::ZERO.until(from), before, clocks),
+        let (place, from, before, clocks) = match among {
+            Some(Among { place, own, from, before, clocks }) => {
+                (Some((place, own)), Instant::ZERO.until(from), before, clocks)
+            }
             None => (None, Nanos::ZERO, None, Clocks::Alone),
         };
-        let out = own.as_deref().or(out);
+        let own = place.as_ref().map(|(_, own)| own.as_path());
+        let out = own.or(out);
+        let shown = match &place {
+            Some((place, own)) => Some(place.shown(own)),
+            None => out.map(|out| out.display().to_string()),
+        };
         let store = out.map(|out| Store::create(out, text, workload, for_nobody)).transpose()?;
         let clock = (!for_nobody).then(|| clock(before));
         let sign = |started: Nanos| Alive {
@@ -292,10 +329,13 @@ impl Ready<'_> {
             at_unix_ns: unix_now().0,
             in_flight: 0,
             clock,
+            copied_unix_ns: None,
         };
         let beat = started.zip(out).map(|(started, out)| beating(out.to_owned(), sign(started))).transpose()?;
+        let upload = place.as_ref().map(|(place, own)| place.upload(own)).transpose()?.flatten();
         let watch = Watch {
             beat,
+            unsent: upload.as_ref().map(|upload| Box::new(upload.refusal()) as Box<_>),
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
             stop: generator.stop(),
@@ -313,6 +353,8 @@ impl Ready<'_> {
         let launched = launch(&generator, start, Collector::start(keep, for_nobody, watch)?);
         if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(store)) = (&launched, &store) {
             store.forget();
+            upload.into_iter().for_each(Upload::forget);
+            return Err(launched.err().expect("a target that speaks TLS"));
         }
         let (done, Collected { events, failures, lost }) = launched?;
         let stop = generator.stop();
@@ -340,18 +382,19 @@ impl Ready<'_> {
         let verdict = verify(&recording, &ask).map_err(|why| unjudged(why.into()))?;
         let mut summary =
             Summary::new(workload, share, &recording, &done, &verdict).map_err(|why| unjudged(why.into()))?;
-        summary.out = out.map(|out| out.display().to_string());
+        summary.out = shown;
         if let (Some(store), None) = (&store, &unkept) {
             unkept = record.clone().with(&summary, &verdict).write(&store.path).err();
         }
         let unkept = unkept.or(lost);
-        if let (Some(store), None) = (&store, &own) {
+        if let (Some(store), None) = (&store, own) {
             Alive::forget(&store.path);
         }
         if let Some(staying) = staying {
             staying.join().expect("a thread that ends");
         }
-        Ok(Made { summary, verdict, ask, recording, done, record, failures, unkept })
+        let sending = upload.zip(place).map(|(upload, (place, _))| Sending { upload, place });
+        Ok(Made { summary, verdict, ask, recording, done, record, failures, unkept, sending })
     }
 }
 

@@ -4,7 +4,6 @@
 //! was some three seconds ago, for until then everything is there; percentiles come from all events, never from averages.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use offered_model::{Event, Instant, Share, Workload};
 use offered_run::Counts;
@@ -13,9 +12,11 @@ use offered_watch::{At, Pulse, Tally, Worker};
 
 use crate::Error;
 use crate::input::{Broken, Input};
+use crate::place::Here;
 
 /// A run that is watched.
 pub struct Watching {
+    run: Here,
     workload: Workload,
     following: Following,
     /// Of all of it.
@@ -61,21 +62,27 @@ impl Watching {
     ///
     /// # Errors
     /// There is none, or its workload cannot be read.
-    pub fn open(run: &Path, broken: Broken) -> Result<Self, Error> {
-        let file = run.join("workload.toml");
+    pub fn open(run: Here, broken: Broken) -> Result<Self, Error> {
+        let file = run.path().join("workload.toml");
         if !file.is_file() {
-            return Err(Error::NoRun { path: run.to_owned() });
+            return Err(Error::NoRun { path: run.path().to_owned() });
         }
         let input = Input::open(&file, broken)?;
         let workload = input.parse(&input.text)?;
         Ok(Self {
-            following: Following::new(run, &workload.labels()),
+            following: Following::new(run.path(), &workload.labels()),
+            run,
             whole: Told::new(&workload, 1.0),
             workload,
             each: BTreeMap::new(),
             held: Vec::new(),
             now: Instant::ZERO,
         })
+    }
+
+    /// Where it is.
+    pub fn run(&self) -> &Here {
+        &self.run
     }
 
     /// What the run means to launch.
@@ -89,7 +96,8 @@ impl Watching {
     /// # Errors
     /// The directory can no longer be read.
     pub fn pulse(&mut self) -> Result<Pulse, Error> {
-        let Self { following, held, .. } = self;
+        let Self { run, following, held, .. } = self;
+        run.refresh()?;
         following.look(&mut |share, events| held.extend(events.iter().map(|event| (share, event.clone()))))?;
         let workers = self.following.workers().to_vec();
         // Nobody waits for one that is frozen.
@@ -173,6 +181,8 @@ fn is_over(workers: &[Followed]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use offered_clock::unix_now;
     use offered_model::{Agenda, Nanos, Outcome};
     use offered_store::{Alive, MadeBy, RunRecord, Until, Writer, worker};
@@ -208,6 +218,7 @@ mod tests {
             at_unix_ns: (started + Nanos::from_secs(sign_s)).0,
             in_flight: 2,
             clock: None,
+            copied_unix_ns: None,
         };
         alive.write(&worker(run, share)).unwrap();
         writer
@@ -215,7 +226,7 @@ mod tests {
 
     fn opened(run: &Path) -> Watching {
         std::fs::write(run.join("workload.toml"), TEXT).unwrap();
-        Watching::open(run, |_, _| ()).unwrap()
+        Watching::open(run.into(), |_, _| ()).unwrap()
     }
 
     /// So many launches are meant before then.
@@ -281,10 +292,10 @@ mod tests {
     fn a_run_of_one_is_watched_in_its_own_directory() {
         let folder = tempfile::tempdir().unwrap();
         let _alone = at_work(folder.path(), "1/1", Instant::from_secs(6), 7, 8);
-        let mut watching = Watching::open(&worker(folder.path(), Share::ALL), |_, _| ()).unwrap();
+        let mut watching = Watching::open((*worker(folder.path(), Share::ALL)).into(), |_, _| ()).unwrap();
         let pulse = watching.pulse().unwrap();
         assert_eq!((pulse.time_s, pulse.workers.len()), (4.0, 0));
         assert!(pulse.launched > 300, "{}", pulse.launched);
-        assert!(matches!(Watching::open(folder.path(), |_, _| ()), Err(Error::NoRun { .. })));
+        assert!(matches!(Watching::open(folder.path().into(), |_, _| ()), Err(Error::NoRun { .. })));
     }
 }

@@ -1,8 +1,6 @@
 //! A run as the report knows it: gathered from its recording and its verdict and, of a run of ours, from its workload and record.
 
-use std::path::Path;
-
-use offered_experiment::{Broken, Error, Judged, Made, Own, Terms, theory, twin};
+use offered_experiment::{Broken, Error, Here, Judged, Made, Own, Terms, theory, twin};
 use offered_model::workload::{Call, Request};
 use offered_model::{Nanos, Recording, Share, Workload};
 use offered_store::{Machine, MadeBy, ReadOptions, RunRecord, Until, read_failures};
@@ -18,14 +16,14 @@ impl Run {
     ///
     /// # Errors
     /// It cannot be read; a workload that no formula takes.
-    pub fn judged(path: &Path, options: &ReadOptions, terms: &Terms, broken: Broken) -> Result<Self, Error> {
-        let Judged { recording, ask, verdict, own } = terms.judge(path, options, broken)?;
+    pub fn judged(at: &Here, options: &ReadOptions, terms: &Terms, broken: Broken) -> Result<Self, Error> {
+        let Judged { recording, ask, verdict, own } = terms.judge(at, options, broken)?;
         let portrait = Portrait::of(&recording, &ask, &verdict.window)?;
         let mut run = Self::new(ask.path, verdict, portrait);
         run.tested.began = first_launch(&recording);
         if let Some(Own { workload, record, .. }) = own {
             let workload = workload?;
-            run.seen = read_failures(path).map_err(Error::Read)?;
+            run.seen = read_failures(at.path()).map_err(Error::Read)?;
             let Verdict { launches, window, .. } = &run.verdict;
             let measured = Measured::new(&recording, launches, window, workload.counted());
             run.thresholds = Checked::all(workload.thresholds(), &measured, &run.verdict)?;

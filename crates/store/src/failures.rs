@@ -10,9 +10,8 @@ use std::path::Path;
 use offered_model::Exchange;
 
 use crate::error::Error;
+use crate::rundir::files::FAILED as FILE;
 use crate::rundir::workers;
-
-const FILE: &str = "failed.jsonl";
 
 /// Adds an exchange to those of the run in `path`.
 ///

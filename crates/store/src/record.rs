@@ -18,10 +18,8 @@ use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Error;
+use crate::rundir::files::RECORD as FILE;
 use crate::rundir::{place_record, workers};
-
-/// The name of its file.
-pub(crate) const FILE: &str = "run.json";
 
 /// What is known of a run beside its workload and its events.
 ///

@@ -130,13 +130,14 @@ impl Recorder {
 /// Lets this thread have no more than a tenth of a core that a launching thread wants too, and give it up whenever that one
 /// wakes. Writing costs a tenth of launching at most, so even on one core it keeps up.
 #[cfg(target_os = "linux")]
-fn give_way() {
+pub fn give_way() {
     // Of Linux this is said to one thread; elsewhere it would be the whole process. Refused, it only costs precision.
     let _ = rustix::process::nice(10);
 }
 
+/// On this system it is left as it is.
 #[cfg(not(target_os = "linux"))]
-fn give_way() {}
+pub fn give_way() {}
 
 const PART: Nanos = Nanos::from_secs(1);
 /// A part is closed when nothing has come for so long.

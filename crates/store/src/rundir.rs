@@ -2,6 +2,7 @@
 //! meanwhile, beside it `under-way/part-NNNN.parquet`.
 
 pub(crate) mod alive;
+pub mod files;
 pub(crate) mod following;
 mod gone;
 mod under_way;
@@ -24,7 +25,7 @@ use self::under_way::{Last, UnderWay};
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::part;
-use crate::record::{FILE, RunRecord};
+use crate::record::RunRecord;
 use crate::tape::{Part, Parts};
 
 /// Writes one run; nothing under a final name is ever half-written, and no existing directory is touched.
@@ -61,7 +62,7 @@ impl Writer {
             io::ErrorKind::AlreadyExists => Error::Exists(path.to_owned()),
             _ => Error::io("create", path)(source),
         })?;
-        let (events, workload) = (path.join("events"), path.join("workload.toml"));
+        let (events, workload) = (path.join("events"), path.join(files::WORKLOAD));
         let filled = fs::create_dir(&events)
             .map_err(Error::io("create", &events))
             .and_then(|()| place(&workload, |file| file.write_all(workload_toml.as_bytes())))
@@ -136,7 +137,7 @@ impl Writer {
             is_of_part
         };
         let batches = self.pending.iter().take_while(is_of_part).count();
-        let name = format!("events/part-{:04}.parquet", self.parts);
+        let name = files::part(self.parts);
         let Self { pending, labels, pause, .. } = self;
         place(&self.path.join(name), |file| {
             part::write(file, &pending[..batches], labels, &mut part::now_and_then(pause)).map_err(io::Error::other)
@@ -179,7 +180,7 @@ impl Writer {
 
 /// Writes `run.json` of the run in `path`, or writes it anew.
 pub(crate) fn place_record(path: &Path, record: &str) -> Result<(), Error> {
-    place(&path.join(FILE), |file| file.write_all(record.as_bytes()))
+    place(&path.join(files::RECORD), |file| file.write_all(record.as_bytes()))
 }
 
 /// Writes a file under a name with `.tmp` added and renames it when it is whole.

@@ -103,7 +103,7 @@ fn phase(pulse: &Pulse) -> String {
 
 /// That events are not kept at present, and why.
 fn unkept(pulse: &Pulse) -> Option<String> {
-    pulse.unkept.as_ref().map(|why| format!("NOT KEPT on the disk, tried again every second: {why}"))
+    pulse.unkept.as_ref().map(|why| format!("NOT KEPT, tried again every second: {why}"))
 }
 
 /// A line of no more than so many columns: one that wraps cannot be taken away again.
@@ -357,7 +357,7 @@ mod tests {
         let errors = block(&failing, 22, 80);
         assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
         let full = Pulse { unkept: Some("cannot write runs/1: No space left on device".into()), ..pulse() };
-        let told = "NOT KEPT on the disk, tried again every second: cannot write runs/1: No space...";
+        let told = "NOT KEPT, tried again every second: cannot write runs/1: No space...";
         assert!(block(&full, 22, 80).contains(told), "{}", block(&full, 22, 80));
         let block = block(&pulse(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();

@@ -129,6 +129,7 @@ mod tests {
             at_unix_ns: at,
             in_flight: 0,
             clock: None,
+            copied_unix_ns: None,
         };
         alive.write(&cell.path).unwrap();
         let of_others = cell.is_finished(false, "1/2".parse().unwrap());

@@ -6,6 +6,7 @@ use std::path::Path;
 use offered_model::{Nanos, Share, WorkerClock};
 use serde::{Deserialize, Serialize};
 
+use super::files::ALIVE as FILE;
 use crate::error::Error;
 use crate::record::{from_text, to_text};
 
@@ -13,8 +14,6 @@ use crate::record::{from_text, to_text};
 pub const BEAT: Nanos = Nanos::from_secs(2);
 /// Who has given none for so long is taken for dead, or frozen.
 pub const SILENT: Nanos = Nanos::from_secs(10);
-
-const FILE: &str = "alive.json";
 
 /// A sign of life of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +31,10 @@ pub struct Alive {
     pub in_flight: u64,
     /// What was known of its clock at the start.
     pub clock: Option<WorkerClock>,
+    /// Of a directory that was copied from where it was written: what was in that one at this instant is in this one. `None`
+    /// where it was written here, and the sign itself says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_unix_ns: Option<u64>,
 }
 
 impl Alive {
@@ -56,6 +59,11 @@ impl Alive {
     /// The last of a worker; `None` where it has given none.
     pub fn read(worker: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(worker.join(FILE)).ok()?).ok()
+    }
+
+    /// When everything was in the directory in which this sign stands that was kept until then.
+    pub(crate) fn kept_unix_ns(&self) -> u64 {
+        self.copied_unix_ns.unwrap_or(self.at_unix_ns)
     }
 
     /// For how long there has been none since, at `now` since the Unix epoch.

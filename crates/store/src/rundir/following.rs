@@ -72,7 +72,7 @@ impl Followed {
         let (alive, record) = (Alive::read(&self.path), RunRecord::read(&self.path)?);
         if let Some(alive) = &alive {
             (self.share, self.in_flight) = (alive.share, alive.in_flight);
-            let at = Nanos(alive.at_unix_ns.saturating_sub(alive.started_unix_ns)).saturating_sub(KEPT_WITHIN);
+            let at = Nanos(alive.kept_unix_ns().saturating_sub(alive.started_unix_ns)).saturating_sub(KEPT_WITHIN);
             self.until = self.until.max(Instant::ZERO + at);
             self.host = Some(alive.host.clone());
         }

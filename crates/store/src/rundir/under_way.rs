@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 
 use offered_model::{Event, Outcome, Reason};
 
+use super::files::UNDER_WAY as FOLDER;
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::part;
 use crate::tape::Part;
 
-/// The folder in a run directory.
-pub(crate) const FOLDER: &str = "under-way";
 
 /// A launch: a session has one at a time.
 type Key = (u64, u32);

@@ -73,6 +73,11 @@ pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
     }
 }
 
+/// Whether this is the name of a worker's directory in that of the whole run.
+pub fn is_worker(name: &Path) -> bool {
+    named(name).is_some()
+}
+
 /// The share and the attempt that the name of a worker's directory tells.
 pub(super) fn named(path: &Path) -> Option<(Share, u32)> {
     let (number, parts) = path.file_name()?.to_str()?.strip_prefix("worker-")?.split_once("-of-")?;
@@ -480,6 +485,7 @@ mod tests {
                 at_unix_ns: ago(sign_s),
                 in_flight: 0,
                 clock: None,
+                copied_unix_ns: None,
             };
             alive.write(&path).unwrap();
             let recording = read(folder.path(), &ReadOptions::default()).unwrap();

@@ -142,7 +142,7 @@ function show(pulse) {
   const most = pulse.most === null ? "" : `, ${pulse.launched} of ${pulse.most} requests`;
   put("time", `${pulse.time_s.toFixed(0)} s${limit}${most}, `);
   put("phase", PHASES[pulse.phase] + (pulse.broken === null ? "" : `: ${pulse.broken}`)
-    + (pulse.unkept === null ? "" : `; not kept on the disk, tried again every second: ${pulse.unkept}`));
+    + (pulse.unkept === null ? "" : `; not kept, tried again every second: ${pulse.unkept}`));
   const part = (of, all) => (all === null ? 0 : Math.min(of / all, 1));
   element("progress").value = Math.max(part(pulse.time_s, pulse.duration_s), part(pulse.launched, pulse.most));
   element("verdict").className = `verdict ${{ holds: "holds", fails: "fails" }[pulse.judgement] ?? "open"}`;

@@ -1,0 +1,272 @@
+//! Where a run is: in a folder, or in a folder of an object store (feature `objects`).
+
+#[cfg(feature = "objects")]
+mod objects;
+#[cfg(not(feature = "objects"))]
+#[path = "place/no_objects.rs"]
+mod objects;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use offered_meet::{Folder, Place};
+use offered_model::Share;
+use offered_store::worker;
+
+use crate::Error;
+use objects::Store;
+pub(crate) use objects::Upload;
+
+/// How URLs of object stores begin.
+const STORES: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
+
+/// What somebody calls a run.
+enum Called<'a> {
+    /// By its path.
+    Path(PathBuf),
+    /// By a URL in an object store.
+    Store(&'a str),
+}
+
+impl<'a> Called<'a> {
+    fn of(at: &'a Path) -> Result<Self, Error> {
+        let Some((scheme, rest)) = at.to_str().and_then(|text| text.split_once(':')) else {
+            return Ok(Self::Path(at.to_owned()));
+        };
+        match scheme.to_ascii_lowercase() {
+            scheme if rest.starts_with("//") && STORES.contains(&&*scheme) => {
+                Ok(Self::Store(at.to_str().unwrap_or_default()))
+            }
+            // Of a file: URL only an absolute path is one; a folder may be called `file:x`.
+            scheme if scheme == "file" && rest.starts_with('/') => {
+                let path = match rest.strip_prefix("//") {
+                    None => Some(rest),
+                    Some(rest) => rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).or(Some(rest)),
+                };
+                let path = path.filter(|path| path.starts_with('/'));
+                let path = path.and_then(|path| percent_encoding::percent_decode_str(path).decode_utf8().ok());
+                path.map(|path| Self::Path(path.into_owned().into()))
+                    .ok_or_else(|| Error::FileUrl { url: at.to_owned() })
+            }
+            _ => Ok(Self::Path(at.to_owned())),
+        }
+    }
+}
+
+/// Whether `at` is a URL of an object store, and no path.
+pub fn is_in_store(at: &Path) -> bool {
+    matches!(Called::of(at), Ok(Called::Store(_)))
+}
+
+/// A run, or a result file, that can be read here. What lies in an object store is copied, and the copy taken away when this is dropped.
+pub struct Here {
+    name: String,
+    path: PathBuf,
+    store: Option<Store>,
+}
+
+/// What of an object store is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Copied<'a> {
+    /// The run.
+    pub name: &'a str,
+    /// To this folder, which is taken away again.
+    pub folder: &'a Path,
+    /// So many objects.
+    pub objects: u64,
+    /// And so many bytes.
+    pub bytes: u64,
+}
+
+impl Here {
+    /// What is at this path or URL. Of what lies in an object store all of it is copied, of which `told` is told before it begins.
+    ///
+    /// # Errors
+    /// The store refuses, does not answer or holds no run there; there is no room for it here. Of a path nothing is asked.
+    pub fn of(at: &Path, told: &mut dyn FnMut(Copied)) -> Result<Self, Error> {
+        match Called::of(at)? {
+            Called::Path(path) => Ok(Self::from(&*path)),
+            Called::Store(url) => Ok(Self::in_store(url, Store::whole(url, told)?)),
+        }
+    }
+
+    /// What is at this path or URL, to be looked at while it grows: of what lies in an object store nothing is here yet but the workload.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn growing(at: &Path) -> Result<Self, Error> {
+        match Called::of(at)? {
+            Called::Path(path) => Ok(Self::from(&*path)),
+            Called::Store(url) => Ok(Self::in_store(url, Store::begun(url)?)),
+        }
+    }
+
+    fn in_store(url: &str, store: Store) -> Self {
+        Self { name: url.to_owned(), path: store.path().to_owned(), store: Some(store) }
+    }
+
+    /// Copies what has come since, where it is a copy.
+    pub(crate) fn refresh(&mut self) -> Result<(), Error> {
+        self.store.as_mut().map_or(Ok(()), Store::refresh)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder that is taken away when this is dropped, where it is a copy.
+    pub fn copy(&self) -> Option<&Path> {
+        self.store.as_ref().map(Store::copy)
+    }
+}
+
+impl From<&Path> for Here {
+    /// What is at this path, which is no URL.
+    fn from(path: &Path) -> Self {
+        Self { name: path.display().to_string(), path: path.to_owned(), store: None }
+    }
+}
+
+/// Where the workers of a run meet, and what they launch is kept.
+pub struct MeetingPlace(Kind);
+
+enum Kind {
+    Folder { folder: Folder, path: PathBuf },
+    Store(Store),
+}
+
+impl MeetingPlace {
+    /// The one at this path or URL. Before an object store there is a folder of this process among the temporary files, in which a worker
+    /// writes what it launches, and from which that is brought there.
+    ///
+    /// # Errors
+    /// The URL is none, or there is no place for temporary files.
+    pub fn at(at: &Path) -> Result<Self, Error> {
+        Ok(Self(match Called::of(at)? {
+            Called::Path(path) => Kind::Folder { folder: Folder::new(&path), path },
+            Called::Store(url) => Kind::Store(Store::empty(url)?),
+        }))
+    }
+
+    /// Where workers meet.
+    pub(crate) fn place(&self) -> &dyn Place {
+        match &self.0 {
+            Kind::Folder { folder, .. } => folder,
+            Kind::Store(store) => store.place(),
+        }
+    }
+
+    /// The run's folder on this machine: of many workers, or with what is here of them.
+    pub(crate) fn path(&self) -> &Path {
+        match &self.0 {
+            Kind::Folder { path, .. } => path,
+            Kind::Store(store) => store.path(),
+        }
+    }
+
+    /// What the directory of this worker, here at `own`, is called where all can see it.
+    pub(crate) fn shown(&self, own: &Path) -> String {
+        let name = own.file_name().unwrap_or_default().to_string_lossy();
+        match &self.0 {
+            Kind::Folder { .. } => own.display().to_string(),
+            Kind::Store(store) => format!("{}/{name}", store.place().name()),
+        }
+    }
+
+    /// Looks what those who had this share have said of themselves: it is here then.
+    pub(crate) fn look(&self, share: Share) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Folder { .. } => Ok(()),
+            Kind::Store(store) => store.look(&folder_name(&worker(Path::new(""), share))),
+        }
+    }
+
+    /// Leaves the run's workload where all can see it, and takes `own` for the directory of this worker; whether nobody else has it.
+    /// (Of a folder the one who makes the directory finds out.)
+    pub(crate) fn begin(&self, own: &Path, workload: &str) -> Result<bool, Error> {
+        let place = self.place();
+        let is_first = place.put_new("workload.toml", workload.as_bytes())?;
+        match &self.0 {
+            Kind::Folder { path, .. } => {
+                let path = path.join("workload.toml");
+                if is_first {
+                    fs::set_permissions(&path, Permissions::from_mode(0o600))
+                        .map_err(Error::file("restrict", &path))?;
+                }
+                Ok(true)
+            }
+            Kind::Store(_) => {
+                // Two who write the same are still two.
+                let by = format!("# {} {}\n", std::process::id(), offered_clock::unix_now().0);
+                Ok(place.put_new(&format!("{}/claim", folder_name(own)), by.as_bytes())?)
+            }
+        }
+    }
+
+    /// Begins to bring the worker's directory `own` to where all can see it, where it is not there anyway.
+    pub(crate) fn upload(&self, own: &Path) -> Result<Option<Upload>, Error> {
+        match &self.0 {
+            Kind::Folder { .. } => Ok(None),
+            Kind::Store(store) => store.upload(&folder_name(own), own).map(Some),
+        }
+    }
+
+    /// Leaves what is here of an object store where it is.
+    pub(crate) fn keep(self) {
+        if let Kind::Store(store) = self.0 {
+            store.keep();
+        }
+    }
+}
+
+fn folder_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(text: &str) -> String {
+        match Called::of(Path::new(text)) {
+            Ok(Called::Path(path)) => path.display().to_string(),
+            Ok(Called::Store(url)) => format!("store {url}"),
+            Err(why) => why.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_folder_is_a_path_and_a_file_url_is_one_too() {
+        for path in ["/shared/run7", "run7", "a:b", "file:run7", "s3:run7"] {
+            assert_eq!(called(path), path);
+        }
+        for url in
+            ["file:///shared/run%207", "file:/shared/run 7", "file://localhost/shared/run 7", "FILE:///shared/run 7"]
+        {
+            assert_eq!(called(url), "/shared/run 7", "{url}");
+        }
+        assert!(called("file://elsewhere/run7").contains("file:///shared/run7"));
+    }
+
+    #[test]
+    fn urls_of_object_stores_are_told_by_their_scheme() {
+        for url in ["s3://bucket/run7", "gs://bucket/run7", "az://container/run7", "S3://bucket/run7"] {
+            assert_eq!(called(url), format!("store {url}"));
+        }
+        assert!(is_in_store(Path::new("s3://bucket/run7")) && !is_in_store(Path::new("http://host/run7")));
+    }
+
+    #[test]
+    #[cfg(not(feature = "objects"))]
+    fn where_object_stores_are_left_out_that_is_said_with_the_remedy() {
+        let why = MeetingPlace::at(Path::new("s3://bucket/run7")).err().unwrap();
+        assert!(why.is_of_input() && why.to_string().contains("--features objects"), "{why}");
+    }
+}

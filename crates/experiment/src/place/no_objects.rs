@@ -1,0 +1,73 @@
+//! Object stores, of which this program was built without: none can be opened.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use offered_meet::Place;
+
+use super::Copied;
+use crate::Error;
+
+/// There is none.
+pub(super) struct Store(Infallible);
+
+/// Nothing is brought there.
+pub(crate) struct Upload(Infallible);
+
+impl Store {
+    pub(super) fn whole(url: &str, _: &mut dyn FnMut(Copied)) -> Result<Self, Error> {
+        Self::empty(url)
+    }
+
+    pub(super) fn begun(url: &str) -> Result<Self, Error> {
+        Self::empty(url)
+    }
+
+    pub(super) fn empty(url: &str) -> Result<Self, Error> {
+        Err(Error::NoObjects { url: url.to_owned() })
+    }
+
+    pub(super) fn refresh(&mut self) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub(super) fn place(&self) -> &dyn Place {
+        match self.0 {}
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self.0 {}
+    }
+
+    pub(super) fn copy(&self) -> &Path {
+        match self.0 {}
+    }
+
+    pub(super) fn look(&self, _: &str) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub(super) fn upload(&self, _: &str, _: &Path) -> Result<Upload, Error> {
+        match self.0 {}
+    }
+
+    pub(super) fn keep(self) {
+        match self.0 {}
+    }
+}
+
+impl Upload {
+    pub(crate) fn refusal(&self) -> Box<dyn Fn() -> Option<String> + Send> {
+        match self.0 {}
+    }
+
+    pub(crate) fn finish(self, _: &Arc<AtomicBool>, _: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub(crate) fn forget(self) {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,56 @@
+//! Object stores, by the room that knows them.
+
+use std::path::Path;
+
+use offered_meet::Place;
+pub(crate) use offered_objects::Upload;
+use offered_objects::{Bucket, Copy};
+
+use super::Copied;
+use crate::Error;
+
+/// A folder of an object store, and the copy of it that is here.
+pub(super) struct Store(Copy);
+
+impl Store {
+    pub(super) fn whole(url: &str, told: &mut dyn FnMut(Copied)) -> Result<Self, Error> {
+        let told = &mut |folder: &Path, objects, bytes| told(Copied { name: url, folder, objects, bytes });
+        Ok(Self(Copy::whole(Bucket::open(url)?, told)?))
+    }
+
+    pub(super) fn begun(url: &str) -> Result<Self, Error> {
+        Ok(Self(Copy::begun(Bucket::open(url)?)?))
+    }
+
+    pub(super) fn empty(url: &str) -> Result<Self, Error> {
+        Ok(Self(Copy::new(Bucket::open(url)?)?))
+    }
+
+    pub(super) fn refresh(&mut self) -> Result<(), Error> {
+        Ok(self.0.refresh()?)
+    }
+
+    pub(super) fn place(&self) -> &dyn Place {
+        self.0.bucket()
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(super) fn copy(&self) -> &Path {
+        self.0.folder()
+    }
+
+    pub(super) fn look(&self, worker: &str) -> Result<(), Error> {
+        Ok(self.0.signs(worker)?)
+    }
+
+    pub(super) fn upload(&self, name: &str, own: &Path) -> Result<Upload, Error> {
+        Ok(Upload::start(self.0.bucket(), name, own)?)
+    }
+
+    pub(super) fn keep(self) {
+        self.0.keep();
+    }
+}
