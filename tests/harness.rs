@@ -23,6 +23,7 @@ const NEEDS: [(&str, &str); 16] = [
     ("hey", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),
     ("ipv6", "a machine that has the address ::1"),
     ("jmeter", "set JMETER_HOME to a directory that sh tests/foreign/jmeter/fetch DIR made"),
+    ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
     ("postgresql", "apt-get install postgresql"),

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use offered_clock::Wall;
-use offered_experiment::Plan;
+use offered_experiment::{MeetingPlace, Plan};
 use offered_model::{Event, Law, Nanos, Purpose, Reason, Seed, Workload};
 use offered_run::Load;
 use offered_serve::{Options, Running, Server};
@@ -30,7 +30,7 @@ tests![
 ];
 
 /// One that answers at once.
-fn server() -> Running {
+pub(crate) fn server() -> Running {
     let policy = Policy::Infinite.boxed(&Setting { servers: 1, class_means: Vec::new(), seed: Seed(1) }).unwrap();
     Server::start(Options::new(policy, Law::constant(0.0).unwrap(), Seed(1))).unwrap()
 }
@@ -55,7 +55,7 @@ fn stdout(args: &[&str], folder: &Path) -> String {
 }
 
 /// When each launch is meant.
-fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
+pub(crate) fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
     let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let all: BTreeMap<_, _> =
         events.iter().map(|event| ((event.session, event.step), Nanos(event.intended.0))).collect();
@@ -64,7 +64,7 @@ fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
 }
 
 /// When each launch of this load is meant, of a whole that is recorded in `folder`.
-fn alone(folder: &Path, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
+pub(crate) fn alone(folder: &Path, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
     let out = folder.join("alone");
     let mut whole = offered(&["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--out"]);
     whole.arg(&out).args(load);
@@ -135,7 +135,12 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
         };
         let ready = plan.prepare(Arc::default()).unwrap().by(wall);
         let (wait, clock_at) = (Nanos::from_secs(40), "127.0.0.1:0".parse().unwrap());
-        ready.met(&together, wait, clock_at, &mut |_| ()).unwrap().run(Vec::new()).unwrap().record
+        ready
+            .met(MeetingPlace::at(&together).unwrap(), wait, clock_at, &mut |_| ())
+            .unwrap()
+            .run(Vec::new())
+            .unwrap()
+            .record
     };
     let (first, other) = std::thread::scope(|scope| {
         let other = scope.spawn(|| work("2/2", here.ahead_by(off)));

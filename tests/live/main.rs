@@ -16,6 +16,7 @@ mod inputs;
 mod machines;
 mod misbehaviour;
 mod nginx;
+mod objects;
 mod page;
 mod postgresql;
 mod process;
@@ -45,6 +46,7 @@ fn main() {
         machines::tests(),
         misbehaviour::tests(),
         nginx::tests(),
+        objects::tests(),
         page::tests(),
         postgresql::tests(),
         proxies::tests(),

@@ -27,7 +27,7 @@ pub(crate) enum Exit {
     Done,
     /// 3: done, but the result must not be believed, or what was asked of it cannot be told.
     Doubtful,
-    /// 4: done and told, but the disk did not take all of it.
+    /// 4: done and told, but the disk, or the object store, did not take all of it.
     Unkept,
     /// 99: done and to be believed, but a threshold was not kept.
     Failed,

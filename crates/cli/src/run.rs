@@ -44,7 +44,7 @@ Examples:
   offered run workload.toml --share 2/8 --meet /shared/run7     begins when all eight are there; offered verify /shared/run7 reads them as one
   offered run workload.toml --share 2/8 --meet s3://bucket/run7     the same in an object store, with AWS_ACCESS_KEY_ID and others as usual
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result,\n            or a threshold that only the generator's lateness decides; 4 done, but the disk did not\n            take all of it; 99 nothing succeeded,\n            a threshold was not kept, or a threshold or a failure stopped the run (stop = true, on_failure).";
+Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result,\n            or a threshold that only the generator's lateness decides; 4 done, but the disk or the\n            object store did not take all of it; 99 nothing succeeded,\n            a threshold was not kept, or a threshold or a failure stopped the run (stop = true, on_failure).";
 
 /// So many requests are shown of those that would be sent.
 const PREVIEWED: usize = 3;
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(meet) => {
             let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
             let ready = ready.met(MeetingPlace::at(meet)?, args.wait, clock_at, &mut |missing| {
-                waiting(args.quiet, share, missing)
+                waiting(args.quiet, share, missing);
             })?;
             if let Some(said) = clock(share, ready.ahead()).filter(|_| !args.quiet && args.dry_run.is_none()) {
                 tell!("note: {said}");

@@ -83,12 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(out) = args.out.as_deref().or(args.meet.as_deref()) else {
         return Err(Failure::input("where shall the sweep be kept? Name its directory with --out"));
     };
-    if offered_experiment::is_in_store(out) {
-        return Err(Failure::input(format!(
-            "{}: the cells of a sweep are kept in a folder; give one that all workers reach (runs meet in object stores too: offered run --meet)",
-            out.display()
-        )));
-    }
+    let out = &*offered_experiment::folder(out)?;
     let sweep = Sweep {
         input: &input,
         varied: &args.vary,

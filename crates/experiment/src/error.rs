@@ -39,6 +39,15 @@ pub enum Error {
         /// What was asked for.
         url: String,
     },
+    /// A URL of an object store, where there must be a folder.
+    #[error(
+        "{}: the cells of a sweep are kept in a folder; give one that all workers reach (runs, one by one, meet in object stores too)",
+        url.display()
+    )]
+    NoFolder {
+        /// As it was given.
+        url: PathBuf,
+    },
     /// A URL of a file that is not on this machine.
     #[error("{}: of a file: URL only a path of this machine is read; write for example file:///shared/run7", url.display())]
     FileUrl {

@@ -59,6 +59,17 @@ pub fn is_in_store(at: &Path) -> bool {
     matches!(Called::of(at), Ok(Called::Store(_)))
 }
 
+/// The folder at this path or `file:` URL.
+///
+/// # Errors
+/// It is a URL of an object store.
+pub fn folder(at: &Path) -> Result<PathBuf, Error> {
+    match Called::of(at)? {
+        Called::Path(path) => Ok(path),
+        Called::Store(_) => Err(Error::NoFolder { url: at.to_owned() }),
+    }
+}
+
 /// A run, or a result file, that can be read here. What lies in an object store is copied, and the copy taken away when this is dropped.
 pub struct Here {
     name: String,

@@ -81,7 +81,7 @@ impl Sending {
         if sent.is_err() {
             self.place.keep();
         }
-        Ok(sent?)
+        sent
     }
 }
 
@@ -335,7 +335,7 @@ impl Ready<'_> {
         let upload = place.as_ref().map(|(place, own)| place.upload(own)).transpose()?.flatten();
         let watch = Watch {
             beat,
-            unsent: upload.as_ref().map(|upload| Box::new(upload.refusal()) as Box<_>),
+            unsent: upload.as_ref().map(Upload::refusal),
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
             stop: generator.stop(),

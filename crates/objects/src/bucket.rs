@@ -109,7 +109,7 @@ impl Bucket {
     }
 
     fn key(&self, name: &str) -> Key {
-        name.split('/').fold(self.root.clone(), |key, part| key.join(part))
+        name.split('/').fold(self.root.clone(), Key::join)
     }
 
     /// Writes `content` under `name` unless something is there; whether it was written. Who writes what is there already, to the byte,

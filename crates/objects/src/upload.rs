@@ -101,7 +101,9 @@ struct Upwards {
     under: String,
     from: PathBuf,
     refusal: Arc<Mutex<Option<String>>>,
-    /// So many parts are there.
+    /// Whether the workload is there.
+    begun: bool,
+    /// So many parts are.
     parts: u32,
     /// Everything that was kept by then is there, since the Unix epoch.
     copied_unix_ns: Option<u64>,
@@ -116,8 +118,8 @@ struct Upwards {
 impl Upwards {
     fn new(bucket: Bucket, under: &str, from: &Path, refusal: Arc<Mutex<Option<String>>>) -> Self {
         let (under, from) = (under.to_owned(), from.to_owned());
-        let (parts, copied_unix_ns, signed, failed, recorded) = (0, None, None, 0, false);
-        Self { bucket, under, from, refusal, parts, copied_unix_ns, signed, failed, recorded }
+        let (begun, parts, copied_unix_ns, signed, failed, recorded) = (false, 0, None, None, 0, false);
+        Self { bucket, under, from, refusal, begun, parts, copied_unix_ns, signed, failed, recorded }
     }
 
     fn run(mut self, inbox: &Receiver<Message>) -> Result<(), Error> {
@@ -158,6 +160,10 @@ impl Upwards {
 
     fn all(&mut self, is_end: bool) -> Result<(), Error> {
         let sign = Alive::read(&self.from);
+        if let (false, Some(workload)) = (self.begun, self.content(files::WORKLOAD)?) {
+            self.put(files::WORKLOAD, workload)?;
+            self.begun = true;
+        }
         if let (None, Some(sign)) = (&self.signed, &sign) {
             self.sign(sign)?;
         }
@@ -214,7 +220,7 @@ impl Upwards {
 
     fn unsent(&self, why: Error) -> Error {
         let is_there = |name: &str| self.from.join(name).exists();
-        let parts = (self.parts..).take_while(|number| is_there(&files::part(*number))).count() as u64;
+        let parts = (self.parts..u32::MAX).take_while(|number| is_there(&files::part(*number))).count() as u64;
         let record = u64::from(!self.recorded && is_there(files::RECORD));
         let missing = (parts + record).max(1);
         let of = u64::from(self.parts) + u64::from(self.recorded) + missing;

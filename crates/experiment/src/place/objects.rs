@@ -1,13 +1,17 @@
 //! Object stores, by the room that knows them.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use offered_meet::Place;
-pub(crate) use offered_objects::Upload;
 use offered_objects::{Bucket, Copy};
 
 use super::Copied;
 use crate::Error;
+
+/// The way of a worker's directory into an object store.
+pub(crate) struct Upload(offered_objects::Upload);
 
 /// A folder of an object store, and the copy of it that is here.
 pub(super) struct Store(Copy);
@@ -47,10 +51,24 @@ impl Store {
     }
 
     pub(super) fn upload(&self, name: &str, own: &Path) -> Result<Upload, Error> {
-        Ok(Upload::start(self.0.bucket(), name, own)?)
+        Ok(Upload(offered_objects::Upload::start(self.0.bucket(), name, own)?))
     }
 
     pub(super) fn keep(self) {
         self.0.keep();
+    }
+}
+
+impl Upload {
+    pub(crate) fn refusal(&self) -> Box<dyn Fn() -> Option<String> + Send> {
+        Box::new(self.0.refusal())
+    }
+
+    pub(crate) fn finish(self, hurry: &Arc<AtomicBool>, refused: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        Ok(self.0.finish(hurry, refused)?)
+    }
+
+    pub(crate) fn forget(self) {
+        self.0.forget();
     }
 }

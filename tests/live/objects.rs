@@ -1,0 +1,331 @@
+//! Several workers that meet in an object store, which is moto's S3: what nobody here wrote decides who was first.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use offered_model::Nanos;
+use offered_serve::Running;
+use offered_store::RunRecord;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Missing, Tested, needs};
+use crate::machines::{alone, meant, server};
+use crate::process::{Ended, Process, offered, soon};
+
+tests![
+    four_workers_in_a_bucket_make_together_the_launches_of_one,
+    a_worker_that_is_killed_leaves_what_it_had_kept_and_is_taken_up,
+    a_store_that_is_gone_for_a_while_costs_nothing,
+    what_a_store_does_not_take_is_named_and_stays_on_this_machine,
+    workers_that_may_not_begin_are_told_why,
+    what_is_wrong_with_a_url_is_said,
+];
+
+/// moto's S3 with a bucket, and a door before it that can be shut.
+struct Store {
+    moto: Process,
+    door: Door,
+    server: Running,
+    folder: tempfile::TempDir,
+}
+
+/// Passes connections on, and remembers what was asked.
+struct Door {
+    port: u16,
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    is_shut: AtomicBool,
+    under_way: Mutex<Vec<TcpStream>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Door {
+    fn before(to: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, inner) = (listener.local_addr().unwrap().port(), Arc::new(Inner::default()));
+        let door = inner.clone();
+        std::thread::spawn(move || {
+            for guest in listener.incoming() {
+                let (Ok(guest), false) = (guest, door.is_shut.load(Relaxed)) else { continue };
+                let Ok(host) = TcpStream::connect(("127.0.0.1", to)) else { continue };
+                let pass = |mut from: TcpStream, mut to: TcpStream, heard: Option<Arc<Inner>>| {
+                    std::thread::spawn(move || {
+                        let mut buffer = vec![0; 1 << 16];
+                        while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+                            let line = buffer[..bytes].split(|byte| *byte == b'\r').next().unwrap_or_default();
+                            let line = String::from_utf8_lossy(line).into_owned();
+                            heard.iter().filter(|_| line.ends_with("HTTP/1.1")).for_each(|heard| {
+                                heard.asked.lock().unwrap().push(line.clone());
+                            });
+                            if to.write_all(&buffer[..bytes]).is_err() {
+                                break;
+                            }
+                        }
+                        let _ = to.shutdown(Shutdown::Both);
+                    })
+                };
+                door.under_way.lock().unwrap().extend([guest.try_clone().unwrap(), host.try_clone().unwrap()]);
+                pass(guest.try_clone().unwrap(), host.try_clone().unwrap(), Some(door.clone()));
+                pass(host, guest, None);
+            }
+        });
+        Self { port, inner }
+    }
+
+    fn shut(&self) {
+        self.inner.is_shut.store(true, Relaxed);
+        for connection in self.inner.under_way.lock().unwrap().drain(..) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn open(&self) {
+        self.inner.is_shut.store(false, Relaxed);
+    }
+
+    /// Until somebody has asked for something that ends so.
+    fn until_asked(&self, what: &str) {
+        let is_it = |line: &String| line.contains(what);
+        let asked = soon(|| self.inner.asked.lock().unwrap().iter().any(is_it).then_some(()));
+        asked.unwrap_or_else(|| panic!("nobody asked for {what}"));
+    }
+}
+
+impl Store {
+    fn start() -> Result<Self, Missing> {
+        let has_moto = Command::new("python3").args(["-c", "import moto.server, flask"]).output();
+        needs("moto", has_moto.is_ok_and(|said| said.status.success()))?;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut moto = Command::new("python3");
+        moto.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
+        let moto = Process::start(moto);
+        let make = || {
+            let mut bucket = TcpStream::connect(("127.0.0.1", port)).ok()?;
+            let ask = format!(
+                "PUT /bucket HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            bucket.write_all(ask.as_bytes()).ok()?;
+            let mut said = String::new();
+            bucket.read_to_string(&mut said).ok()?;
+            said.starts_with("HTTP/1.1 200").then_some(())
+        };
+        soon(make).expect("a bucket");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tmp")).unwrap();
+        Ok(Self { moto, door: Door::before(port), server: server(), folder })
+    }
+
+    /// `offered` with these arguments and the credentials of the store; temporary files are beside all else.
+    fn offered(&self, args: &[&str]) -> Command {
+        let mut command = offered(args);
+        let endpoint = format!("http://127.0.0.1:{}", self.door.port);
+        command
+            .env("AWS_ACCESS_KEY_ID", "ours")
+            .env("AWS_SECRET_ACCESS_KEY", "secret")
+            .env("AWS_ENDPOINT_URL", endpoint);
+        command.env("AWS_REGION", "us-east-1").env("TMPDIR", self.folder.path().join("tmp"));
+        command
+    }
+
+    /// A worker that will meet others in the bucket.
+    fn worker(&self, share: &str, load: &[&str]) -> Process {
+        let url = format!("{}/", self.server.address());
+        let run = ["run", &url, "--seed", "5", "--precision", "sleep", "--meet", RUN, "--share", share];
+        Process::start(self.offered(&[&run[..], load].concat()))
+    }
+
+    /// What a verb says that goes well.
+    fn said(&self, args: &[&str]) -> String {
+        let Ended { code, stdout, stderr } = Process::start(self.offered(args)).end();
+        assert_eq!(code, Some(0), "{args:?}: {stderr}");
+        stdout
+    }
+
+    /// When each launch of the run in the bucket is meant.
+    fn meant(&self) -> BTreeMap<(u64, u32), Nanos> {
+        let table = self.folder.path().join("all.csv");
+        let _ = std::fs::remove_file(&table);
+        self.said(&["export", RUN, "--to", "csv", "-o", table.to_str().unwrap()]);
+        meant(&table)
+    }
+
+    /// When each launch of this load is meant.
+    fn alone(&self, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
+        alone(self.folder.path(), load)
+    }
+
+    /// The warnings of its verdict.
+    fn warnings(&self) -> String {
+        let verdict: Value = serde_json::from_str(&self.said(&["verify", RUN, "--json"])).unwrap();
+        verdict["warnings"].to_string()
+    }
+
+    /// Whether nothing is left among the temporary files.
+    fn is_tidy(&self) -> bool {
+        std::fs::read_dir(self.folder.path().join("tmp")).unwrap().next().is_none()
+    }
+
+    fn stop(self) {
+        self.server.stop().unwrap();
+    }
+}
+
+const RUN: &str = "s3://bucket/runs/7";
+
+/// A worker that came to its end. On a busy machine a run may not be believed; what was launched is not changed by that.
+fn well(worker: Process) -> Ended {
+    let ended = worker.end();
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+    ended
+}
+
+fn four_workers_in_a_bucket_make_together_the_launches_of_one() -> Tested {
+    let store = Store::start()?;
+    let load = ["--open", "200/s", "-d", "3s"];
+    let workers = ["1/4", "2/4", "3/4", "4/4"].map(|share| store.worker(share, &load));
+    store.door.until_asked("worker-4-of-4/events/part-0000.parquet");
+    let watched = Process::start(store.offered(&["watch", RUN, "--quiet"]));
+    for worker in workers {
+        let ended = well(worker);
+        assert!(ended.stdout.contains("recorded in s3://bucket/runs/7/worker-"), "{ended:?}");
+    }
+    let whole = store.alone(&load);
+    assert_eq!(store.meant(), whole, "to the nanosecond");
+    let watched = watched.end();
+    let launches = format!("{} launches, of them 0 unsent", whole.len());
+    assert!(watched.code == Some(0) && watched.stdout.contains(&launches), "{watched:?}");
+    let verdict: Value = serde_json::from_str(&store.said(&["verify", RUN, "--json"])).unwrap();
+    assert_eq!((&verdict["source"]["path"], &verdict["window"]["launches"]), (&RUN.into(), &whole.len().into()));
+    for rows in ["by_node", "clocks"] {
+        assert_eq!(verdict[rows].as_array().unwrap().len(), 4, "a row for each worker");
+    }
+    let report: Value = serde_json::from_str(&store.said(&["report", RUN, "--json"])).unwrap();
+    assert_eq!(
+        (&report["runs"][0]["name"], &report["runs"][0]["verdict"]["source"]["rows"]),
+        (&RUN.into(), &whole.len().into())
+    );
+    let one = store.said(&["verify", &format!("{RUN}/worker-2-of-4")]);
+    assert!(one.starts_with("s3://bucket/runs/7/worker-2-of-4: "), "one worker alone: {one}");
+    assert!(one.contains("meant: renewal with CoV 0.5"), "by its own workload: {one}");
+    assert!(store.is_tidy(), "copies are taken away");
+    store.stop();
+    Ok(())
+}
+
+fn a_worker_that_is_killed_leaves_what_it_had_kept_and_is_taken_up() -> Tested {
+    let store = Store::start()?;
+    let load = ["--open", "100/s", "-d", "22s"];
+    let (one, other) = (store.worker("1/2", &load), store.worker("2/2", &load));
+    // When the second is on its way the first is there.
+    store.door.until_asked("PUT /bucket/runs/7/worker-2-of-2/events/part-0001.parquet");
+    let twice = store.worker("1/2", &load);
+    other.signal(Signal::KILL);
+    let _ = other.end();
+    let again = store.worker("2/2", &load);
+    let twice = twice.end();
+    assert!(twice.code == Some(2) && twice.stderr.contains("worker 1/2 is there already"), "{twice:?}");
+    let again = well(again);
+    assert!(again.stdout.contains("recorded in s3://bucket/runs/7/worker-2-of-2.2"), "{again:?}");
+    well(one);
+    let warnings = store.warnings();
+    for said in ["worker 2/2: cut: the run was killed", "launches of its part are not sent, for it was gone"] {
+        assert!(warnings.contains(said), "{said}: {warnings}");
+    }
+    assert_eq!(store.meant(), store.alone(&load), "what nobody launched is known to the nanosecond");
+    store.stop();
+    Ok(())
+}
+
+fn a_store_that_is_gone_for_a_while_costs_nothing() -> Tested {
+    let store = Store::start()?;
+    let load = ["--open", "100/s", "-d", "12s"];
+    let workers = ["1/2", "2/2"].map(|share| store.worker(share, &load));
+    let part =
+        |number: u32| store.door.until_asked(&format!("PUT /bucket/runs/7/worker-2-of-2/events/part-{number:04}"));
+    // It says nothing for some seconds, and later nobody is there.
+    part(1);
+    store.moto.signal(Signal::STOP);
+    let clock = offered_clock::Clock::start();
+    clock.sleep_until(clock.now() + Nanos::from_secs(3));
+    store.moto.signal(Signal::CONT);
+    part(4);
+    store.door.shut();
+    clock.sleep_until(clock.now() + Nanos::from_secs(4));
+    store.door.open();
+    for worker in workers {
+        let ended = well(worker);
+        assert!(ended.stderr.contains("warning: NOT KEPT, tried again every second: cannot write s3://"), "{ended:?}");
+    }
+    assert_eq!(store.meant(), store.alone(&load), "nothing is missing");
+    let warnings = store.warnings();
+    assert!(!warnings.contains("cut") && !warnings.contains("not sent"), "{warnings}");
+    assert!(store.is_tidy());
+    store.stop();
+    Ok(())
+}
+
+fn what_a_store_does_not_take_is_named_and_stays_on_this_machine() -> Tested {
+    let store = Store::start()?;
+    let load = ["--open", "100/s", "-d", "60s"];
+    let worker = store.worker("1/1", &load);
+    store.door.until_asked("PUT /bucket/runs/7/worker-1-of-1/events/part-0001.parquet");
+    store.door.shut();
+    // Once stops the run, twice what is still under way.
+    worker.signal(Signal::INT);
+    let clock = offered_clock::Clock::start();
+    clock.sleep_until(clock.now() + Nanos::from_secs(2));
+    worker.signal(Signal::INT);
+    let ended = worker.end();
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert!(ended.stderr.contains("are not in s3://bucket/runs/7/worker-1-of-1: cannot write"), "{ended:?}");
+    assert!(ended.stdout.contains("outcomes"), "its result is told: {ended:?}");
+    let (_, kept) = ended.stderr.split_once("all of them are in ").expect("where it is");
+    let kept = Path::new(kept.split(';').next().unwrap());
+    assert!(RunRecord::read(kept).unwrap().is_some_and(|record| record.generator.unwrap().stopped));
+    // Of what is in the store nobody says that it is whole.
+    store.door.open();
+    assert!(store.warnings().contains("worker 1/1"));
+    store.stop();
+    Ok(())
+}
+
+fn workers_that_may_not_begin_are_told_why() -> Tested {
+    let store = Store::start()?;
+    let one = store.worker("1/2", &["--open", "100/s"]);
+    let other = store.worker("2/2", &["--open", "200/s"]);
+    for ended in [one.end(), other.end()] {
+        assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains("has another workload"), "{ended:?}");
+    }
+    let late = store.worker("1/2", &["--open", "100/s"]).end();
+    assert!(late.code == Some(1) && late.stderr.contains("was called off"), "{late:?}");
+    assert!(store.is_tidy(), "nothing is left of them");
+    store.stop();
+    Ok(())
+}
+
+fn what_is_wrong_with_a_url_is_said() -> Tested {
+    let store = Store::start()?;
+    let said = |args: &[&str]| {
+        let ended = Process::start(store.offered(args)).end();
+        (ended.code, ended.stderr)
+    };
+    let empty = said(&["verify", "s3://bucket/runs/8"]);
+    assert!(empty.0 == Some(2) && empty.1.contains("s3://bucket/runs/8 holds no run"), "{empty:?}");
+    let nowhere = said(&["verify", "s3://another/runs/8"]);
+    assert!(nowhere.0 == Some(1) && nowhere.1.contains("The specified bucket does not exist"), "{nowhere:?}");
+    let whole = said(&["watch", "s3://bucket"]);
+    assert!(whole.0 == Some(2) && whole.1.contains("names no folder in the bucket"), "{whole:?}");
+    let sweep = said(&["sweep", "w.toml", "--vary", "rate=1,2", "--meet", "s3://bucket/runs/9", "--share", "1/2"]);
+    assert!(sweep.0 == Some(2), "{sweep:?}");
+    store.stop();
+    Ok(())
+}
