@@ -103,6 +103,7 @@ impl From<Error> for Failure {
                 });
                 format!("{error}; {launched} launched, {ok} ok, {failed} failed, {unsent} not sent{cut}{again}")
             }
+            Error::NoObjects { .. } => format!("{error} (cargo build --release --features objects)"),
             Error::Read(error) => words::of_reading(error),
             other => other.to_string(),
         };

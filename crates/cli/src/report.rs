@@ -17,7 +17,7 @@ use crate::{file, stored};
 const EXAMPLES: &str = "\
 Examples:
   offered report runs/1 -o report.html                 a run of ours, against its own workload
-  offered report s3://bucket/run7 -o report.html       all workers of a run that is kept in an object store
+  offered report s3://bucket/run7 -o report.html       a run in an object store
   offered report results.jtl -o report.html            any other tool's file
   offered report runs/25 runs/50 runs/75 -o all.html   side by side, then each by itself
   offered report sweeps/1 -o curves.html               the curves through a sweep

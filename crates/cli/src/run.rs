@@ -42,7 +42,7 @@ Examples:
   offered run workload.toml --ui                        with a live page and a button to stop it
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
   offered run workload.toml --share 2/8 --meet /shared/run7     begins when all eight are there; offered verify /shared/run7 reads them as one
-  offered run workload.toml --share 2/8 --meet s3://bucket/run7     the same in an object store, with AWS_ACCESS_KEY_ID and others as usual
+  offered run workload.toml --share 2/8 --meet s3://bucket/run7     the same in a bucket
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but do not believe the result,\n            or a threshold that only the generator's lateness decides; 4 done, but the disk or the\n            object store did not take all of it; 99 nothing succeeded,\n            a threshold was not kept, or a threshold or a failure stopped the run (stop = true, on_failure).";
 

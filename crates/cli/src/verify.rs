@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   offered verify results.jtl --skip-first 2m --take 20m --by-threads
   offered verify runs/1                                against its own workload
-  offered verify s3://bucket/run7                      all workers of a run that is kept in an object store
+  offered verify s3://bucket/run7                      a run in an object store
   offered verify runs/1 --twin                         beside a simulation of the same launches
   offered verify k6.csv.gz --meant constant --rate 100/s --strict
   offered verify a.jtl b.jtl c.jtl                     each alone, and side by side

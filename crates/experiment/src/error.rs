@@ -32,8 +32,8 @@ pub enum Error {
     Objects(#[from] offered_objects::Error),
     /// This program knows no object stores.
     #[error(
-        "{url} is in an object store, and this program was built without those; build it with them (cargo build --release --features objects, \
-         on by default), or use a folder that all reach"
+        "{url} is in an object store, and this program was built without those; build it with its feature `objects`, which is on by default, or \
+         use a folder that all reach"
     )]
     NoObjects {
         /// What was asked for.

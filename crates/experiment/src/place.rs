@@ -278,6 +278,6 @@ mod tests {
     #[cfg(not(feature = "objects"))]
     fn where_object_stores_are_left_out_that_is_said_with_the_remedy() {
         let why = MeetingPlace::at(Path::new("s3://bucket/run7")).err().unwrap();
-        assert!(why.is_of_input() && why.to_string().contains("--features objects"), "{why}");
+        assert!(why.is_of_input() && why.to_string().contains("its feature `objects`"), "{why}");
     }
 }
