@@ -182,7 +182,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Unkept);
     }
     if let Err(unsent) = sent {
-        eprintln!("error: {}; the figures count everything", shown(&unsent.to_string()));
+        tell!("error: {}; the figures count everything", shown(&unsent.to_string()));
         return Ok(Exit::Unkept);
     }
     match &made.done.halted {
@@ -226,7 +226,7 @@ pub(crate) fn share(given: Option<Share>, workers: Option<u64>, meets: bool) -> 
 /// Says that what is kept here does not come to where it should.
 fn refused(quiet: bool, why: &str) {
     if !quiet {
-        eprintln!("note: {}; it is tried for another minute, or until Ctrl-C is pressed once more", shown(why));
+        tell!("note: {}; it is tried for another minute, or until Ctrl-C is pressed once more", shown(why));
     }
 }
 

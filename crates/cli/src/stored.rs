@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use offered_experiment::{Copied, Here};
 
 use crate::exit::Failure;
+use crate::say::tell;
 use crate::signals;
 
 /// What is to be taken away when a signal ends the process.
@@ -18,7 +19,7 @@ pub(crate) fn here(at: &Path) -> Result<Here, Failure> {
     let mut watched = Ok(());
     let here = Here::of(at, &mut |Copied { name, folder, objects, bytes }| {
         let (megabytes, s) = (bytes as f64 / 1e6, if objects == 1 { "" } else { "s" });
-        eprintln!(
+        tell!(
             "note: {objects} object{s} of {name} ({megabytes:.1} MB) are copied to {} and taken away again",
             folder.display()
         );

@@ -64,10 +64,9 @@ pub struct Ready<'a> {
 }
 
 /// What a worker launched, on its way to where all workers keep it.
-pub struct Sending {
-    upload: Upload,
-    place: MeetingPlace,
-}
+///
+/// Whoever drops it leaves the copy on this machine where it is.
+pub struct Sending(Option<(Upload, MeetingPlace)>);
 
 impl Sending {
     /// Waits until it is there: as long as it takes, but no longer than a minute after something came through, or until `hurry` is set.
@@ -76,12 +75,21 @@ impl Sending {
     ///
     /// # Errors
     /// It is not all there; where it is then.
-    pub fn finish(self, hurry: &Arc<AtomicBool>, refused: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        let sent = self.upload.finish(hurry, refused);
+    pub fn finish(mut self, hurry: &Arc<AtomicBool>, refused: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        let Some((upload, place)) = self.0.take() else { return Ok(()) };
+        let sent = upload.finish(hurry, refused);
         if sent.is_err() {
-            self.place.keep();
+            place.keep();
         }
         sent
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Some((_, place)) = self.0.take() {
+            place.keep();
+        }
     }
 }
 
@@ -314,8 +322,8 @@ impl Ready<'_> {
             }
             None => (None, Nanos::ZERO, None, Clocks::Alone),
         };
-        let own = place.as_ref().map(|(_, own)| own.as_path());
-        let out = own.or(out);
+        let own = place.as_ref().map(|(_, own)| own.clone());
+        let out = own.as_deref().or(out);
         let shown = match &place {
             Some((place, own)) => Some(place.shown(own)),
             None => out.map(|out| out.display().to_string()),
@@ -357,6 +365,7 @@ impl Ready<'_> {
             return Err(launched.err().expect("a target that speaks TLS"));
         }
         let (done, Collected { events, failures, lost }) = launched?;
+        let sending = upload.zip(place).map(|(upload, (place, _))| Sending(Some((upload, place))));
         let stop = generator.stop();
         let (after, staying) = match clocks {
             Clocks::Alone => (None, None),
@@ -387,13 +396,12 @@ impl Ready<'_> {
             unkept = record.clone().with(&summary, &verdict).write(&store.path).err();
         }
         let unkept = unkept.or(lost);
-        if let (Some(store), None) = (&store, own) {
+        if let (Some(store), None) = (&store, &own) {
             Alive::forget(&store.path);
         }
         if let Some(staying) = staying {
             staying.join().expect("a thread that ends");
         }
-        let sending = upload.zip(place).map(|(upload, (place, _))| Sending { upload, place });
         Ok(Made { summary, verdict, ask, recording, done, record, failures, unkept, sending })
     }
 }

@@ -234,11 +234,18 @@ impl Bucket {
     /// # Errors
     /// The store refused, or did not answer.
     pub(crate) fn remove(&self, under: &str) -> Result<(), Error> {
-        for (name, _) in self.list(Some(under))? {
-            let removed = self.runtime.block_on(self.store.delete(&self.key(&name)));
-            removed.map_err(Error::store("remove", self.of(&name)))?;
+        self.list(Some(under))?.iter().try_for_each(|(name, _)| self.delete(name))
+    }
+
+    /// Removes the object `name`, if it is there.
+    ///
+    /// # Errors
+    /// The store refused, or did not answer.
+    pub(crate) fn delete(&self, name: &str) -> Result<(), Error> {
+        match self.runtime.block_on(self.store.delete(&self.key(name))) {
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
+            deleted => deleted.map_err(Error::store("remove", self.of(name))),
         }
-        Ok(())
     }
 }
 

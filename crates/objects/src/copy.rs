@@ -204,7 +204,10 @@ fn own_name(name: &str) -> &str {
 /// Whether an object is one of those that a run is made of; whatever else lies there is nobody's business.
 fn is_of_run(name: &str) -> bool {
     let name = own_name(name);
-    files::is_part(name) || [files::WORKLOAD, files::RECORD, files::ALIVE, files::FAILED].contains(&name)
+    let is_under_way = name.strip_prefix(files::UNDER_WAY).is_some_and(|name| name.ends_with(".parquet"));
+    is_under_way
+        || files::is_part(name)
+        || [files::WORKLOAD, files::RECORD, files::ALIVE, files::FAILED].contains(&name)
 }
 
 #[cfg(test)]
@@ -217,6 +220,7 @@ mod tests {
             "workload.toml",
             "worker-3-of-8.2/alive.json",
             "worker-1-of-8/events/part-0007.parquet",
+            "worker-1-of-8/under-way/part-0002.parquet",
             "events/part-10000.parquet",
         ] {
             assert!(is_of_run(name), "{name}");

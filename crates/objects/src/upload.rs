@@ -4,6 +4,7 @@
 //! when everything is there; in the end the run record. All of it is done by a thread of its own that gives way to any other, so
 //! that neither a launch nor the recorder waits for the network. At most one part is in memory.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,8 @@ struct Upwards {
     copied_unix_ns: Option<u64>,
     /// The last sign of life that is there.
     signed: Option<Alive>,
+    /// The files about launches under way that are.
+    under_way: BTreeSet<String>,
     /// So many bytes of the failures are there.
     failed: u64,
     /// Whether the record is.
@@ -119,7 +122,8 @@ impl Upwards {
     fn new(bucket: Bucket, under: &str, from: &Path, refusal: Arc<Mutex<Option<String>>>) -> Self {
         let (under, from) = (under.to_owned(), from.to_owned());
         let (begun, parts, copied_unix_ns, signed, failed, recorded) = (false, 0, None, None, 0, false);
-        Self { bucket, under, from, refusal, begun, parts, copied_unix_ns, signed, failed, recorded }
+        let under_way = BTreeSet::new();
+        Self { bucket, under, from, refusal, begun, parts, copied_unix_ns, signed, under_way, failed, recorded }
     }
 
     fn run(mut self, inbox: &Receiver<Message>) -> Result<(), Error> {
@@ -179,6 +183,7 @@ impl Upwards {
             self.copied_unix_ns = Some(sign.at_unix_ns);
             self.sign(&sign)?;
         }
+        self.under_way()?;
         let failed = self.from.join(files::FAILED).metadata().map_or(0, |metadata| metadata.len());
         if failed > self.failed {
             if let Some(content) = self.content(files::FAILED)? {
@@ -189,6 +194,25 @@ impl Upwards {
         if let (true, false, Some(record)) = (is_end, self.recorded, self.content(files::RECORD)?) {
             self.put(files::RECORD, record)?;
             self.recorded = true;
+        }
+        Ok(())
+    }
+
+    /// Brings there what is known of launches under way, and takes away what is no longer of use: what has ended is in a part that is there.
+    fn under_way(&mut self) -> Result<(), Error> {
+        let listed = fs::read_dir(self.from.join(files::UNDER_WAY)).into_iter().flatten().flatten();
+        let names = listed.filter_map(|entry| Some(format!("{}/{}", files::UNDER_WAY, entry.file_name().to_str()?)));
+        let here: BTreeSet<String> = names.filter(|name| name.ends_with(".parquet")).collect();
+        let (new, old) = (&here - &self.under_way, &self.under_way - &here);
+        for name in new {
+            if let Some(content) = self.content(&name)? {
+                self.put(&name, content)?;
+                self.under_way.insert(name);
+            }
+        }
+        for name in old {
+            self.bucket.delete(&format!("{}/{name}", self.under))?;
+            self.under_way.remove(&name);
         }
         Ok(())
     }

@@ -17,7 +17,6 @@ use crate::labels::Labels;
 use crate::part;
 use crate::tape::Part;
 
-
 /// A launch: a session has one at a time.
 type Key = (u64, u32);
 
