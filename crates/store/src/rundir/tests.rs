@@ -82,7 +82,15 @@ fn launch(session: u64) -> Event {
 
 fn alive(path: &Path) {
     let share = Share::ALL;
-    let alive = Alive { host: "here".into(), share, started_unix_ns: 1, at_unix_ns: 2, in_flight: 3, clock: None };
+    let alive = Alive {
+        host: "here".into(),
+        share,
+        started_unix_ns: 1,
+        at_unix_ns: 2,
+        in_flight: 3,
+        clock: None,
+        copied_unix_ns: None,
+    };
     alive.write(path).unwrap();
 }
 
