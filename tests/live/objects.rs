@@ -25,6 +25,7 @@ tests![
     what_a_store_does_not_take_is_named_and_stays_on_this_machine,
     workers_that_may_not_begin_are_told_why,
     what_is_wrong_with_a_url_is_said,
+    a_store_that_overwrites_is_refused,
 ];
 
 /// moto's S3 with a bucket, and a door before it that can be shut.
@@ -328,4 +329,33 @@ fn what_is_wrong_with_a_url_is_said() -> Tested {
     assert!(sweep.0 == Some(2), "{sweep:?}");
     store.stop();
     Ok(())
+}
+
+/// One that takes every put, whatever it was asked: no condition is heeded.
+fn a_store_that_overwrites_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let mut asked = vec![0; 1 << 16];
+            let Ok(bytes) = (&connection).read(&mut asked) else { continue };
+            let answer = match asked[..bytes].starts_with(b"PUT") {
+                true => "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                false => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            };
+            let _ = (&connection).write_all(answer.as_bytes());
+            // The body of a put may come behind its head.
+            let _ = connection.shutdown(Shutdown::Write);
+            let _ = (&connection).read(&mut asked);
+        }
+    });
+    let server = server();
+    let url = format!("{}/", server.address());
+    let mut worker = offered(&[
+        "run", &url, "--seed", "5", "--open", "100/s", "-d", "1s", "--meet", RUN, "--share", "1/1", "--quiet",
+    ]);
+    worker.env("AWS_ACCESS_KEY_ID", "ours").env("AWS_SECRET_ACCESS_KEY", "secret").env("AWS_ENDPOINT_URL", endpoint);
+    let ended = Process::start(worker).end();
+    assert!(ended.code == Some(1) && ended.stderr.contains("overwrites what is there"), "{ended:?}");
+    server.stop().unwrap();
 }
