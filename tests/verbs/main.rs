@@ -9,6 +9,8 @@ mod kubernetes;
 mod logs;
 #[cfg(target_os = "linux")]
 mod memory;
+#[cfg(unix)]
+mod mutants;
 mod plan;
 mod schema;
 mod simulate;
