@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| offered_fuzz::read_as(bytes, &["gatling-binary", "oha-db"]));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| offered_fuzz::run("gatling_binary", bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| offered_fuzz::import_as(text, &[offered_import::Format::Jmx]));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| offered_fuzz::run("plans", bytes));

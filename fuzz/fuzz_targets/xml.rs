@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| offered_fuzz::read_as(bytes, &["jtl-xml"]));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| offered_fuzz::run("xml", bytes));

@@ -50,7 +50,7 @@ const HOSTILE: [&[u8]; 24] = [
     b"1970-01-01T00:00:00Z",
 ];
 
-/// Numbers that look random, and are the same every time (SplitMix64).
+/// Numbers that look random, and are the same every time (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {

@@ -42,7 +42,7 @@ pub use halt::{End, Halted};
 pub use live::Counts;
 pub use preview::preview;
 pub use script::secrets_in;
-pub use transport::{Mock, Transport};
+pub use transport::{Mock, Transport, read_answer};
 pub use witness::Witness;
 
 use offered_model::Event;

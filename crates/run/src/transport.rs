@@ -25,6 +25,7 @@ pub(crate) mod websocket;
 mod wire;
 
 pub(crate) use http1::Http1;
+pub use http1::read_answer;
 pub(crate) use http2::Http2;
 pub use mock::Mock;
 pub(crate) use plain::{Plain, Requests, requests};

@@ -13,6 +13,7 @@ use offered_model::workload::{Reuse, Workload};
 use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
 use slab::Slab;
 
+pub use self::answer::read_answer;
 use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange};
 use self::request::Compiled;

@@ -61,6 +61,23 @@ pub(crate) enum Progress {
     },
 }
 
+/// The status of the answer that comes in these pieces, behind which the connection ends; to HEAD, if `head_only`. It is how a run
+/// reads them, for those who try any bytes.
+///
+/// # Errors
+/// Why it is none.
+pub fn read_answer<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_only: bool) -> Result<u16, Reason> {
+    let mut answer = Answer::new(head_only);
+    let mut progress = Progress::More;
+    for piece in pieces {
+        progress = answer.read::<false>(piece).map_err(|malformed| answer.why(malformed))?;
+    }
+    if progress == Progress::More {
+        answer.end()?;
+    }
+    Ok(answer.status())
+}
+
 /// Why bytes are not an answer.
 pub(crate) type Malformed = &'static str;
 

@@ -1,0 +1,92 @@
+//! Answers of HTTP/2 and WebSocket, frame by frame: over a socket, for those protocols are others' crates in our loop.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+
+use offered_model::{Event, Outcome, Share, Workload};
+use offered_run::{Error, Generator, Load};
+
+/// SETTINGS without any.
+const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+/// Says `bytes` behind the server's settings, whatever is asked.
+pub(crate) fn http2(bytes: &[u8]) {
+    let greets = |mut stream: TcpStream| {
+        let mut preface = [0; 24];
+        stream.read_exact(&mut preface)?;
+        stream.write_all(SETTINGS)?;
+        Ok(stream)
+    };
+    ends(
+        bytes,
+        "protocol = \"h2\"\nresend = false",
+        "get = \"/\"\ncheck = [{ body = true, contains = \"ok\" }]",
+        greets,
+    );
+}
+
+/// Says `bytes` behind the handshake.
+pub(crate) fn websocket(bytes: &[u8]) {
+    let greets = |stream: TcpStream| {
+        let refused = |_| io::Error::other("no handshake");
+        tungstenite::accept(stream).map(|socket| socket.get_ref().try_clone()).map_err(refused)?
+    };
+    ends(
+        bytes,
+        "",
+        "name = \"chat\"\nwebsocket = { send = \"hi\", await = \"^hi\" }\ncheck = [{ body = true, contains = \"i\" }]",
+        greets,
+    );
+}
+
+/// Asks `request` of a peer that greets, says `bytes`, and hangs up: that is one event, and no more is read than was said.
+fn ends(bytes: &[u8], target: &str, request: &str, greets: fn(TcpStream) -> io::Result<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its number");
+    let is_over = AtomicBool::new(false);
+    let events = thread::scope(|scope| {
+        scope.spawn(|| {
+            for (nth, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+                if is_over.load(Relaxed) {
+                    break;
+                }
+                // Whoever gets no answer at all may come again, to see whether there is TLS.
+                if nth == 0 {
+                    let _ = greets(stream).and_then(|stream| says(stream, bytes));
+                }
+            }
+        });
+        let events = asked(address, target, request);
+        is_over.store(true, Relaxed);
+        let _ = TcpStream::connect(address);
+        events
+    });
+    let events = match events {
+        Ok(events) => events,
+        Err(why) => panic!("{why}"),
+    };
+    let [event] = &events[..] else { panic!("{} events", events.len()) };
+    assert!(!matches!(event.outcome, Outcome::Unsent | Outcome::Cut | Outcome::Refused), "{event:?}");
+    assert!(event.bytes_in <= bytes.len() as u64, "{event:?}");
+    assert!(event.sent.is_some() && event.sent <= event.done, "{event:?}");
+}
+
+/// Says this, hangs up, and waits for the other side to do so.
+fn says(mut stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes)?;
+    stream.shutdown(Shutdown::Write)?;
+    while stream.read(&mut [0; 4096])? > 0 {}
+    Ok(())
+}
+
+/// The events of one session of one request.
+fn asked(address: SocketAddr, target: &str, request: &str) -> Result<Vec<Event>, Error> {
+    let text = format!(
+        "duration = \"1s\"\narrivals.closed.users = 1\n[target]\nurl = \"http://{address}\"\nresponse_timeout = \"20s\"\n\
+         {target}\n[[request]]\n{request}\n"
+    );
+    let workload = Workload::parse(&text, "fuzz", &|name| Err(name.to_owned())).expect("a workload");
+    Generator::new(workload, Share::ALL, Load::Target)?.walk(1)
+}

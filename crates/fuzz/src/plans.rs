@@ -1,0 +1,38 @@
+//! Plans of other tools: each is one, or one line says why not; and what is written of it can be read.
+
+use offered_import::Format::{self, Curl, Har, Jmx, Openapi, Postman};
+use offered_import::Given;
+use offered_model::Workload;
+
+pub(crate) fn plans(bytes: &[u8]) {
+    import_as(bytes, &[Jmx]);
+}
+
+pub(crate) fn recordings(bytes: &[u8]) {
+    import_as(bytes, &[Har]);
+}
+
+pub(crate) fn descriptions(bytes: &[u8]) {
+    import_as(bytes, &[Openapi, Postman]);
+}
+
+pub(crate) fn commands(bytes: &[u8]) {
+    import_as(bytes, &[Curl]);
+}
+
+fn import_as(bytes: &[u8], formats: &[Format]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let none = |name: &str| Err(name.to_owned());
+    for format in formats {
+        match offered_import::read(text, "fuzz", &Given { format: Some(*format), ..Given::default() }) {
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+            Ok(plans) => {
+                for plan in plans {
+                    let written = plan.text("fuzz").expect("what was read can be written");
+                    let read = Workload::parse(&written, "fuzz", &none);
+                    assert!(read.is_ok(), "{}\n{written}", read.unwrap_err());
+                }
+            }
+        }
+    }
+}

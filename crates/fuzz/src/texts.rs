@@ -1,0 +1,95 @@
+//! Logs, templates, chunked bodies.
+
+use offered_chunked::{Chunks, Piece, Wrong};
+use offered_logs::Choice;
+use offered_model::Workload;
+use offered_model::template::{Template, in_url};
+
+/// Reads `bytes` in pieces of `size`: the data, and how many bytes were left at the end, if it came.
+fn in_pieces(bytes: &[u8], size: usize) -> Result<(Vec<u8>, Option<usize>), Wrong> {
+    let (mut chunks, mut data, mut given) = (Chunks::new(256), Vec::new(), 0);
+    for piece in bytes.chunks(size) {
+        let mut input = piece;
+        given += piece.len();
+        loop {
+            match chunks.next(&mut input)? {
+                Piece::Data(more) => data.extend_from_slice(more),
+                Piece::More => break,
+                Piece::End => return Ok((data, Some(bytes.len() - given + input.len()))),
+            }
+        }
+    }
+    Ok((data, None))
+}
+
+/// A chunked body. The first byte says how the rest is cut, which changes nothing.
+pub(crate) fn chunked(bytes: &[u8]) {
+    let Some((cut, bytes)) = bytes.split_first() else { return };
+    let whole = in_pieces(bytes, bytes.len().max(1));
+    assert_eq!(in_pieces(bytes, usize::from(*cut) + 1), whole);
+    assert!(whole.is_err() || whole.is_ok_and(|(data, _)| data.len() <= bytes.len()));
+}
+
+/// Every format of access logs: the first byte chooses one, the rest is its log.
+const FORMATS: [&str; 12] = [
+    "auto",
+    "common",
+    "vhost",
+    "squid",
+    "w3c",
+    "elb",
+    "json",
+    "worldcup",
+    "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent $request_time",
+    "%h %l %u %t \"%r\" %>s %b %D \"%{User-agent}i\"",
+    // A string of the user's own, an nginx's or an Apache's by what it holds: the first line.
+    "$",
+    "%",
+];
+
+/// The longest that is a line.
+const LONGEST: u64 = i64::MAX as u64 / 2;
+
+pub(crate) fn logs(bytes: &[u8]) {
+    let Some((chosen, mut log)) = bytes.split_first() else { return };
+    let chosen = usize::from(*chosen);
+    let mut format = FORMATS[chosen % FORMATS.len()].to_owned();
+    if format.len() == 1 {
+        let end = log.iter().position(|byte| *byte == b'\n').unwrap_or(log.len());
+        format.push_str(&String::from_utf8_lossy(&log[..end]));
+        log = log.get(end + 1..).unwrap_or(b"");
+    }
+    // Of the larger bytes, users are told apart by a field; of those, JSON has keys of its own.
+    let user = (chosen / FORMATS.len() % 2 == 1).then(|| "user".to_owned());
+    let mapping = if user.is_some() { "client=a.b,time=t" } else { "" }.to_owned();
+    let Ok(mut format) = (Choice { format, mapping, user }).format(log) else { return };
+    let records: Vec<&[u8]> = match format.record() {
+        Some(length) => log.chunks(length).collect(),
+        None => log.split(|byte| *byte == b'\n').collect(),
+    };
+    for record in records {
+        if let Ok(Some(entry)) = format.parse(record) {
+            // Differences of instants fit, and nothing is found that the line does not hold.
+            assert!(entry.time.unsigned_abs() <= LONGEST + 1_000_000_000_000_000);
+            assert!(!entry.target.is_empty());
+        }
+    }
+}
+
+/// Any text is a template, which printed and read again is the same; a workload made of it is read or refused; and whatever value
+/// stands in a URL leaves it one.
+pub(crate) fn templates(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let template = Template::new(text);
+    assert_eq!(Template::new(&template.to_string()), template);
+    assert_eq!(Template::literal(text).text(), Some(text));
+    assert!(in_url("/?q=", text).bytes().all(|b| b > b' ' && b < 0x7f));
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"").replace(|c: char| c.is_control(), " ");
+    let files = |name: &str| if name.len().is_multiple_of(2) { Ok(text.into()) } else { Err(name.to_owned()) };
+    let workload = format!(
+        "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[variables]\na.file = \"u.csv\"\nb.file = \"uu.csv\"\n\
+         c.file = \"u.jsonl\"\nd = \"{quoted}\"\n[[request]]\npost = \"/{quoted}\"\nbody = \"{quoted}\"\n\
+         extract = [{{ name = \"e\", regex = \"{quoted}\" }}]\ncheck = [{{ body = true, contains = \"{quoted}\" }}]"
+    );
+    let _ = Workload::parse(&workload, "fuzz", &files);
+}
