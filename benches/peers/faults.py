@@ -54,10 +54,10 @@ class Proxy:
             except OSError:
                 pass
 
-        await asyncio.wait(
-            [asyncio.create_task(copy(reader, server[1])), asyncio.create_task(copy(server[0], writer))],
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        ways = [asyncio.create_task(copy(reader, server[1])), asyncio.create_task(copy(server[0], writer))]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
         self.pairs.discard(pair)
         for one in pair:
             one.close()
