@@ -1,12 +1,12 @@
 //! `offered export`: a recorded run in the formats of other tools, so that their analyses can be run on it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use offered_model::Nanos;
 use offered_store::export::{Kind, write};
-use offered_store::{ReadOptions, RunRecord, read};
+use offered_store::{ReadOptions, RunRecord, pack, read};
 
 use crate::exit::{Exit, Failure};
 use crate::say::tell;
@@ -43,20 +43,24 @@ enum To {
     Pgbench,
     /// The gaps between successive launches in ms, one on a line, for R
     Gaps,
+    /// The files of the run directory as they are, where there is no program tar
+    Tar,
 }
 
-impl From<To> for Kind {
-    fn from(to: To) -> Self {
-        match to {
-            To::Jtl => Self::Jtl,
-            To::Csv => Self::Csv,
-            To::Vegeta => Self::Vegeta,
-            To::K6 => Self::K6,
-            To::Combined => Self::Combined,
-            To::Hdr => Self::Hdr,
-            To::Pgbench => Self::Pgbench,
-            To::Gaps => Self::Gaps,
-        }
+impl To {
+    /// What is made of the events; `None` where the files go as they are.
+    fn kind(self) -> Option<Kind> {
+        Some(match self {
+            Self::Jtl => Kind::Jtl,
+            Self::Csv => Kind::Csv,
+            Self::Vegeta => Kind::Vegeta,
+            Self::K6 => Kind::K6,
+            Self::Combined => Kind::Combined,
+            Self::Hdr => Kind::Hdr,
+            Self::Pgbench => Kind::Pgbench,
+            Self::Gaps => Kind::Gaps,
+            Self::Tar => return None,
+        })
     }
 }
 
@@ -64,11 +68,20 @@ impl From<To> for Kind {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     file::refuse(&args.run, &file::RESULTS)?;
     let here = stored::here(&args.run)?;
+    let Some(kind) = args.to.kind() else {
+        if !here.path().is_dir() {
+            return Err(Failure::input(format!(
+                "{} is no directory of a run, and only one is packed",
+                args.run.display()
+            )));
+        }
+        return args.written(|out| pack(here.path(), out).map(drop));
+    };
     let recording = read(here.path(), &ReadOptions::default()).map_err(Failure::input)?;
     for note in &recording.notes {
         tell!("warning: {}: {note}", args.run.display());
     }
-    let (origin, kind) = (origin(here.path())?, Kind::from(args.to));
+    let origin = origin(here.path())?;
     let (mut sent, mut without_end) = (0, 0);
     recording
         .events
@@ -86,28 +99,32 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         tell!("warning: {left_out}: they are left out");
     }
-    match &args.output {
-        None => match write(kind, &recording, origin, &mut io::stdout().lock()) {
-            // Whoever read us (`| head`) has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            written => written.map_err(|error| Failure::stopped(format!("cannot write to stdout: {error}")))?,
-        },
-        Some(path) => {
-            let mut file = File::create_new(path).map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => {
-                    Failure::input(format!("{} exists already; choose another -o", path.display()))
-                }
-                _ => Failure::input(format!("cannot create {}: {error}", path.display())),
-            })?;
-            let written = write(kind, &recording, origin, &mut file);
-            if let Err(error) = written {
-                // Half a file under the name asked for would pass for a whole one.
-                let _ = fs::remove_file(path);
-                return Err(Failure::stopped(format!("cannot write {}: {error}", path.display())));
+    args.written(|mut out| write(kind, &recording, origin, &mut out))
+}
+
+impl Args {
+    /// Writes where it is to go.
+    fn written(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Exit, Failure> {
+        let Some(path) = &self.output else {
+            return match write(&mut io::stdout().lock()) {
+                // Whoever read us (`| head`) has seen enough.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+                Err(error) => Err(Failure::stopped(format!("cannot write to stdout: {error}"))),
+                Ok(()) => Ok(Exit::Done),
+            };
+        };
+        let mut file = File::create_new(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                Failure::input(format!("{} exists already; choose another -o", path.display()))
             }
-        }
+            _ => Failure::input(format!("cannot create {}: {error}", path.display())),
+        })?;
+        write(&mut file).map(|()| Exit::Done).map_err(|error| {
+            // Half a file under the name asked for would pass for a whole one.
+            let _ = fs::remove_file(path);
+            Failure::stopped(format!("cannot write {}: {error}", path.display()))
+        })
     }
-    Ok(Exit::Done)
 }
 
 /// When the run started, since 1970, which its events do not know; zero for a file, whose stamps are since 1970 themselves.

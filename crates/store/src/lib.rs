@@ -46,6 +46,7 @@ pub use record::{Machine, MadeBy, RunRecord, Unread, Until};
 pub use recorder::{Recorder, give_way};
 pub use rundir::alive::{Alive, BEAT, SILENT};
 pub use rundir::following::{Followed, Following, Standing};
+pub use rundir::packed::pack;
 pub use rundir::workers::{attempts, is_worker, worker};
 pub use rundir::{Writer, files, read_events};
 pub use table::{Cells, Column, write_table};

@@ -5,6 +5,7 @@ pub(crate) mod alive;
 pub mod files;
 pub(crate) mod following;
 mod gone;
+pub(crate) mod packed;
 mod under_way;
 pub(crate) mod workers;
 
