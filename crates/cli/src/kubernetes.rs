@@ -1,5 +1,8 @@
 //! `offered kubernetes`: a run of many workers, as manifests for a cluster.
 
+#[cfg(feature = "kubernetes")]
+mod placed;
+
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -17,10 +20,12 @@ Examples:
   offered kubernetes shop.toml --workers 8 --pvc runs --name shop-2               the next run: each has a name, and a folder, of its own
   offered kubernetes shop.toml --workers 8 --pvc runs --image registry.example.com/offered:1
 
-The workers meet in a folder of the claim, which has the name of the run. When they are done, mount the claim wherever offered is:
+  offered kubernetes shop.toml --workers 8 --pvc runs --run --out runs/1       and have the result here
+
+The workers meet in a folder of the claim, which has the name of the run. Without --run, when they are done, mount the claim wherever offered is:
   offered verify /runs/shop
 
-Exit codes: 0 done; 2 wrong input.";
+Exit codes: 0 done; 1 could not go on; 2 wrong input; with --run also 3 done, but do not believe the result, and 99 a threshold was not kept.";
 
 /// Print the manifests that run a workload with many workers on Kubernetes
 #[derive(clap::Args)]
@@ -34,7 +39,7 @@ pub(crate) struct Args {
     /// The volume claim in which the workers meet and keep what they launched; all of them must be able to mount it
     #[arg(long, value_name = "NAME")]
     pvc: String,
-    /// What the Job is called, and the folder of the run in the claim [default: the workload's file]
+    /// What the Job is called, and the folder of the run in the claim [default: the workload's file; with --run the time is added]
     #[arg(long)]
     name: Option<String>,
     /// The image that holds offered: what docker build -t of the Dockerfile has made
@@ -55,9 +60,22 @@ pub(crate) struct Args {
     /// When the Job is ended, whatever it does [default: duration, --wait and five minutes more]
     #[arg(long, value_name = "TIME")]
     deadline: Option<Nanos>,
-    /// The Secret that holds what the workload reads from its environment, and the key of its client certificate [default: the name]
+    /// The Secret that holds what the workload reads from its environment, and the key of its client certificate [default: the workload's file, or --name]
     #[arg(long, value_name = "NAME")]
     secret: Option<String>,
+    /// Place the run in the cluster that kubectl would talk to, follow it, bring the result here, judge it, and leave nothing else there;
+    /// Ctrl-C ends the workers first (built with --features kubernetes, as the image is)
+    #[arg(long, requires = "out")]
+    run: bool,
+    /// Write the run to this new directory
+    #[arg(long, value_name = "DIR", requires = "run")]
+    out: Option<PathBuf>,
+    /// Another context of kubectl's configuration than the current one
+    #[arg(long, value_name = "NAME", requires = "run")]
+    context: Option<String>,
+    /// Another namespace than the context's
+    #[arg(long, value_name = "NAME", requires = "run")]
+    namespace: Option<String>,
 }
 
 /// Where workers are put.
@@ -75,10 +93,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::input("a workload is given as a file, beside which the files stand that it names"));
     }
     file::refuse(&args.workload, &[file::Kind::Workload])?;
-    let name = args.name.clone().unwrap_or_else(|| Cluster::name_of(&args.workload));
+    let plain = args.name.clone().unwrap_or_else(|| Cluster::name_of(&args.workload));
+    // One after another, into one claim.
+    let name = if args.run && args.name.is_none() { format!("{plain}-{}", stamp()) } else { plain.clone() };
     let cluster = Cluster {
-        secret: args.secret.clone().unwrap_or_else(|| name.clone()),
+        secret: args.secret.clone().unwrap_or(plain),
         args: worker(args, &name),
+        // In an image of one program something of it has to wait: a server, which nobody can reach.
+        waiting: ["serve", "--listen", "127.0.0.1:0", "--service", "constant:0ms"].map(str::to_owned).to_vec(),
         name,
         workers: args.workers,
         image: args.image.clone(),
@@ -94,8 +116,40 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(wanted) = wanted(&manifests, &cluster.secret) {
         tell!("note: {wanted}");
     }
-    say!(no newline: "{manifests}");
-    Ok(Exit::Done)
+    match &args.out {
+        Some(out) => placed(args, &cluster, &manifests, out),
+        None => {
+            say!(no newline: "{manifests}");
+            Ok(Exit::Done)
+        }
+    }
+}
+
+#[cfg(feature = "kubernetes")]
+fn placed(args: &Args, cluster: &Cluster, manifests: &Manifests, out: &Path) -> Result<Exit, Failure> {
+    placed::run(&placed::Task {
+        manifests,
+        name: &cluster.name,
+        workers: cluster.workers,
+        wait: cluster.wait,
+        out,
+        context: args.context.as_deref(),
+        namespace: args.namespace.as_deref(),
+    })
+}
+
+#[cfg(not(feature = "kubernetes"))]
+fn placed(_: &Args, _: &Cluster, _: &Manifests, _: &Path) -> Result<Exit, Failure> {
+    Err(Failure::input(
+        "--run is not part of this offered: build it with cargo install --path crates/cli --features kubernetes, or leave --run and \
+         --out away and hand what is printed to kubectl apply -f -",
+    ))
+}
+
+/// The time, for a name: `1123-142507` on 23 November.
+fn stamp() -> String {
+    let now = jiff::Timestamp::from_nanosecond(i128::from(offered_clock::unix_now().0)).unwrap_or_default();
+    now.strftime("%m%d-%H%M%S").to_string()
 }
 
 /// The command line of a worker, whose number is in its environment.

@@ -32,6 +32,10 @@ const RESTARTS: u32 = 2;
 const AROUND: Nanos = Nanos::from_secs(300);
 /// Room after SIGTERM, beside what answers may take, for writing what is there.
 const WRITING: Nanos = Nanos::from_secs(15);
+/// A pod that reads a run is ended so long after its beginning, whoever has forgotten it.
+const READING: Nanos = Nanos::from_secs(3600);
+/// Mebibytes for it.
+const READER_MIB: u32 = 128;
 /// Who runs in the image of our Dockerfile: nobody that a machine knows.
 const USER: u32 = 65532;
 
@@ -47,6 +51,8 @@ pub struct Cluster {
     pub name: String,
     /// What each worker's program is told; it finds its workload at [`WORKLOAD`] and the claim at [`RUNS`].
     pub args: Vec<String>,
+    /// What the program is told in the pod that reads a run: something that waits.
+    pub waiting: Vec<String>,
     /// How many workers, from 1.
     pub workers: u32,
     /// The image that holds the program.
@@ -70,7 +76,12 @@ pub struct Cluster {
 /// What the API takes, in order.
 #[derive(Clone, Debug)]
 pub struct Manifests {
-    documents: Vec<Value>,
+    /// The `ConfigMap`.
+    pub config: Value,
+    /// The Job.
+    pub job: Value,
+    /// A pod that mounts the claim, and waits, so that a run can be read there. It is not printed: who needs one gives it a name.
+    pub reader: Value,
     /// Variables of the environment that come from the Secret.
     pub environment: Vec<String>,
     /// The key in the Secret that is that of a client certificate, and its file beside the workload.
@@ -242,7 +253,9 @@ impl Cluster {
         let bytes = packed.bytes();
         doubts.extend((bytes > MOST_APPLIED).then_some(Doubt::TooBigToApply { bytes }));
         Ok(Manifests {
-            documents: vec![self.config(&packed), job],
+            config: self.config(&packed),
+            job,
+            reader: self.reader(),
             environment: packed.environment.iter().map(|(name, _)| name.clone()).collect(),
             key: packed.key.map(|file| (packed::key_of(&file), file)),
             doubts,
@@ -338,6 +351,33 @@ impl Cluster {
         })
     }
 
+    /// It waits until somebody runs a program in it.
+    fn reader(&self) -> Value {
+        let room = json!({ "cpu": "100m", "memory": format!("{READER_MIB}Mi") });
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": { "labels": self.labels() },
+            "spec": {
+                "restartPolicy": "Never",
+                "activeDeadlineSeconds": whole_seconds(READING),
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "terminationGracePeriodSeconds": 0,
+                "securityContext": nobody(),
+                "containers": [{
+                    "name": "offered",
+                    "image": self.image,
+                    "args": self.waiting,
+                    "resources": { "requests": room, "limits": { "memory": room["memory"] } },
+                    "securityContext": without_rights(),
+                    "volumeMounts": [{ "name": "runs", "mountPath": RUNS, "readOnly": true }],
+                }],
+                "volumes": [{ "name": "runs", "persistentVolumeClaim": { "claimName": self.claim } }],
+            },
+        })
+    }
+
     fn pod(&self, packed: &Packed, grace_s: u64) -> Value {
         let room = json!({ "cpu": self.cpus.to_string(), "memory": format!("{}Mi", self.memory_mib) });
         let mut worker = json!({
@@ -346,11 +386,7 @@ impl Cluster {
             "args": self.args,
             // The same for both: guaranteed, and a static CPU manager gives it whole processors.
             "resources": { "requests": room, "limits": room },
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "capabilities": { "drop": ["ALL"] },
-                "readOnlyRootFilesystem": true,
-            },
+            "securityContext": without_rights(),
             "volumeMounts": [
                 { "name": "workload", "mountPath": "/workload", "readOnly": true },
                 { "name": "runs", "mountPath": RUNS },
@@ -375,13 +411,7 @@ impl Cluster {
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
             "terminationGracePeriodSeconds": grace_s,
-            "securityContext": {
-                "runAsNonRoot": true,
-                "runAsUser": USER,
-                "runAsGroup": USER,
-                "fsGroup": USER,
-                "seccompProfile": { "type": "RuntimeDefault" },
-            },
+            "securityContext": nobody(),
             "containers": [worker],
             "volumes": [
                 { "name": "workload", "projected": { "sources": sources } },
@@ -398,6 +428,22 @@ impl Cluster {
     }
 }
 
+/// Who runs in a pod, and owns what it writes.
+fn nobody() -> Value {
+    json!({
+        "runAsNonRoot": true,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "seccompProfile": { "type": "RuntimeDefault" },
+    })
+}
+
+/// What a container may do.
+fn without_rights() -> Value {
+    json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] }, "readOnlyRootFilesystem": true })
+}
+
 fn whole_seconds(time: Nanos) -> u64 {
     time.0.div_ceil(1_000_000_000)
 }
@@ -405,7 +451,8 @@ fn whole_seconds(time: Nanos) -> u64 {
 /// YAML, a document after another.
 impl fmt::Display for Manifests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&serde_saphyr::to_string_multiple(&self.documents).map_err(|_| fmt::Error)?)
+        let documents = [&self.config, &self.job];
+        f.write_str(&serde_saphyr::to_string_multiple(&documents).map_err(|_| fmt::Error)?)
     }
 }
 

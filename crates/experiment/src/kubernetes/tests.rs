@@ -20,6 +20,7 @@ fn cluster() -> Cluster {
     Cluster {
         name: "shop".to_owned(),
         args: vec!["run".to_owned(), super::WORKLOAD.to_owned()],
+        waiting: vec!["serve".to_owned()],
         workers: 8,
         image: "offered:1".to_owned(),
         claim: "runs".to_owned(),
@@ -62,7 +63,7 @@ fn everything_the_workload_reads_goes_where_it_finds_it_and_no_secret_is_told() 
     let manifests = cluster().manifests(&path).unwrap();
     let said = manifests.to_string();
     let read: Vec<Value> = serde_saphyr::from_multiple(&said).unwrap();
-    assert_eq!(read, manifests.documents, "to the letter, carriage returns too");
+    assert_eq!(read, [manifests.config, manifests.job], "to the letter, carriage returns too");
     let [config, job] = &read[..] else { panic!("{said}") };
     let data = json!({ "workload.toml": WORKLOAD, "pki_2f_roots.pem": "roots", "rows_2f_users__1.csv": "id\r\n7\r\n" });
     assert_eq!((&config["data"], &config["binaryData"]), (&data, &json!({ "pki_2f_own.pem": "/wA=" })));
@@ -83,7 +84,7 @@ fn everything_the_workload_reads_goes_where_it_finds_it_and_no_secret_is_told() 
 fn a_job_lasts_as_long_as_its_run_may_take() {
     let seconds = |text: &str, cluster: &Cluster| {
         let (_folder, path) = folder(text);
-        cluster.manifests(&path).unwrap().documents[1]["spec"]["activeDeadlineSeconds"].clone()
+        cluster.manifests(&path).unwrap().job["spec"]["activeDeadlineSeconds"].clone()
     };
     assert_eq!(seconds(WORKLOAD, &cluster()), 60 + 300 + 300, "the run, the wait, and what is around them");
     let hour = Cluster { deadline: Some(Nanos::from_secs(3600)), ..cluster() };
@@ -159,4 +160,15 @@ fn what_a_pod_would_not_find_is_doubted() {
     let (_folder, path) = folder(&WORKLOAD.replace("https://shop.example/", "https://127.0.0.1:8080/"));
     let doubts = cluster().manifests(&path).unwrap().doubts;
     assert_eq!(doubts, [Doubt::OwnPod { url: "https://127.0.0.1:8080/".to_owned() }]);
+}
+
+#[test]
+fn who_reads_a_run_waits_with_the_claim_and_changes_nothing_in_it() {
+    let (_folder, path) = folder(WORKLOAD);
+    let pod = cluster().manifests(&path).unwrap().reader["spec"].clone();
+    let container = &pod["containers"][0];
+    assert_eq!(container["volumeMounts"], json!([{ "name": "runs", "mountPath": RUNS, "readOnly": true }]));
+    assert_eq!(container["args"], json!(["serve"]));
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    assert!(pod["activeDeadlineSeconds"].as_u64().is_some(), "nobody has to remember it");
 }
