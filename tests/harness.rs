@@ -16,13 +16,17 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 17] = [
+const NEEDS: [(&str, &str); 18] = [
     ("chromium", "apt-get install chromium"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
     ("hey", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),
     ("ipv6", "a machine that has the address ::1"),
     ("jmeter", "set JMETER_HOME to a directory that sh tests/foreign/jmeter/fetch DIR made"),
+    (
+        "kubernetes",
+        "apt-get install etcd-server containerd runc containernetworking-plugins, run tests/cluster/kubernetes-build, test with --features offered/kubernetes, and be root",
+    ),
     ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),

@@ -13,6 +13,7 @@ mod chromium;
 mod grpc;
 mod http2;
 mod inputs;
+mod kubernetes;
 mod machines;
 mod misbehaviour;
 mod nginx;
@@ -43,6 +44,7 @@ fn main() {
         grpc::tests(),
         http2::tests(),
         inputs::tests(),
+        kubernetes::tests(),
         machines::tests(),
         misbehaviour::tests(),
         nginx::tests(),

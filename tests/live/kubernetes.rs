@@ -1,0 +1,346 @@
+//! Runs of several workers on a real Kubernetes, which `tests/cluster/kubernetes` starts on this machine, against a server that nobody
+//! here wrote.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use offered_model::{Nanos, Purpose, Reason, Seed};
+use offered_store::{ReadOptions, read};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::harness::{Missing, Tested, needs};
+use crate::nginx::Nginx;
+use crate::process::{Ended, Process, offered, soon};
+
+tests![
+    four_pods_make_together_the_launches_of_one,
+    pods_that_are_killed_or_frozen_leave_nothing_unknown,
+    what_run_places_it_follows_and_fetches_and_takes_away,
+];
+
+/// One cluster at a time is enough for the machine.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A cluster under way; gone when dropped.
+struct Cluster {
+    process: Child,
+    /// Its folder, with the configuration for `kubectl` and the folder of the claim.
+    folder: PathBuf,
+    /// The folder of `kubectl`.
+    programs: PathBuf,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Cluster {
+    /// Starts one, and moves this thread into its network, where the machine is 10.244.0.1.
+    fn enter() -> Result<Self, Missing> {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cluster");
+        let programs = Command::new(scripts.join("kubernetes-build")).arg("--there").output().unwrap();
+        needs("kubernetes", rustix::process::geteuid().is_root() && programs.status.success())?;
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut command = Command::new(scripts.join("kubernetes"));
+        // It lives until its input ends.
+        command.args(["sh", "-c", "echo $CLUSTER; readlink /proc/self/ns/net; cat"]);
+        let ours = Path::new(env!("CARGO_BIN_EXE_offered")).parent().unwrap().display().to_string();
+        command.env("PATH", format!("{ours}:{}", std::env::var("PATH").unwrap()));
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let (folder, network) = (said.next().unwrap_or_default().into(), said.next());
+        let programs = String::from_utf8(programs.stdout).unwrap().trim().into();
+        let cluster = Self { process, folder, programs, _one: one };
+        needs("kubernetes", network.is_some())?;
+        move_into(&network.unwrap_or_default());
+        Ok(cluster)
+    }
+
+    /// A program of this thread's, which finds the cluster.
+    fn told(&self, mut command: Command) -> Ended {
+        command.env("KUBECONFIG", self.folder.join("config"));
+        Process::start(command).end()
+    }
+
+    fn kubectl(&self, args: &[&str]) -> String {
+        let mut command = Command::new(self.programs.join("kubectl"));
+        command.args(args);
+        let Ended { code, stdout, stderr } = self.told(command);
+        assert_eq!(code, Some(0), "kubectl {}: {stdout}{stderr}", args.join(" "));
+        stdout
+    }
+
+    /// Hands `kubectl` what `offered kubernetes` prints.
+    fn apply(&self, args: &[&str]) {
+        let printed = self.told(offered(&[&["kubernetes"], args].concat()));
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        let file = self.folder.join("printed.yaml");
+        fs::write(&file, printed.stdout).unwrap();
+        self.kubectl(&["apply", "-f", file.to_str().unwrap()]);
+    }
+
+    /// Waits until the Job has ended, however it does.
+    fn until_ended(&self, job: &str) -> Value {
+        let ended = soon(|| {
+            let job: Value = serde_json::from_str(&self.kubectl(&["get", "job", job, "-o", "json"])).unwrap();
+            let is_over = |condition: &Value| ["Complete", "Failed"].map(Value::from).contains(&condition["type"]);
+            let over = job["status"]["conditions"].as_array().is_some_and(|all| all.iter().any(is_over));
+            over.then_some(job)
+        });
+        ended.unwrap_or_else(|| panic!("{job} has not ended: {}", self.kubectl(&["describe", "pods"])))
+    }
+
+    /// `offered kubernetes --run` by somebody who may do no more than `examples/cluster/rights.yaml` says.
+    fn run_by(somebody: &Path, args: &[&str]) -> Process {
+        let mut command = offered(&[&["kubernetes"], args, &["--cpus", "1", "--run"]].concat());
+        command.env("KUBECONFIG", somebody);
+        Process::start(command)
+    }
+
+    /// Makes somebody with these rights; the configuration that logs him in.
+    fn somebody(&self) -> PathBuf {
+        let rights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster/rights.yaml");
+        self.kubectl(&["apply", "-f", rights.to_str().unwrap()]);
+        self.kubectl(&["create", "serviceaccount", "somebody"]);
+        self.kubectl(&["create", "rolebinding", "somebody", "--role=offered", "--serviceaccount=default:somebody"]);
+        let token = self.kubectl(&["create", "token", "somebody"]);
+        let own = fs::read_to_string(self.folder.join("config")).unwrap();
+        let with = |line: &str| match line.starts_with("users:") {
+            true => format!("users: [{{ name: admin, user: {{ token: {} }} }}]\n", token.trim()),
+            false => format!("{line}\n"),
+        };
+        let file = self.folder.join("somebody");
+        fs::write(&file, own.lines().map(with).collect::<String>()).unwrap();
+        file
+    }
+
+    /// Waits until nothing is in the namespace beside what is always there: of what is deleted pods go when their nodes say so.
+    fn until_nothing_is_left(&self) {
+        let left = || self.kubectl(&["get", "jobs,pods,configmaps", "-o", "name"]);
+        let gone = soon(|| left().lines().all(|name| name == "configmap/kube-root-ca.crt").then_some(()));
+        assert!(gone.is_some(), "left behind: {}", left());
+    }
+
+    /// The folder of a run in the claim.
+    fn run(&self, name: &str) -> PathBuf {
+        self.folder.join("runs").join(name)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// Moves this thread, and what it starts, into the network that is called so under /proc.
+#[cfg(target_os = "linux")]
+fn move_into(network: &str) {
+    use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+    use std::os::fd::AsFd;
+
+    let is_it = |path: &PathBuf| fs::read_link(path).is_ok_and(|link| link == Path::new(network));
+    let mut all = fs::read_dir("/proc").unwrap().flatten().map(|process| process.path().join("ns/net"));
+    let file = fs::File::open(all.find(is_it).expect("the network of a process")).unwrap();
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn move_into(_: &str) {
+    unreachable!("there is no kubelet here");
+}
+
+/// On a thread of its own, which is never in the machine's network again.
+fn aside(test: fn() -> Tested) -> Tested {
+    std::thread::spawn(test).join().unwrap_or_else(|why| std::panic::resume_unwind(why))
+}
+
+fn nginx(folder: &Path) -> Result<(Nginx, String), Missing> {
+    fs::create_dir(folder.join("nginx")).unwrap();
+    let nginx = Nginx::listening(&folder.join("nginx"), "listen PORT; access_log FOLDER/access.log counted;")?;
+    let url = nginx.url.replace("127.0.0.1", "10.244.0.1");
+    Ok((nginx, url))
+}
+
+/// A workload in `folder` that asks nginx at `url`.
+fn workload(folder: &Path, url: &str, load: &str) -> PathBuf {
+    let file = folder.join("shop.toml");
+    let text = format!("seed = 5\n{load}target.url = \"{url}/ok\"\ngenerator.precision = \"sleep\"\n");
+    fs::write(&file, text).unwrap();
+    file
+}
+
+/// When each launch of the workload is meant, by one who makes all of them.
+fn alone(folder: &Path, workload: &Path) -> BTreeMap<(u64, u32), Nanos> {
+    let out = folder.join("alone");
+    let mut whole = offered(&["run", "--dry-run", "--out"]);
+    whole.arg(&out).arg(workload);
+    assert_eq!(Process::start(whole).end().code, Some(0));
+    meant(&out)
+}
+
+/// When each launch is meant.
+fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
+    let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
+    let all: BTreeMap<_, _> =
+        events.iter().map(|event| ((event.session, event.step), Nanos(event.intended.0))).collect();
+    assert_eq!(all.len(), events.len(), "no launch twice");
+    all
+}
+
+/// The server and the one asking for a verdict agree.
+fn verdict(run: &Path) -> Value {
+    let mut verify = offered(&["verify", "--json"]);
+    verify.arg(run);
+    serde_json::from_str(&Process::start(verify).end().stdout).unwrap()
+}
+
+/// The process of the worker with this index, as this machine counts processes.
+fn worker(index: u32) -> Pid {
+    let wanted = format!("JOB_COMPLETION_INDEX={index}");
+    let is_it = |process: &PathBuf| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    let all = || fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+    let found = soon(|| all().find(is_it)).expect("a worker");
+    Pid::from_raw(found.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap()
+}
+
+/// Until a worker has kept so many parts.
+fn until_parts(run: &Path, worker: &str, parts: u64) {
+    let part = run.join(worker).join(format!("events/part-{:04}.parquet", parts - 1));
+    soon(|| part.exists().then_some(())).unwrap_or_else(|| panic!("{} never came", part.display()));
+}
+
+fn four_pods_make_together_the_launches_of_one() -> Tested {
+    aside(|| {
+        let cluster = Cluster::enter()?;
+        let folder = tempfile::tempdir().unwrap();
+        let (nginx, url) = nginx(folder.path())?;
+        let shop = workload(folder.path(), &url, "duration = \"3s\"\narrivals.open.rate = \"300/s\"\n");
+        cluster.apply(&[shop.to_str().unwrap(), "--workers", "4", "--cpus", "1", "--pvc", "runs"]);
+        let job = cluster.until_ended("shop");
+        let whole = alone(folder.path(), &shop);
+        let logs = || cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
+        assert_eq!(meant(&cluster.run("shop")), whole, "to the nanosecond: {job} {}", logs());
+        let verdict = verdict(&cluster.run("shop"));
+        assert_eq!(verdict["window"]["launches"], whole.len());
+        assert_eq!(verdict["by_node"].as_array().unwrap().len(), 4, "a row for each worker");
+        assert!(logs().contains("[pod/shop-3-"), "the pods say what they did");
+        let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
+        assert_eq!(asked, whole.len(), "nginx counted as many");
+        Ok(())
+    })
+}
+
+/// At a random second worker 2 is killed, which the Job starts again, and worker 3 is frozen for some 20 seconds.
+fn pods_that_are_killed_or_frozen_leave_nothing_unknown() -> Tested {
+    aside(|| {
+        let cluster = Cluster::enter()?;
+        let folder = tempfile::tempdir().unwrap();
+        let (nginx, url) = nginx(folder.path())?;
+        let shop = workload(folder.path(), &url, "duration = \"30s\"\narrivals.open.rate = \"100/s\"\n");
+        cluster.apply(&[shop.to_str().unwrap(), "--workers", "4", "--cpus", "1", "--pvc", "runs"]);
+        let run = cluster.run("shop");
+        let second = 1 + (Seed(u64::from(std::process::id())).at(Purpose::Start, 0, 0).uniform() * 3.0) as u64;
+        until_parts(&run, "worker-2-of-4", second);
+        let (killed, frozen) = (worker(1), worker(2));
+        kill_process(frozen, Signal::STOP).unwrap();
+        kill_process(killed, Signal::KILL).unwrap();
+        // Some twenty seconds, by one that nothing happens to: a part is closed when it is between one and two seconds old.
+        until_parts(&run, "worker-1-of-4", second + 12);
+        let seen = verdict(&run)["warnings"].to_string();
+        assert!(seen.contains("worker 3/4: it has given no sign of life for"), "{seen}");
+        kill_process(frozen, Signal::CONT).unwrap();
+        let job = cluster.until_ended("shop");
+        let restarts =
+            cluster.kubectl(&["get", "pods", "-l", "batch.kubernetes.io/job-completion-index=1", "-o", "name"]);
+        assert_eq!(restarts.lines().count(), 2, "the Job has started it again: {job}");
+
+        let whole = alone(folder.path(), &shop);
+        assert_eq!(meant(&run), whole, "what nobody launched is known to the nanosecond");
+        let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
+        let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::Gone));
+        assert!(!gone.is_empty() && gone.iter().all(|event| event.session % 4 == 1), "of worker 2 alone");
+        let last = whole.iter().filter(|((session, _), _)| session % 4 == 1).map(|(_, meant)| *meant).max();
+        let taken_up = made.iter().filter(|event| event.session % 4 == 1).map(|event| Nanos(event.intended.0)).max();
+        assert_eq!(taken_up, last, "its successor goes on to the end");
+        let late = made.iter().filter(|event| event.session % 4 == 2 && event.sent.is_some());
+        let late = late.filter(|event| event.intended.until(event.sent.unwrap()) > Nanos::from_secs(5)).count();
+        assert!(late > 100, "worker 3 launched late what it had missed: {late}");
+        let warnings = verdict(&run)["warnings"].to_string();
+        assert!(warnings.contains("worker 2/4: cut: the run was killed before its end"), "{warnings}");
+        let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
+        let sent = made.iter().filter(|event| event.sent.is_some()).count();
+        // What the killed worker asked in the second before is in no part of it.
+        assert!(asked >= sent && asked < sent + 100, "nginx counted {asked}, {sent} are kept");
+        Ok(())
+    })
+}
+
+fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
+    aside(|| {
+        needs("kubernetes", cfg!(feature = "kubernetes"))?;
+        let cluster = Cluster::enter()?;
+        let folder = tempfile::tempdir().unwrap();
+        let (nginx, url) = nginx(folder.path())?;
+        let somebody = cluster.somebody();
+        let load = "duration = \"3s\"\narrivals.open.rate = \"300/s\"\n";
+        let shop = workload(folder.path(), &url, &format!("{load}thresholds.errors = \"< 1%\"\n"));
+        let shop = shop.to_str().unwrap();
+        let out = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+
+        let whole = out("whole");
+        let args = [shop, "--workers", "4", "--pvc", "runs", "--out", &whole];
+        let ended = Cluster::run_by(&somebody, &args).end();
+        assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+        for said in ["running on n1", "running on n2", ": done", "fetched "] {
+            assert!(ended.stderr.contains(said), "{said}: {ended:?}");
+        }
+        let threshold = ended.stdout.lines().find(|line| line.starts_with("threshold errors.rate < 1%: "));
+        assert!(threshold.is_some_and(|line| !line.contains("fails")), "{ended:?}");
+        let launches = meant(Path::new(&whole));
+        assert_eq!(launches, alone(folder.path(), Path::new(shop)), "to the nanosecond");
+        cluster.until_nothing_is_left();
+
+        let again = Cluster::run_by(&somebody, &args).end();
+        assert!(again.code == Some(2) && again.stderr.contains("exists already"), "{again:?}");
+        for (more, said) in [
+            (["--pvc", "nonsuch"], "persistentvolumeclaim \"nonsuch\" not found"),
+            (["--image", "nowhere.invalid/offered:1"], "nowhere.invalid"),
+            (["--memory", "99999999"], "Insufficient memory"),
+        ] {
+            let none = out("none");
+            let mut args = vec![shop, "--workers", "2", "--wait", "3s", "--out", &none];
+            args.extend(if more[0] == "--pvc" { vec![] } else { vec!["--pvc", "runs"] });
+            args.extend(more);
+            let ended = Cluster::run_by(&somebody, &args).end();
+            assert!(ended.code == Some(1) && ended.stderr.contains(said), "{said}: {ended:?}");
+            assert!(!Path::new(&none).exists());
+            cluster.until_nothing_is_left();
+        }
+        let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
+        assert_eq!(asked, launches.len(), "nginx counted as many");
+
+        // Somebody presses Ctrl-C.
+        let other = out("other");
+        fs::create_dir(&other).unwrap();
+        let (_nginx, url) = self::nginx(Path::new(&other))?;
+        let long = workload(folder.path(), &url, "duration = \"60s\"\narrivals.open.rate = \"100/s\"\n");
+        let stopped = out("stopped");
+        let args = [long.to_str().unwrap(), "--workers", "2", "--pvc", "runs", "--out", &stopped, "--name", "stopped"];
+        let running = Cluster::run_by(&somebody, &args);
+        until_parts(&cluster.run("stopped"), "worker-2-of-2", 2);
+        running.signal(Signal::INT);
+        let ended = running.end();
+        assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+        assert!(ended.stderr.contains("stopped: the workers are told to end"), "{ended:?}");
+        assert!(!meant(Path::new(&stopped)).is_empty(), "what they had launched is here");
+        cluster.until_nothing_is_left();
+        Ok(())
+    })
+}
