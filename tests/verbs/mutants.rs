@@ -133,7 +133,8 @@ const SITES: &[&[&str]] = &[&["report", "FILE", "-o", "page.html"]];
 /// Every file of this folder of the repository, under its name.
 fn of_folder(folder: &str, asked: &'static [&'static [&'static str]]) -> Vec<Sample> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
     files.sort();
     let sample = |file: PathBuf| {
         let name = file.file_name().unwrap().to_str().unwrap().to_owned();
@@ -179,6 +180,7 @@ fn samples(here: &Path) -> Vec<Sample> {
     let mut samples = of_folder("tests/samples/results", RESULTS);
     samples.extend(of_folder("tests/samples/logs", LOGS));
     samples.extend(of_folder("crates/import/src/tests/seeds", PLANS));
+    samples.extend(of_folder("examples", WORKLOADS));
     samples.push(Sample { name: "w.toml".into(), bytes: WORKLOAD.into(), asked: WORKLOADS, among: None });
     fs::write(here.join("w.toml"), WORKLOAD).unwrap();
     let made = |args: &[&str]| {

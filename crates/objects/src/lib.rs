@@ -3,7 +3,7 @@
 //! A [`Bucket`] is a folder of an object store behind a few calls that wait for their answer. Workers meet in it as in any other
 //! [`offered_meet::Place`], by puts that do not overwrite. What a worker launches it writes to a folder of its own machine, from
 //! where an [`Upload`] brings it there: on a thread of its own, tried again as long as it takes, so that neither a launch nor the recorder ever
-//! waits for the network. Who reads a run reads a [`Copy`] of it on its own disk.
+//! waits for the network. Who reads a run reads a [`struct@Copy`] of it on its own disk.
 //!
 //! ```no_run
 //! use offered_objects::{Bucket, Copy};
