@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use offered_experiment::Error;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
 use crate::exit::Failure;
@@ -10,7 +9,7 @@ use crate::say::tell;
 
 /// The text of a file.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    Ok(std::fs::read_to_string(path).map_err(Error::unread(path))?)
+    Ok(offered_experiment::text(path)?)
 }
 
 /// The table of that name in a workload, made if need be; an inline one is opened up.

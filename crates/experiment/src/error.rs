@@ -95,6 +95,12 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A file that was given is longer than any workload.
+    #[error("{} is larger than 64 MiB; no workload is", path.display())]
+    TooLong {
+        /// Which.
+        path: PathBuf,
+    },
     /// A document of ours that does not read as what it calls itself.
     #[error("{}: {source}; make the file anew", path.display())]
     Document {

@@ -41,7 +41,7 @@ impl Input {
     /// # Errors
     /// The file cannot be read, or is not a text.
     pub fn open(path: &Path, broken: Broken) -> Result<Self, Error> {
-        let text = fs::read_to_string(path).map_err(Error::unread(path))?;
+        let text = text(path)?;
         Ok(Self::new(path.display().to_string(), text, beside(Some(path), broken)))
     }
 
@@ -52,6 +52,20 @@ impl Input {
     pub fn parse(&self, text: &str) -> Result<Workload, Mistake> {
         Workload::parse(text, &self.name, &self.files)
     }
+}
+
+/// A workload is no longer; one of 70,000 requests has 3 MB.
+const LONGEST: u64 = 64 << 20;
+
+/// The text of a workload's file.
+///
+/// # Errors
+/// It cannot be read, is not a text, or is longer than any workload.
+pub fn text(path: &Path) -> Result<String, Error> {
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(Error::unread(path))?;
+    file.take(LONGEST + 1).read_to_string(&mut text).map_err(Error::unread(path))?;
+    if text.len() as u64 > LONGEST { Err(Error::TooLong { path: path.to_owned() }) } else { Ok(text) }
 }
 
 /// Reads the files that a workload names, which stand beside its own, or in the working directory where it has none. Zipped ones

@@ -66,7 +66,7 @@ pub use beyond::Beyond;
 pub use collect::View;
 pub use error::Error;
 pub use field::{Field, Number, Unit};
-pub use input::{Broken, Files, Input, beside};
+pub use input::{Broken, Files, Input, beside, text};
 pub use judge::{ByThreads, Intent, Judged, Own, Terms, WithTwin};
 pub use observe::{News, Observer};
 pub use once::once;

@@ -25,6 +25,13 @@ pub enum Note {
         /// See `from_s`.
         to_s: f64,
     },
+    /// The run counted other launches than its parts hold.
+    OtherCount {
+        /// So many it counted.
+        counted: u64,
+        /// So many there are.
+        found: u64,
+    },
     /// Parts of the run cannot be read.
     PartsMissing {
         /// How many.
@@ -145,6 +152,10 @@ impl fmt::Display for Note {
                 f,
                 "{launches} launches that the schedule has between {from_s:.3} s and {to_s:.3} s are not recorded; whether they were sent \
                  is not known"
+            ),
+            Self::OtherCount { counted, found } => write!(
+                f,
+                "the run counted {counted} launches, and its parts hold {found}: parts were taken away or added"
             ),
             Self::PartsMissing { missing, of } => write!(f, "{missing} of {of} parts cannot be read"),
             Self::ManyNames { told_apart, rest } => {

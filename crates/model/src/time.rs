@@ -230,10 +230,14 @@ impl Rate {
     /// `count` launches every `per`.
     ///
     /// # Errors
-    /// A count or a time of zero: such a rate launches nothing, or everything at once.
+    /// A count or a time of zero: such a rate launches nothing, or everything at once. More than one a nanosecond, which is as finely as
+    /// instants are told.
     pub fn new(count: u64, per: Nanos) -> Result<Self, Wrong> {
         if count == 0 || per == Nanos::ZERO {
             return Err(Wrong::new("a rate must be above zero, for example 100/s"));
+        }
+        if count > per.0 {
+            return Err(Wrong::new("a rate is at most 1000000000/s: instants are told to the nanosecond"));
         }
         let divisor = gcd(count, per.0);
         Ok(Self { count: count / divisor, per: per.0 / divisor })

@@ -178,6 +178,20 @@ impl RunRecord {
         serde_json::from_str(&text).map(Some).map_err(wrong)
     }
 
+    /// How many launches the run in `run` counted; `None` where there is no record, or it does not say.
+    pub(crate) fn launched(run: &Path) -> Option<u64> {
+        #[derive(Deserialize)]
+        struct Counting {
+            summary: Summary,
+        }
+        #[derive(Deserialize)]
+        struct Summary {
+            launched: u64,
+        }
+        let text = fs::read_to_string(run.join(FILE)).ok()?;
+        serde_json::from_str::<Counting>(&text).ok().map(|counting| counting.summary.launched)
+    }
+
     /// The same with what the run came to.
     pub fn with<S, V>(self, summary: S, verdict: V) -> RunRecord<S, V> {
         let Self {

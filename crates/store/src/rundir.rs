@@ -215,10 +215,11 @@ pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
 fn alone(path: &Path) -> Result<Recording, Error> {
     let mut looked = Looked::at(path)?;
     let record = RunRecord::read(path)?;
-    let is_whole = record.is_some() && looked.recording.unreadable == 0;
+    let other = other_count(path, &looked.recording, &looked.parts);
+    let is_whole = record.is_some() && looked.recording.unreadable == 0 && other.is_none();
     let note = if is_whole { None } else { looked.cut(path, record.as_ref())? };
     let mut recording = looked.into_recording();
-    recording.notes.extend(note);
+    recording.notes.extend(other.into_iter().chain(note));
     match record {
         Some(record) => {
             recording.generator = record.generator;
@@ -227,6 +228,14 @@ fn alone(path: &Path) -> Result<Recording, Error> {
         None => recording.notes.push(Note::Killed),
     }
     Ok(recording)
+}
+
+/// That the run in `path` counted other launches than are in these parts, all of which could be read. Where one could not, that is told
+/// already.
+fn other_count(path: &Path, recording: &Recording, parts: &[(Part, Extent)]) -> Option<Note> {
+    let found = parts.iter().map(|(_, extent)| extent.launches).sum();
+    let counted = RunRecord::launched(path).filter(|counted| *counted != found && recording.unreadable == 0)?;
+    Some(Note::OtherCount { counted, found })
 }
 
 /// What the run in `path` has kept of its events, whatever else is there or not: for the one who has just made it.

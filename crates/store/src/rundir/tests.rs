@@ -161,6 +161,32 @@ fn a_part_that_is_damaged_leaves_a_gap_in_the_schedule_that_is_told() {
 }
 
 #[test]
+fn a_part_that_was_taken_away_is_missed() {
+    #[derive(Serialize)]
+    struct Summary {
+        launched: u64,
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
+    for part in 0..3 {
+        writer.write((part * 100..part * 100 + 100).map(launch).collect()).unwrap();
+        writer.rotate().unwrap();
+    }
+    writer.finish(&record().with(Summary { launched: 300 }, ())).unwrap();
+    assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, []);
+    fs::remove_file(path.join("events/part-0001.parquet")).unwrap();
+    let other = Note::OtherCount { counted: 300, found: 200 };
+    let lacking = Note::NotRecorded { launches: 100, from_s: 0.1, to_s: 0.199 };
+    assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, [other.clone(), lacking]);
+    fs::rename(path.join("events/part-0002.parquet"), path.join("events/part-0001.parquet")).unwrap();
+    fs::copy(path.join("events/part-0000.parquet"), path.join("events/part-0002.parquet")).unwrap();
+    fs::remove_file(path.join("events/part-0001.parquet")).unwrap();
+    // Nothing later tells of what was at the end.
+    assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, [other]);
+}
+
+#[test]
 fn a_damaged_part_is_named_and_the_others_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");

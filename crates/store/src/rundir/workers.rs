@@ -15,7 +15,7 @@ use offered_model::{Event, Instant, Nanos, Note, Placing, Recording, Share, Work
 use super::alive::{Alive, SILENT};
 use super::gone::{self, Begun, Gone};
 use super::under_way::Last;
-use super::{look, ours};
+use super::{look, other_count, ours};
 use crate::error::Error;
 use crate::labels::Labels;
 use crate::record::{RunRecord, Until};
@@ -146,6 +146,7 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
                     under_way.ended(event);
                 }
             })?;
+            recording.notes.extend(other_count(path, &recording, &parts));
             let under_way = under_way.into_events();
             for event in &under_way {
                 threads = threads.max(own.thread(event.worker) + 1);
