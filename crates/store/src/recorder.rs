@@ -1,7 +1,7 @@
 //! The recorder: a thread that owns the [`Writer`], so that no launch ever waits for a disk.
 //!
 //! Launching threads send batches into a channel without bound and go on. The thread closes a part when the events
-//! themselves have advanced a second since the part's first one, and after half a second of silence, so a part is never open for
+//! themselves have advanced a second since the part's first one, and after three quarters of a second of silence, so a part is never open for
 //! two: the clock it goes by is in the events, it reads none.
 //!
 //! What a disk will not take stays in memory, [`MOST`] events of it, and is tried again every second, so that a disk that was full for a while
@@ -140,8 +140,9 @@ pub fn give_way() {
 pub fn give_way() {}
 
 const PART: Nanos = Nanos::from_secs(1);
-/// A part is closed when nothing has come for so long.
-const SILENCE: Duration = Duration::from_millis(500);
+/// A part is closed when nothing has come for so long: longer than a launching thread keeps its events to itself, or parts would be closed
+/// between two batches.
+const SILENCE: Duration = Duration::from_millis(750);
 /// The recorder works some 15 us at a time and then pauses so long: a launching thread that never sleeps would else be put off
 /// for whole ticks of the scheduler.
 const PAUSE: Duration = Duration::from_micros(500);
