@@ -357,7 +357,7 @@ mod tests {
         let errors = block(&failing, 22, 80);
         assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
         let full = Pulse { unkept: Some("cannot write runs/1: No space left on device".into()), ..pulse() };
-        let told = "NOT KEPT, tried again every second: cannot write runs/1: No space...";
+        let told = "NOT KEPT, tried again every second: cannot write runs/1: No space left on device\n";
         assert!(block(&full, 22, 80).contains(told), "{}", block(&full, 22, 80));
         let block = block(&pulse(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
