@@ -129,6 +129,8 @@ fn what_was_under_way_is_forgotten_when_it_has_ended() {
     let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
     for second in 0..3 {
         writer.under_way((second * 10..second * 10 + 10).map(launch).collect());
+        // Told of twice, in one second and in the next.
+        writer.under_way(vec![launch(0), launch(second * 10)]);
         writer.rotate().unwrap();
     }
     let files = || fs::read_dir(path.join("under-way")).unwrap().count();

@@ -5,6 +5,7 @@
 //! is in a part: a file goes when none of its launches is under way any more, the folder when the run has its record. So what is there
 //! is about what is under way.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,9 @@ impl UnderWay {
     /// These are under way.
     pub(super) fn begun(&mut self, launches: Vec<Event>) {
         for launch in launches {
-            if self.launches.insert(key(&launch), self.next).is_none() {
+            // One that was sent again may be told of again.
+            if let Entry::Vacant(place) = self.launches.entry(key(&launch)) {
+                place.insert(self.next);
                 *self.files.entry(self.next).or_default() += 1;
                 self.pending.push(launch);
             }
