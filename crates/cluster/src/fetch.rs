@@ -121,7 +121,7 @@ fn unpack(from: impl Read, into: &Path, came: &AtomicU64, stop: &AtomicBool) -> 
     let unpacked = archive.unpack(into);
     let mut seen = archive.into_inner();
     match unpacked {
-        Err(why) if seen.failed || why.kind() == io::ErrorKind::UnexpectedEof => Err(Failed::Torn(why.to_string())),
+        Err(why) if seen.failed || is_of_archive(&why) => Err(Failed::Torn(why.to_string())),
         Err(why) => Err(Failed::Here(why)),
         Ok(()) => {
             io::copy(&mut seen, &mut io::sink()).map_err(|why| Failed::Torn(why.to_string()))?;
@@ -129,6 +129,11 @@ fn unpack(from: impl Read, into: &Path, came: &AtomicU64, stop: &AtomicBool) -> 
             if whole { Ok(came.load(Relaxed)) } else { Err(Failed::Torn("it has no end".to_owned())) }
         }
     }
+}
+
+/// Whether an archive is what is wrong, and not the disk, whose errors have kinds of their own.
+fn is_of_archive(why: &io::Error) -> bool {
+    matches!(why.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other)
 }
 
 /// What was read last, and how much in all.
