@@ -21,7 +21,8 @@ const ON_ITS_WAY: usize = 1 << 20;
 const COMPLAINT: u64 = 4096;
 /// So often it is told how much has come.
 const TOLD: Duration = Duration::from_secs(1);
-/// A tar ends with two blocks of nothing.
+/// A tar is made of blocks of so many bytes, and ends with two of nothing.
+const BLOCK: u64 = 512;
 const END: usize = 1024;
 
 impl Placed<'_> {
@@ -125,7 +126,9 @@ fn unpack(from: impl Read, into: &Path, came: &AtomicU64, stop: &AtomicBool) -> 
         Err(why) => Err(Failed::Here(why)),
         Ok(()) => {
             io::copy(&mut seen, &mut io::sink()).map_err(|why| Failed::Torn(why.to_string()))?;
-            let whole = seen.last.len() == END && seen.last.iter().all(|byte| *byte == 0);
+            // It is made of blocks; what fills the last one of a file is zeros as well.
+            let is_of_blocks = came.load(Relaxed).is_multiple_of(BLOCK);
+            let whole = is_of_blocks && seen.last.len() == END && seen.last.iter().all(|byte| *byte == 0);
             if whole { Ok(came.load(Relaxed)) } else { Err(Failed::Torn("it has no end".to_owned())) }
         }
     }
