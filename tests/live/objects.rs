@@ -26,6 +26,8 @@ tests![
     workers_that_may_not_begin_are_told_why,
     what_is_wrong_with_a_url_is_said,
     a_store_that_overwrites_is_refused,
+    workers_make_the_cells_of_a_sweep_in_a_bucket_together,
+    a_worker_of_a_sweep_that_is_killed_goes_on_and_two_with_one_number_do_not,
 ];
 
 /// moto's S3 with a bucket, and a door before it that can be shut.
@@ -325,8 +327,6 @@ fn what_is_wrong_with_a_url_is_said() -> Tested {
     assert!(nowhere.0 == Some(1) && nowhere.1.contains("The specified bucket does not exist"), "{nowhere:?}");
     let whole = said(&["watch", "s3://bucket"]);
     assert!(whole.0 == Some(2) && whole.1.contains("names no folder in the bucket"), "{whole:?}");
-    let sweep = said(&["sweep", "w.toml", "--vary", "rate=1,2", "--meet", "s3://bucket/runs/9", "--share", "1/2"]);
-    assert!(sweep.0 == Some(2), "{sweep:?}");
     store.stop();
     Ok(())
 }
@@ -358,4 +358,87 @@ fn a_store_that_overwrites_is_refused() {
     let ended = Process::start(worker).end();
     assert!(ended.code == Some(1) && ended.stderr.contains("overwrites what is there"), "{ended:?}");
     server.stop().unwrap();
+}
+
+/// A worker of the sweep of the workload with this text.
+fn sweeping(store: &Store, text: &str, share: &str, more: &[&str]) -> Process {
+    let file = store.folder.path().join("w.toml");
+    std::fs::write(&file, text).unwrap();
+    let sweep = ["sweep", file.to_str().unwrap(), "--meet", SWEEP, "--share", share];
+    Process::start(store.offered(&[&sweep[..], more].concat()))
+}
+
+const SWEEP: &str = "s3://bucket/sweeps/1";
+
+/// Simulated, so that figures are the same whoever makes a cell.
+fn workers_make_the_cells_of_a_sweep_in_a_bucket_together() -> Tested {
+    let store = Store::start()?;
+    let text = "seed = 7\nduration = \"60s\"\nskip_first = \"1s\"\narrivals.open.rate = \"1/s\"\n\
+        [server]\ndiscipline = \"ps\"\nservice = { exponential = \"2ms\" }\n[[request]]\nget = \"/\"\n";
+    let grid = ["--vary", "rate=50..150:50", "--vary", "request.0.get=/a~b%20c,/d", "--simulate", "--json"];
+    let part = sweeping(&store, text, "2/3", &grid).end();
+    assert!(part.code == Some(0) && part.stderr.contains("4 cells of others are not yet"), "{part:?}");
+    let others = ["1/3", "3/3"].map(|share| sweeping(&store, text, share, &grid)).map(Process::end);
+    let whole = others.iter().find(|ended| !ended.stdout.is_empty()).expect("who is last sees all");
+    let alone = store.folder.path().join("alone");
+    let file = store.folder.path().join("w.toml");
+    let alone = ["sweep", file.to_str().unwrap(), "--out", alone.to_str().unwrap()];
+    let alone: Value = serde_json::from_str(&store.said(&[&alone[..], &grid].concat())).unwrap();
+    let document: Value = serde_json::from_str(&whole.stdout).unwrap();
+    assert_eq!(document, alone, "the sweep of one");
+    assert_eq!(sweeping(&store, text, "1/3", &grid).end().stdout, whole.stdout, "anybody reads it");
+
+    let report: Value = serde_json::from_str(&store.said(&["report", SWEEP, "--json"])).unwrap();
+    assert_eq!(report["sweeps"][0], alone);
+    let cell = format!("{SWEEP}/cells/rate=50,request.0.get=_d");
+    assert!(store.said(&["verify", &cell]).starts_with(&cell), "a cell is a run");
+    let verify = Process::start(store.offered(&["verify", SWEEP])).end();
+    assert!(
+        verify.code == Some(2) && verify.stderr.contains("is a sweep; see it with offered report s3://"),
+        "{verify:?}"
+    );
+    let other = sweeping(&store, &text.replace("seed = 7", "seed = 8"), "1/3", &grid).end();
+    assert!(
+        other.code == Some(2) && other.stderr.contains(&format!("{SWEEP} was begun with another workload")),
+        "{other:?}"
+    );
+    let fewer = ["--vary", "rate=50,100", "--simulate"];
+    let fewer = sweeping(&store, text, "1/3", &fewer).end();
+    assert!(fewer.code == Some(2) && fewer.stderr.contains("holds 6 finished cells of other values"), "{fewer:?}");
+    assert!(store.is_tidy(), "copies are taken away");
+    store.stop();
+    Ok(())
+}
+
+fn a_worker_of_a_sweep_that_is_killed_goes_on_and_two_with_one_number_do_not() -> Tested {
+    let store = Store::start()?;
+    let text = format!(
+        "seed = 5\nduration = \"8s\"\nskip_first = \"1s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"{}/\"\n",
+        store.server.address()
+    );
+    let worker = |share: &str| sweeping(&store, &text, share, &["--vary", "rate=50..200:50"]);
+    // By the stride the second worker makes 200/s and then 100/s.
+    let killed = worker("2/2");
+    store.door.until_asked("PUT /bucket/sweeps/1/cells/rate%3D200/run.json");
+    store.door.until_asked("PUT /bucket/sweeps/1/cells/rate%3D100/events/part-0001.parquet");
+    let twice = worker("2/2").end();
+    assert!(
+        twice.code == Some(2) && twice.stderr.contains("cells/rate=100 is being made by another worker"),
+        "{twice:?}"
+    );
+    killed.signal(Signal::KILL);
+    let _ = killed.end();
+    let other = well(worker("1/2"));
+    assert!(other.stderr.contains("1 cell of others is not yet"), "{other:?}");
+    let again = well(worker("2/2"));
+    assert!(again.stderr.contains("2 cells, 1 of them finished; 1 to do"), "{again:?}");
+    let document: Value = serde_json::from_str(&store.said(&["report", SWEEP, "--json"])).unwrap();
+    let cells = document["sweeps"][0]["cells"].as_array().unwrap();
+    let directories: Vec<&str> = cells.iter().map(|cell| cell["directory"].as_str().unwrap()).collect();
+    assert_eq!(directories, ["cells/rate=50", "cells/rate=100@2", "cells/rate=150", "cells/rate=200"]);
+    let url = format!("{SWEEP}/cells/rate=100@2");
+    let verdict: Value = serde_json::from_str(&store.said(&["verify", &url, "--json"])).unwrap();
+    assert!(!verdict["warnings"].to_string().contains("cut"), "the whole of what was cut off: {verdict}");
+    store.stop();
+    Ok(())
 }

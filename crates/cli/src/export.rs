@@ -67,7 +67,7 @@ impl To {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     file::refuse(&args.run, &file::RESULTS)?;
-    let here = stored::here(&args.run)?;
+    let here = stored::run(&args.run)?;
     let Some(kind) = args.to.kind() else {
         if !here.path().is_dir() {
             return Err(Failure::input(format!(

@@ -92,7 +92,7 @@ impl Kind {
     }
 
     /// Which verb reads it.
-    fn told(self, path: &Path) -> String {
+    pub(crate) fn told(self, path: &Path) -> String {
         let name = path.display();
         match self {
             Self::Url => {
@@ -116,8 +116,8 @@ impl Kind {
                 format!("{name} is the record of a run; give the run's folder: offered verify {}", folder.display())
             }
             Self::Sweep => {
-                let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
-                let folder = folder.display();
+                let is_document = path.file_name().is_some_and(|name| name == "sweep.json");
+                let folder = path.parent().filter(|_| is_document).unwrap_or(path).display();
                 format!(
                     "{name} is a sweep; see it with offered report {folder} -o page.html, judge one of its runs with offered verify {folder}/cells/NAME"
                 )

@@ -4,6 +4,7 @@ use offered_experiment::{News, Observer, View};
 
 use crate::run::views;
 use crate::say::tell;
+use crate::table::shown;
 use crate::words;
 
 /// Says it, unless it is to be quiet.
@@ -46,6 +47,10 @@ fn words(news: News) -> String {
         News::Cell { number, of, name, time } => {
             let time = time.map_or_else(String::new, |time| format!(", {time} left"));
             format!("cell {number} of {of}: {name}{time}")
+        }
+        News::Copied(copied) => words::of_copied(&copied),
+        News::Unsent { why } => {
+            format!("note: {}; it is tried for another minute, or until Ctrl-C is pressed", shown(why))
         }
         News::Search { trials, each, simulated } => {
             let Some(each) = each else { return format!("at most {trials} trials, usually far fewer") };

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use offered_experiment::{Copied, Here};
+use offered_experiment::Here;
 
 use crate::exit::Failure;
+use crate::file::Kind;
 use crate::say::tell;
-use crate::signals;
+use crate::{signals, words};
 
 /// What is to be taken away when a signal ends the process.
 static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -17,16 +18,21 @@ static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub(crate) fn here(at: &Path) -> Result<Here, Failure> {
     // Nobody would be told of a signal that comes before there is a copy.
     let mut watched = Ok(());
-    let here = Here::of(at, &mut |Copied { name, folder, objects, bytes }| {
-        let (megabytes, s) = (bytes as f64 / 1e6, if objects == 1 { "" } else { "s" });
-        tell!(
-            "note: {objects} object{s} of {name} ({megabytes:.1} MB) are copied to {} and taken away again",
-            folder.display()
-        );
-        watched = taken_away(folder);
+    let here = Here::of(at, &mut |copied| {
+        tell!("{}", words::of_copied(&copied));
+        watched = taken_away(copied.folder);
     })?;
     watched?;
     Ok(here)
+}
+
+/// The same of what must be a run, and no sweep.
+pub(crate) fn run(at: &Path) -> Result<Here, Failure> {
+    let here = here(at)?;
+    match here.copy() {
+        Some(_) if here.path().join("sweep.json").exists() => Err(Failure::input(Kind::Sweep.told(at))),
+        _ => Ok(here),
+    }
 }
 
 /// The run at this path or URL, to be looked at while it grows.
@@ -37,7 +43,7 @@ pub(crate) fn growing(at: &Path) -> Result<Here, Failure> {
 }
 
 /// Has this folder taken away when a signal ends the process.
-fn taken_away(folder: &Path) -> Result<(), Failure> {
+pub(crate) fn taken_away(folder: &Path) -> Result<(), Failure> {
     let mut copies = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
     copies.push(folder.to_owned());
     if copies.len() > 1 {

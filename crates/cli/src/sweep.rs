@@ -2,11 +2,11 @@
 
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use offered_experiment::Vary;
 use offered_experiment::sweep::{Made, Measured, Sweep, replace};
+use offered_experiment::{MeetingPlace, Vary};
 use offered_model::{Objective, Share};
 
 use crate::csv;
@@ -15,7 +15,7 @@ use crate::news::Stderr;
 use crate::run::share;
 use crate::say::{json, say, tell};
 use crate::tolerance::Tolerance;
-use crate::{input, signals};
+use crate::{input, signals, stored};
 
 const AFTER: &str = "\
 Fields: users, think, rate, session_length, discipline, scv, seed, or any other by its path in the file (server.servers,
@@ -31,6 +31,7 @@ Examples:
   offered sweep w.toml --vary rate=10..90:10 --vary discipline=fcfs,ps --simulate --out sweeps/3
   offered sweep w.toml --vary rate=50,100 --vary seed=1,2,3 --out sweeps/4      each three times
   offered sweep w.toml --vary users=25..500:25 --meet /shared/5 --share 2/8     every eighth cell
+  offered sweep w.toml --vary users=25..500:25 --meet s3://bucket/5 --share 2/8     in a bucket
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but a cell must not be believed.";
 
@@ -47,8 +48,9 @@ pub(crate) struct Args {
     /// Directory of the sweep: a run directory per cell, sweep.json, cells.csv, cells.parquet
     #[arg(long, value_name = "DIR", required_unless_present = "meet")]
     out: Option<PathBuf>,
-    /// The same directory, which other workers reach too: each makes its share of the cells, and who is the last lays the curve
-    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    /// The same directory, which other workers reach too, or a URL of an object store: each makes its share of the cells, and who is the
+    /// last lays the curve
+    #[arg(long, value_name = "PLACE", conflicts_with = "out")]
     meet: Option<PathBuf>,
     /// Make only the second of three equal parts of the cells (`2/3`), in the order in which they are visited
     #[arg(long, value_name = "K/N", requires = "meet")]
@@ -83,11 +85,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(out) = args.out.as_deref().or(args.meet.as_deref()) else {
         return Err(Failure::input("where shall the sweep be kept? Name its directory with --out"));
     };
-    let out = &*offered_experiment::folder(out)?;
+    let at = MeetingPlace::at(out)?;
     let sweep = Sweep {
         input: &input,
         varied: &args.vary,
-        out,
+        at: &at,
         simulated: args.simulate,
         objective: args.slo.as_ref(),
         shuffled: args.shuffle,
@@ -96,28 +98,37 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let stop = Arc::default();
     if !args.simulate {
         signals::stop(&stop)?;
+    } else if let Some(copy) = at.copy() {
+        stored::taken_away(copy)?;
     }
-    let swept = match sweep.run(&stop, &mut Stderr { quiet: args.quiet })? {
-        Made::Whole(swept) => swept,
-        Made::Part { missing } => {
+    let swept = match sweep.run(&stop, &mut Stderr { quiet: args.quiet }) {
+        Ok(Made::Whole(swept)) => swept,
+        Err(why) => {
+            if why.leaves_something() {
+                at.keep();
+            }
+            return Err(why.into());
+        }
+        Ok(Made::Part { missing }) => {
             let (s, are) = if missing == 1 { ("", "is") } else { ("s", "are") };
             tell!("the cells of worker {share} are there; {missing} cell{s} of others {are} not yet");
             return Ok(Exit::Done);
         }
     };
-    write(out, &swept.cells)?;
+    write(&at, &swept.cells)?;
     if args.json {
         json(&swept.document);
     } else {
         say!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
-        say!("\nrecorded in {}", out.display());
+        say!("\nrecorded in {}", at.name());
     }
     Ok(if swept.believable() { Exit::Done } else { Exit::Doubtful })
 }
 
 /// The tidy tables, anew.
-fn write(out: &Path, cells: &[Measured]) -> Result<(), Failure> {
-    let columns = table::columns(cells);
+fn write(at: &MeetingPlace, cells: &[Measured]) -> Result<(), Failure> {
+    let (columns, out) = (table::columns(cells), at.path());
     replace(&out.join("cells.csv"), |path| csv::write(path, &columns))?;
-    replace(&out.join("cells.parquet"), |path| offered_store::write_table(path, &columns).map_err(Failure::stopped))
+    replace(&out.join("cells.parquet"), |path| offered_store::write_table(path, &columns).map_err(Failure::stopped))?;
+    Ok(["cells.csv", "cells.parquet"].iter().try_for_each(|name| at.bring(name))?)
 }

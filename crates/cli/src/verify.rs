@@ -142,7 +142,7 @@ fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
     let terms = args.terms()?;
     let verdict = |path: &PathBuf| {
         let options = args.source.options(path)?;
-        args.written(terms.judge(&stored::here(path)?, &options, file::broken)?)
+        args.written(terms.judge(&stored::run(path)?, &options, file::broken)?)
     };
     args.files.iter().map(verdict).collect()
 }
@@ -151,7 +151,7 @@ fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
 fn merged(args: &Args) -> Result<Verdict, Failure> {
     args.files.iter().try_for_each(|path| args.source.options(path).map(drop))?;
     let options = args.source.options(&args.files[0])?;
-    let runs = args.files.iter().map(|path| stored::here(path)).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.files.iter().map(|path| stored::run(path)).collect::<Result<Vec<_>, _>>()?;
     args.written(args.terms()?.judge_merged(&runs, &options, file::broken)?)
 }
 

@@ -1,6 +1,6 @@
 //! What to write on this command line, said of what the libraries say: they know doubts and errors, and no flags.
 
-use offered_experiment::Beyond;
+use offered_experiment::{Beyond, Copied};
 use offered_meet::NoShare;
 use offered_simulate::Doubt as SimulationDoubt;
 use offered_store::Error;
@@ -18,6 +18,14 @@ pub(crate) fn remedy(warning: &Warning) -> String {
         _ => return warning.remedy.clone(),
     };
     format!("{} ({flags})", warning.remedy)
+}
+
+/// That something is copied from an object store.
+pub(crate) fn of_copied(copied: &Copied) -> String {
+    let Copied { name, folder, objects, bytes } = copied;
+    let (megabytes, s) = (*bytes as f64 / 1e6, if *objects == 1 { "" } else { "s" });
+    let folder = folder.display();
+    format!("note: {objects} object{s} of {name} ({megabytes:.1} MB) are copied to {folder} and taken away again")
 }
 
 /// That many launches failed, where many did: `136 of 262 launches failed (52 %)`.

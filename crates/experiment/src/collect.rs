@@ -35,6 +35,9 @@ impl View for Feed {
     }
 }
 
+/// Says why what is kept on this machine does not come to where all keep it, as long as it does not.
+pub(crate) type Unsent = Box<dyn Fn() -> Option<String> + Send>;
+
 /// What it takes to watch a run.
 pub(crate) struct Watch {
     pub(crate) tally: Tally,
@@ -53,7 +56,7 @@ pub(crate) struct Watch {
     /// Gives a sign of life with the number of launches under way, where somebody may look for one.
     pub(crate) beat: Option<Box<dyn FnMut(u64) + Send>>,
     /// Why what is kept here does not come to where all workers keep it, where that is elsewhere.
-    pub(crate) unsent: Option<Box<dyn Fn() -> Option<String> + Send>>,
+    pub(crate) unsent: Option<Unsent>,
 }
 
 /// What was collected.

@@ -39,15 +39,6 @@ pub enum Error {
         /// What was asked for.
         url: String,
     },
-    /// A URL of an object store, where there must be a folder.
-    #[error(
-        "{}: the cells of a sweep are kept in a folder; give one that all workers reach (runs, one by one, meet in object stores too)",
-        url.display()
-    )]
-    NoFolder {
-        /// As it was given.
-        url: PathBuf,
-    },
     /// A URL of a file that is not on this machine.
     #[error("{}: of a file: URL only a path of this machine is read; write for example file:///shared/run7", url.display())]
     FileUrl {
@@ -186,11 +177,21 @@ pub enum Error {
         /// What it holds.
         what: &'static str,
     },
+    /// A cell of a sweep that another worker is making.
+    #[error(
+        "{cell} is being made by another worker, on {host}; give each worker its own number, or wait until that one has ended"
+    )]
+    CellTaken {
+        /// The directory of the cell, or its URL.
+        cell: String,
+        /// Where who makes it runs.
+        host: String,
+    },
     /// A sweep's directory that was begun with another workload.
     #[error("{} was begun with another workload: {} differs from {given}; go on with that one, or choose another directory",
         path.display(), path.join("workload.toml").display())]
     AnotherSweep {
-        /// The directory.
+        /// The directory, or its URL.
         path: PathBuf,
         /// The name of the workload given now.
         given: String,
@@ -269,6 +270,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether something was launched of which all is on this machine, and not all where it should be.
+    pub fn leaves_something(&self) -> bool {
+        match self {
+            Self::At { error, .. } => error.leaves_something(),
+            Self::Unjudged { out, .. } => out.is_some(),
+            #[cfg(feature = "objects")]
+            Self::Objects(error) => matches!(error, offered_objects::Error::Unsent { .. }),
+            _ => false,
+        }
+    }
+
     /// Whether what was asked for is wrong, rather than what happened when it was tried.
     pub fn is_of_input(&self) -> bool {
         use offered_run::Error as Run;

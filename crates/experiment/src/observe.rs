@@ -3,7 +3,7 @@
 use offered_model::Nanos;
 
 use crate::document::capacity::Said;
-use crate::{Beyond, Field, View};
+use crate::{Beyond, Copied, Field, View};
 
 /// Told how far an experiment is. `()` does not listen.
 pub trait Observer {
@@ -53,6 +53,13 @@ pub enum News<'a> {
         name: &'a str,
         /// How long this one and the rest last; `None` where they are simulated, or where a count alone ends them.
         time: Option<Nanos>,
+    },
+    /// What others have made is copied from an object store.
+    Copied(Copied<'a>),
+    /// What was made here does not come into an object store.
+    Unsent {
+        /// Why.
+        why: &'a str,
     },
     /// A search begins.
     Search {

@@ -21,6 +21,9 @@ pub(crate) use objects::Upload;
 /// How URLs of object stores begin.
 const STORES: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 
+/// What says in an object store whose a run is.
+const CLAIM: &str = "claim";
+
 /// What somebody calls a run.
 enum Called<'a> {
     /// By its path.
@@ -57,17 +60,6 @@ impl<'a> Called<'a> {
 /// Whether `at` is a URL of an object store, and no path.
 pub fn is_in_store(at: &Path) -> bool {
     matches!(Called::of(at), Ok(Called::Store(_)))
-}
-
-/// The folder at this path or `file:` URL.
-///
-/// # Errors
-/// It is a URL of an object store.
-pub fn folder(at: &Path) -> Result<PathBuf, Error> {
-    match Called::of(at)? {
-        Called::Path(path) => Ok(path),
-        Called::Store(_) => Err(Error::NoFolder { url: at.to_owned() }),
-    }
 }
 
 /// A run, or a result file, that can be read here. What lies in an object store is copied, and the copy taken away when this is dropped.
@@ -145,7 +137,7 @@ impl From<&Path> for Here {
     }
 }
 
-/// Where the workers of a run meet, and what they launch is kept.
+/// Where the workers of a run meet, or those who make a sweep together, and what they launch is kept.
 pub struct MeetingPlace(Kind);
 
 enum Kind {
@@ -174,28 +166,50 @@ impl MeetingPlace {
         }
     }
 
-    /// The run's folder on this machine: of many workers, or with what is here of them.
-    pub(crate) fn path(&self) -> &Path {
+    /// Whether it is in an object store.
+    pub(crate) fn is_in_store(&self) -> bool {
+        matches!(self.0, Kind::Store(_))
+    }
+
+    /// Its path or URL, as all see it.
+    pub fn name(&self) -> String {
+        self.place().name()
+    }
+
+    /// The folder that is taken away when this is dropped, where it is in an object store.
+    pub fn copy(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::Folder { .. } => None,
+            Kind::Store(store) => Some(store.copy()),
+        }
+    }
+
+    /// The folder of the run, or of the sweep, on this machine: all of it, or what is here of an object store.
+    pub fn path(&self) -> &Path {
         match &self.0 {
             Kind::Folder { path, .. } => path,
             Kind::Store(store) => store.path(),
         }
     }
 
-    /// What the directory of this worker, here at `own`, is called where all can see it.
+    /// What the directory here at `own` is called where all can see it.
     pub(crate) fn shown(&self, own: &Path) -> String {
-        let name = own.file_name().unwrap_or_default().to_string_lossy();
         match &self.0 {
             Kind::Folder { .. } => own.display().to_string(),
-            Kind::Store(store) => format!("{}/{name}", store.place().name()),
+            Kind::Store(store) => format!("{}/{}", store.place().name(), self.within(own)),
         }
+    }
+
+    /// The name of the directory here at `own`, within it.
+    fn within(&self, own: &Path) -> String {
+        own.strip_prefix(self.path()).unwrap_or(own).to_string_lossy().into_owned()
     }
 
     /// Looks what those who had this share have said of themselves: it is here then.
     pub(crate) fn look(&self, share: Share) -> Result<(), Error> {
         match &self.0 {
             Kind::Folder { .. } => Ok(()),
-            Kind::Store(store) => store.look(&folder_name(&worker(Path::new(""), share))),
+            Kind::Store(store) => store.look(&worker(Path::new(""), share).to_string_lossy()),
         }
     }
 
@@ -213,32 +227,75 @@ impl MeetingPlace {
                 }
                 Ok(true)
             }
-            Kind::Store(_) => {
-                // Two who write the same are still two.
-                let by = format!("# {} {}\n", std::process::id(), offered_clock::unix_now().0);
-                Ok(place.put_new(&format!("{}/claim", folder_name(own)), by.as_bytes())?)
-            }
+            // Two who write the same are still two.
+            Kind::Store(_) => self.claim(own, &format!("# {} {}\n", std::process::id(), offered_clock::unix_now().0)),
         }
     }
 
-    /// Begins to bring the worker's directory `own` to where all can see it, where it is not there anyway.
+    /// Takes `own` for the directory of a run, in which it says `by` whom; whether nobody else has it. (Of a folder the one who makes the
+    /// directory finds out.)
+    pub(crate) fn claim(&self, own: &Path, by: &str) -> Result<bool, Error> {
+        match &self.0 {
+            Kind::Folder { .. } => Ok(true),
+            Kind::Store(store) => Ok(store.place().put_new(&format!("{}/{CLAIM}", self.within(own)), by.as_bytes())?),
+        }
+    }
+
+    /// Looks what the runs beneath `under` have said of themselves: it is here then.
+    pub(crate) fn look_beneath(&self, under: &str) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Folder { .. } => Ok(()),
+            Kind::Store(store) => store.said_beneath(under, CLAIM),
+        }
+    }
+
+    /// Looks what the run whose directory is here at `own` has said of itself.
+    pub(crate) fn look_at(&self, own: &Path) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Folder { .. } => Ok(()),
+            Kind::Store(store) => store.said(self.within(own), CLAIM),
+        }
+    }
+
+    /// Has all here that was launched by the runs beneath `under`, in those of the folders that `wanted` names; `told` is told of what is
+    /// copied for that.
+    pub(crate) fn have_launched(
+        &self,
+        under: &str,
+        wanted: &dyn Fn(&str) -> bool,
+        told: &mut dyn FnMut(Copied),
+    ) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Folder { .. } => Ok(()),
+            Kind::Store(store) => store.launched(under, wanted, told),
+        }
+    }
+
+    /// Leaves the file `name`, which was made anew here, where all can see it.
+    ///
+    /// # Errors
+    /// It cannot be read; the store refused, or did not answer.
+    pub fn bring(&self, name: &str) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Folder { .. } => Ok(()),
+            Kind::Store(store) => store.bring(name),
+        }
+    }
+
+    /// Begins to bring the directory `own` to where all can see it, where it is not there anyway.
     pub(crate) fn upload(&self, own: &Path) -> Result<Option<Upload>, Error> {
         match &self.0 {
             Kind::Folder { .. } => Ok(None),
-            Kind::Store(store) => store.upload(&folder_name(own), own).map(Some),
+            Kind::Store(store) => store.upload(&self.within(own), own).map(Some),
         }
     }
 
     /// Leaves what is here of an object store where it is.
-    pub(crate) fn keep(self) {
+    pub fn keep(self) {
         if let Kind::Store(store) = self.0 {
             store.keep();
         }
     }
-}
-
-fn folder_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

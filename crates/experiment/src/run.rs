@@ -20,7 +20,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::beyond::{Beyond, beyond};
-use crate::collect::{Collected, Collector, Keep, View, Watch};
+use crate::collect::{Collected, Collector, Keep, Unsent, View, Watch};
 use crate::kept::{BLANKED, kept};
 use crate::place::{MeetingPlace, Upload};
 use crate::summary::Summary;
@@ -61,6 +61,8 @@ pub struct Ready<'a> {
     wall: Wall,
     /// Its place among the workers of the run, if there are others.
     among: Option<Among>,
+    /// Says why what it launches does not come to where else it is kept, if so.
+    unsent: Option<Unsent>,
 }
 
 /// What a worker launched, on its way to where all workers keep it.
@@ -206,7 +208,7 @@ impl<'a> Plan<'a> {
         if self.start_at.is_none() {
             generator.knock()?;
         }
-        Ok(Ready { plan: self, generator, failures, wall: Wall::read(), among: None })
+        Ok(Ready { plan: self, generator, failures, wall: Wall::read(), among: None, unsent: None })
     }
 }
 
@@ -221,6 +223,11 @@ impl Ready<'_> {
     #[must_use]
     pub fn by(self, wall: Wall) -> Self {
         Self { wall, ..self }
+    }
+
+    /// The same, and `unsent` is asked while it goes on.
+    pub(crate) fn telling(self, unsent: Option<Unsent>) -> Self {
+        Self { unsent, ..self }
     }
 
     /// How far its clock is ahead of worker 1's, by which it begins; `None` of worker 1 and of a run without others, and where worker 1
@@ -312,7 +319,7 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads; [`Error::Unjudged`]: afterwards.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan, generator, failures, wall, among } = self;
+        let Self { plan, generator, failures, wall, among, unsent } = self;
         let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
         let for_nobody = matches!(load, Load::Nobody(_));
         let started = (!for_nobody).then(|| start_at.unwrap_or_else(|| wall.now()));
@@ -343,7 +350,7 @@ impl Ready<'_> {
         let upload = place.as_ref().map(|(place, own)| place.upload(own)).transpose()?.flatten();
         let watch = Watch {
             beat,
-            unsent: upload.as_ref().map(Upload::refusal),
+            unsent: upload.as_ref().map(Upload::refusal).or(unsent),
             tally: Tally::new(workload, share.fraction()),
             live: Box::new(generator.watch()),
             stop: generator.stop(),

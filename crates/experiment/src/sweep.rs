@@ -22,8 +22,9 @@ use offered_simulate::Stop;
 use crate::beyond::worst;
 use crate::document::sweep::{Cell as Told, Document, Limit};
 use crate::kept::kept;
+use crate::place::Upload;
 use crate::run::{self, Plan};
-use crate::{Error, Field, Input, News, Observer, Vary, points, record};
+use crate::{Copied, Error, Field, Input, MeetingPlace, News, Observer, Vary, points, record};
 use cell::Cell;
 
 /// A sweep to be made, or to be gone on with.
@@ -32,15 +33,15 @@ pub struct Sweep<'a> {
     pub input: &'a Input,
     /// Fields and their values; the curve is laid along the first.
     pub varied: &'a [Vary],
-    /// The directory: a run directory per cell, and `sweep.json`. Finished cells that are there are kept.
-    pub out: &'a Path,
+    /// Its directory, maybe in an object store: a run directory per cell, and `sweep.json`. Finished cells that are there are kept.
+    pub at: &'a MeetingPlace,
     /// Whether cells are simulated rather than run.
     pub simulated: bool,
     /// Up to which value of the first field is this kept?
     pub objective: Option<&'a Objective>,
     /// Whether cells are visited in a random order, drawn from the workload's seed.
     pub shuffled: bool,
-    /// Which of the cells are made here, in the order in which they are visited; others make the rest in the same directory.
+    /// Which of the cells are made here, in the order in which they are visited; others make the rest in the same place.
     pub share: Share,
 }
 
@@ -81,17 +82,22 @@ impl Sweep<'_> {
         if self.varied.iter().any(|vary| vary.field == Field::Load) {
             return Err(Error::LoadVaries);
         }
-        let points = points(self.input, self.varied)?;
-        let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, self.out)).collect();
+        let (points, out) = (points(self.input, self.varied)?, self.at.path());
+        let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, out)).collect();
         apart(&cells)?;
         let steps = self.objective.map(|_| curve::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
-        begin(self.out, self.input, self.share)?;
-        no_others(self.out, &cells)?;
+        begin(self.at, self.input, self.share)?;
+        self.at.look_beneath(CELLS)?;
+        no_others(self.at, &cells)?;
         self.visit(&mut cells, seed, stop, observer)?;
-        if let missing @ 1.. = cells.iter().filter(|cell| !cell.path.join("run.json").exists()).count() {
+        self.at.look_beneath(CELLS)?;
+        if let missing @ 1.. = cells.iter_mut().map(Cell::is_there).filter(|is_there| !is_there).count() {
             return Ok(Made::Part { missing });
         }
+        let wanted: HashSet<String> = cells.iter().map(Cell::name).collect();
+        let told = &mut |copied: Copied| observer.told(News::Copied(copied));
+        self.at.have_launched(CELLS, &|name| wanted.contains(name), told)?;
         let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
         let kept = match (self.objective, steps) {
             (Some(objective), Some(steps)) => curve::kept(objective, &self.varied[0].field, &steps, &cells),
@@ -99,7 +105,8 @@ impl Sweep<'_> {
         };
         let document = self.document(&cells, &kept);
         let json = serde_json::to_string_pretty(&document).expect("numbers and texts are JSON");
-        replace(&self.out.join("sweep.json"), |path| fs::write(path, json + "\n").map_err(Error::file("write", path)))?;
+        replace(&out.join("sweep.json"), |path| fs::write(path, json + "\n").map_err(Error::file("write", path)))?;
+        self.at.bring("sweep.json")?;
         Ok(Made::Whole(Box::new(Swept { cells, kept, document })))
     }
 
@@ -129,7 +136,7 @@ impl Sweep<'_> {
         let mut todo = Vec::new();
         for (position, place) in order.into_iter().enumerate() {
             cells[place].position = position;
-            if self.share.has(position as u64) && !cells[place].is_finished(self.simulated, self.share)? {
+            if self.share.has(position as u64) && !cells[place].is_finished(self, stop)? {
                 todo.push(place);
             }
         }
@@ -164,49 +171,69 @@ impl Sweep<'_> {
     fn make(&self, cell: &Cell, left: usize, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<(), Error> {
         let point = &cell.point;
         let of_cell = |error| Error::at(point.name())(error);
-        if self.simulated {
-            let made = record(&point.text, &point.workload, None, Stop::Duration, &cell.path);
-            return made.map(drop).map_err(of_cell);
-        }
-        let ready = Plan::of(point, Some(&cell.path)).prepare(stop.clone()).map_err(of_cell)?;
-        let Done { stopped, halted, .. } = ready.run(observer.views()).and_then(run::Made::kept).map_err(of_cell)?.done;
-        let by_threshold = halted.is_some_and(|halted| halted.end == End::Threshold);
-        if stopped && !by_threshold {
-            // Half a cell is none.
-            fs::remove_dir_all(&cell.path).map_err(Error::file("remove", &cell.path))?;
-            return Err(Error::SweepStopped { left });
-        }
-        Ok(())
+        let upload = if self.simulated {
+            record(&point.text, &point.workload, None, Stop::Duration, &cell.path).map_err(of_cell)?;
+            cell.claim(self.at)?;
+            self.at.upload(&cell.path)?
+        } else {
+            let ready = Plan::of(point, Some(&cell.path)).prepare(stop.clone()).map_err(of_cell)?;
+            cell.claim(self.at)?;
+            let upload = self.at.upload(&cell.path)?;
+            let ready = ready.telling(upload.as_ref().map(Upload::refusal));
+            let made = ready.run(observer.views()).and_then(run::Made::kept).map_err(of_cell);
+            let is_whole = made.as_ref().is_ok_and(|run::Made { done: Done { stopped, halted, .. }, .. }| {
+                !stopped || halted.as_ref().is_some_and(|halted| halted.end == End::Threshold)
+            });
+            if !is_whole {
+                // Half a cell is none.
+                upload.into_iter().for_each(Upload::forget);
+                made?;
+                fs::remove_dir_all(&cell.path).map_err(Error::file("remove", &cell.path))?;
+                return Err(Error::SweepStopped { left });
+            }
+            upload
+        };
+        let refused = &mut |why: &str| observer.told(News::Unsent { why });
+        upload.map_or(Ok(()), |upload| upload.finish(stop, refused)).map_err(of_cell)
     }
 }
 
+/// The folder of the cells, in that of the sweep.
+const CELLS: &str = "cells";
+
 /// Makes the directory, or finds that it holds this very sweep. Of several workers any may be the first.
-fn begin(out: &Path, input: &Input, share: Share) -> Result<(), Error> {
+fn begin(at: &MeetingPlace, input: &Input, share: Share) -> Result<(), Error> {
+    let another = || Error::AnotherSweep { path: at.name().into(), given: input.name.clone() };
+    if at.is_in_store() {
+        let is_ours = at.place().put_new("workload.toml", kept(&input.text).as_bytes())?;
+        return if is_ours { Ok(()) } else { Err(another()) };
+    }
+    let out = at.path();
     let own = out.join("workload.toml");
     let write = || replace(&own, |path| fs::write(path, kept(&input.text)).map_err(Error::file("write", path)));
     let alone = share == Share::ALL;
     if !out.exists() || !alone && !own.exists() && holds_nothing(out) {
-        fs::create_dir_all(out.join("cells")).map_err(Error::file("create", out))?;
+        fs::create_dir_all(out.join(CELLS)).map_err(Error::file("create", out))?;
         return write();
     }
     match fs::read_to_string(&own) {
         Ok(text) if text == kept(&input.text) => Ok(()),
         // Whoever mends a workload that could not even begin means this sweep; of several workers nobody knows what the others mean.
         Ok(_) if alone && finished(out).next().is_none() => {
-            let cells = out.join("cells");
+            let cells = out.join(CELLS);
             if cells.exists() {
                 fs::remove_dir_all(&cells).map_err(Error::file("remove", &cells))?;
             }
             write()
         }
-        Ok(_) => Err(Error::AnotherSweep { path: out.to_owned(), given: input.name.clone() }),
+        Ok(_) => Err(another()),
         Err(_) => Err(Error::Occupied { path: out.to_owned(), what: "no sweep (no workload.toml)" }),
     }
 }
 
 /// Whether there is nothing in this directory but what a worker of a sweep makes first.
 fn holds_nothing(out: &Path) -> bool {
-    let own = |name: &str| name == "cells" || name.starts_with(".workload.toml");
+    let own = |name: &str| name == CELLS || name.starts_with(".workload.toml");
     fs::read_dir(out)
         .is_ok_and(|mut listed| listed.all(|entry| entry.is_ok_and(|entry| own(&entry.file_name().to_string_lossy()))))
 }
@@ -224,17 +251,17 @@ pub fn replace<E: From<Error>>(path: &Path, write: impl FnOnce(&Path) -> Result<
 
 /// The directories of the cells in `out` that have ended.
 fn finished(out: &Path) -> impl Iterator<Item = PathBuf> {
-    let cells = fs::read_dir(out.join("cells")).into_iter().flatten();
+    let cells = fs::read_dir(out.join(CELLS)).into_iter().flatten();
     cells.flatten().map(|cell| cell.path()).filter(|cell| cell.join("run.json").exists())
 }
 
-/// Whether all cells that have ended in `out` are among `cells`: the tables written anew would leave others out.
-fn no_others(out: &Path, cells: &[Cell]) -> Result<(), Error> {
-    let ours: HashSet<&Path> = cells.iter().map(|cell| cell.path.as_path()).collect();
-    let mut others: Vec<PathBuf> = finished(out).filter(|cell| !ours.contains(cell.as_path())).collect();
+/// Whether all cells that have ended in `at` are among `cells`: the tables written anew would leave others out.
+fn no_others(at: &MeetingPlace, cells: &[Cell]) -> Result<(), Error> {
+    let ours: HashSet<PathBuf> = cells.iter().flat_map(Cell::attempts).map(|(_, path)| path).collect();
+    let mut others: Vec<PathBuf> = finished(at.path()).filter(|cell| !ours.contains(cell)).collect();
     others.sort();
     let Some(first) = others.first().and_then(|cell| cell.file_name()) else { return Ok(()) };
-    Err(Error::OtherValues { path: out.to_owned(), first: first.to_string_lossy().into_owned(), n: others.len() })
+    Err(Error::OtherValues { path: at.name().into(), first: first.to_string_lossy().into_owned(), n: others.len() })
 }
 
 /// Values that differ in what no file name may hold would share a directory.
@@ -284,15 +311,16 @@ mod tests {
     fn a_sweep_of_which_nothing_has_ended_may_begin_with_a_mended_workload() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("sweep");
-        begin(&out, &input("first"), Share::ALL).unwrap();
+        let begin = |input: &Input, share| begin(&MeetingPlace::at(&out).unwrap(), input, share);
+        begin(&input("first"), Share::ALL).unwrap();
         let cell = out.join("cells/rate=1");
         fs::create_dir(&cell).unwrap();
-        begin(&out, &input("mended"), Share::ALL).unwrap();
+        begin(&input("mended"), Share::ALL).unwrap();
         assert!(!cell.exists() && fs::read_to_string(out.join("workload.toml")).unwrap() == "mended");
         fs::create_dir_all(&cell).unwrap();
         fs::write(cell.join("run.json"), "{}").unwrap();
-        begin(&out, &input("mended"), Share::ALL).unwrap();
-        let why = begin(&out, &input("third"), Share::ALL).unwrap_err().to_string();
+        begin(&input("mended"), Share::ALL).unwrap();
+        let why = begin(&input("third"), Share::ALL).unwrap_err().to_string();
         assert!(why.contains("was begun with another workload") && cell.exists(), "{why}");
     }
 
@@ -300,14 +328,15 @@ mod tests {
     fn of_several_workers_any_may_begin_and_none_takes_the_place_of_another_workload() {
         let folder = tempfile::tempdir().unwrap();
         let (out, share) = (folder.path().join("sweep"), "2/3".parse().unwrap());
+        let begin = |input: &Input, share| begin(&MeetingPlace::at(&out).unwrap(), input, share);
         // Another has just made the directory.
         fs::create_dir_all(out.join("cells")).unwrap();
-        begin(&out, &input("first"), share).unwrap();
-        begin(&out, &input("first"), "1/3".parse().unwrap()).unwrap();
-        assert!(matches!(begin(&out, &input("mended"), share), Err(Error::AnotherSweep { .. })));
+        begin(&input("first"), share).unwrap();
+        begin(&input("first"), "1/3".parse().unwrap()).unwrap();
+        assert!(matches!(begin(&input("mended"), share), Err(Error::AnotherSweep { .. })));
         fs::remove_file(out.join("workload.toml")).unwrap();
         fs::write(out.join("diary.txt"), "mine").unwrap();
-        assert!(matches!(begin(&out, &input("first"), share), Err(Error::Occupied { .. })));
+        assert!(matches!(begin(&input("first"), share), Err(Error::Occupied { .. })));
     }
 
     #[test]
@@ -319,8 +348,9 @@ mod tests {
         let (input, varied) = (input(text), ["rate=50..250:50".parse().unwrap()]);
         let make = |out: &Path, share: &str| {
             let share = share.parse().unwrap();
+            let at = &MeetingPlace::at(out).unwrap();
             let sweep =
-                Sweep { input: &input, varied: &varied, out, simulated: true, objective: None, shuffled: false, share };
+                Sweep { input: &input, varied: &varied, at, simulated: true, objective: None, shuffled: false, share };
             sweep.run(&Arc::default(), &mut ()).unwrap()
         };
         let missing = |made| match made {
@@ -345,13 +375,14 @@ mod tests {
             let points = points(&input, &[values.parse().unwrap()]).unwrap();
             points.into_iter().map(|point| Cell::new(point, &out)).collect()
         };
-        begin(&out, &input, Share::ALL).unwrap();
+        let at = MeetingPlace::at(&out).unwrap();
+        begin(&at, &input, Share::ALL).unwrap();
         for cell in cells("rate=1,2") {
             fs::create_dir_all(&cell.path).unwrap();
             fs::write(cell.path.join("run.json"), "{}").unwrap();
         }
-        assert!(no_others(&out, &cells("rate=1,2,3")).is_ok());
-        let why = no_others(&out, &cells("rate=2,3")).unwrap_err().to_string();
+        assert!(no_others(&at, &cells("rate=1,2,3")).is_ok());
+        let why = no_others(&at, &cells("rate=2,3")).unwrap_err().to_string();
         assert!(why.contains("1 finished cells of other values (rate=1 among them)"), "{why}");
     }
 

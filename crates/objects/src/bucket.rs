@@ -17,6 +17,7 @@ use object_store::{
 };
 use offered_meet::Place;
 use offered_model::Nanos;
+use percent_encoding::percent_decode_str;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
@@ -190,21 +191,22 @@ impl Bucket {
     pub(crate) fn list(&self, under: Option<&str>) -> Result<Vec<(String, u64)>, Error> {
         let under = under.map_or_else(|| self.root.clone(), |under| self.key(under));
         let name = |key: &Key| {
-            Some(key.prefix_match(&self.root)?.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/"))
+            Some(key.prefix_match(&self.root)?.map(|part| name(part.as_ref())).collect::<Vec<_>>().join("/"))
         };
         let listed = self.store.list(Some(&under));
         let named = listed.try_filter_map(async |object| Ok(name(&object.location).map(|name| (name, object.size))));
         self.runtime.block_on(named.try_collect()).map_err(Error::store("list", &self.url))
     }
 
-    /// The names of the folders in it.
+    /// The names of the folders in it, or in the folder `under`.
     ///
     /// # Errors
     /// The store refused, or did not answer.
-    pub(crate) fn folders(&self) -> Result<Vec<String>, Error> {
-        let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&self.root)));
+    pub(crate) fn folders(&self, under: Option<&str>) -> Result<Vec<String>, Error> {
+        let under = under.map_or_else(|| self.root.clone(), |under| self.key(under));
+        let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&under)));
         let listed = listed.map_err(Error::store("list", &self.url))?;
-        Ok(listed.common_prefixes.iter().filter_map(|key| key.filename().map(str::to_owned)).collect())
+        Ok(listed.common_prefixes.iter().filter_map(|key| key.filename().map(name)).collect())
     }
 
     /// Copies an object to a file, which has its name when it is whole; whether there is such an object.
@@ -284,6 +286,11 @@ impl Place for Bucket {
     fn look_every(&self, workers: u64) -> Nanos {
         LOOK + LOOK_EACH * workers
     }
+}
+
+/// What is called so in a key, where some characters are encoded (`~`, `%`, ...).
+fn name(part: &str) -> String {
+    percent_decode_str(part).decode_utf8_lossy().into_owned()
 }
 
 /// Whether somebody has written an address without TLS: then that is meant.

@@ -10,6 +10,9 @@ use tempfile::TempDir;
 use crate::bucket::{AT_ONCE, Bucket};
 use crate::error::Error;
 
+/// The document of a sweep.
+const SWEEP: &str = "sweep.json";
+
 /// A copy of the run of many workers, or of one of them, in a folder of its own among the temporary files; dropped, it is taken away.
 pub struct Copy {
     bucket: Bucket,
@@ -75,12 +78,82 @@ impl Copy {
     pub fn signs(&self, worker: &str) -> Result<(), Error> {
         let is_it =
             |folder: &String| folder.strip_prefix(worker).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        for folder in self.bucket.folders()?.into_iter().filter(is_it) {
+        for folder in self.bucket.folders(None)?.into_iter().filter(is_it) {
             let names = [files::RECORD, files::ALIVE].map(|name| format!("{folder}/{name}"));
             self.all(names)?;
             self.with_events([folder.as_str()])?;
         }
         Ok(())
+    }
+
+    /// Of what the runs in `folders` have said of themselves, and of nothing they launched. Of one that has not begun to the sign of life is
+    /// what its `claim` holds. What is here of a run that has ended stays.
+    ///
+    /// # Errors
+    /// The store refused or did not answer, or there is no room for it.
+    pub fn said(&self, folders: &[String], claim: &str) -> Result<(), Error> {
+        let said = async |folder: &String| {
+            let of = |name: &str| format!("{folder}/{name}");
+            let here = |name: &str| self.root.join(of(name));
+            if here(files::RECORD).exists() {
+                return Ok(());
+            }
+            let sign = match self.bucket.small(&of(files::ALIVE)).await? {
+                None => self.bucket.small(&of(claim)).await?,
+                sign => sign,
+            };
+            self.with_events([folder.as_str()])?;
+            if let Some(sign) = sign {
+                std::fs::write(here(files::ALIVE), sign).map_err(Error::io("write", &here(files::ALIVE)))?;
+            }
+            for name in [files::WORKLOAD, files::RECORD] {
+                self.fetch(&of(name)).await?;
+            }
+            Ok(())
+        };
+        let said = stream::iter(folders).map(said);
+        self.bucket.wait(said.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())))
+    }
+
+    /// Of what the runs beneath `under`, in the folders that `wanted` names, have launched; `told` as by [`Copy::whole`].
+    ///
+    /// # Errors
+    /// The store refused or did not answer, or there is no room for it.
+    pub fn launched(
+        &self,
+        under: &str,
+        wanted: &dyn Fn(&str) -> bool,
+        told: &mut dyn FnMut(&Path, u64, u64),
+    ) -> Result<(), Error> {
+        let is_launched = |name: &str| {
+            let own = name.strip_prefix(under).and_then(|name| name.strip_prefix('/')?.split_once('/'));
+            own.is_some_and(|(folder, name)| wanted(folder) && (files::is_part(name) || name == files::FAILED))
+        };
+        let mut missing = self.bucket.list(Some(under))?;
+        missing.retain(|(name, _)| is_launched(name) && !self.root.join(name).exists());
+        if missing.is_empty() {
+            return Ok(());
+        }
+        told(self.folder.path(), missing.len() as u64, missing.iter().map(|(_, bytes)| bytes).sum());
+        self.all(missing.into_iter().map(|(name, _)| name))
+    }
+
+    /// Brings a file that is here, and has been made anew, to where it belongs.
+    ///
+    /// # Errors
+    /// It cannot be read; the store refused, or did not answer.
+    pub fn bring(&self, name: &str) -> Result<(), Error> {
+        let path = self.root.join(name);
+        let content = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        self.bucket.put(name, content.into())
+    }
+
+    /// The names of the folders in the folder `under`.
+    ///
+    /// # Errors
+    /// The store refused, or did not answer.
+    pub fn folders(&self, under: &str) -> Result<Vec<String>, Error> {
+        self.bucket.folders(Some(under))
     }
 
     /// An empty one.
@@ -125,7 +198,7 @@ impl Copy {
     /// # Errors
     /// The store refused or did not answer, or there is no room for it.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        let folders = self.bucket.folders()?;
+        let folders = self.bucket.folders(None)?;
         let mut workers: Vec<String> = folders.iter().filter(|name| is_worker(Path::new(name))).cloned().collect();
         if folders.iter().any(|name| name == "events") {
             workers.push(String::new());
@@ -201,13 +274,13 @@ fn own_name(name: &str) -> &str {
     name.strip_prefix(own(name)).unwrap_or(name).trim_start_matches('/')
 }
 
-/// Whether an object is one of those that a run is made of; whatever else lies there is nobody's business.
+/// Whether an object is one of those that a run is made of, or the document of a sweep; whatever else lies there is nobody's business.
 fn is_of_run(name: &str) -> bool {
     let name = own_name(name);
     let is_under_way = name.strip_prefix(files::UNDER_WAY).is_some_and(|name| name.ends_with(".parquet"));
     is_under_way
         || files::is_part(name)
-        || [files::WORKLOAD, files::RECORD, files::ALIVE, files::FAILED].contains(&name)
+        || [files::WORKLOAD, files::RECORD, files::ALIVE, files::FAILED, SWEEP].contains(&name)
 }
 
 #[cfg(test)]

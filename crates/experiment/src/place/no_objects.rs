@@ -49,6 +49,22 @@ impl Store {
         match self.0 {}
     }
 
+    pub(super) fn said(&self, _: String, _: &str) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub(super) fn said_beneath(&self, _: &str, _: &str) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub(super) fn launched(&self, _: &str, _: &dyn Fn(&str) -> bool, _: &mut dyn FnMut(Copied)) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub(super) fn bring(&self, _: &str) -> Result<(), Error> {
+        match self.0 {}
+    }
+
     pub(super) fn upload(&self, _: &str, _: &Path) -> Result<Upload, Error> {
         match self.0 {}
     }

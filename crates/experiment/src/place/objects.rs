@@ -50,6 +50,31 @@ impl Store {
         Ok(self.0.signs(worker)?)
     }
 
+    pub(super) fn said(&self, folder: String, claim: &str) -> Result<(), Error> {
+        Ok(self.0.said(&[folder], claim)?)
+    }
+
+    pub(super) fn said_beneath(&self, under: &str, claim: &str) -> Result<(), Error> {
+        let folders: Vec<String> = self.0.folders(under)?.iter().map(|name| format!("{under}/{name}")).collect();
+        Ok(self.0.said(&folders, claim)?)
+    }
+
+    pub(super) fn launched(
+        &self,
+        under: &str,
+        wanted: &dyn Fn(&str) -> bool,
+        told: &mut dyn FnMut(Copied),
+    ) -> Result<(), Error> {
+        let told = &mut |folder: &Path, objects, bytes| {
+            told(Copied { name: self.0.bucket().url(), folder, objects, bytes });
+        };
+        Ok(self.0.launched(under, wanted, told)?)
+    }
+
+    pub(super) fn bring(&self, name: &str) -> Result<(), Error> {
+        Ok(self.0.bring(name)?)
+    }
+
     pub(super) fn upload(&self, name: &str, own: &Path) -> Result<Upload, Error> {
         Ok(Upload(offered_objects::Upload::start(self.0.bucket(), name, own)?))
     }

@@ -3,20 +3,32 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use offered_clock::unix_now;
-use offered_model::{Objective, Share};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use offered_clock::{Clock, unix_now};
+use offered_model::{Nanos, Objective, Share};
 use offered_stats::steady_state::Estimate;
 use offered_store::{Alive, MadeBy, ReadOptions, RunRecord, SILENT, read};
 use offered_verify::{Ask, Measured as Run, verify};
 
+use super::{CELLS, Sweep};
 use crate::figures::Figures;
 use crate::kept::kept;
-use crate::{Error, Point};
+use crate::run::machine;
+use crate::{Error, MeetingPlace, Point};
+
+/// Between the name of a cell and the number of its run, which is not the first; no name of a cell has it.
+const AGAIN: char = '@';
+/// From one look at a cell that another is making to the next.
+const LOOK: Nanos = Nanos::from_millis(500);
 
 /// A cell, finished or not.
 pub(super) struct Cell {
     pub(super) point: Point,
+    /// Its directory: that of the run which is finished, or else of the one to be made.
     pub(super) path: PathBuf,
+    /// What the directory of its first run is called.
+    first: String,
     /// When it is visited, from 0.
     pub(super) position: usize,
 }
@@ -39,32 +51,123 @@ impl Cell {
     /// Of a point, in the sweep's directory.
     pub(super) fn new(point: Point, out: &Path) -> Self {
         let path = out.join(directory(&point));
-        Self { point, path, position: 0 }
+        let first = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { point, path, first, position: 0 }
     }
 
-    /// Whether its run is there and whole; a run that was cut off is taken away. Where several workers make the sweep, a run that was cut off is
-    /// one that has given no sign of life for ten seconds.
-    pub(super) fn is_finished(&self, simulated: bool, share: Share) -> Result<bool, Error> {
-        if !self.path.exists() {
-            return Ok(false);
+    /// What its directory is called among those of the cells.
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Its runs that are there, finished or not, with their numbers from 1. In a folder there is one at most. In an object store what was
+    /// cut off stays where it is, for nobody knows whether who made it will come back and write there: the next is called `rate=50@2`.
+    pub(super) fn attempts(&self) -> Vec<(u32, PathBuf)> {
+        let listed = self.path.parent().and_then(|cells| fs::read_dir(cells).ok()).into_iter().flatten().flatten();
+        let number = |name: &str| match name.strip_prefix(&self.first)? {
+            "" => Some(1),
+            rest => rest.strip_prefix(AGAIN)?.parse().ok(),
+        };
+        let mut attempts: Vec<(u32, PathBuf)> =
+            listed.filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path()))).collect();
+        attempts.sort_unstable();
+        attempts
+    }
+
+    fn take(&mut self, attempt: u32) {
+        let first = &self.first;
+        self.path.set_file_name(if attempt == 1 { first.clone() } else { format!("{first}{AGAIN}{attempt}") });
+    }
+
+    /// Whether a run of it has come to its end, whoever has made it: it is the one whose directory it has then.
+    pub(super) fn is_there(&mut self) -> bool {
+        let ended = self.attempts().into_iter().find(|(_, path)| path.join("run.json").exists());
+        ended.map(|(attempt, _)| self.take(attempt)).is_some()
+    }
+
+    /// Whether its run is there and whole; of a run that was cut off nothing is kept. Where several workers make the sweep, a run that was cut
+    /// off is one that has given no sign of life for ten seconds, which are waited for.
+    pub(super) fn is_finished(&mut self, sweep: &Sweep, stop: &AtomicBool) -> Result<bool, Error> {
+        let mut next = 1;
+        for (attempt, _) in self.attempts() {
+            self.take(attempt);
+            if self.is_whole(sweep, stop)? {
+                return Ok(true);
+            }
+            if sweep.at.is_in_store() {
+                next = attempt + 1;
+            }
         }
-        let refuse = |what| Error::Occupied { path: self.path.clone(), what };
-        if fs::read_to_string(self.path.join("workload.toml")).ok() != Some(kept(&self.point.text)) {
-            return if self.was_killed_at_birth() { Ok(false) } else { Err(refuse("another workload")) };
+        self.take(next);
+        Ok(false)
+    }
+
+    /// Whether its present directory holds a whole run; a folder that does not is taken away.
+    fn is_whole(&self, sweep: &Sweep, stop: &AtomicBool) -> Result<bool, Error> {
+        let refuse = |what| Error::Occupied { path: sweep.at.shown(&self.path).into(), what };
+        let in_store = sweep.at.is_in_store();
+        match fs::read_to_string(self.path.join("workload.toml")) {
+            Ok(text) if text == kept(&self.point.text) => {}
+            // Who has claimed it has not come to write its workload yet.
+            Err(_) if in_store => {}
+            _ if !in_store && self.was_killed_at_birth() => return Ok(false),
+            _ => return Err(refuse("another workload")),
+        }
+        if in_store || sweep.share != Share::ALL {
+            self.wait_for_silence(sweep.at, stop)?;
         }
         let Some(record) = RunRecord::read(&self.path)? else {
-            let is_fresh = |alive: Alive| alive.silence(unix_now()) < SILENT;
-            if share != Share::ALL && Alive::read(&self.path).is_some_and(is_fresh) {
-                return Err(refuse("a run that another worker is making, or made until ten seconds ago"));
+            if !in_store {
+                fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))?;
             }
-            fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))?;
             return Ok(false);
         };
-        match (record.made_by == MadeBy::Simulation, simulated) {
+        match (record.made_by == MadeBy::Simulation, sweep.simulated) {
             (true, false) => Err(refuse("a simulation, and this sweep is one of runs")),
             (false, true) => Err(refuse("a run, and this sweep is one of simulations")),
             _ => Ok(true),
         }
+    }
+
+    /// Returns once its run has ended, or has given no sign of life for so long that whoever made it is gone; with the next sign somebody
+    /// is making it.
+    fn wait_for_silence(&self, at: &MeetingPlace, stop: &AtomicBool) -> Result<(), Error> {
+        let has_ended = || self.path.join("run.json").exists();
+        let (clock, first) = (Clock::start(), Alive::read(&self.path));
+        let Some(first) = first.filter(|_| !has_ended()) else { return Ok(()) };
+        while first.silence(unix_now()) < SILENT {
+            if stop.load(Relaxed) {
+                return Err(offered_meet::Error::Stopped.into());
+            }
+            clock.sleep_until(clock.now() + LOOK);
+            at.look_at(&self.path)?;
+            match Alive::read(&self.path) {
+                _ if has_ended() => return Ok(()),
+                Some(last) if last != first => return Err(self.taken(at, last.host)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes its directory for a run of this process, where others might take it too.
+    pub(super) fn claim(&self, at: &MeetingPlace) -> Result<(), Error> {
+        let now = unix_now().0;
+        let by = Alive {
+            host: machine().name,
+            share: Share::ALL,
+            started_unix_ns: now,
+            at_unix_ns: now,
+            in_flight: 0,
+            clock: None,
+            copied_unix_ns: None,
+        };
+        let by = serde_json::to_string(&by).expect("numbers and texts are JSON");
+        if at.claim(&self.path, &by)? { Ok(()) } else { Err(self.taken(at, "another machine".to_owned())) }
+    }
+
+    fn taken(&self, at: &MeetingPlace, host: String) -> Error {
+        Error::CellTaken { cell: at.shown(&self.path), host }
     }
 
     /// Whether it holds nothing yet, being of a run that was killed before its workload was written; then it is taken away.
@@ -84,7 +187,7 @@ impl Cell {
         let figures = Figures::of(&run, &recording, workload, &verdict)?;
         let asked = objective.map_or(&[][..], Objective::thresholds);
         let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect::<Result<_, _>>()?;
-        let directory = directory(&self.point);
+        let directory = format!("{CELLS}/{}", self.name());
         Ok(Measured { directory, position: self.position, figures, objective, point: self.point })
     }
 }
@@ -93,7 +196,7 @@ impl Cell {
 fn directory(point: &Point) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "=.-+%".contains(c) { c } else { '_' };
     let names = point.values.iter().map(|(field, value)| format!("{field}={value}").chars().map(plain).collect());
-    format!("cells/{}", names.collect::<Vec<String>>().join(","))
+    format!("{CELLS}/{}", names.collect::<Vec<String>>().join(","))
 }
 
 #[cfg(test)]
@@ -109,18 +212,31 @@ mod tests {
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n".to_owned();
         let input = Input::new("w.toml".to_owned(), text, |_| Err(String::new()));
         let point = points(&input, &["rate=1".parse().unwrap()]).unwrap().remove(0);
-        let cell = Cell::new(point, folder.path());
+        let mut cell = Cell::new(point, folder.path());
+        let at = MeetingPlace::at(folder.path()).unwrap();
+        let sweep = |share: &str| Sweep {
+            input: &input,
+            varied: &[],
+            at: &at,
+            simulated: false,
+            objective: None,
+            shuffled: false,
+            share: share.parse().unwrap(),
+        };
+        let go_on = AtomicBool::new(false);
+        let (path, own) = (cell.path.clone(), kept(&cell.point.text));
+        let mut is_finished = |share: &str| cell.is_finished(&sweep(share), &go_on);
         for begun in [&[][..], &["events"], &["events", "workload.toml.tmp"]] {
-            fs::create_dir_all(&cell.path).unwrap();
+            fs::create_dir_all(&path).unwrap();
             for name in begun {
                 match *name {
-                    "events" => fs::create_dir(cell.path.join(name)).unwrap(),
-                    file => fs::write(cell.path.join(file), "dura").unwrap(),
+                    "events" => fs::create_dir(path.join(name)).unwrap(),
+                    file => fs::write(path.join(file), "dura").unwrap(),
                 }
             }
-            assert!(matches!(cell.is_finished(false, Share::ALL), Ok(false)) && !cell.path.exists(), "{begun:?}");
+            assert!(matches!(is_finished("1/1"), Ok(false)) && !path.exists(), "{begun:?}");
         }
-        let begun = Writer::create(&cell.path, &kept(&cell.point.text), Vec::new()).unwrap();
+        let begun = Writer::create(&path, &own, Vec::new()).unwrap();
         let at = unix_now().0;
         let alive = Alive {
             host: "a".to_owned(),
@@ -131,16 +247,23 @@ mod tests {
             clock: None,
             copied_unix_ns: None,
         };
-        alive.write(&cell.path).unwrap();
-        let of_others = cell.is_finished(false, "1/2".parse().unwrap());
-        assert!(matches!(of_others, Err(Error::Occupied { .. })) && cell.path.exists(), "another worker is at it");
-        assert!(matches!(cell.is_finished(false, Share::ALL), Ok(false)) && !cell.path.exists(), "nobody else is");
+        alive.write(&path).unwrap();
+        let is_over = AtomicBool::new(false);
+        let lives = std::thread::scope(|scope| {
+            let mut signs = (at..).map(|at_unix_ns| Alive { at_unix_ns, ..alive.clone() });
+            scope.spawn({
+                let (path, is_over) = (&path, &is_over);
+                move || while !is_over.load(Relaxed) && signs.any(|sign| sign.write(path).is_ok()) {}
+            });
+            let of_others = is_finished("1/2");
+            is_over.store(true, Relaxed);
+            of_others
+        });
+        assert!(matches!(lives, Err(Error::CellTaken { .. })) && path.exists(), "another worker is at it");
+        assert!(matches!(is_finished("1/1"), Ok(false)) && !path.exists(), "nobody else is");
         drop(begun);
-        fs::create_dir_all(&cell.path).unwrap();
-        fs::write(cell.path.join("diary.txt"), "mine").unwrap();
-        assert!(
-            matches!(cell.is_finished(false, Share::ALL), Err(Error::Occupied { .. }))
-                && cell.path.join("diary.txt").exists()
-        );
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("diary.txt"), "mine").unwrap();
+        assert!(matches!(is_finished("1/1"), Err(Error::Occupied { .. })) && path.join("diary.txt").exists());
     }
 }
