@@ -237,7 +237,7 @@ fn four_pods_make_together_the_launches_of_one() -> Tested {
     })
 }
 
-/// At a random second worker 2 is killed, which the Job starts again, and worker 3 is frozen for some 20 seconds.
+/// At a random second worker 2 is killed, which the Job starts again, and worker 3 is frozen for ten seconds or more.
 fn pods_that_are_killed_or_frozen_leave_nothing_unknown() -> Tested {
     aside(|| {
         let cluster = Cluster::enter()?;

@@ -174,6 +174,30 @@ impl Chunks {
     }
 }
 
+/// The data of a body of which all `bytes` are here, read in pieces of `size` of them; with how many bytes are left behind its end, if it
+/// has come to one.
+///
+/// # Errors
+/// It is not a chunked body, or has more than `room` bytes of extensions and trailers.
+///
+/// # Panics
+/// If `size` is 0.
+pub fn put_together(bytes: &[u8], size: usize, room: u32) -> Result<(Vec<u8>, Option<usize>), Wrong> {
+    let (mut chunks, mut data, mut given) = (Chunks::new(room), Vec::new(), 0);
+    for piece in bytes.chunks(size) {
+        let mut input = piece;
+        given += piece.len();
+        loop {
+            match chunks.next(&mut input)? {
+                Piece::Data(more) => data.extend_from_slice(more),
+                Piece::More => break,
+                Piece::End => return Ok((data, Some(bytes.len() - given + input.len()))),
+            }
+        }
+    }
+    Ok((data, None))
+}
+
 /// What names of fields are made of (RFC 9110, section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
@@ -181,25 +205,9 @@ fn is_token(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::put_together as read;
     use super::*;
     use proptest::prelude::*;
-
-    /// Reads `bytes` in pieces of `size`: the data, and whether it ended and how many bytes were left then.
-    fn read(bytes: &[u8], size: usize, room: u32) -> Result<(Vec<u8>, Option<usize>), Wrong> {
-        let (mut chunks, mut data, mut given) = (Chunks::new(room), Vec::new(), 0);
-        for piece in bytes.chunks(size) {
-            let mut input = piece;
-            given += piece.len();
-            loop {
-                match chunks.next(&mut input)? {
-                    Piece::Data(more) => data.extend_from_slice(more),
-                    Piece::More => break,
-                    Piece::End => return Ok((data, Some(bytes.len() - given + input.len()))),
-                }
-            }
-        }
-        Ok((data, None))
-    }
 
     #[test]
     fn what_is_not_strictly_chunked_is_refused_however_it_is_cut() {

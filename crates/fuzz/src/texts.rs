@@ -1,32 +1,15 @@
 //! Logs, templates, chunked bodies.
 
-use offered_chunked::{Chunks, Piece, Wrong};
+use offered_chunked::put_together;
 use offered_logs::Choice;
 use offered_model::Workload;
 use offered_model::template::{Template, in_url};
 
-/// Reads `bytes` in pieces of `size`: the data, and how many bytes were left at the end, if it came.
-fn in_pieces(bytes: &[u8], size: usize) -> Result<(Vec<u8>, Option<usize>), Wrong> {
-    let (mut chunks, mut data, mut given) = (Chunks::new(256), Vec::new(), 0);
-    for piece in bytes.chunks(size) {
-        let mut input = piece;
-        given += piece.len();
-        loop {
-            match chunks.next(&mut input)? {
-                Piece::Data(more) => data.extend_from_slice(more),
-                Piece::More => break,
-                Piece::End => return Ok((data, Some(bytes.len() - given + input.len()))),
-            }
-        }
-    }
-    Ok((data, None))
-}
-
 /// A chunked body. The first byte says how the rest is cut, which changes nothing.
 pub(crate) fn chunked(bytes: &[u8]) {
     let Some((cut, bytes)) = bytes.split_first() else { return };
-    let whole = in_pieces(bytes, bytes.len().max(1));
-    assert_eq!(in_pieces(bytes, usize::from(*cut) + 1), whole);
+    let whole = put_together(bytes, bytes.len().max(1), 256);
+    assert_eq!(put_together(bytes, usize::from(*cut) + 1, 256), whole);
     assert!(whole.is_err() || whole.is_ok_and(|(data, _)| data.len() <= bytes.len()));
 }
 

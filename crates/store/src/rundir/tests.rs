@@ -146,15 +146,21 @@ fn what_was_under_way_is_forgotten_when_it_has_ended() {
     assert_eq!((recording.events.launches(), recording.notes), (30, vec![]));
 }
 
-#[test]
-fn a_part_that_is_damaged_leaves_a_gap_in_the_schedule_that_is_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("run");
-    let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
+/// A run of three parts with a hundred launches each.
+fn three_parts(path: &Path) -> Writer {
+    let mut writer = Writer::create(path, OPEN, vec!["/".into()]).unwrap();
     for part in 0..3 {
         writer.write((part * 100..part * 100 + 100).map(launch).collect()).unwrap();
         writer.rotate().unwrap();
     }
+    writer
+}
+
+#[test]
+fn a_part_that_is_damaged_leaves_a_gap_in_the_schedule_that_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let writer = three_parts(&path);
     writer.finish(&record()).unwrap();
     fs::write(path.join("events/part-0001.parquet"), "PAR1 half").unwrap();
     let recording = read(&path, &ReadOptions::default()).unwrap();
@@ -170,11 +176,7 @@ fn a_part_that_was_taken_away_is_missed() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
-    let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
-    for part in 0..3 {
-        writer.write((part * 100..part * 100 + 100).map(launch).collect()).unwrap();
-        writer.rotate().unwrap();
-    }
+    let writer = three_parts(&path);
     writer.finish(&record().with(Summary { launched: 300 }, ())).unwrap();
     assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, []);
     fs::remove_file(path.join("events/part-0001.parquet")).unwrap();
