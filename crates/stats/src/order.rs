@@ -4,6 +4,8 @@
 //! than that are under way at a time. Where it is not enough (a file sorted by thread, several files as one), that is noticed, and
 //! the time is cut into slices that are gone through one after another, each of them small enough to be sorted.
 
+use std::collections::VecDeque;
+
 /// What something is ordered by: an instant, and perhaps what parts those of one instant.
 pub trait Rank: Ord {
     /// The instant.
@@ -45,11 +47,14 @@ impl Key for u64 {
 /// Where they come in any order, the time is first counted in so many cells.
 const CELLS: u64 = 4096;
 
+/// So many keys are put in order at a time, which fit into the processor's cache; more where so few reach too far back.
+const BLOCK: usize = 1024;
+
 /// Where keys come from: gives each of them, as often as it is asked, in the same order.
 pub type Source<'a, K, E> = dyn Fn(&mut dyn FnMut(K)) -> Result<(), E> + 'a;
 
 /// What `fresh` makes, after `add` has given it all keys of `source` in ascending order. At most `most` keys may come between one and
-/// another that ought to come before it, or else `source` is asked more than once; twice as many are held.
+/// another that ought to come before it, or else `source` is asked more than once; so many are held.
 ///
 /// # Errors
 /// Those of `source`.
@@ -82,17 +87,24 @@ pub fn each<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(
 
 /// Gives the keys in order as long as a window is enough; whether it was.
 fn within<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<bool, E> {
-    let mut window = Window { held: Vec::new(), most, given: 0, strayed: false };
+    let (held, block) = (VecDeque::new(), Vec::new());
+    let mut window = Window { held, block, full: BLOCK.min(most), most, given: 0, strayed: false };
     source(&mut |key| window.push(key, give))?;
     if !window.strayed {
-        window.give(window.held.len(), give);
+        window.settle();
+        window.held.into_iter().for_each(give);
     }
     Ok(!window.strayed)
 }
 
 /// Keys that are nearly in order.
 struct Window<K> {
-    held: Vec<K>,
+    /// In order.
+    held: VecDeque<K>,
+    /// As they came after those.
+    block: Vec<K>,
+    /// So many are put behind what is held.
+    full: usize,
     most: usize,
     /// The last instant that was given out.
     given: u64,
@@ -107,17 +119,31 @@ impl<K: Key> Window<K> {
         if self.strayed {
             return;
         }
-        self.held.push(key);
-        if self.held.len() == 2 * self.most {
-            self.give(self.most, give);
+        self.block.push(key);
+        if self.block.len() == self.full {
+            self.settle();
+            let ready = self.held.len().saturating_sub(self.most);
+            self.given = ready.checked_sub(1).map_or(self.given, |last| self.held[last].at());
+            self.held.drain(..ready).for_each(give);
         }
     }
 
-    fn give(&mut self, keys: usize, give: &mut dyn FnMut(K)) {
-        // Those that stayed are in order already, which this sort makes use of.
-        self.held.sort_by_key(Key::rank);
-        self.given = self.held[..keys].last().map_or(0, Key::at);
-        self.held.drain(..keys).for_each(give);
+    /// Puts the block behind what is held, and those that it overlaps with into one order with it.
+    fn settle(&mut self) {
+        self.block.sort_by_key(Key::rank);
+        let Some(first) = self.block.first().map(Key::rank) else { return };
+        let overlaps = self.held.iter().rev().take_while(|key| key.rank() > first).count();
+        if overlaps > self.full {
+            self.full = self.most.min(2 * self.full);
+        }
+        let mut behind = self.held.split_off(self.held.len() - overlaps).into_iter().peekable();
+        for key in self.block.drain(..) {
+            while let Some(before) = behind.next_if(|before| before.rank() <= key.rank()) {
+                self.held.push_back(before);
+            }
+            self.held.push_back(key);
+        }
+        self.held.extend(behind);
     }
 }
 
