@@ -28,7 +28,7 @@ impl<T: Whole> Groups<T> {
         }
         self.each[group].add(value);
         self.n += 1;
-        if self.n > Values::WHOLE {
+        if self.n > Values::WHOLE && self.each[group].is_whole() {
             self.coarsen(group);
         }
     }

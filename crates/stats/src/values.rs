@@ -70,19 +70,16 @@ impl Moments {
 /// Values as they come.
 #[derive(Clone, Debug)]
 pub struct Values<T = u64> {
+    /// All of them, or those that are in no cell yet.
+    loose: Vec<T>,
+    /// Of those that are in cells.
     moments: Moments,
-    kept: Kept<T>,
-}
-
-#[derive(Clone, Debug)]
-enum Kept<T> {
-    Whole(Vec<T>),
-    Cells(Box<Cells<T>>),
+    cells: Option<Box<Cells<T>>>,
 }
 
 impl<T> Default for Values<T> {
     fn default() -> Self {
-        Self { moments: Moments::default(), kept: Kept::Whole(Vec::new()) }
+        Self { loose: Vec::new(), moments: Moments::default(), cells: None }
     }
 }
 
@@ -94,24 +91,21 @@ impl Values {
 }
 
 impl<T: Whole> Values<T> {
+    /// So many go into their cells at one go: each cell is somewhere else in memory, and a row of them is waited for together.
+    const ROW: usize = 256;
+
     /// Takes one.
     #[inline]
     pub fn add(&mut self, value: T) {
-        self.moments.add(value, 1);
-        match &mut self.kept {
-            Kept::Cells(cells) => cells.add(value),
-            Kept::Whole(values) => {
-                values.push(value);
-                if values.len() > Values::WHOLE {
-                    self.coarsen();
-                }
-            }
+        self.loose.push(value);
+        if self.loose.len() > if self.is_whole() { Values::WHOLE } else { Self::ROW } {
+            self.coarsen();
         }
     }
 
     /// How many there are.
     pub fn len(&self) -> u64 {
-        self.moments.n
+        self.moments.n + self.loose.len() as u64
     }
 
     /// Whether there are none.
@@ -120,16 +114,25 @@ impl<T: Whole> Values<T> {
     }
 
     /// Whether they are kept as they are.
+    #[inline]
     pub fn is_whole(&self) -> bool {
-        matches!(self.kept, Kept::Whole(_))
+        self.cells.is_none()
     }
 
     /// Keeps no more than cells from now on, because there are too many of its kind.
     pub fn coarsen(&mut self) {
-        if let Kept::Whole(values) = &mut self.kept {
-            let mut cells = Cells::default();
-            values.drain(..).for_each(|value| cells.add(value));
-            self.kept = Kept::Cells(Box::new(cells));
+        let mut loose = std::mem::take(&mut self.loose);
+        self.put(&loose);
+        loose.clear();
+        loose.shrink_to(Self::ROW + 1);
+        self.loose = loose;
+    }
+
+    fn put(&mut self, values: &[T]) {
+        let cells = self.cells.get_or_insert_default();
+        for value in values {
+            self.moments.add(*value, 1);
+            cells.add(*value);
         }
     }
 
@@ -138,26 +141,33 @@ impl<T: Whole> Values<T> {
         if !others.is_whole() || self.len() + others.len() > Values::WHOLE as u64 {
             self.coarsen();
         }
+        if self.is_whole() {
+            self.loose.extend(&others.loose);
+            return;
+        }
+        self.put(&others.loose);
         self.moments.merge(others.moments);
-        match (&mut self.kept, &others.kept) {
-            (Kept::Whole(values), Kept::Whole(others)) => values.extend(others),
-            (Kept::Cells(cells), Kept::Whole(others)) => others.iter().for_each(|value| cells.add(*value)),
-            (Kept::Cells(cells), Kept::Cells(others)) => cells.merge(others),
-            (Kept::Whole(_), Kept::Cells(_)) => unreachable!("coarsened above"),
+        if let (Some(cells), Some(others)) = (&mut self.cells, &others.cells) {
+            cells.merge(others);
         }
     }
 
     /// The same in ascending order.
-    pub fn sorted(self) -> Sorted<T> {
-        let Self { moments, mut kept } = self;
-        let ends = match &mut kept {
-            Kept::Whole(values) => {
-                values.sort_unstable();
-                values.first().copied().zip(values.last().copied())
+    pub fn sorted(mut self) -> Sorted<T> {
+        if !self.is_whole() {
+            self.coarsen();
+        }
+        let Self { mut loose, mut moments, cells } = self;
+        match cells {
+            Some(cells) => Sorted { moments, ends: cells.ends, kept: Kept::Cells(cells) },
+            None => {
+                for value in &loose {
+                    moments.add(*value, 1);
+                }
+                loose.sort_unstable();
+                Sorted { moments, ends: loose.first().copied().zip(loose.last().copied()), kept: Kept::Whole(loose) }
             }
-            Kept::Cells(cells) => cells.ends,
-        };
-        Sorted { moments, ends, kept }
+        }
     }
 }
 
@@ -167,6 +177,12 @@ impl<T: Whole> FromIterator<T> for Values<T> {
         values.into_iter().for_each(|value| all.add(value));
         all
     }
+}
+
+#[derive(Clone, Debug)]
+enum Kept<T> {
+    Whole(Vec<T>),
+    Cells(Box<Cells<T>>),
 }
 
 /// Values in ascending order.
