@@ -12,6 +12,8 @@ use crate::time::Instant;
 pub enum Wanted {
     /// All of it.
     Whole,
+    /// Its [`Place`], [`Event::object`] and session, and what came back: when, with which status, how many bytes; the rest may be anything.
+    Answer,
     /// Its [`Place`] and [`Event::object`]; the rest may be anything.
     Place,
 }
@@ -116,6 +118,15 @@ impl Events {
     /// Where they are kept can no longer be read.
     pub fn each(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.tape.play(Wanted::Whole, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+    }
+
+    /// Gives `see` every launch with as much of it as [`Wanted::Answer`] names, in the order in which they were recorded; where events are
+    /// kept in columns, no other is read.
+    ///
+    /// # Errors
+    /// Those of [`Events::each`].
+    pub fn each_answer(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        self.tape.play(Wanted::Answer, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
     /// Gives `see` the place of every launch, in the order in which they were recorded; where events are kept in columns, no other is read.

@@ -88,6 +88,8 @@ const ALWAYS: usize = 15;
 
 /// The columns of [`Wanted::Place`].
 const PLACE: [&str; 7] = ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object"];
+/// Those that [`Wanted::Answer`] wants beside them.
+const ANSWER: [&str; 5] = ["first_byte_ns", "done_ns", "session", "status", "bytes_in"];
 
 const fn required(name: &'static str, of: Of) -> Kind {
     Kind { name, optional: false, of }
@@ -291,7 +293,12 @@ fn play_groups<R: ChunkReader + 'static>(
     if let Some(seal) = seal {
         seal::check(&*part, seal.value.as_deref().unwrap_or_default())?;
     }
-    let is_wanted = |kind: &Kind| seal.is_none() || wanted == Wanted::Whole || PLACE.contains(&kind.name);
+    let is_wanted = |kind: &Kind| match wanted {
+        _ if seal.is_none() => true,
+        Wanted::Whole => true,
+        Wanted::Answer => PLACE.contains(&kind.name) || ANSWER.contains(&kind.name),
+        Wanted::Place => PLACE.contains(&kind.name),
+    };
     let columns: Vec<_> = COLUMNS[..columns.len()].iter().enumerate().filter(|(_, kind)| is_wanted(kind)).collect();
     let mut events = Vec::new();
     for group in 0..file.num_row_groups() {

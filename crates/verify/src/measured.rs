@@ -91,7 +91,7 @@ impl<'a> Measured<'a> {
 
     /// Gives `see` every launch of the label, or of all.
     fn each(&self, label: Option<u16>, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.recording.events.each(|event| {
+        self.recording.events.each_answer(|event| {
             if label.is_none_or(|label| event.label == label) {
                 see(event);
             }

@@ -68,7 +68,7 @@ impl Pages {
         })?;
         let (mut pages, mut failed, mut objects, mut objects_failed) = (0, 0, 0, 0);
         let (mut bytes_in, mut bytes_out, mut responses) = (0, 0, Values::<i64>::default());
-        recording.events.each(|event| {
+        recording.events.each_answer(|event| {
             let Some(brought) = brought.get(&(event.session, event.step)) else { return };
             if !judged.contains(&event.intended) {
                 return;

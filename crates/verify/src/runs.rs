@@ -90,7 +90,7 @@ impl Rows<'_> {
     /// Gives `see` every launch of them that was sent, with that instant.
     fn sent(&self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
         let mut row = 0;
-        self.recording.events.each(|event| {
+        self.recording.events.each_answer(|event| {
             if let Some(sent) = event.sent.filter(|_| self.rows.contains(&row)) {
                 see(sent.0, event);
             }
@@ -125,7 +125,7 @@ fn by_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
         return whole();
     }
     let (mut parts, mut part, mut row) = (Vec::new(), Part::new(0), 0);
-    recording.events.each(|event| {
+    recording.events.each_answer(|event| {
         if let Some(sent) = event.sent {
             let end = event.done.unwrap_or(sent);
             let jump = (part.launched.saturating_sub(part.first) / 2).max(JUMP);

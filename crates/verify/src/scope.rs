@@ -133,10 +133,11 @@ impl<'a> Scope<'a> {
         Instant(self.from)..Instant(self.to)
     }
 
-    /// Gives `see` every row of the run, in the order of the recording.
+    /// Gives `see` every row of the run with as much of it as [`Events::each_answer`](offered_model::events::Events::each_answer) does,
+    /// in the order of the recording.
     pub(crate) fn each(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         let mut is_of_rows = self.rows();
-        self.recording.events.each(|event| {
+        self.recording.events.each_answer(|event| {
             if is_of_rows() {
                 see(event);
             }
@@ -191,7 +192,8 @@ impl<'a> Scope<'a> {
         event.sent.is_some_and(|sent| (first..=last).contains(&sent.0))
     }
 
-    /// Gives `see` everything launched in the window, with the instant it was sent, in the order of the recording.
+    /// Gives `see` everything launched in the window, with the instant it was sent and as much of it as
+    /// [`Events::each_answer`](offered_model::events::Events::each_answer) gives, in the order of the recording.
     ///
     /// # Errors
     /// The recording can no longer be read.

@@ -189,7 +189,7 @@ impl Twin {
         mut counterparts: Vec<Counterpart>,
     ) -> io::Result<Self> {
         let mut deeds = Vec::new();
-        recording.events.each(|event| {
+        recording.events.each_answer(|event| {
             if sieve.keeps(event.session, event.step) {
                 deeds.push(Deed::of(event));
             }

@@ -184,10 +184,13 @@ proptest! {
         let file = bytes::Bytes::from(file);
         read(file.clone(), &mut read_back, &mut names).unwrap();
         prop_assert_eq!(&read_back, &events);
-        let mut places = Vec::new();
         let place = |event: &Event| (event.place(), event.object);
-        play(file, &mut names, Wanted::Place, &mut |some| places.extend(some.iter().map(place))).unwrap();
+        let answer = |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in);
+        let (mut places, mut answers) = (Vec::new(), Vec::new());
+        play(file.clone(), &mut names, Wanted::Place, &mut |some| places.extend(some.iter().map(place))).unwrap();
+        play(file, &mut names, Wanted::Answer, &mut |some| answers.extend(some.iter().map(answer))).unwrap();
         prop_assert_eq!(places, events.iter().map(place).collect::<Vec<_>>());
+        prop_assert_eq!(answers, events.iter().map(answer).collect::<Vec<_>>());
     }
 
     #[test]
