@@ -14,7 +14,7 @@ const ARRIVALS: [(&str, &str); 3] = [
 fn workload(arrivals: &str, discipline: &str) -> String {
     format!(
         "seed = 3\nduration = \"30s\"\nskip_first = \"3s\"\narrivals.{arrivals}\n[server]\ndiscipline = \"{discipline}\"\n\
-         service = {{ exponential = \"10ms\" }}\n[[request]]\nname = \"a\"\nget = \"/a\"\nweight = 3\n[[request]]\nname = \"b\"\nget = \"/b\"\n"
+         service = {{ exponential = \"10ms\" }}\n[[request]]\nname = \"a\"\nget = \"/a\"\n[[request]]\nname = \"b\"\nget = \"/b\"\nweight = 3\n"
     )
 }
 

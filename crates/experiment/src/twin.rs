@@ -36,7 +36,10 @@ pub fn of(
         left = launches;
     }
     let sieve = Sieve::of(launches);
-    let mut kept = Kept { sieve, left, counterparts: Vec::new() };
+    // Those of a recording are numbered as they came.
+    let number = |name: &String| recording.labels.iter().position(|label| label == name);
+    let labels = workload.labels().iter().map(|name| number(name).map_or(u16::MAX, |at| at as u16)).collect();
+    let mut kept = Kept { sieve, left, labels, counterparts: Vec::new() };
     let model = play(&workload, &mut kept)?;
     Ok(Twin::of(recording, window, sieve, model, kept.counterparts)?)
 }
@@ -67,6 +70,8 @@ struct Kept {
     sieve: Sieve,
     /// After so many answers it has seen enough.
     left: u64,
+    /// The numbers of the workload's requests among the labels of the recording.
+    labels: Vec<u16>,
     counterparts: Vec<Counterpart>,
 }
 
@@ -74,6 +79,7 @@ impl Kept {
     fn keep(&mut self, launch: Launch, label: u16, response: Option<Nanos>) {
         let Launch { session, step, intended, .. } = launch;
         if self.sieve.keeps(session, step) {
+            let label = self.labels[usize::from(label)];
             self.counterparts.push(Counterpart { session, step, label, intended, response });
         }
     }
