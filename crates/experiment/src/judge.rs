@@ -28,7 +28,7 @@ use offered_model::{Nanos, Rate, Recording, Seed, Workload};
 use offered_store::{ReadOptions, RunRecord, Until, read};
 use offered_verify::{Ask, Failures, Meant, Twin, Verdict, Window, merge, verify};
 
-use crate::input::{Broken, Input};
+use crate::input::{Broken, Input, beside};
 use crate::place::Here;
 use crate::{Error, twin};
 
@@ -147,7 +147,15 @@ impl Own {
             return Ok(None);
         }
         let input = Input::open(&file, broken)?;
-        let workload = input.parse(&input.text);
+        let missing = std::cell::Cell::new(false);
+        let read = beside(Some(&file), broken);
+        let workload = Workload::parse(&input.text, &input.name, &|name| read(name).inspect_err(|_| missing.set(true)));
+        let workload = workload.map_err(|mut mistake| {
+            if missing.get() {
+                mistake.what += "; a run does not keep the files that its workload names: put them beside it, or judge it by the workload that stands beside them";
+            }
+            mistake
+        });
         Ok(Some(Self { text: input.text, workload, record: RunRecord::read(path).map_err(Error::Read)? }))
     }
 
