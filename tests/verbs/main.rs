@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod capacity;
+mod catalogue;
 mod documents;
 mod emulate_web_traffic;
 mod import;

@@ -195,3 +195,28 @@ fn a_simulation_that_failed_leaves_nothing_behind() {
     assert_ne!(output.status.code(), Some(0));
     assert!(!folder.path().join("run").exists(), "{}", text(&output.stderr));
 }
+
+/// Three jobs of 100, 300 and 200 ms that come at one instant are done after 100, 400 and 600 ms: by the work of the trace, in its order.
+#[test]
+fn the_work_of_a_trace_is_served_in_the_order_it_was_recorded() {
+    let group =
+        |i: u32| format!("{0} {1} 0 100ms\n{0} {2} 1 300ms\n{0} {3} 0 200ms\n", 5 * i, 3 * i, 3 * i + 1, 3 * i + 2);
+    let trace = format!("offered.trace/1\nGET /a\nGET /b\n{}", (0..700).map(group).collect::<String>());
+    let replay = "seed = 1\nduration = \"1h\"\narrivals.replay = { trace = \"day.trace\", stamps = \"as-recorded\" }\n[server]\n";
+    let folder = folder(&[("day.trace", &trace), ("w.toml", replay)]);
+    let output = offered(folder.path(), &["w.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    let result = &json["results"][0];
+    assert!((result["response_s"]["mean"].as_f64().unwrap() - 1.1 / 3.0).abs() < 1e-9, "{result}");
+    assert!((result["load"].as_f64().unwrap() - 2100.0 * 0.2 / 3600.0).abs() < 1e-9, "{result}");
+    let plain: String = trace
+        .lines()
+        .map(|line| line.strip_suffix("00ms").map_or(line, |line| &line[..line.len() - 2]).to_owned() + "\n")
+        .collect();
+    // Without the work of its entries the server must say what they bring.
+    std::fs::write(folder.path().join("day.trace"), plain).unwrap();
+    let output = offered(folder.path(), &["w.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("w.toml:4: server: `service` is missing"), "{}", text(&output.stderr));
+}

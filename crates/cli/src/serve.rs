@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use offered_clock::Clock;
 use offered_model::workload::Server as Modelled;
 use offered_model::{Law, Nanos, Seed};
-use offered_serve::{Address, Options, Server, Stopper, Summary};
+use offered_serve::{Address, Options, Routes, Server, Stopper, Summary};
 use offered_simulate::{Make, Policy, Setting};
 use signal_hook::iterator::Signals;
 
@@ -54,7 +53,9 @@ const RECORD: &str = "New CSV file with a row per request: arrival_ns,work_ns,du
 
 const AFTER: &str = "\
 Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /bytes/N, /chunked/N, /nolength/N, \
-/delay/50ms, /echo, /continue, /early, /garbage, /close, /reset, /stall";
+/delay/50ms, /echo, /continue, /early, /garbage, /close, /reset, /stall
+
+Of a workload whose requests have work of their own (service, or a catalogue), or are served by class, the paths are known";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Precision {
@@ -65,31 +66,30 @@ enum Precision {
 
 /// Serves until a signal or a failure.
 pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
-    let (modelled, seed) = if let Some(path) = &args.workload {
-        modelled(path)?
-    } else {
-        let Args { servers, discipline, service, seed, .. } = args;
-        (Modelled::new(servers, discipline, service)?, Seed(seed))
+    let Served { modelled, seed, routes, mut class_means } = match &args.workload {
+        Some(path) => served(path)?,
+        None => Served {
+            modelled: Modelled::new(args.servers, args.discipline, args.service)?,
+            seed: Seed(args.seed),
+            routes: Routes::default(),
+            class_means: Vec::new(),
+        },
     };
-    let mean = Nanos::from_secs_f64(modelled.service().mean());
+    // Jobs of which nothing is known are the last class.
+    class_means.push(Nanos::from_secs_f64(modelled.service().mean()));
+    let setting = Setting { servers: modelled.servers(), class_means, seed };
+    let options = Options::new(modelled.discipline().boxed(&setting)?, modelled.service().clone(), seed);
     let running = Server::start(Options {
         listen: args.listen,
-        discipline: modelled.discipline().boxed(&Setting {
-            servers: modelled.servers(),
-            class_means: vec![mean],
-            seed,
-        })?,
         room: modelled.room(),
-        service: modelled.service().clone(),
-        seed,
+        routes,
         spin: match args.precision {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,
             Precision::Awake => Nanos::MAX,
         },
-        clock: Clock::start(),
         record: args.record,
-        keep_arrivals: false,
+        ..options
     })
     .map_err(Failure::stopped)?;
     // Whoever started the server waits for this line; a pipe must not hold it back.
@@ -100,20 +100,34 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The modelled server of the workload file at `path`, and its seed.
-fn modelled(path: &Path) -> Result<(Modelled, Seed), Failure> {
+/// What is served.
+struct Served {
+    modelled: Modelled,
+    seed: Seed,
+    routes: Routes,
+    /// The mean work of each request that is known by its path.
+    class_means: Vec<Nanos>,
+}
+
+/// The modelled server of the workload file at `path`.
+fn served(path: &Path) -> Result<Served, Failure> {
     let name = path.display();
     let input = input::read(path)?;
     let workload = input.parse(&input.text).map_err(Failure::input)?;
-    let server = workload.server().ok_or_else(|| {
+    let modelled = workload.server().cloned().ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
     })?;
-    if workload.requests().iter().any(|request| request.service().is_some()) {
-        return Err(Failure::input(format!(
-            "{name} gives requests service laws of their own; serve has one law for all: take them out, or simulate the file"
-        )));
-    }
-    Ok((server.clone(), workload.seed()))
+    let of_own = workload.requests().iter().any(|request| request.service().is_some());
+    let by_path = of_own || (modelled.discipline().by_class() && workload.requests().len() > 1);
+    let routes = if by_path { Routes::new(&workload) } else { Ok(Routes::default()) };
+    let works = workload.works();
+    let means = (0..workload.requests().len() as u16).filter_map(|label| works.law(label).map(Law::mean));
+    Ok(Served {
+        modelled,
+        seed: workload.seed(),
+        routes: routes.map_err(|why| Failure::input(format!("{name}: {why}")))?,
+        class_means: if by_path { means.map(Nanos::from_secs_f64).collect() } else { Vec::new() },
+    })
 }
 
 /// Stops the server when what has arrived is answered.

@@ -90,11 +90,9 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
 /// What no load can make better of a single server; `None` where everybody has a server of his own.
 pub fn server(workload: &Workload) -> Option<Server> {
     let server = workload.server().filter(|server| server.discipline() != Policy::Infinite)?;
-    let own = |law: Option<&offered_model::Law>| law.unwrap_or(server.service()).mean();
-    let (work, weights) = workload.requests().iter().fold((0.0, 0.0), |(work, weights), request| {
-        (work + request.weight() * own(request.service()), weights + request.weight())
-    });
-    let mean = if weights > 0.0 { work / weights } else { server.service().mean() };
+    let works = workload.works();
+    let law = |label: u16| works.law(label).unwrap_or(server.service());
+    let mean: f64 = (0u16..).zip(workload.shares()).map(|(label, share)| share * law(label).mean()).sum();
     Some(Server { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
 }
 

@@ -14,7 +14,8 @@ mod texts;
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
+    ("catalogues", texts::catalogues),
     ("chunked", texts::chunked),
     ("commands", plans::commands),
     ("descriptions", plans::descriptions),

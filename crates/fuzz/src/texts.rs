@@ -1,9 +1,12 @@
-//! Logs, templates, chunked bodies.
+//! Logs, templates, chunked bodies, catalogues and traces.
+
+use std::sync::Arc;
 
 use offered_chunked::put_together;
 use offered_logs::Choice;
-use offered_model::Workload;
+use offered_model::catalogue::{Catalogue, Index, OneOf};
 use offered_model::template::{Template, in_url};
+use offered_model::{Seed, Trace, Workload};
 
 /// A chunked body. The first byte says how the rest is cut, which changes nothing.
 pub(crate) fn chunked(bytes: &[u8]) {
@@ -11,6 +14,25 @@ pub(crate) fn chunked(bytes: &[u8]) {
     let whole = put_together(bytes, bytes.len().max(1), 256);
     assert_eq!(put_together(bytes, usize::from(*cut) + 1, 256), whole);
     assert!(whole.is_err() || whole.is_ok_and(|(data, _)| data.len() <= bytes.len()));
+}
+
+/// A catalogue, or a trace, as the first byte says: what is drawn is listed, and found again by its path.
+pub(crate) fn catalogues(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    let text = String::from_utf8_lossy(bytes);
+    if kind.is_multiple_of(2) {
+        let _ = Trace::parse(&text, "day.trace")
+            .map(|(trace, requests)| assert!(!trace.is_empty() && !requests.is_empty()));
+        return;
+    }
+    let Ok(catalogue) = Catalogue::parse(&text, "files.csv").map(Arc::new) else { return };
+    let index = Index::new(&catalogue);
+    for one_of in OneOf::each(&catalogue) {
+        let file = one_of.drawn(Seed(u64::from(*kind)), 7, 3);
+        let (class, found) = index.find(file.path).expect("what is drawn is listed");
+        assert_eq!((class, found.path, found.work), (one_of.number(), file.path, file.work));
+        assert!(one_of.law().is_none_or(|law| law.mean() >= 0.0 && law.second_moment().is_finite()));
+    }
 }
 
 /// Every format of access logs: the first byte chooses one, the rest is its log.

@@ -8,12 +8,14 @@
 //! 1/sqrt(mean in ms), so it is nearly constant. It has nothing to do with a Poisson *process*, whose gaps are
 //! `exponential`.
 
+mod empirical;
 mod incomplete;
 mod parts;
 mod sample;
 mod text;
 mod within;
 
+pub use empirical::Empirical;
 pub(crate) use sample::poisson;
 pub(crate) use text::NAMES;
 pub use within::Within;
@@ -124,24 +126,10 @@ pub enum Shape {
     },
     /// A Poisson count of milliseconds with this mean in milliseconds.
     Poisson(f64),
-    /// One of the recorded values, each as likely.
+    /// One of the recorded values, each as likely or by weight.
     Empirical(Empirical),
     /// Another law without its values outside of two ends.
     Within(Arc<Within>),
-}
-
-/// Recorded values in ascending order with their running sum.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Empirical {
-    values: Arc<[f64]>,
-    sums: Arc<[f64]>,
-}
-
-impl Empirical {
-    /// The recorded values in ascending order.
-    pub fn values(&self) -> &[f64] {
-        &self.values
-    }
 }
 
 /// Numbers of a law lie between 1 / `LARGEST` and this, so that their cubes are numbers too.
@@ -327,27 +315,6 @@ impl Law {
         Ok(Self(Shape::Poisson(mean * 1e3), Given::Poisson { mean }))
     }
 
-    /// One of `values`, each as likely.
-    ///
-    /// # Errors
-    /// No values, a negative or infinite one, or all of them zero.
-    pub fn empirical(mut values: Vec<f64>) -> Result<Self, Wrong> {
-        if let Some(bad) = values.iter().find(|v| !(v.is_finite() && **v >= 0.0)) {
-            return Err(Wrong::new(format!("an empirical law takes numbers of zero or more, not {bad}")));
-        }
-        values.sort_by(f64::total_cmp);
-        let Some(largest) = values.last().filter(|largest| **largest > 0.0) else {
-            return Err(Wrong::new("an empirical law needs at least one value above zero"));
-        };
-        positive("the largest value", *largest)?;
-        let sums = values.iter().scan(0.0, |sum, v| {
-            *sum += v;
-            Some(*sum)
-        });
-        let sums = sums.collect();
-        Ok(Self(Shape::Empirical(Empirical { values: values.into(), sums }), Given::Shape))
-    }
-
     /// The law of `factor` times a value of this one (a Poisson count of milliseconds stays one, with that mean).
     ///
     /// # Errors
@@ -370,7 +337,7 @@ impl Law {
                 let (low, high) = within.ends();
                 within.law().scaled(by)?.within(low * by, high * by)
             }
-            (_, Shape::Empirical(e)) => Self::empirical(e.values.iter().map(|value| value * by).collect()),
+            (_, Shape::Empirical(e)) => e.scaled(by),
             (Given::Shape, _) => Self::exponential(self.mean() * by),
         }
     }
@@ -398,7 +365,7 @@ impl Law {
             Shape::Pareto { min, shape } => shape * min / (shape - 1.0),
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 1.0),
             Shape::Poisson(millis) => millis / 1e3,
-            Shape::Empirical(e) => e.sums[e.sums.len() - 1] / e.values.len() as f64,
+            Shape::Empirical(e) => e.mean(),
             Shape::Within(within) => within.moment(1, f64::MAX),
         }
     }
@@ -417,7 +384,7 @@ impl Law {
             Shape::Pareto { .. } => f64::INFINITY,
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 2.0),
             Shape::Poisson(millis) => (millis * millis + millis) / 1e6,
-            Shape::Empirical(e) => e.values.iter().map(|v| v * v).sum::<f64>() / e.values.len() as f64,
+            Shape::Empirical(e) => e.moment(2),
             Shape::Within(within) => within.moment(2, f64::MAX),
         }
     }
@@ -459,7 +426,7 @@ impl Law {
             }
             // The half guards 3 ms written as 0.003 s against falling to 2.9999 ms.
             Shape::Poisson(millis) => upper_gamma(libm::floor(x * 1e3 + 1e-6) + 1.0, *millis),
-            Shape::Empirical(e) => e.values.partition_point(|v| *v <= x) as f64 / e.values.len() as f64,
+            Shape::Empirical(e) => e.cdf(x),
             Shape::Within(within) => within.moment(0, x).min(1.0),
         }
     }
@@ -475,7 +442,7 @@ impl Law {
             Shape::Weibull { shape, scale } => scale * libm::pow(-libm::log1p(-u), 1.0 / shape),
             Shape::Pareto { min, shape } => min * libm::pow(1.0 - u, -1.0 / shape),
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, u),
-            Shape::Empirical(e) => e.values[((u * e.values.len() as f64) as usize).min(e.values.len() - 1)],
+            Shape::Empirical(e) => e.quantile(u),
             Shape::Gamma { .. } | Shape::Hyperexponential { .. } | Shape::Poisson(_) | Shape::Within(_) => return None,
         })
     }

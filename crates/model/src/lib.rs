@@ -28,6 +28,7 @@
 
 pub mod agenda;
 pub mod arrivals;
+pub mod catalogue;
 mod closed;
 mod count;
 pub mod csv;

@@ -86,6 +86,11 @@ impl Policy {
     pub fn all() -> impl Iterator<Item = Self> {
         PLAIN.iter().map(|(_, policy)| *policy)
     }
+
+    /// Whether it looks at the class of a request.
+    pub fn by_class(self) -> bool {
+        matches!(self, Self::Priority { .. } | Self::Size(Order { known: Knowledge::ByClass, .. }))
+    }
 }
 
 impl FromStr for Policy {

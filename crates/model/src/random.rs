@@ -31,6 +31,8 @@ pub enum Purpose {
     Start = 7,
     /// What variables say.
     Data = 8,
+    /// Which file of a catalogue a launch asks for.
+    File = 9,
     /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
     Judge = 20,
     /// In which order the cells of a sweep are visited.

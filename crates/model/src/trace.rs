@@ -10,6 +10,7 @@
 //! 0 0 0                           at 0 s session 0 asks for request 0
 //! 12.25 1 0                       seconds (decimals allowed), session, request
 //! ```
+//! A fourth field says how much work an entry brings to the modelled server, with its unit: `12.25 1 0 35ms`. Either all have it or none.
 //! Instants count from the first entry's origin and never decrease; sessions are numbered from 0 in order of their first
 //! request. One file serves all three ways to replay: open (every entry alone), sessions, closed (the sequence only).
 
@@ -25,7 +26,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The first line of a trace file.
 pub const HEADER: &str = "offered.trace/1";
 
-/// The entries of a trace, 14 bytes each.
+/// The entries of a trace, 14 bytes each, or 22 with their work.
 #[derive(Debug, PartialEq)]
 pub struct Trace {
     /// The file it was read from, as it was named.
@@ -34,6 +35,8 @@ pub struct Trace {
     instants: Vec<Instant>,
     /// What it asked for: an index into the requests that came with the trace.
     requests: Vec<u16>,
+    /// How much work it brings; empty where the trace does not say.
+    work: Vec<Nanos>,
     /// The entries of session s are `order[begins[s]..begins[s + 1]]`.
     order: Vec<u32>,
     begins: Vec<u32>,
@@ -81,6 +84,22 @@ impl Trace {
         self.requests.iter().copied().max().unwrap_or(0)
     }
 
+    /// Whether it says how much work each entry brings.
+    pub fn says_work(&self) -> bool {
+        !self.work.is_empty()
+    }
+
+    /// The law of the work of what is asked for by each of so many requests, where the trace says it: each entry as likely. (Of a request
+    /// that nobody asks for: none.)
+    pub(crate) fn laws(&self, requests: usize) -> Vec<Option<Law>> {
+        let mut work = vec![Vec::new(); requests];
+        for (request, brought) in self.requests.iter().zip(&self.work) {
+            work[usize::from(*request)].push((1.0, brought.as_secs_f64()));
+        }
+        // Times in whole nanoseconds are numbers that a law takes.
+        work.into_iter().map(|values| Law::weighted(values).ok()).collect()
+    }
+
     /// Whether every stamp is a whole second and some second has several entries: where in it they came is not known.
     pub fn has_whole_seconds(&self) -> bool {
         self.instants.iter().all(|at| at.0.is_multiple_of(SECOND)) && self.instants.windows(2).any(|at| at[0] == at[1])
@@ -122,6 +141,7 @@ struct Reading {
     known: Vec<(String, String)>,
     instants: Vec<Instant>,
     requests: Vec<u16>,
+    work: Vec<Nanos>,
     session_of: Vec<u32>,
     sessions: u32,
 }
@@ -150,13 +170,24 @@ impl Reading {
     }
 
     fn entry(&mut self, line: &str) -> Result<(), String> {
-        let expected = || format!("`{line}` is no entry; write seconds, session and request, such as 12.25 0 3");
+        let expected = || {
+            format!(
+                "`{line}` is no entry; write seconds, session and request, such as 12.25 0 3, and its work where that is known: 12.25 0 3 35ms"
+            )
+        };
         let mut fields = line.split_ascii_whitespace();
-        let (Some(time), Some(session), Some(request), None) =
-            (fields.next(), fields.next(), fields.next(), fields.next())
+        let (Some(time), Some(session), Some(request), work, None) =
+            (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
         else {
             return Err(expected());
         };
+        let work = work.map(|work| work.parse::<Nanos>().map_err(|why| why.to_string())).transpose()?;
+        if !self.instants.is_empty() && work.is_some() == self.work.is_empty() {
+            return Err(match work {
+                Some(_) => "this entry says its work, and those above do not; either all do or none".to_owned(),
+                None => "those above say their work, and this entry does not; either all do or none".to_owned(),
+            });
+        }
         let instant = Instant::ZERO + format!("{time}s").parse().map_err(|_| expected())?;
         let (session, request): (u32, u16) =
             (session.parse().map_err(|_| expected())?, request.parse().map_err(|_| expected())?);
@@ -177,13 +208,14 @@ impl Reading {
         }
         self.sessions = self.sessions.max(session + 1);
         self.instants.push(instant);
+        self.work.extend(work);
         self.requests.push(request);
         self.session_of.push(session);
         Ok(())
     }
 
     fn finish(self, file: &str) -> (Trace, Vec<(String, String)>) {
-        let Self { known, instants, requests, session_of, sessions } = self;
+        let Self { known, instants, requests, work, session_of, sessions } = self;
         // A counting sort by session; entries of a session keep their order of time.
         let mut begins = vec![0u32; sessions as usize + 1];
         for session in &session_of {
@@ -199,7 +231,7 @@ impl Reading {
             order[*place as usize] = entry as u32;
             *place += 1;
         }
-        (Trace { file: file.to_owned(), instants, requests, order, begins, spread: false }, known)
+        (Trace { file: file.to_owned(), instants, requests, work, order, begins, spread: false }, known)
     }
 }
 
@@ -327,6 +359,23 @@ impl Replay {
     #[inline]
     pub(crate) fn request(&self, session: u64, step: u32) -> u16 {
         self.entry(session, step).map_or(0, |entry| self.trace.requests[entry])
+    }
+
+    /// The work of step `step` of `session`, where the trace says it.
+    #[inline]
+    pub(crate) fn work(&self, session: u64, step: u32) -> Option<Nanos> {
+        self.trace.work.get(self.entry(session, step)?).copied()
+    }
+
+    /// How many of the entries ask for each of so many requests.
+    pub(crate) fn counts(&self, requests: usize) -> Vec<u64> {
+        let mut counts = vec![0; requests];
+        let mut count = |entry: usize| counts[usize::from(self.trace.requests[entry])] += 1;
+        match self.some_sessions() {
+            Some(entries) => entries.for_each(&mut count),
+            None => (0..self.entries).for_each(&mut count),
+        }
+        counts
     }
 
     /// Whether the trace has a request for step `step` of `session`.

@@ -17,6 +17,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod url;
+mod work;
 mod write;
 
 use std::ops::Range;
@@ -36,6 +37,7 @@ pub use source::Mistake;
 pub use sql::{Pool, Sql, Statement};
 pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
 pub use url::Url;
+pub use work::Works;
 
 use crate::Wrong;
 use crate::count::Count;
@@ -256,8 +258,13 @@ impl Workload {
         self.0.sessions.flows()
     }
 
-    /// The share of the launches that falls to each request; they sum to 1. (Of a replay, the trace is not counted: by weight.)
+    /// The share of the launches that falls to each request; they sum to 1. Of a replay, of all that its trace asks for.
     pub fn shares(&self) -> Vec<f64> {
+        if let Sessions::Replay(replay) = &self.0.sessions {
+            let counts = replay.counts(self.0.requests.len());
+            let total: u64 = counts.iter().sum();
+            return counts.iter().map(|count| *count as f64 / total as f64).collect();
+        }
         let total: f64 = self.0.requests.iter().map(|request| request.weight).sum();
         let by_weight = || self.0.requests.iter().map(|request| request.weight / total).collect();
         self.flows().map_or_else(by_weight, |flows| flows.shares(self.0.requests.len()))

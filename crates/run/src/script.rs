@@ -17,8 +17,9 @@ pub use secrets::secrets_in;
 pub(crate) use secrets::{BLANK, Secrets};
 pub(crate) use value::Lack;
 
+use offered_model::catalogue::OneOf;
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
-use offered_model::workload::{Call, Request, Server, Sessions, Target, Workload};
+use offered_model::workload::{Call, Target, Workload};
 use offered_model::{Instant, Template};
 
 use self::body::Body;
@@ -49,7 +50,7 @@ pub(crate) struct Script {
 struct Spoken {
     name: String,
     method: String,
-    path: Text,
+    path: Path,
     headers: Vec<(String, Text)>,
     auth: Option<Who>,
     body: Body,
@@ -62,6 +63,14 @@ struct Spoken {
     on_failure: OnFailure,
     objects: Option<Objects>,
     paths: Vec<Text>,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+enum Path {
+    Text(Text),
+    /// The files of a catalogue.
+    OneOf(OneOf),
 }
 
 /// Who asks.
@@ -120,15 +129,7 @@ impl Script {
     /// An expression, path or selector that is none, or a body whose file cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         there(workload.variables())?;
-        let names = workload.requests().iter().flat_map(Request::extract).map(|e| e.name.as_str());
-        let users = match workload.sessions() {
-            Sessions::Closed(closed) => closed.users(),
-            _ => 0,
-        };
-        let renews = workload.renews();
-        let own = |request: &Request| request.service().or(workload.server().map(Server::service)).cloned();
-        let work = workload.requests().iter().map(own).collect();
-        let values = Values::new(workload.seed(), users, renews, workload.variables(), names, work);
+        let values = Values::new(workload);
         let requests = workload.requests().iter().map(|request| {
             let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
@@ -154,7 +155,10 @@ impl Script {
             Ok(Spoken {
                 name: request.name().to_owned(),
                 method: request.method().to_owned(),
-                path: values.text(request.path()),
+                path: match request.one_of() {
+                    Some(one_of) => Path::OneOf(one_of.clone()),
+                    None => Path::Text(values.text(request.path())),
+                },
                 headers,
                 auth,
                 body: Body::new(request.body(), request.format(Some(target)), &values).map_err(wrong)?,
@@ -176,8 +180,8 @@ impl Script {
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;
         let host = target.url().host();
         Ok(Self {
-            counts_visits: renews
-                || (users > 0 && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
+            counts_visits: workload.renews()
+                || (values.users() > 0 && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
             values,
             requests,
             cookies: target.cookies(),

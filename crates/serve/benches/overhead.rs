@@ -23,18 +23,8 @@ fn main() {
 fn start(clock: Clock, service: Law, spin: Nanos, discipline: impl Discipline + Send + 'static) -> Running {
     let record = std::env::temp_dir().join(format!("offered-overhead-{}.csv", std::process::id()));
     let _ = std::fs::remove_file(&record);
-    Server::start(Options {
-        listen: "127.0.0.1:0".parse().expect("an address"),
-        discipline: Box::new(discipline),
-        room: None,
-        service,
-        seed: Seed(1),
-        spin,
-        clock,
-        record: Some(record),
-        keep_arrivals: false,
-    })
-    .expect("a server")
+    let options = Options::new(Box::new(discipline), service, Seed(1));
+    Server::start(Options { spin, clock, record: Some(record), ..options }).expect("a server")
 }
 
 fn connect(server: &Running) -> TcpStream {

@@ -44,6 +44,7 @@ pub(crate) enum Part<'a> {
 pub(crate) struct Head<'a> {
     /// The head as it came, empty line included.
     pub(crate) text: &'a [u8],
+    pub(crate) method: &'a str,
     pub(crate) target: &'a str,
     /// Answer with a head only.
     pub(crate) bodiless: bool,
@@ -52,7 +53,27 @@ pub(crate) struct Head<'a> {
     pub(crate) keep_alive: bool,
     /// The client waits for `100 Continue` before it sends the body.
     pub(crate) expects: bool,
+    /// What `Work-Ms` says.
+    pub(crate) work: Option<&'a [u8]>,
     framing: Framing,
+}
+
+#[cfg(test)]
+impl<'a> Head<'a> {
+    /// `GET` of this target, with `Work-Ms` where it is said.
+    pub(crate) fn get(target: &'a str, work: Option<&'a str>) -> Self {
+        Self {
+            text: b"",
+            method: "GET",
+            target,
+            bodiless: false,
+            is_old: false,
+            keep_alive: true,
+            expects: false,
+            work: work.map(str::as_bytes),
+            framing: Framing::Length(0),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,11 +189,13 @@ fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, Bad> {
     let is_old = version == 0;
     let mut head = Head {
         text: &bytes[..length],
+        method,
         target,
         bodiless: method == "HEAD",
         is_old,
         keep_alive: !is_old,
         expects: false,
+        work: None,
         framing: Framing::Length(0),
     };
     let mut length = None;
@@ -182,6 +205,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, Bad> {
             6 if field.name.eq_ignore_ascii_case("expect") => {
                 head.expects = !is_old && field.value.eq_ignore_ascii_case(b"100-continue");
             }
+            7 if field.name.eq_ignore_ascii_case("work-ms") => head.work = Some(field.value),
             10 if field.name.eq_ignore_ascii_case("connection") => {
                 if names(field.value, b"close") {
                     head.keep_alive = false;

@@ -12,6 +12,7 @@ use crate::codec::{Bad, Decoder, Head, Part};
 use crate::demand::{Demand, Work};
 use crate::ledger::Ledger;
 use crate::reply::{After, Body, MAX_ECHO, Manner, Reply};
+use crate::routes::Routes;
 
 /// So many unanswered requests on one connection, and it is not read until half of them are answered.
 const MAX_PIPELINED: usize = 1024;
@@ -44,6 +45,8 @@ pub(crate) struct Request {
     pub(crate) due: Option<Instant>,
     /// Its target; empty when nobody records it.
     pub(crate) path: String,
+    /// Of its job.
+    pub(crate) class: u16,
     pub(crate) asked: Option<Work>,
     pub(crate) pause: Option<Nanos>,
     manner: Manner,
@@ -145,10 +148,10 @@ impl Connection {
     }
 
     /// Takes bytes off `input` up to the end of the next request, and tells its number; `None` when its end has not come.
-    pub(crate) fn take(&mut self, input: &mut &[u8], is_recorded: bool) -> Result<Option<u64>, Bad> {
+    pub(crate) fn take(&mut self, input: &mut &[u8], routes: &Routes, is_recorded: bool) -> Result<Option<u64>, Bad> {
         while let Some(part) = self.decoder.next(input)? {
             match part {
-                Part::Head(head) => self.requests.push_back(Request::of(&head, is_recorded)),
+                Part::Head(head) => self.requests.push_back(Request::of(&head, routes, is_recorded)),
                 Part::Body(data) => {
                     if let Some(request) = self.requests.back_mut() {
                         request.body(data);
@@ -190,7 +193,7 @@ impl Connection {
             Bad::Malformed => Reply::Wrong("this is not a request of HTTP/1.1".to_owned()),
             Bad::TooLarge => Reply::TooLargeHead,
         };
-        let demand = Demand { work: None, pause: None, reply };
+        let demand = Demand { class: 0, work: None, pause: None, reply };
         let mut request = Request::new(demand, Manner { head_only: false, is_old: false, keep_alive: false });
         request.ready(now);
         self.requests.push_back(request);
@@ -309,6 +312,7 @@ impl Request {
             work: None,
             due: None,
             path: String::new(),
+            class: demand.class,
             asked: demand.work,
             pause: demand.pause,
             manner,
@@ -320,8 +324,8 @@ impl Request {
     }
 
     /// Of a head that has been read; it arrives when its body has come too.
-    fn of(head: &Head<'_>, is_recorded: bool) -> Self {
-        let mut demand = Demand::of(head.target);
+    fn of(head: &Head<'_>, routes: &Routes, is_recorded: bool) -> Self {
+        let mut demand = Demand::of(head, routes);
         if let Reply::Echo(text) = &mut demand.reply {
             text.extend_from_slice(head.text);
         }

@@ -2,11 +2,15 @@
 
 use offered_model::Nanos;
 
+use crate::codec::Head;
 use crate::reply::Reply;
+use crate::routes::{Route, Routes};
 
 /// The work, the pause and the answer that a target names; in this order they are served.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Demand {
+    /// The class of the job.
+    pub(crate) class: u16,
     pub(crate) work: Option<Work>,
     pub(crate) pause: Option<Nanos>,
     pub(crate) reply: Reply,
@@ -15,17 +19,18 @@ pub(crate) struct Demand {
 /// How much work a job brings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Work {
-    /// A number drawn from the service law.
+    /// A number drawn from the service law of its class.
     Drawn,
     /// This much, whatever the law.
     Given(Nanos),
 }
 
 impl Demand {
-    /// What `target` asks: the endpoints of [the crate](crate); any other path is a job.
-    pub(crate) fn of(target: &str) -> Self {
-        if target == "/" {
-            return Self { work: Some(Work::Drawn), pause: None, reply: Reply::Done };
+    /// What `target` asks: what the `routes` know, the endpoints of [the crate](crate); any other path is a job.
+    pub(crate) fn of(head: &Head<'_>, routes: &Routes) -> Self {
+        let (class, target) = (routes.others(), head.target);
+        if target == "/" && class == 0 && head.work.is_none() {
+            return Self { class, work: Some(Work::Drawn), pause: None, reply: Reply::Done };
         }
         // A proxy's client sends `http://host/path`; the path is what counts.
         let target = match target.split_once("://") {
@@ -33,11 +38,16 @@ impl Demand {
             _ => target,
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let wrong = |line: String| Self { work: None, pause: None, reply: Reply::Wrong(line) };
-        let given = match given(path, query) {
+        let wrong = |line: String| Self { class, work: None, pause: None, reply: Reply::Wrong(line) };
+        let said = head.work.map(|said| millis(&String::from_utf8_lossy(said)).map(Some));
+        let given = match said.unwrap_or_else(|| given(path, query)) {
             Ok(given) => given.map(Work::Given),
             Err(line) => return wrong(line),
         };
+        if let Some(Route { class, work }) = routes.find(head.method, target) {
+            let work = given.unwrap_or(work.map_or(Work::Drawn, Work::Given));
+            return Self { class, work: Some(work), pause: None, reply: Reply::Done };
+        }
         let mut segments = path.split('/').skip(1);
         let (name, value) = (segments.next().unwrap_or(""), segments.next());
         let count = |example: &str| match value.unwrap_or("").parse::<u64>() {
@@ -68,11 +78,11 @@ impl Demand {
             "reset" => Ok(Reply::Reset),
             "stall" => Ok(Reply::Stall),
             _ => {
-                return Self { work: given.or(Some(Work::Drawn)), pause: None, reply: Reply::Done };
+                return Self { class, work: given.or(Some(Work::Drawn)), pause: None, reply: Reply::Done };
             }
         };
         match reply {
-            Ok(reply) => Self { work: given, pause, reply },
+            Ok(reply) => Self { class, work: given, pause, reply },
             Err(line) => wrong(line),
         }
     }
@@ -85,8 +95,12 @@ fn given(path: &str, query: &str) -> Result<Option<Nanos>, String> {
     let Some((_, value)) = query.split('&').find(named).and_then(|pair| pair.split_once('=')) else {
         return Ok(None);
     };
-    match value.parse::<f64>() {
-        Ok(millis) if (0.0..1e12).contains(&millis) => Ok(Some(Nanos::from_secs_f64(millis / 1e3))),
+    millis(value).map(Some)
+}
+
+fn millis(value: &str) -> Result<Nanos, String> {
+    match value.trim().parse::<f64>() {
+        Ok(millis) if (0.0..1e12).contains(&millis) => Ok(Nanos::from_secs_f64(millis / 1e3)),
         _ => Err(format!("`{value}` is no number of milliseconds; ask for example for /?work_ms=12.5")),
     }
 }
@@ -94,6 +108,22 @@ fn given(path: &str, query: &str) -> Result<Option<Nanos>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn demand(target: &str, work: Option<&str>) -> Demand {
+        Demand::of(&Head::get(target, work), &Routes::default())
+    }
+
+    #[test]
+    fn a_header_names_the_work_of_what_has_no_query_of_its_own() {
+        let given = |target, said| demand(target, Some(said)).work;
+        let micros = |micros| Some(Work::Given(Nanos::from_micros(micros)));
+        assert_eq!(
+            (given("/", " 12.5 "), given("/a?work_ms=3", "1"), given("/bytes/7", "0")),
+            (micros(12_500), micros(1000), micros(0))
+        );
+        let Reply::Wrong(line) = demand("/", Some("1s")).reply else { panic!("no number of milliseconds") };
+        assert!(line.contains("`1s` is no number of milliseconds"), "{line}");
+    }
 
     #[test]
     fn a_target_names_its_work_and_its_answer() {
@@ -115,7 +145,8 @@ mod tests {
             ("/delay/50ms", None, Some(Nanos::from_millis(50)), Reply::Done),
             ("/stall", None, None, Reply::Stall),
         ] {
-            assert_eq!(Demand::of(target), Demand { work, pause, reply }, "{target}");
+            let demand = demand(target, None);
+            assert_eq!(demand, Demand { class: 0, work, pause, reply }, "{target}");
         }
     }
 
@@ -130,7 +161,8 @@ mod tests {
             ("/?work_ms=NaN", "work_ms=12.5"),
             ("/work?ms=-1", "work_ms=12.5"),
         ] {
-            let Demand { work: None, reply: Reply::Wrong(line), .. } = Demand::of(target) else { panic!("{target}") };
+            let demand = demand(target, None);
+            let Demand { work: None, reply: Reply::Wrong(line), .. } = demand else { panic!("{target}") };
             assert!(line.contains(hint), "{target}: {line}");
         }
     }

@@ -20,6 +20,7 @@ use crate::demand::Work;
 use crate::jobs::{Jobs, Owner};
 use crate::ledger::Ledger;
 use crate::record::Recorder;
+use crate::routes::Routes;
 use crate::stamps::Stamps;
 use crate::{Options, Summary};
 
@@ -44,6 +45,7 @@ pub(crate) struct EventLoop {
     /// `/delay`: a station where nobody waits.
     pauses: Jobs,
     service: Law,
+    routes: Routes,
     seed: Seed,
     room: Option<u32>,
     spin: Nanos,
@@ -77,6 +79,7 @@ impl EventLoop {
             jobs: Jobs::new(options.discipline),
             pauses: Jobs::new(Box::new(Infinite::default())),
             service: options.service,
+            routes: options.routes,
             seed: options.seed,
             room: options.room,
             spin: options.spin,
@@ -224,7 +227,7 @@ impl EventLoop {
         while let Some(connection) = self.connections.get_mut(place)
             && connection.is_heard()
         {
-            match connection.take(&mut input, is_recorded) {
+            match connection.take(&mut input, &self.routes, is_recorded) {
                 Ok(Some(number)) => {
                     let owner = Owner { place, serial: connection.serial, request: number };
                     self.advance(now);
@@ -254,10 +257,13 @@ impl EventLoop {
         }
         let size = match work {
             Work::Given(size) => size,
-            Work::Drawn => Nanos::from_secs_f64(self.service.sample(&mut self.seed.at(Purpose::Size, number, 0))),
+            Work::Drawn => {
+                let law = self.routes.law(request.class).unwrap_or(&self.service);
+                Nanos::from_secs_f64(law.sample(&mut self.seed.at(Purpose::Size, number, 0)))
+            }
         };
         request.work = Some(size);
-        self.jobs.arrive(now, size, owner);
+        self.jobs.arrive(now, request.class, size, owner);
     }
 
     /// A request without a job, or whose job is done at `now` on paper: its pause begins, or it may be answered.
@@ -265,7 +271,7 @@ impl EventLoop {
         // Whoever has gone away in the meantime was served all the same, as by any server.
         let Some(request) = owned(&mut self.connections, owner) else { return };
         if let Some(length) = request.pause.take() {
-            self.pauses.arrive(now, length, owner);
+            self.pauses.arrive(now, 0, length, owner);
         } else {
             request.ready(now);
             self.ripe.push(owner.place);

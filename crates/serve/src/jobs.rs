@@ -26,10 +26,10 @@ impl Jobs {
         Self { discipline, owners: Slab::new() }
     }
 
-    /// A job arrives; whatever was done by `now` must have been taken out before.
-    pub(crate) fn arrive(&mut self, now: Instant, size: Nanos, owner: Owner) {
+    /// A job of this class arrives; whatever was done by `now` must have been taken out before.
+    pub(crate) fn arrive(&mut self, now: Instant, class: u16, size: Nanos, owner: Owner) {
         let id = self.owners.insert(owner) as u64;
-        self.discipline.arrive(now, Job { id, class: 0, size, arrived: now });
+        self.discipline.arrive(now, Job { id, class, size, arrived: now });
     }
 
     /// How many are in the system.

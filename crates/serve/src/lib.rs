@@ -8,8 +8,9 @@
 //! # Endpoints
 //! | target | answer |
 //! |---|---|
+//! | a path of the [`Routes`] | a job of its class, of the size of the file or drawn from the law of the class |
 //! | `/`, and any path not named below | a job of a size drawn from the service law |
-//! | `?work_ms=12.5` on any path, `/work?ms=12.5` | a job of this size |
+//! | `?work_ms=12.5` on any path, `/work?ms=12.5`, the header `Work-Ms: 12.5` | a job of this size |
 //! | `/status/503` | this status, 200 to 599; 204 and 304 without a body |
 //! | `/bytes/N`, `/chunked/N`, `/nolength/N` | N bytes: announced, in chunks, ended by the connection's end |
 //! | `/delay/50ms` | an answer after a pause in which nobody queues |
@@ -32,6 +33,7 @@ mod jobs;
 mod ledger;
 mod record;
 mod reply;
+mod routes;
 mod stamps;
 
 use std::io;
@@ -45,6 +47,7 @@ use offered_model::{Instant, Law, Nanos, Seed};
 use offered_simulate::Discipline;
 
 pub use address::Address;
+pub use routes::Routes;
 
 use address::Listener;
 use event_loop::EventLoop;
@@ -83,8 +86,10 @@ pub struct Options {
     pub discipline: Box<dyn Discipline + Send>,
     /// Room for so many jobs, those being served included; who finds it full is answered 503 at once. `None`: for any number.
     pub room: Option<u32>,
-    /// The law of the sizes of jobs that do not bring their own, in seconds.
+    /// The law of the sizes of jobs that neither bring their own nor are known by their paths, in seconds.
     pub service: Law,
+    /// Which paths are known. A job's class is the number of its request; of any other path, that after the last.
+    pub routes: Routes,
     /// Where the sizes come from: job number n (from 0) has always the same.
     pub seed: Seed,
     /// How long before a completion the thread stops sleeping and asks without a pause: more is more exact, up to about
@@ -109,6 +114,7 @@ impl Options {
             discipline,
             room: None,
             service,
+            routes: Routes::default(),
             seed,
             spin: Nanos::ZERO,
             clock: Clock::start(),

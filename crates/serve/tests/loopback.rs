@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use offered_model::{Instant, Law, Nanos, Purpose, Seed};
-use offered_serve::{Address, Error, Options, Running, Server};
+use offered_model::{Instant, Law, Nanos, Purpose, Seed, Workload};
+use offered_serve::{Address, Error, Options, Routes, Running, Server};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Fcfs, Infinite, RoundRobin};
 use proptest::prelude::*;
@@ -217,6 +217,40 @@ fn rows(path: &Path) -> Vec<(Instant, Nanos, Instant, Option<Instant>)> {
     let mut rows: Vec<_> = lines.map(row).collect();
     rows.sort_by_key(|row| (row.0, row.2));
     rows
+}
+
+/// What is known of a path says the work; of the rest the server's law does, and a query can say it all the same.
+#[test]
+fn requests_of_a_workload_are_told_apart_by_their_paths() {
+    let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[[request]]\ncatalogue = \"files.csv\"\n[[request]]\n\
+                get = \"/status/503?x={session}\"\nservice = { constant = \"5ms\" }\n[[request]]\npost = \"/c\"\n";
+    let files = "path,service,class\n/a?n=1,1ms,one\n/b,2ms,two\n/c,3ms,one\n";
+    let workload = |text: &str| Workload::parse(text, "w.toml", &|_| Ok(files.into())).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("seen.csv");
+    let service = Law::constant(0.009).unwrap();
+    let options = Options { service, record: Some(record.clone()), ..options(Infinite::default()) };
+    let server = Server::start(Options { routes: Routes::new(&workload(text)).unwrap(), ..options }).unwrap();
+    let post = "POST /c HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n".to_owned();
+    let ways = ["/a?n=1", "/b?any=1", "/b", "/c", "/c?work_ms=7", "/status/503?x=17", "/a", "/else"];
+    let all = ways.map(get).into_iter().chain([post, last("/bytes/3")]).collect::<String>();
+    let back = told(&server, all);
+    assert!(back.starts_with(OK) && !back.contains("503"), "{back}");
+    server.stop().unwrap();
+    let seen = std::fs::read_to_string(record).unwrap();
+    let work: Vec<&str> = seen.lines().skip(1).map(|row| row.split(',').nth(1).unwrap()).collect();
+    let millis: Vec<u64> = work.iter().filter_map(|work| Some(work.parse::<u64>().ok()? / 1_000_000)).collect();
+    assert_eq!(millis, [1, 9, 2, 3, 7, 5, 9, 9, 9], "{seen}");
+    for (text, why) in [
+        (
+            text.replace("\"/c\"", "\"/{session}/x\""),
+            "the path `/{session}/x` of request `/{session}/x` differs from launch to launch",
+        ),
+        (format!("{text}[[request]]\nname = \"again\"\npost = \"/c?y=2\"\n"), "`/c` and `again` have one path"),
+    ] {
+        let found = Routes::new(&workload(&text)).unwrap_err().to_string();
+        assert!(found.contains(why), "{found}");
+    }
 }
 
 #[test]

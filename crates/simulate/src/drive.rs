@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use offered_model::workload::{Mix, Server, Station};
+use offered_model::workload::{Mix, Works};
 use offered_model::{After, Agenda, Instant, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
 
 use crate::discipline::{Discipline, Job};
@@ -12,22 +12,22 @@ use crate::discipline::{Discipline, Job};
 pub struct Demands {
     seed: Seed,
     mix: Mix,
+    works: Works,
+    /// The laws of the work, by request.
     laws: Vec<Law>,
     mean: f64,
     second_moment: f64,
 }
 
 impl Demands {
-    /// Of the requests of this workload: each by its own law, or by its server's.
+    /// Of the requests of this workload: each by what it says itself, or by its server's law.
     ///
     /// # Errors
     /// Neither a `[server]` (or `[[station]]`s) nor a law for every request; or work that is always zero.
     pub fn new(workload: &Workload) -> Result<Self, Wrong> {
-        // Of a network the first station speaks for all; the work of the others is drawn there.
-        let first = workload.stations().first().map(Station::server);
-        let server = workload.server().or(first).map(Server::service);
-        let laws = workload.requests().iter().map(|request| {
-            request.service().or(server).cloned().ok_or_else(|| {
+        let works = workload.works();
+        let laws = (0u16..).zip(workload.requests()).map(|(label, request)| {
+            works.law(label).cloned().ok_or_else(|| {
                 Wrong::new(format!(
                     "the request {} has no service law; write for example [server] service = {{ exponential = \"10ms\" }}",
                     request.name()
@@ -42,7 +42,7 @@ impl Demands {
         if mean == 0.0 {
             return Err(Wrong::new("requests bring no work: give the service law a mean above zero"));
         }
-        Ok(Self { seed: workload.seed(), mix: workload.mix(), laws, mean, second_moment })
+        Ok(Self { seed: workload.seed(), mix: workload.mix(), works, laws, mean, second_moment })
     }
 
     /// `E[S]` over all requests, in seconds.
@@ -72,8 +72,8 @@ impl Demands {
     fn of(&self, launch: Launch) -> (u16, Nanos) {
         let Launch { session, step, .. } = launch;
         let class = self.mix.choose(launch);
-        let size = self.laws[usize::from(class)].draw(self.seed, Purpose::Size, session, step);
-        (class, Nanos::from_secs_f64(size))
+        // All have work that have a law, as all here do.
+        (class, self.works.of(session, step, class).unwrap_or_default())
     }
 }
 
@@ -107,7 +107,7 @@ impl<'a> Ahead<'a> {
         let mut place = session.wrapping_sub(self.first);
         if place >= MANY {
             let in_order = session == self.last.wrapping_add(1);
-            let [law] = &self.demands.laws[..] else { return self.demands.of(launch) };
+            let Some(law) = self.demands.works.only_law() else { return self.demands.of(launch) };
             self.last = session;
             if !in_order {
                 return self.demands.of(launch);

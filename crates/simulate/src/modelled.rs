@@ -33,8 +33,10 @@ impl Modelled {
                 tour: Vec::new(),
             }
         } else {
-            if workload.requests().iter().any(|request| request.service().is_some()) {
-                return Err(Wrong::new("stations draw work by station; give requests no service law of their own"));
+            if workload.brings_work() {
+                return Err(Wrong::new(
+                    "stations draw work by station; give requests (or the entries of a trace) no work of their own",
+                ));
             }
             let tour: Vec<_> = workload.stations().iter().map(|s| (s.server().discipline(), s.clone())).collect();
             let (policy, first) = tour.first().ok_or_else(|| {

@@ -45,7 +45,7 @@ pub trait Make {
 impl Make for Policy {
     fn make<U: Use>(self, setting: &Setting, what: U) -> Result<U::Out, Wrong> {
         let m = setting.servers;
-        if needs_classes(self) && setting.class_means.len() < 2 {
+        if self.by_class() && setting.class_means.len() < 2 {
             return Err(Wrong::new(format!(
                 "the discipline {self} goes by classes, and there is one; write at least two [[request]] tables (each with its service), or take psjf"
             )));
@@ -91,10 +91,6 @@ impl Make for Policy {
         }
         self.make(setting, Boxed)
     }
-}
-
-fn needs_classes(policy: Policy) -> bool {
-    matches!(policy, Policy::Priority { .. } | Policy::Size(Order { known: Knowledge::ByClass, .. }))
 }
 
 #[cfg(test)]

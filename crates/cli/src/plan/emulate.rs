@@ -286,6 +286,12 @@ impl Emulated<'_> {
                 "{path} has no [target]; add [target] url = \"http://127.0.0.1:8080/\""
             )));
         }
+        if let (Some(_), Some(request)) = (self.args.tool, workload.requests().iter().find(|r| r.one_of().is_some())) {
+            return Err(Failure::input(format!(
+                "{path}: the request `{}` asks for the files of a catalogue, which a script for another tool would lose; run it with `offered run`",
+                request.name()
+            )));
+        }
         if workload.is_scripted() {
             return Err(Failure::input(format!(
                 "{path} has cookies, variables, checks or the like, which a script for another tool would lose; take them out"

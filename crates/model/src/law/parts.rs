@@ -92,9 +92,7 @@ impl Law {
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 3.0),
             Shape::Within(within) => within.moment(3, f64::MAX),
             Shape::Poisson(m) => (m.powi(3) + 3.0 * m * m + m) / 1e9,
-            Shape::Empirical(recorded) => {
-                recorded.values().iter().map(|x| x.powi(3)).sum::<f64>() / recorded.values().len() as f64
-            }
+            Shape::Empirical(e) => e.moment(3),
         }
     }
 
@@ -103,11 +101,7 @@ impl Law {
         match self.shape() {
             Shape::Constant(value) => Some(vec![(1.0, *value)]),
             Shape::Poisson(millis) => Some(poisson_atoms(*millis)),
-            Shape::Empirical(recorded) => {
-                let share = 1.0 / recorded.values().len() as f64;
-                let alike = recorded.values().chunk_by(|a, b| a == b);
-                Some(alike.map(|same| (share * same.len() as f64, same[0])).collect())
-            }
+            Shape::Empirical(e) => Some(e.atoms()),
             _ => None,
         }
     }

@@ -41,7 +41,7 @@ impl Law {
             Shape::Pareto { min, shape } => min * libm::pow(stream.uniform(), -1.0 / shape),
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, stream.uniform()),
             Shape::Poisson(millis) => poisson(*millis, stream) / 1e3,
-            Shape::Empirical(e) => e.values[stream.below(e.values.len() as u64) as usize],
+            Shape::Empirical(e) => e.sample(stream),
             Shape::Within(within) => within.sample(stream),
         }
     }
@@ -74,10 +74,7 @@ impl Law {
                 bounded_pareto_quantile(*min, *max, shape - 1.0, stream.uniform())
             }
             Shape::Poisson(millis) => (1.0 + poisson(*millis, stream)) / 1e3,
-            Shape::Empirical(e) => {
-                let at = stream.uniform() * e.sums[e.sums.len() - 1];
-                e.values[e.sums.partition_point(|sum| *sum <= at).min(e.values.len() - 1)]
-            }
+            Shape::Empirical(e) => e.length_biased(stream),
             Shape::Within(within) => within.first(|law| law.length_biased(stream)),
         }
     }

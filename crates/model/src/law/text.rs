@@ -58,6 +58,16 @@ impl fmt::Display for Law {
                 let (min, max) = (time(*min), time(*max));
                 write!(f, "{{ bounded_pareto = {{ min = {min}, max = {max}, shape = {} }} }}", number(*shape))
             }
+            // Those of a catalogue, which is written by its name.
+            Shape::Empirical(e) if e.is_weighted() => {
+                write!(
+                    f,
+                    "{} values by weight of mean {:.4} ms, scv {:.3}",
+                    e.values().len(),
+                    self.mean() * 1e3,
+                    self.scv()
+                )
+            }
             Shape::Empirical(e) => {
                 let values: Vec<String> = e.values().iter().map(|value| time(*value)).collect();
                 write!(f, "{{ empirical = [{}] }}", values.join(", "))

@@ -14,6 +14,10 @@ fn workload(replay: &str) -> Result<Workload, crate::workload::Mistake> {
     Workload::parse(&text, "w.toml", &|name| match name {
         "day.trace" => Ok(TRACE.as_bytes().to_vec()),
         "seconds.trace" => Ok(SECONDS.clone().into_bytes()),
+        "worked.trace" => {
+            Ok("offered.trace/1\nGET /a\nGET /b\nGET /never\n0 0 0 10ms\n10 1 1 30ms\n10 0 1 50ms\n12.5 0 0 10ms\n"
+                .into())
+        }
         "bad.trace" => Ok("offered.trace/1\nGET /a\n0 0 1\n".into()),
         _ => Err("no such file".to_owned()),
     })
@@ -143,5 +147,35 @@ fn what_is_wrong_is_said_with_its_place() {
     ] {
         let why = Trace::parse(text, "t").unwrap_err().to_string();
         assert!(why.contains(part), "{text}: {why}");
+    }
+}
+
+#[test]
+fn entries_may_bring_their_work() {
+    for (replay, first) in [("", [0, 1, 2, 3]), (", as = \"closed\", users = 2", [0, 1, 2, 3])] {
+        let workload = workload(&format!("trace = \"worked.trace\"{replay}")).unwrap();
+        let (works, mix) = (workload.works(), workload.mix());
+        let brought = first.map(|entry: u64| {
+            let (session, step) = if replay.is_empty() { (entry, 0) } else { (entry % 2, (entry / 2) as u32) };
+            let launch = Launch { intended: Instant::ZERO, session, step, place: 0, visit: crate::Visit::FIRST };
+            works.of(session, step, mix.choose(launch)).unwrap().0 / 1_000_000
+        });
+        assert_eq!(brought, [10, 30, 50, 10]);
+        // What is asked for twice at one length is a constant; of what nobody asks for nothing is expected.
+        assert_eq!(works.law(0), Some(&Law::constant(0.01).unwrap()));
+        assert_eq!(works.law(1).map(Law::mean), Some(0.04));
+        assert_eq!(workload.shares(), [0.5, 0.5, 0.0]);
+        assert!(workload.brings_work());
+    }
+    let sessions = workload("trace = \"worked.trace\", as = \"sessions\"").unwrap();
+    assert_eq!(sessions.works().of(0, 1, 1), Some(Nanos::from_millis(50)));
+    for (entries, why) in [
+        ("0 0 0 10ms\n1 0 0\n", "t:4: those above say their work, and this entry does not"),
+        ("0 0 0\n1 0 0 10ms\n", "t:4: this entry says its work, and those above do not"),
+        ("0 0 0 10\n", "t:3: `10` is not a duration"),
+        ("0 0 0 10ms 3\n", "t:3: `0 0 0 10ms 3` is no entry"),
+    ] {
+        let found = Trace::parse(&format!("offered.trace/1\nGET /a\n{entries}"), "t").unwrap_err().to_string();
+        assert!(found.starts_with(why), "{found}");
     }
 }

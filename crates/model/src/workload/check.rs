@@ -286,8 +286,9 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
 }
 
 /// Whether it is known what work each request brings to one modelled server.
-fn all_bring_work(Draft { server, stations, requests, .. }: &Draft) -> bool {
-    stations.is_empty() && (server.is_some() || requests.iter().all(|request| request.service.is_some()))
+fn all_bring_work(Draft { server, stations, requests, sessions, .. }: &Draft) -> bool {
+    let traced = matches!(sessions, Sessions::Replay(replay) if replay.trace().says_work());
+    stations.is_empty() && (server.is_some() || traced || requests.iter().all(|request| request.service.is_some()))
 }
 
 /// What a request says, takes and checks, each by itself.

@@ -1,5 +1,6 @@
 //! Reading a workload file.
 
+mod catalogue;
 mod flow;
 mod law;
 mod reach;
@@ -13,11 +14,14 @@ pub(super) use script::{beginning, has_group, usual_name};
 
 use super::shape;
 use super::source::{Mistake, Source, Table, Value};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, OnDiskFull, Precision, Request, Workload};
+use super::{Draft, Generator, Late, OnDiskFull, Precision, Request, Sessions, Workload};
+use crate::catalogue::Catalogue;
 use crate::count::Count;
 use crate::nearest;
 use crate::random::Seed;
@@ -39,7 +43,7 @@ impl Workload {
         let root = source.parse()?;
         let root = Table::new(source, "", 0..0, root.get_ref(), &shape::WORKLOAD)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-        Reader { files, folder }.workload(&root)
+        Reader { files, folder, catalogues: RefCell::default(), tables: RefCell::default() }.workload(&root)
     }
 }
 
@@ -47,6 +51,10 @@ struct Reader<'f> {
     files: Files<'f>,
     /// Where the workload stands.
     folder: &'f Path,
+    /// What has been read of them, by name: a catalogue is named by each of its classes.
+    catalogues: RefCell<HashMap<String, Arc<Catalogue>>>,
+    /// Which table each request is said by: one that names a catalogue is many requests.
+    tables: RefCell<Vec<usize>>,
 }
 
 impl Reader<'_> {
@@ -75,6 +83,9 @@ impl Reader<'_> {
         if let (Some(value), Some(_)) = (root.get("request"), &traced) {
             return Err(value.mistake("the trace says what is asked; take [[request]] out, or replay out of arrivals"));
         }
+        let requests = traced.unwrap_or(requests);
+        let all_bring_work = requests.iter().all(|request| request.service.is_some())
+            || matches!(&sessions, Sessions::Replay(replay) if replay.trace().says_work());
         let draft = Draft {
             seed,
             duration,
@@ -84,19 +95,19 @@ impl Reader<'_> {
             late: late(root)?,
             sessions,
             target,
-            server: root.get("server").map(|value| self.server(&value)).transpose()?,
+            server: root.get("server").map(|value| self.server(&value, all_bring_work)).transpose()?,
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
-            requests: traced.unwrap_or(requests),
+            requests,
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
         };
-        Workload::checked(draft).map_err(|misfit| at(root, misfit))
+        Workload::checked(draft).map_err(|misfit| at(root, &self.tables.borrow(), misfit))
     }
 }
 
-/// A misfit, where it stands in the file.
-fn at(root: &Table<'_>, Misfit { place, why }: Misfit) -> Mistake {
+/// A misfit, where it stands in the file; each request is said by one of the `tables`.
+fn at(root: &Table<'_>, tables: &[usize], Misfit { place, why }: Misfit) -> Mistake {
     let of = |key: &str, number: usize| root.get(key)?.list().ok()?.get(number).cloned();
     let value = match place {
         Place::Whole => None,
@@ -104,7 +115,7 @@ fn at(root: &Table<'_>, Misfit { place, why }: Misfit) -> Mistake {
         Place::Target(key) => root.get("target").map(|target| target.entry(key).unwrap_or(target)),
         Place::Variables => root.get("variables"),
         Place::Requests => root.get("request"),
-        Place::Request(number) => of("request", number),
+        Place::Request(number) => tables.get(number).and_then(|table| of("request", *table)),
         Place::Flows => root.get("flow"),
         Place::Stations => root.get("station"),
         Place::Station(number) => of("station", number),

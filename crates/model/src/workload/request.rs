@@ -4,8 +4,12 @@ use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
 use super::sql::Sql;
 use super::target::Target;
 use crate::Wrong;
+use crate::catalogue::OneOf;
 use crate::law::Law;
 use crate::template::{Format, Piece, Template};
+
+/// What stands for the path of a request that asks for the files of a catalogue, where all of them are meant.
+const ANY_FILE: &str = "/*";
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +18,8 @@ pub struct Request {
     pub(super) call: Call,
     pub(super) method: String,
     pub(super) path: Template,
+    /// Of many files, which has its path and work.
+    pub(super) one_of: Option<OneOf>,
     pub(super) weight: f64,
     pub(super) headers: Vec<(String, Template)>,
     pub(super) body: Body,
@@ -57,12 +63,20 @@ impl Request {
         Self { name: format!("{method} {path}"), ..Self::of(method, Template::literal(path)) }
     }
 
-    fn of(method: String, path: Template) -> Self {
+    /// One that asks for the files of a catalogue, named after their class, or where they have none after the catalogue.
+    pub(super) fn of_files(method: String, one_of: OneOf) -> Self {
+        let name = one_of.class().unwrap_or(one_of.catalogue().file()).to_owned();
+        let service = one_of.law().cloned();
+        Self { name, service, one_of: Some(one_of), ..Self::of(method, Template::literal(ANY_FILE)) }
+    }
+
+    pub(super) fn of(method: String, path: Template) -> Self {
         Self {
             name: path.as_str().to_owned(),
             call: Call::Http,
             method,
             path,
+            one_of: None,
             weight: 1.0,
             headers: Vec::new(),
             body: Body::None,
@@ -138,9 +152,14 @@ impl Request {
         &self.method
     }
 
-    /// Path and query; where it begins with a place, that may bring a whole URL of the target.
+    /// Path and query; where it begins with a place, that may bring a whole URL of the target. One of a catalogue has its files' instead.
     pub fn path(&self) -> &Template {
         &self.path
+    }
+
+    /// The files of a catalogue that it asks for, in the stead of its [path](Self::path).
+    pub fn one_of(&self) -> Option<&OneOf> {
+        self.one_of.as_ref()
     }
 
     /// How often it is chosen, against the others.

@@ -495,11 +495,14 @@ pub(super) static SERVER: Shape = shape(
     &[
         SERVERS,
         DISCIPLINE,
-        key("service", Kind::Law, "The law of the work of a request."),
+        key(
+            "service",
+            Kind::Law,
+            "The law of the work of a request. Needed, but where all requests bring work of their own.",
+        ),
         key("room", Whole(1, MAX_WHOLE), "At most so many in the system; the others are refused."),
     ],
-)
-.needs(&["service"]);
+);
 
 pub(super) static STATION: Shape = shape(
     "A station of a network.",
@@ -538,6 +541,11 @@ pub(super) static REQUEST: Shape = shape(
         key("name", Text, "Default: the path, without its query."),
         key("method", Text, "Any method, with path; else one of the keys get, post, ..."),
         key("path", Template, "Goes with method."),
+        key(
+            "catalogue",
+            File,
+            "Many files, of which each launch asks for one: a .csv with the columns path, weight, service and class. A request for each class.",
+        ),
         key("grpc", Form("^[\\w.]+/\\w+$"), "A call of gRPC: service and method; the body is the message in JSON."),
         key("websocket", Kind::Table(&WEBSOCKET), "Something said on a WebSocket."),
         key("weight", Number(0.0), "How often it is asked, against the others. Default 1."),
@@ -577,7 +585,11 @@ pub(super) static REQUEST: Shape = shape(
         key("sql", Text, "Of a database: a statement, prepared on every connection before the run."),
         key("transaction", List(&STATEMENTS), "Of a database: several statements as one."),
         PARAMETERS,
-        key("class", Text, "Of a database: the pool, by its name in target.pools."),
+        key(
+            "class",
+            Text,
+            "Of a database: the pool, by its name in target.pools. Of a catalogue: only the files of this class.",
+        ),
     ],
 );
 

@@ -441,6 +441,51 @@ fn calls_and_websockets_are_requests() {
 }
 
 #[test]
+fn the_files_of_a_catalogue_are_a_request_for_each_class() {
+    let parse = |requests: &str| {
+        let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://h/\"\n{requests}");
+        Workload::parse(&text, "plans/w.toml", &files)
+    };
+    let all =
+        parse("[[request]]\nget = \"/\"\n[[request]]\ncatalogue = \"files.csv\"\nweight = 6\nheaders = { A = \"1\" }")
+            .unwrap();
+    assert_eq!(all.labels(), ["/", "html", "image"]);
+    let [_, html, image] = &all.0.requests[..] else { panic!("three requests") };
+    assert_eq!((html.weight, image.weight, html.headers.len()), (5.0, 1.0, 1));
+    assert_eq!(image.service, Some(Law::constant(0.007).unwrap()));
+    // What is asked for and what work it brings is the same file.
+    let (works, html) = (all.works(), html.one_of().unwrap());
+    for session in 0..50 {
+        let file = html.drawn(all.seed(), session, 2);
+        assert_eq!(works.of(session, 2, 1), Some(Nanos::from_millis(if file.path == "/a" { 1 } else { 2 })));
+    }
+    assert_eq!(read(&all.to_string()), all, "{all}");
+    let alone = parse("[[request]]\ncatalogue = \"plain.csv\"\nservice = { constant = \"3ms\" }").unwrap();
+    assert_eq!((alone.labels(), works.law(0)), (vec!["plain.csv".to_owned()], None));
+    assert_eq!(alone.works().of(1, 0, 0), Some(Nanos::from_millis(3)));
+    for (requests, line, words) in [
+        ("catalogue = \"none.csv\"", 5, "cannot read `none.csv`: no such file"),
+        ("catalogue = \"files.csv\"\nget = \"/\"", 6, "stands beside catalogue, whose paths are asked for"),
+        (
+            "catalogue = \"files.csv\"\nname = \"x\"",
+            6,
+            "the 2 classes of files.csv have names of their own; take it out, or say which it is: class = \"html\"",
+        ),
+        ("catalogue = \"files.csv\"\nclass = \"imag\"", 6, "`imag` is not one of html, image (did you mean `image`?)"),
+        ("catalogue = \"plain.csv\"\nclass = \"x\"", 6, "plain.csv has no column `class`"),
+        ("catalogue = \"files.csv\"\nservice = { constant = \"1s\" }", 6, "files.csv says how much work each file is"),
+        ("catalogue = \"files.csv\"\nmethod = \"get\"", 6, "not a method"),
+        ("catalogue = \"times.txt\"", 5, "times.txt:1: unknown column `0.1`"),
+        // The table that is wrong, not the request of that number.
+        ("catalogue = \"files.csv\"\n[[request]]\nget = \"/{x}\"", 6, "nobody defines {x}"),
+        ("catalogue = \"files.csv\"\n[[request]]\nname = \"html\"\nget = \"/\"", 6, "a second request named `html`"),
+    ] {
+        let mistake = parse(&format!("[[request]]\n{requests}")).unwrap_err();
+        assert!(mistake.what.contains(words) && mistake.line == line, "{requests}: {mistake}");
+    }
+}
+
+#[test]
 fn connections_come_from_addresses_and_ranges_of_them() {
     let sources = |list: &str| {
         let text =

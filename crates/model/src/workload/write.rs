@@ -21,6 +21,7 @@ use super::{
     Server, Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
 };
 use crate::arrivals::Schedule;
+use crate::catalogue::OneOf;
 use crate::count::Count;
 use crate::flow::{Flows, Step};
 use crate::law::Shape;
@@ -389,7 +390,13 @@ fn drawn(said: Pairs, draw: &Draw) -> Pairs {
 fn of_request(request: &Request) -> Vec<Pair> {
     let said = Pairs::default().text("name", &request.name);
     let path = || template(&request.path);
+    let files = |said: Pairs, one_of: &OneOf| {
+        let said = said.text("catalogue", one_of.catalogue().file());
+        said.maybe(one_of.class(), |said, class| said.text("class", class))
+    };
     let said = match (&request.call, request.method.as_str()) {
+        (_, "GET") if request.one_of.is_some() => said.maybe(request.one_of.as_ref(), files),
+        (_, method) if request.one_of.is_some() => said.maybe(request.one_of.as_ref(), files).text("method", method),
         (Call::Sql(sql), _) => in_sql(said, sql),
         (Call::Grpc, _) => said.text("grpc", request.path.as_str().trim_start_matches('/')),
         (_, short @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "PATCH" | "OPTIONS")) => {
@@ -426,7 +433,9 @@ fn of_request(request: &Request) -> Vec<Pair> {
         let said = said.when(!usual, |said| said.raw("connections", objects.connections));
         said.when(objects.when != When::After, |said| said.text("objects_when", objects.when))
     });
-    said.maybe(request.service.as_ref(), |said, law| said.raw("service", law)).0
+    let own = request.service.as_ref();
+    let own = own.filter(|_| !request.one_of.as_ref().is_some_and(|one_of| one_of.catalogue().says_work()));
+    said.maybe(own, |said, law| said.raw("service", law)).0
 }
 
 fn in_sql(said: Pairs, sql: &Sql) -> Pairs {

@@ -7,7 +7,7 @@ use offered_model::template::in_url;
 
 use super::cookies::OF_AN_ANSWER;
 use super::value::{Lack, Text};
-use super::{Memory, Moment, Script, Who};
+use super::{Memory, Moment, Path, Script, Who};
 use crate::ask::{Ask, MOST_KEPT, Reply};
 
 impl Script {
@@ -21,7 +21,10 @@ impl Script {
         let expected = ["POST", "PUT", "PATCH"].contains(&request.method.as_str());
         let mut ask = Ask {
             method: request.method.clone(),
-            path: self.path(&request.path, moment, memory)?,
+            path: match &request.path {
+                Path::Text(path) => self.path(path, moment, memory)?,
+                Path::OneOf(one_of) => self.values.path(one_of, moment).to_owned(),
+            },
             headers: self.headers(label, moment, memory)?,
             body: body.or_else(|| expected.then(Vec::new)),
             lane: 0,

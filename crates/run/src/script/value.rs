@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use offered_model::catalogue::OneOf;
 use offered_model::secret::is_secret;
 use offered_model::template::{self, Format, Template, Way, in_form};
-use offered_model::workload::script::{AtEnd, Feeder, Order, Per, Source, Variable, data};
-use offered_model::{Law, Nanos, Purpose, Seed, Stream};
+use offered_model::workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
+use offered_model::workload::{Request, Sessions, Works};
+use offered_model::{Seed, Stream, Workload};
 
 use super::{Memory, Moment};
 
@@ -19,8 +21,8 @@ pub(super) struct Values {
     /// Whether each visit is a session of its own.
     renews: bool,
     variables: Vec<Variable>,
-    /// The law of the work of each request, where one is known.
-    work: Vec<Option<Law>>,
+    /// The work of each launch, where it is known.
+    works: Works,
     /// The slots of what is extracted, by name.
     slots: HashMap<String, u16>,
 }
@@ -68,22 +70,25 @@ impl Text {
 }
 
 impl Values {
-    /// These variables of so many closed users (or 0), who are somebody else after each visit or not, the names of what is
-    /// extracted, and the law of the work of each request.
-    pub(super) fn new<'a>(
-        seed: Seed,
-        users: u64,
-        renews: bool,
-        variables: &[Variable],
-        extracted: impl Iterator<Item = &'a str>,
-        work: Vec<Option<Law>>,
-    ) -> Self {
+    /// What the variables of `workload` say, and what is extracted there.
+    pub(super) fn new(workload: &Workload) -> Self {
         let mut slots = HashMap::new();
-        for name in extracted {
+        for Extraction { name, .. } in workload.requests().iter().flat_map(Request::extract) {
             let next = slots.len() as u16;
-            slots.entry(name.to_owned()).or_insert(next);
+            slots.entry(name.clone()).or_insert(next);
         }
-        Self { seed, users, renews, variables: variables.to_vec(), work, slots }
+        let users = match workload.sessions() {
+            Sessions::Closed(closed) => closed.users(),
+            _ => 0,
+        };
+        Self {
+            seed: workload.seed(),
+            users,
+            renews: workload.renews(),
+            variables: workload.variables().to_vec(),
+            works: workload.works(),
+            slots,
+        }
     }
 
     /// What a session remembers before anything was answered, for people to see: of each value that an answer is to bring its name.
@@ -99,6 +104,16 @@ impl Values {
     /// The names of what is extracted.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.slots.keys().map(String::as_str)
+    }
+
+    /// N of a closed system; else 0.
+    pub(super) fn users(&self) -> u64 {
+        self.users
+    }
+
+    /// The path of the file that is asked for at this moment.
+    pub(super) fn path<'a>(&self, one_of: &'a OneOf, moment: Moment) -> &'a str {
+        one_of.drawn(self.seed, moment.session, moment.step).path
     }
 
     /// The slot of what is extracted as `name`, one of the names given.
@@ -207,10 +222,9 @@ impl Values {
             Source::Sequence(from) => Cow::Owned(from.wrapping_add(count).to_string()),
             Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, moment.session, step)),
             Source::Work(unit) => {
-                let law = self.work[usize::from(moment.label)].as_ref();
-                let law = law.ok_or_else(|| Lack::Value(format!("{name} has no value (the request has no work)")))?;
-                let work = law.draw(self.seed, Purpose::Size, moment.session, moment.step);
-                Cow::Owned(unit.text(Nanos::from_secs_f64(work)))
+                let work = self.works.of(moment.session, moment.step, moment.label);
+                let none = || Lack::Value(format!("{name} has no value (the request has no work)"));
+                Cow::Owned(unit.text(work.ok_or_else(none)?))
             }
             Source::Feeder(Feeder { file, order, at_end, rows, columns: _ }) => {
                 let rows = rows.as_ref().map_err(|why| Lack::Value(format!("{file}: {why}")))?;

@@ -56,7 +56,7 @@ impl Setup {
         let target = workload.target().ok_or(Error::NoTarget)?;
         // Those of a script are made one by one.
         let plain = if workload.is_scripted() { &[][..] } else { workload.requests() };
-        let requests: Result<Vec<_>, _> = plain.iter().map(|r| Compiled::new(r, target)).collect();
+        let requests: Result<Vec<_>, _> = plain.iter().map(|r| Compiled::new(r, target, workload.seed())).collect();
         Ok(Self {
             requests: requests?.into(),
             host: Arc::new(Host::new(target)),
@@ -134,7 +134,7 @@ struct Prepared(u64);
 impl Say for Prepared {
     #[inline]
     fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8] {
-        requests[usize::from(event.label)].bytes(event.session, self.0, scratch)
+        requests[usize::from(event.label)].bytes((event.session, event.step), self.0, scratch)
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use offered_model::catalogue::OneOf;
 use offered_model::template::{Piece, Template};
 use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Call, Request, Target, Workload};
-use offered_model::{Event, Instant, Launch, Nanos};
+use offered_model::{Event, Instant, Launch, Nanos, Seed};
 
 use super::wire::{Heard, Wire};
 use super::{Transport, begun};
@@ -24,6 +25,8 @@ pub(crate) type Requests = Arc<[Plainly]>;
 pub(crate) struct Plainly {
     method: String,
     path: Template,
+    /// In its stead, the files of a catalogue.
+    one_of: Option<(Seed, OneOf)>,
     headers: Vec<(String, Template)>,
     body: Option<Content>,
     parameters: Vec<Option<Template>>,
@@ -37,11 +40,11 @@ pub(crate) struct Plainly {
 /// No target, or a body whose file cannot be read.
 pub(crate) fn requests(workload: &Workload) -> Result<Requests, Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
-    workload.requests().iter().map(|request| Plainly::new(request, target)).collect()
+    workload.requests().iter().map(|request| Plainly::new(request, target, workload.seed())).collect()
 }
 
 impl Plainly {
-    fn new(request: &Request, target: &Target) -> Result<Self, Error> {
+    fn new(request: &Request, target: &Target, seed: Seed) -> Result<Self, Error> {
         let mut headers: Vec<_> = request.headers_to(target).cloned().collect();
         let auth = request.auth_to(target).and_then(|auth| match auth {
             Auth::Basic(pair) => Some(format!("Basic {}", STANDARD.encode(pair.text()?))),
@@ -74,24 +77,29 @@ impl Plainly {
         };
         let is_fixed = parameters.iter().flatten().all(|value| value.text().is_some())
             && said
+            && request.one_of().is_none()
             && request.path().text().is_some()
             && headers.iter().all(|(_, value)| value.text().is_some());
         let plainly = Self {
             method: request.method().to_owned(),
             path: request.path().clone(),
+            one_of: request.one_of().map(|one_of| (seed, one_of.clone())),
             headers,
             body,
             parameters,
             fixed: None,
         };
-        Ok(Self { fixed: is_fixed.then(|| Arc::new(plainly.ask(0, 0))), ..plainly })
+        Ok(Self { fixed: is_fixed.then(|| Arc::new(plainly.ask(0, 0, 0))), ..plainly })
     }
 
-    fn ask(&self, session: u64, sequence: u64) -> Ask {
+    fn ask(&self, session: u64, step: u32, sequence: u64) -> Ask {
         let text = |template: &Template| filled(template, session, sequence);
         Ask {
             method: self.method.clone(),
-            path: text(&self.path),
+            path: match &self.one_of {
+                Some((seed, one_of)) => one_of.drawn(*seed, session, step).path.to_owned(),
+                None => text(&self.path),
+            },
             headers: self.headers.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
             body: self.body.as_ref().map(|body| match body {
                 Content::Text(body) => text(body).into_bytes(),
@@ -147,7 +155,9 @@ impl<W: Wire> Transport for Plain<W> {
         let (request, event) = (&self.requests[usize::from(label)], begun(launch, label, self.worker));
         let sent = match &request.fixed {
             Some(ask) => self.wire.begin(ask, event, &mut self.heard),
-            None => self.wire.begin(&Arc::new(request.ask(launch.session, sequence)), event, &mut self.heard),
+            None => {
+                self.wire.begin(&Arc::new(request.ask(launch.session, launch.step, sequence)), event, &mut self.heard)
+            }
         };
         self.hear(events);
         sent

@@ -3,7 +3,6 @@
 use super::script::{KEYS, METHODS};
 use super::{Reader, script, small};
 use crate::template::Template;
-use crate::workload::script::Body;
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
 use crate::workload::{Call, Pool, Request, Sql, Statement};
@@ -83,20 +82,16 @@ impl Reader<'_> {
             return Err(value.mistake("does not go with a request in SQL"));
         }
         let class = table.get("class").map(|class| class.text().map(str::to_owned)).transpose()?;
+        let name = table.get("name").map_or(Ok(text), |name| name.text().map(str::to_owned))?;
         Ok(Some(Request {
-            name: table.get("name").map_or(Ok(text), |name| name.text().map(str::to_owned))?,
+            name,
             call: Call::Sql(Sql { statements, is_transaction: transaction.is_some(), class }),
-            method: "SQL".to_owned(),
-            path: Template::literal("/"),
             weight: table.get("weight").map_or(Ok(1.0), |value| value.weight())?,
-            headers: Vec::new(),
-            body: Body::None,
-            auth: None,
             extract: script::extractions(table)?,
             checks: script::checks(table)?,
             on_failure: script::on_failure(table)?,
-            objects: None,
             service: table.get("service").map(|law| self.law(&law)).transpose()?,
+            ..Request::of("SQL".to_owned(), Template::literal("/"))
         }))
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::script::METHODS;
 use super::{Reader, reach, script, small, sql};
 use crate::Policy;
+use crate::law::Law;
 use crate::template::Template;
 use crate::workload::request::{check_headers, check_method};
 use crate::workload::script::Body;
@@ -79,17 +80,21 @@ fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
 }
 
 impl Reader<'_> {
-    pub(super) fn server(&self, value: &Value<'_>) -> Result<Server, Mistake> {
+    /// A server; where all requests bring work of their own, nothing need be said of it.
+    pub(super) fn server(&self, value: &Value<'_>, all_bring_work: bool) -> Result<Server, Mistake> {
         let table = value.table(&shape::SERVER)?;
         let room = table.get("room").map(|v| small(&v, v.count()?)).transpose()?;
-        Ok(Server { room, ..self.works(&table)? })
+        Ok(Server { room, ..self.works(&table, all_bring_work)? })
     }
 
     /// What a server and a station have in common.
-    fn works(&self, table: &Table<'_>) -> Result<Server, Mistake> {
+    fn works(&self, table: &Table<'_>, all_bring_work: bool) -> Result<Server, Mistake> {
         let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
         let discipline = table.get("discipline").map_or(Ok(Policy::Fcfs), |v| v.checked(v.text()?.parse()))?;
-        let service = self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?;
+        let service = match table.get("service") {
+            None if all_bring_work => Law::constant(0.0).expect("zero is a constant"),
+            _ => self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?,
+        };
         Ok(Server { servers, discipline, service, room: None })
     }
 
@@ -103,7 +108,7 @@ impl Reader<'_> {
                 visits if visits > 0.0 && visits.is_finite() => Ok(visits),
                 visits => Err(v.mistake(format!("visits must be above zero, not {visits}"))),
             })?;
-            stations.push(Station { name, visits, server: self.works(&table)? });
+            stations.push(Station { name, visits, server: self.works(&table, false)? });
         }
         Ok(stations)
     }
@@ -111,7 +116,10 @@ impl Reader<'_> {
     /// The requests; those of WebSocket that name no path go to `path`.
     pub(super) fn requests(&self, value: &Value<'_>, path: &str) -> Result<Vec<Request>, Mistake> {
         let mut unnamed: HashMap<String, HashSet<String>> = HashMap::new();
-        let numbered = |item: &Value<'_>| {
+        let mut numbered = |item: &Value<'_>| {
+            if item.table(&shape::REQUEST)?.get("catalogue").is_some() {
+                return self.catalogued(item);
+            }
             let mut request = self.request(item, path)?;
             if item.table(&shape::REQUEST)?.get("name").is_none() {
                 // Two paths that differ in their queries only are two requests; two that are the same want names.
@@ -120,9 +128,14 @@ impl Reader<'_> {
                     request.name += &format!(" ({})", paths.len());
                 }
             }
-            Ok(request)
+            Ok(vec![request])
         };
-        value.list()?.iter().map(numbered).collect()
+        let mut all = Vec::new();
+        for (table, item) in value.list()?.iter().enumerate() {
+            all.extend(numbered(item)?);
+            self.tables.borrow_mut().resize(all.len(), table);
+        }
+        Ok(all)
     }
 
     fn request(&self, value: &Value<'_>, default_path: &str) -> Result<Request, Mistake> {
@@ -154,20 +167,21 @@ impl Reader<'_> {
         let name = name.trim_start_matches(if call == Call::Grpc { "/" } else { "" });
         let name = table.get("name").map_or(Ok(name), |v| v.text())?.to_owned();
         let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
+        let body = said.map_or(body, Body::Text);
+        self.besides(&table, Request { name, call, weight, body, ..Request::of(method, path) })
+    }
+
+    /// `request` with what all that are asked over HTTP may say besides.
+    pub(super) fn besides(&self, table: &Table<'_>, request: Request) -> Result<Request, Mistake> {
         Ok(Request {
-            name,
-            call,
-            method,
-            path,
-            weight,
-            headers: headers(&table)?,
-            body: said.map_or(body, Body::Text),
+            headers: headers(table)?,
             auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
-            extract: script::extractions(&table)?,
-            checks: script::checks(&table)?,
-            on_failure: script::on_failure(&table)?,
-            objects: script::objects(&table)?,
-            service: table.get("service").map(|v| self.law(&v)).transpose()?,
+            extract: script::extractions(table)?,
+            checks: script::checks(table)?,
+            on_failure: script::on_failure(table)?,
+            objects: script::objects(table)?,
+            service: table.get("service").map(|v| self.law(&v)).transpose()?.or(request.service),
+            ..request
         })
     }
 }

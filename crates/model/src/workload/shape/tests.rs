@@ -116,7 +116,6 @@ fn what_the_schema_refuses_the_reader_refuses() {
         format!("{open}generator.threads = 5000"),
         format!("{open}target.url = \"ftp://a/\""),
         format!("{open}target = {{ url = \"http://a/\", redirects = 101 }}"),
-        format!("{open}server.discipline = \"fcfs\""),
         format!("{open}server = {{ service = \"10ms\" }}"),
         format!("{open}server = {{ service = {{ exponential = \"10ms\" }}, discipline = \"sptr\" }}"),
         format!("{open}server = {{ service = {{ exponential = \"10ms\", constant = \"1s\" }} }}"),

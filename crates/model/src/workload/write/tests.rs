@@ -13,6 +13,8 @@ pub(in crate::workload) fn files(name: &str) -> Result<Vec<u8>, String> {
         "day.trace" => Ok("offered.trace/1\nGET /a\nPOST /b\n0 0 0\n0.5 1 1\n1.25 0 1\n".into()),
         "thrice.trace" => Ok("offered.trace/1\nGET /a\nGET /b\nGET /c\n0 0 0\n1.5 0 1\n2.5 0 2\n".into()),
         "seconds.trace" => Ok("offered.trace/1\nGET /a\n0 0 0\n0 1 0\n0 0 0\n1 1 0\n".into()),
+        "files.csv" => Ok("path,weight,service,class\n/a,3,1ms,html\n/b,1,7ms,image\n/c,2,2ms,html\n".into()),
+        "plain.csv" => Ok("path\n/a\n/b\n".into()),
         _ => Err("no such file".to_owned()),
     }
 }
@@ -326,6 +328,8 @@ fn requests() -> impl Strategy<Value = String> {
         "grpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{session}\"}'\nauth = false",
         "websocket = { send = \"hi {session}\", await = \"^hello\" }",
         "get = \"/feed\"\nwebsocket = {}",
+        "catalogue = \"plain.csv\"\nheaders = { A = \"{session}\" }",
+        "catalogue = \"files.csv\"\nclass = \"image\"\nmethod = \"HEAD\"",
     ]);
     let first = (some_of("extract", &TAKEN), some_of("check", &CHECKED));
     (first, second, 0.0f64..9.0, text()).prop_map(|((taken, checked), second, weight, body)| {

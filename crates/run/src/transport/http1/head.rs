@@ -14,6 +14,8 @@ pub(super) enum Piece {
     Text(Vec<u8>),
     Session,
     Sequence,
+    /// The path of a file of the catalogue.
+    File,
 }
 
 impl Head {
@@ -118,7 +120,7 @@ impl Piece {
     pub(super) fn known(&self) -> Option<&[u8]> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Session | Self::Sequence => None,
+            Self::Session | Self::Sequence | Self::File => None,
         }
     }
 
@@ -126,7 +128,7 @@ impl Piece {
     pub(super) fn into_known(self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Session | Self::Sequence => None,
+            Self::Session | Self::Sequence | Self::File => None,
         }
     }
 }

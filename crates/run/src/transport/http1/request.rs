@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use base64::Engine as _;
+use offered_model::Seed;
+use offered_model::catalogue::OneOf;
 use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Request, Reuse, Target};
 
@@ -16,6 +18,8 @@ use crate::transport::route::authorization;
 pub(crate) struct Compiled {
     head: Vec<Piece>,
     body: Vec<Piece>,
+    /// The files of a catalogue, where they are asked for.
+    one_of: Option<(Seed, OneOf)>,
     /// Whether the answer has no body whatever its headers say.
     pub(crate) head_only: bool,
 }
@@ -45,13 +49,17 @@ impl Compiled {
     ///
     /// # Errors
     /// A body whose file cannot be read, or a text that cannot stand in a head.
-    pub(crate) fn new(request: &Request, target: &Target) -> Result<Self, Error> {
-        Self::put_together(request, target).map_err(|why| Error::Request { name: request.name().to_owned(), why })
+    pub(crate) fn new(request: &Request, target: &Target, seed: Seed) -> Result<Self, Error> {
+        Self::put_together(request, target, seed).map_err(|why| Error::Request { name: request.name().to_owned(), why })
     }
 
-    fn put_together(request: &Request, target: &Target) -> Result<Self, String> {
+    fn put_together(request: &Request, target: &Target, seed: Seed) -> Result<Self, String> {
         let Host { name, origin, authorization } = Host::new(target);
-        let mut head = Head::new(request.method(), &origin, Piece::all(request.path()))?;
+        let one_of = request.one_of().map(|one_of| (seed, one_of.clone()));
+        let mut head = match &one_of {
+            Some(_) => Head::new(request.method(), &origin, [Piece::File])?,
+            None => Head::new(request.method(), &origin, Piece::all(request.path()))?,
+        };
         let given = |name: &str| request.headers_to(target).any(|(given, _)| given.eq_ignore_ascii_case(name));
         if !given("host") {
             head.plain("Host", &name)?;
@@ -93,23 +101,32 @@ impl Compiled {
                 if has_length {
                     head.plain("Content-Length", &body.len().to_string())?;
                 }
-                Ok(Self { head: head.end(&body), body: Vec::new(), head_only })
+                Ok(Self { head: head.end(&body), body: Vec::new(), one_of, head_only })
             }
-            None => Ok(Self { head: head.unended(), body, head_only }),
+            None => Ok(Self { head: head.unended(), body, one_of, head_only }),
         }
     }
 
     /// The bytes for one launch: the prepared ones, or made in `scratch`.
     #[inline]
-    pub(crate) fn bytes<'a>(&'a self, session: u64, sequence: u64, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    pub(crate) fn bytes<'a>(
+        &'a self,
+        (session, step): (u64, u32),
+        sequence: u64,
+        scratch: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
         if let ([Piece::Text(whole)], []) = (self.head.as_slice(), self.body.as_slice()) {
             return whole;
         }
         scratch.clear();
-        fill(&self.head, session, sequence, scratch);
+        let file = match &self.one_of {
+            Some((seed, one_of)) => one_of.drawn(*seed, session, step).path,
+            None => "",
+        };
+        fill(&self.head, file, session, sequence, scratch);
         if !self.body.is_empty() {
             let mut body = Vec::new();
-            fill(&self.body, session, sequence, &mut body);
+            fill(&self.body, file, session, sequence, &mut body);
             write!(scratch, "Content-Length: {}\r\n\r\n", body.len()).expect("memory takes bytes");
             scratch.extend(body);
         }
@@ -117,10 +134,11 @@ impl Compiled {
     }
 }
 
-fn fill(pieces: &[Piece], session: u64, sequence: u64, out: &mut Vec<u8>) {
+fn fill(pieces: &[Piece], file: &str, session: u64, sequence: u64, out: &mut Vec<u8>) {
     for piece in pieces {
         match piece {
             Piece::Text(text) => out.extend_from_slice(text),
+            Piece::File => out.extend_from_slice(file.as_bytes()),
             Piece::Session => write!(out, "{session}").expect("memory takes bytes"),
             Piece::Sequence => write!(out, "{sequence}").expect("memory takes bytes"),
         }
@@ -163,12 +181,16 @@ mod tests {
             "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://h:8080/start\"\n{target}\n{request}"
         );
         let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
-        workload.requests().iter().map(|request| Compiled::new(request, workload.target().unwrap())).collect()
+        workload
+            .requests()
+            .iter()
+            .map(|request| Compiled::new(request, workload.target().unwrap(), workload.seed()))
+            .collect()
     }
 
     fn bytes(request: &str, target: &str) -> String {
         let compiled = compiled(request, target).remove(0).unwrap();
-        String::from_utf8(compiled.bytes(17, 3, &mut Vec::new()).to_vec()).unwrap()
+        String::from_utf8(compiled.bytes((17, 0), 3, &mut Vec::new()).to_vec()).unwrap()
     }
 
     const AGENT: &str = concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "\r\nAccept: */*\r\n");

@@ -1,0 +1,366 @@
+//! Catalogues: many files of a site, of which each launch of a request asks for one, by weight.
+//!
+//! A CSV whose first line names its columns: `path`, and where they are known `weight` (default 1), `service` (the work that the file
+//! brings to the modelled server) and `class` (what is told apart in figures; default: all are one). Which file a launch asks for is a
+//! function of (seed, session, step). An alias table (Walker 1977, made as by Vose 1991) finds it in one step however many there are.
+//! A file takes its path and 32 bytes.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::law::Law;
+use crate::random::{Purpose, Seed};
+use crate::time::Nanos;
+use crate::{Wrong, nearest};
+
+const COLUMNS: [&str; 4] = ["path", "weight", "service", "class"];
+/// Labels of events are no larger.
+const MOST_CLASSES: usize = u16::MAX as usize;
+
+/// The files of a site.
+#[derive(PartialEq)]
+pub struct Catalogue {
+    /// The file it was read from, as it was named.
+    file: String,
+    /// All paths one after another, and where each ends.
+    paths: String,
+    ends: Vec<usize>,
+    /// The work of each; empty where the catalogue does not say.
+    work: Vec<Nanos>,
+    classes: Vec<Class>,
+    is_classed: bool,
+}
+
+/// Its name and how many they are: a million are no text.
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Catalogue({}, {} files)", self.file, self.len())
+    }
+}
+
+/// The files of a class that are asked for at all.
+#[derive(PartialEq)]
+struct Class {
+    name: String,
+    /// Their weights together.
+    weight: f64,
+    rows: Vec<u32>,
+    chances: Chances,
+    /// The law of their work, where the catalogue says it.
+    law: Option<Law>,
+}
+
+/// An alias table: place i is taken with its chance, or else another in its stead. Empty where all are as likely.
+#[derive(Default, PartialEq)]
+struct Chances(Vec<(f64, u32)>);
+
+impl Chances {
+    /// In proportion to `weights`, all above zero.
+    fn new(weights: &[f64]) -> Self {
+        if weights.windows(2).all(|pair| pair[0] == pair[1]) {
+            return Self::default();
+        }
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        let mut table: Vec<(f64, u32)> = (0u32..).zip(weights).map(|(place, weight)| (weight / mean, place)).collect();
+        let (mut small, mut large): (Vec<u32>, Vec<u32>) =
+            (0..weights.len() as u32).partition(|place| table[*place as usize].0 < 1.0);
+        // Who is left over at the end stands for itself, as all do at first.
+        while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
+            let lacks = 1.0 - table[poor as usize].0;
+            table[poor as usize].1 = rich;
+            table[rich as usize].0 -= lacks;
+            if table[rich as usize].0 < 1.0 { small.push(rich) } else { large.push(rich) }
+        }
+        Self(table)
+    }
+
+    /// One of `n` places.
+    fn draw(&self, n: usize, seed: Seed, session: u64, step: u32) -> usize {
+        let mut stream = seed.at(Purpose::File, session, step);
+        let place = stream.below(n as u64) as usize;
+        match self.0.get(place) {
+            Some((chance, other)) if stream.uniform() >= *chance => *other as usize,
+            _ => place,
+        }
+    }
+}
+
+impl Catalogue {
+    /// Reads `text`, the content of `file`.
+    ///
+    /// # Errors
+    /// The first line that is wrong, as `file:line: what`; a catalogue without files, or with a class none of whose files is ever asked for.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Wrong> {
+        let at = |line: u64, why: String| Wrong::new(format!("{file}:{line}: {why}"));
+        let mut reader =
+            csv::ReaderBuilder::new().flexible(true).from_reader(text.trim_start_matches('\u{feff}').as_bytes());
+        let columns = Columns::of(reader.headers().map_err(|why| at(1, why.to_string()))?).map_err(|why| at(1, why))?;
+        let mut reading = Reading::default();
+        let mut record = csv::StringRecord::new();
+        while reader.read_record(&mut record).map_err(|why| at(reader.position().line(), why.to_string()))? {
+            let line = record.position().map_or(0, csv::Position::line);
+            reading.row(&columns, &record, line).map_err(|why| at(line, why))?;
+        }
+        reading.finish(file, &columns)
+    }
+
+    /// The file it was read from, as it was named.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// How many files there are; at least one.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Never: a catalogue has files.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Whether it says how much work each file brings.
+    pub fn says_work(&self) -> bool {
+        !self.work.is_empty()
+    }
+
+    /// The names of the classes, in the order of the catalogue; `None` where it has no such column.
+    pub fn classes(&self) -> Option<Vec<&str>> {
+        self.is_classed.then(|| self.classes.iter().map(|class| class.name.as_str()).collect())
+    }
+
+    /// The share of all launches that falls to a class, by its number.
+    pub(crate) fn share(&self, class: u16) -> f64 {
+        let total: f64 = self.classes.iter().map(|class| class.weight).sum();
+        self.classes[usize::from(class)].weight / total
+    }
+
+    fn file_at(&self, row: u32) -> File<'_> {
+        File { path: self.path(row), work: self.work.get(row as usize).copied() }
+    }
+
+    fn path(&self, row: u32) -> &str {
+        let row = row as usize;
+        &self.paths[if row == 0 { 0 } else { self.ends[row - 1] }..self.ends[row]]
+    }
+}
+
+/// What a launch asks for that asks for one of a catalogue: the files of one class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneOf {
+    catalogue: Arc<Catalogue>,
+    class: u16,
+}
+
+/// A file of a catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// Where it is: path and query.
+    pub path: &'a str,
+    /// The work it brings to the modelled server, where the catalogue says.
+    pub work: Option<Nanos>,
+}
+
+impl OneOf {
+    /// The files of each class, in the order of the catalogue.
+    pub fn each(catalogue: &Arc<Catalogue>) -> impl Iterator<Item = Self> + '_ {
+        (0..catalogue.classes.len() as u16).map(|class| Self { catalogue: catalogue.clone(), class })
+    }
+
+    /// Where they are listed.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// The name of their class; `None` where the catalogue has no classes.
+    pub fn class(&self) -> Option<&str> {
+        self.catalogue.is_classed.then_some(&self.own().name)
+    }
+
+    /// The number of their class among [`OneOf::each`].
+    pub fn number(&self) -> u16 {
+        self.class
+    }
+
+    /// The law of their work, by how often each is asked for, where the catalogue says it.
+    pub fn law(&self) -> Option<&Law> {
+        self.own().law.as_ref()
+    }
+
+    /// The file that step `step` of `session` asks for.
+    pub fn drawn(&self, seed: Seed, session: u64, step: u32) -> File<'_> {
+        let Class { rows, chances, .. } = self.own();
+        self.catalogue.file_at(rows[chances.draw(rows.len(), seed, session, step)])
+    }
+
+    fn own(&self) -> &Class {
+        &self.catalogue.classes[usize::from(self.class)]
+    }
+}
+
+/// The files of a catalogue by their paths.
+#[derive(Debug)]
+pub struct Index {
+    catalogue: Arc<Catalogue>,
+    /// Rows and their classes, in the order of their paths.
+    rows: Vec<(u32, u16)>,
+}
+
+impl Index {
+    /// Of all files that are asked for at all.
+    pub fn new(catalogue: &Arc<Catalogue>) -> Self {
+        let numbered = (0u16..).zip(&catalogue.classes);
+        let mut rows: Vec<(u32, u16)> =
+            numbered.flat_map(|(number, class)| class.rows.iter().map(move |row| (*row, number))).collect();
+        rows.sort_unstable_by(|(one, _), (other, _)| catalogue.path(*one).cmp(catalogue.path(*other)));
+        Self { catalogue: catalogue.clone(), rows }
+    }
+
+    /// Of which catalogue.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// The file at `path`, behind the number of its class among [`OneOf::each`].
+    pub fn find(&self, path: &str) -> Option<(u16, File<'_>)> {
+        let place = self.rows.binary_search_by(|(row, _)| self.catalogue.path(*row).cmp(path)).ok()?;
+        let (row, class) = self.rows[place];
+        Some((class, self.catalogue.file_at(row)))
+    }
+}
+
+/// Where in a row what stands.
+struct Columns {
+    path: usize,
+    weight: Option<usize>,
+    service: Option<usize>,
+    class: Option<usize>,
+    number: usize,
+}
+
+impl Columns {
+    fn of(names: &csv::StringRecord) -> Result<Self, String> {
+        let known = COLUMNS.join(", ");
+        let names: Vec<&str> = names.iter().map(str::trim).collect();
+        if let Some(name) = names.iter().find(|name| !COLUMNS.contains(name)) {
+            let meant = nearest(name, &COLUMNS);
+            return Err(format!("unknown column `{name}`{meant}; the first line names the columns, which are {known}"));
+        }
+        let place = |wanted: &str| names.iter().position(|name| *name == wanted);
+        if let Some(twice) = names.iter().enumerate().find(|(at, name)| place(name) != Some(*at)) {
+            return Err(format!("a second column `{}`", twice.1));
+        }
+        let path = place("path")
+            .ok_or_else(|| format!("no column `path`; the first line names the columns, which are {known}"))?;
+        Ok(Self {
+            path,
+            weight: place("weight"),
+            service: place("service"),
+            class: place("class"),
+            number: names.len(),
+        })
+    }
+}
+
+/// A catalogue under construction.
+#[derive(Default)]
+struct Reading {
+    paths: String,
+    ends: Vec<usize>,
+    work: Vec<Nanos>,
+    lines: Vec<u64>,
+    /// Of each class its name, rows and weights.
+    classes: Vec<(String, Vec<u32>, Vec<f64>)>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Reading {
+    fn row(&mut self, columns: &Columns, cells: &csv::StringRecord, line: u64) -> Result<(), String> {
+        if cells.len() != columns.number {
+            return Err(format!("{} values for {} columns", cells.len(), columns.number));
+        }
+        let cell = |column: usize| cells[column].trim();
+        let path = cell(columns.path);
+        if !path.starts_with('/') || path.bytes().any(|b| b <= b' ' || b == 0x7f) {
+            return Err(format!(
+                "`{path}` is not a path; it starts with / and has no spaces, for example /a/picture.png"
+            ));
+        }
+        let weight = columns.weight.map_or(Ok(1.0), |column| match cell(column).parse::<f64>() {
+            Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
+            _ => Err(format!("the weight `{}` is no number of zero or more", cell(column))),
+        })?;
+        let work = columns.service.map(|column| {
+            let given = cell(column);
+            given
+                .parse::<Nanos>()
+                .map_err(|_| format!("the service `{given}` is no time with its unit, such as 12.5ms"))
+        });
+        let class = columns.class.map_or("", cell);
+        if columns.class.is_some() && class.is_empty() {
+            return Err("the class is empty; give every file one, or leave the column out".to_owned());
+        }
+        let row = u32::try_from(self.ends.len()).map_err(|_| "more than 4294967295 files".to_owned())?;
+        self.paths.push_str(path);
+        self.ends.push(self.paths.len());
+        self.work.extend(work.transpose()?);
+        self.lines.push(line);
+        let number = match self.numbers.get(class) {
+            Some(number) => *number,
+            None if self.classes.len() == MOST_CLASSES => {
+                return Err(format!("more than {MOST_CLASSES} classes; figures are by class, so there must be few"));
+            }
+            None => {
+                self.numbers.insert(class.to_owned(), self.classes.len());
+                self.classes.push((class.to_owned(), Vec::new(), Vec::new()));
+                self.classes.len() - 1
+            }
+        };
+        if weight > 0.0 {
+            self.classes[number].1.push(row);
+            self.classes[number].2.push(weight);
+        }
+        Ok(())
+    }
+
+    fn finish(self, file: &str, columns: &Columns) -> Result<Catalogue, Wrong> {
+        let Self { paths, ends, work, lines, classes, numbers: _ } = self;
+        if ends.is_empty() {
+            return Err(Wrong::new(format!("{file}: the catalogue has no files")));
+        }
+        let mut catalogue = Catalogue {
+            file: file.to_owned(),
+            paths,
+            ends,
+            work,
+            classes: Vec::new(),
+            is_classed: columns.class.is_some(),
+        };
+        let mut seen = HashSet::with_capacity(catalogue.len());
+        if let Some(row) = (0..catalogue.len()).find(|row| !seen.insert(catalogue.path(*row as u32))) {
+            let path = catalogue.path(row as u32);
+            return Err(Wrong::new(format!("{file}:{}: a second `{path}`; each file stands there once", lines[row])));
+        }
+        drop(seen);
+        for (name, rows, weights) in classes {
+            let weight: f64 = weights.iter().sum();
+            if rows.is_empty() || !weight.is_finite() {
+                let what = if name.is_empty() { "the catalogue".to_owned() } else { format!("the class `{name}`") };
+                return Err(Wrong::new(format!(
+                    "{file}: no file of {what} has a weight above zero that can be summed"
+                )));
+            }
+            let law = catalogue.says_work().then(|| {
+                let seconds = |row: &u32| catalogue.work[*row as usize].as_secs_f64();
+                Law::weighted(weights.iter().copied().zip(rows.iter().map(seconds)).collect())
+            });
+            let law = law.transpose().map_err(|why| Wrong::new(format!("{file}: {why}")))?;
+            catalogue.classes.push(Class { name, weight, chances: Chances::new(&weights), rows, law });
+        }
+        Ok(catalogue)
+    }
+}
+
+#[cfg(test)]
+mod tests;
