@@ -15,12 +15,15 @@ use serde_json::Value;
 
 use crate::harness::{Missing, Tested, needs};
 use crate::nginx::Nginx;
+use crate::objects::moto;
 use crate::process::{Ended, Process, offered, soon};
 
 tests![
     four_pods_make_together_the_launches_of_one,
     pods_that_are_killed_or_frozen_leave_nothing_unknown,
     what_run_places_it_follows_and_fetches_and_takes_away,
+    pods_that_meet_in_a_bucket_need_no_claim,
+    a_pod_that_is_killed_while_it_waits_meets_again,
 ];
 
 /// One cluster at a time is enough for the machine.
@@ -342,6 +345,129 @@ fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
         assert!(ended.stderr.contains("stopped: the workers are told to end"), "{ended:?}");
         assert!(!meant(Path::new(&stopped)).is_empty(), "what they had launched is here");
         cluster.until_nothing_is_left();
+        Ok(())
+    })
+}
+
+fn pods_that_meet_in_a_bucket_need_no_claim() -> Tested {
+    aside(|| {
+        needs("kubernetes", cfg!(feature = "kubernetes"))?;
+        let cluster = Cluster::enter()?;
+        let (_moto, port) = moto("10.244.0.1")?;
+        let folder = tempfile::tempdir().unwrap();
+        let (nginx, url) = nginx(folder.path())?;
+        let shop = workload(folder.path(), &url, "duration = \"3s\"\narrivals.open.rate = \"300/s\"\n");
+        let shop = shop.to_str().unwrap();
+        let endpoint = format!("http://10.244.0.1:{port}");
+        let opens = [
+            ("AWS_ACCESS_KEY_ID", "ours"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ENDPOINT_URL", &endpoint),
+        ];
+        let literals: Vec<String> =
+            opens.iter().map(|(name, value)| format!("--from-literal={name}={value}")).collect();
+        let mut secret = vec!["create", "secret", "generic", "aws"];
+        secret.extend(literals.iter().map(String::as_str));
+        cluster.kubectl(&secret);
+        let whole = alone(folder.path(), Path::new(shop));
+        let out = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let in_store = |args: &[&str]| {
+            let mut command = offered(args);
+            command.envs(opens);
+            let ended = Process::start(command).end();
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            ended.stdout
+        };
+
+        let args = ["--workers", "4", "--credentials", "aws", "--cpus", "1"];
+        cluster.apply(&[&[shop, "--meet", "s3://bucket/run7"], &args[..]].concat());
+        let job = cluster.until_ended("shop");
+        let logs = cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
+        assert!(logs.contains("recorded in s3://bucket/run7/worker-1-of-4"), "{job} {logs}");
+        let table = out("all.csv");
+        in_store(&["export", "s3://bucket/run7", "--to", "csv", "-o", &table]);
+        assert_eq!(meant(Path::new(&table)), whole, "to the nanosecond");
+        cluster.kubectl(&["delete", "job,configmap", "shop"]);
+        cluster.until_nothing_is_left();
+
+        let somebody = cluster.somebody();
+        let run = |url: &str, to: &str| {
+            let mut command =
+                offered(&[&["kubernetes", shop, "--run", "--meet", url, "--out", to], &args[..]].concat());
+            command.env("KUBECONFIG", &somebody).envs(opens);
+            Process::start(command).end()
+        };
+        let fetched = out("fetched");
+        let ended = run("s3://bucket/run8", &fetched);
+        assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+        assert!(ended.stderr.contains("fetching: ") && ended.stderr.contains("fetched to "), "{ended:?}");
+        assert_eq!(meant(Path::new(&fetched)), whole, "to the nanosecond");
+        cluster.until_nothing_is_left();
+        let again = run("s3://bucket/run8", &out("again"));
+        assert!(again.code == Some(2) && again.stderr.contains("holds a run already"), "{again:?}");
+        let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
+        assert_eq!(asked, 2 * whole.len(), "nginx counted both");
+        Ok(())
+    })
+}
+
+/// They meet in the claim of `examples/cluster`, which a volume of this machine binds.
+fn a_pod_that_is_killed_while_it_waits_meets_again() -> Tested {
+    aside(|| {
+        let cluster = Cluster::enter()?;
+        let folder = tempfile::tempdir().unwrap();
+        let (nginx, url) = nginx(folder.path())?;
+        cluster.kubectl(&["delete", "pvc", "runs"]);
+        cluster.kubectl(&["delete", "pv", "runs"]);
+        let volume = folder.path().join("volume.yaml");
+        let of = cluster.folder.join("runs");
+        let spec = format!(
+            "{{ accessModes: [ReadWriteMany], capacity: {{ storage: 10Gi }}, hostPath: {{ path: {} }} }}",
+            of.display()
+        );
+        fs::write(
+            &volume,
+            format!("{{ apiVersion: v1, kind: PersistentVolume, metadata: {{ name: any }}, spec: {spec} }}\n"),
+        )
+        .unwrap();
+        cluster.kubectl(&["create", "-f", volume.to_str().unwrap()]);
+        let claim = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster/claim.yaml");
+        cluster.kubectl(&["apply", "-f", claim.to_str().unwrap()]);
+        cluster.kubectl(&["wait", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s", "pvc/runs"]);
+
+        let shop = workload(folder.path(), &url, "duration = \"30s\"\narrivals.open.rate = \"100/s\"\n");
+        let printed = cluster.told(offered(&[
+            "kubernetes",
+            shop.to_str().unwrap(),
+            "--workers",
+            "2",
+            "--cpus",
+            "1",
+            "--pvc",
+            "runs",
+        ]));
+        // At first the second has no pod, so that the first waits.
+        let one = printed.stdout.replace("parallelism: 2", "parallelism: 1");
+        assert_ne!(one, printed.stdout);
+        let file = folder.path().join("one.yaml");
+        fs::write(&file, one).unwrap();
+        cluster.kubectl(&["apply", "-f", file.to_str().unwrap()]);
+        let run = cluster.run("shop");
+        soon(|| run.join("meeting/ready-1.json").exists().then_some(())).expect("the first is ready");
+        kill_process(worker(0), Signal::KILL).unwrap();
+        let pods = || cluster.kubectl(&["get", "pods", "-o", "name"]).lines().count();
+        soon(|| (pods() == 2).then_some(())).expect("the Job has started it again");
+        cluster.kubectl(&["patch", "job", "shop", "-p", "{\"spec\":{\"parallelism\":2}}"]);
+        cluster.until_ended("shop");
+        let logs = cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
+        assert_eq!(meant(&run), alone(folder.path(), &shop), "what nobody launched is known to the nanosecond");
+        let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
+        let gone: Vec<_> = events.iter().filter(|event| event.error == Some(Reason::Gone)).collect();
+        assert!(!gone.is_empty() && gone.iter().all(|event| event.session % 2 == 0), "of the first: {logs}");
+        let sent = events.iter().filter(|event| event.sent.is_some()).count();
+        assert!(events.iter().any(|event| event.session % 2 == 0 && event.sent.is_some()), "and it takes its part up");
+        assert_eq!(nginx.stop().iter().filter(|line| *line == "200 GET /ok").count(), sent, "nginx counted as many");
         Ok(())
     })
 }

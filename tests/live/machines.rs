@@ -136,7 +136,7 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
         let ready = plan.prepare(Arc::default()).unwrap().by(wall);
         let (wait, clock_at) = (Nanos::from_secs(40), "127.0.0.1:0".parse().unwrap());
         ready
-            .met(MeetingPlace::at(&together).unwrap(), wait, clock_at, &mut |_| ())
+            .met(MeetingPlace::at(&together).unwrap(), wait, clock_at, false, &mut |_| ())
             .unwrap()
             .run(Vec::new())
             .unwrap()

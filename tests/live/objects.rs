@@ -103,25 +103,30 @@ impl Door {
     }
 }
 
+/// moto's S3 with a bucket, at a free port of `host`.
+pub(crate) fn moto(host: &str) -> Result<(Process, u16), Missing> {
+    let has_moto = Command::new("python3").args(["-c", "import moto.server, flask"]).output();
+    needs("moto", has_moto.is_ok_and(|said| said.status.success()))?;
+    let port = TcpListener::bind((host, 0)).unwrap().local_addr().unwrap().port();
+    let mut moto = Command::new("python3");
+    moto.args(["-m", "moto.server", "-H", host, "-p", &port.to_string()]);
+    let moto = Process::start(moto);
+    let make = || {
+        let mut bucket = TcpStream::connect((host, port)).ok()?;
+        let ask =
+            format!("PUT /bucket HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        bucket.write_all(ask.as_bytes()).ok()?;
+        let mut said = String::new();
+        bucket.read_to_string(&mut said).ok()?;
+        said.starts_with("HTTP/1.1 200").then_some(())
+    };
+    soon(make).expect("a bucket");
+    Ok((moto, port))
+}
+
 impl Store {
     fn start() -> Result<Self, Missing> {
-        let has_moto = Command::new("python3").args(["-c", "import moto.server, flask"]).output();
-        needs("moto", has_moto.is_ok_and(|said| said.status.success()))?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut moto = Command::new("python3");
-        moto.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
-        let moto = Process::start(moto);
-        let make = || {
-            let mut bucket = TcpStream::connect(("127.0.0.1", port)).ok()?;
-            let ask = format!(
-                "PUT /bucket HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            );
-            bucket.write_all(ask.as_bytes()).ok()?;
-            let mut said = String::new();
-            bucket.read_to_string(&mut said).ok()?;
-            said.starts_with("HTTP/1.1 200").then_some(())
-        };
-        soon(make).expect("a bucket");
+        let (moto, port) = moto("127.0.0.1")?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("tmp")).unwrap();
         Ok(Self { moto, door: Door::before(port), server: server(), folder })

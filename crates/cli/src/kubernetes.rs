@@ -6,7 +6,8 @@ mod placed;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offered_experiment::kubernetes::{Cluster, Doubt, Error, Manifests, Named, RUNS, WORKLOAD};
+use offered_experiment::is_in_store;
+use offered_experiment::kubernetes::{Cluster, Doubt, Error, Manifests, Meets, Named, RUNS, WORKLOAD};
 use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
@@ -21,9 +22,12 @@ Examples:
   offered kubernetes shop.toml --workers 8 --pvc runs --image registry.example.com/offered:1
 
   offered kubernetes shop.toml --workers 8 --pvc runs --run --out runs/1       and have the result here
+  offered kubernetes shop.toml --workers 8 --meet s3://bucket/run7 --credentials aws      in a bucket, without a claim
 
 The workers meet in a folder of the claim, which has the name of the run. Without --run, when they are done, mount the claim wherever offered is:
   offered verify /runs/shop
+What is in a bucket is read anywhere: offered verify s3://bucket/run7. The Secret that opens it:
+  kubectl create secret generic aws --from-literal=AWS_ACCESS_KEY_ID=... and so on
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input; with --run also 3 done, but do not believe the result, and 99 a threshold was not kept.";
 
@@ -37,8 +41,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     workers: u32,
     /// The volume claim in which the workers meet and keep what they launched; all of them must be able to mount it
+    #[arg(long, value_name = "NAME", required_unless_present = "meet")]
+    pvc: Option<String>,
+    /// The URL of an object store under which the workers meet instead, and keep what they launched; each run wants its own
+    #[arg(long, value_name = "URL", conflicts_with = "pvc")]
+    meet: Option<PathBuf>,
+    /// The Secret whose keys are what opens the object store, all of which each worker has in its environment; none is needed where the nodes,
+    /// or the service account, have a role
+    #[arg(long, value_name = "NAME", requires = "meet")]
+    credentials: Option<String>,
+    /// The service account of the workers [default: the namespace's]
     #[arg(long, value_name = "NAME")]
-    pvc: String,
+    service_account: Option<String>,
     /// What the Job is called, and the folder of the run in the claim [default: the workload's file; with --run the time is added]
     #[arg(long)]
     name: Option<String>,
@@ -93,6 +107,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::input("a workload is given as a file, beside which the files stand that it names"));
     }
     file::refuse(&args.workload, &[file::Kind::Workload])?;
+    let meets = match (&args.pvc, &args.meet) {
+        (Some(claim), _) => Meets::Claim(claim.clone()),
+        (None, Some(url)) if is_in_store(url) => Meets::Store { credentials: args.credentials.clone() },
+        (None, other) => {
+            let other = other.as_deref().unwrap_or(Path::new("")).display();
+            return Err(Failure::input(format!(
+                "--meet {other}: pods reach no folder of this machine; give a URL of an object store (s3://bucket/run7), or a claim with --pvc"
+            )));
+        }
+    };
     let plain = args.name.clone().unwrap_or_else(|| Cluster::name_of(&args.workload));
     // One after another, into one claim.
     let name = if args.run && args.name.is_none() { format!("{plain}-{}", stamp()) } else { plain.clone() };
@@ -104,7 +128,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         name,
         workers: args.workers,
         image: args.image.clone(),
-        claim: args.pvc.clone(),
+        meets,
+        service_account: args.service_account.clone(),
         cpus: args.cpus,
         memory_mib: args.memory,
         apart: args.spread == Spread::Host,
@@ -132,6 +157,7 @@ fn placed(args: &Args, cluster: &Cluster, manifests: &Manifests, out: &Path) -> 
         name: &cluster.name,
         workers: cluster.workers,
         wait: cluster.wait,
+        url: args.meet.as_deref(),
         out,
         context: args.context.as_deref(),
         namespace: args.namespace.as_deref(),
@@ -154,7 +180,8 @@ fn stamp() -> String {
 
 /// The command line of a worker, whose number is in its environment.
 fn worker(args: &Args, name: &str) -> Vec<String> {
-    let (meet, workers, wait) = (format!("{RUNS}/{name}"), args.workers.to_string(), args.wait.to_string());
+    let meet = args.meet.as_ref().map_or_else(|| format!("{RUNS}/{name}"), |url| url.display().to_string());
+    let (workers, wait) = (args.workers.to_string(), args.wait.to_string());
     ["run", WORKLOAD, "--meet", &meet, "--workers", &workers, "--wait", &wait].map(str::to_owned).to_vec()
 }
 
@@ -165,6 +192,8 @@ fn refusal(error: Error) -> Failure {
         Error::Name { what: Named::Secret, .. } => "--secret: ",
         Error::Name { what: Named::Image, .. } => "--image: ",
         Error::Name { what: Named::Claim, .. } => "--pvc: ",
+        Error::Name { what: Named::Credentials, .. } => "--credentials: ",
+        Error::Name { what: Named::ServiceAccount, .. } => "--service-account: ",
         Error::Workers { .. } => "--workers: ",
         Error::NoDeadline | Error::Deadline { .. } => "--deadline: ",
         _ => "",

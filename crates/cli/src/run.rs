@@ -143,7 +143,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let ready = match &args.meet {
         Some(meet) => {
             let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
-            let ready = ready.met(MeetingPlace::at(meet)?, args.wait, clock_at, &mut |missing| {
+            let numbered = args.share.is_none();
+            let ready = ready.met(MeetingPlace::at(meet)?, args.wait, clock_at, numbered, &mut |missing| {
                 waiting(args.quiet, share, missing);
             })?;
             if let Some(said) = clock(share, ready.ahead()).filter(|_| !args.quiet && args.dry_run.is_none()) {

@@ -1,7 +1,7 @@
 //! A run of many workers on Kubernetes, as manifests: what `kubectl apply -f -` reads, and nothing that would have to be installed.
 //!
 //! A `ConfigMap` holds the workload and the files it names; an Indexed Job starts a worker for each number, which meet in a folder of
-//! a `PersistentVolumeClaim`. What the workload reads from its environment, and the key of a client certificate, come from a Secret
+//! a `PersistentVolumeClaim` or of an object store. What the workload reads from its environment, and the key of a client certificate, come from a Secret
 //! that is named and never read here.
 //!
 //! # Limitations
@@ -44,6 +44,22 @@ pub const WORKLOAD: &str = "/workload/workload.toml";
 /// The claim, for a worker in its pod.
 pub const RUNS: &str = "/runs";
 
+/// Where a worker in its pod writes what is judged, or on its way into an object store.
+const TEMPORARY: &str = "/tmp";
+
+/// Where the workers of a run meet, and keep what they launch.
+#[derive(Clone, Debug)]
+pub enum Meets {
+    /// In a claim of this name.
+    Claim(String),
+    /// In an object store, as its program is told.
+    Store {
+        /// The Secret that is the environment of a worker: the credentials and settings of the store. None are needed where the node, or the
+        /// service account, has a role.
+        credentials: Option<String>,
+    },
+}
+
 /// How a run is placed in a cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -57,8 +73,10 @@ pub struct Cluster {
     pub workers: u32,
     /// The image that holds the program.
     pub image: String,
-    /// The claim in which they meet.
-    pub claim: String,
+    /// Where they meet.
+    pub meets: Meets,
+    /// The service account of the workers, which may have a role of the cloud; else that of the namespace.
+    pub service_account: Option<String>,
     /// Whole processors for each, which it alone has.
     pub cpus: u32,
     /// Mebibytes for each.
@@ -80,8 +98,9 @@ pub struct Manifests {
     pub config: Value,
     /// The Job.
     pub job: Value,
-    /// A pod that mounts the claim, and waits, so that a run can be read there. It is not printed: who needs one gives it a name.
-    pub reader: Value,
+    /// A pod that mounts the claim, and waits, so that a run can be read there. It is not printed: who needs one gives it a name. A run in an
+    /// object store is read there.
+    pub reader: Option<Value>,
     /// Variables of the environment that come from the Secret.
     pub environment: Vec<String>,
     /// The key in the Secret that is that of a client certificate, and its file beside the workload.
@@ -119,6 +138,10 @@ offered_model::named! {
         Claim = "a PersistentVolumeClaim",
         /// Where values come from.
         Secret = "a Secret",
+        /// Where credentials of an object store come from.
+        Credentials = "a Secret of credentials",
+        /// Whose rights workers have.
+        ServiceAccount = "a ServiceAccount",
         /// Where the program is.
         Image = "an image",
     }
@@ -283,7 +306,17 @@ impl Cluster {
             let rule = format!("lower-case letters, digits and - between them, {longest} at most (DNS-1123)");
             return wrong(&self.name, Named::Job, rule);
         }
-        for (name, what) in [(&self.claim, Named::Claim), (&self.secret, Named::Secret)] {
+        let (claim, credentials) = match &self.meets {
+            Meets::Claim(claim) => (Some(claim), None),
+            Meets::Store { credentials } => (None, credentials.as_ref()),
+        };
+        let named = [
+            (claim, Named::Claim),
+            (Some(&self.secret), Named::Secret),
+            (credentials, Named::Credentials),
+            (self.service_account.as_ref(), Named::ServiceAccount),
+        ];
+        for (name, what) in named.into_iter().filter_map(|(name, what)| Some((name?, what))) {
             if !name.split('.').all(is_label) || name.len() > 253 {
                 let rule = "lower-case letters, digits, - and . between them, 253 at most (DNS-1123)".to_owned();
                 return wrong(name, what, rule);
@@ -352,9 +385,10 @@ impl Cluster {
     }
 
     /// It waits until somebody runs a program in it.
-    fn reader(&self) -> Value {
+    fn reader(&self) -> Option<Value> {
+        let Meets::Claim(claim) = &self.meets else { return None };
         let room = json!({ "cpu": "100m", "memory": format!("{READER_MIB}Mi") });
-        json!({
+        Some(json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": { "labels": self.labels() },
@@ -373,9 +407,9 @@ impl Cluster {
                     "securityContext": without_rights(),
                     "volumeMounts": [{ "name": "runs", "mountPath": RUNS, "readOnly": true }],
                 }],
-                "volumes": [{ "name": "runs", "persistentVolumeClaim": { "claimName": self.claim } }],
+                "volumes": [{ "name": "runs", "persistentVolumeClaim": { "claimName": claim } }],
             },
-        })
+        }))
     }
 
     fn pod(&self, packed: &Packed, grace_s: u64) -> Value {
@@ -387,11 +421,21 @@ impl Cluster {
             // The same for both: guaranteed, and a static CPU manager gives it whole processors.
             "resources": { "requests": room, "limits": room },
             "securityContext": without_rights(),
-            "volumeMounts": [
-                { "name": "workload", "mountPath": "/workload", "readOnly": true },
-                { "name": "runs", "mountPath": RUNS },
-            ],
         });
+        // The image itself cannot be written to.
+        let (volume, path, of) = match &self.meets {
+            Meets::Claim(claim) => ("runs", RUNS, json!({ "persistentVolumeClaim": { "claimName": claim } })),
+            Meets::Store { .. } => ("temporary", TEMPORARY, json!({ "emptyDir": {} })),
+        };
+        worker["volumeMounts"] = json!([
+            { "name": "workload", "mountPath": "/workload", "readOnly": true },
+            { "name": volume, "mountPath": path },
+        ]);
+        let mut kept = of;
+        kept["name"] = volume.into();
+        if let Meets::Store { credentials: Some(secret) } = &self.meets {
+            worker["envFrom"] = json!([{ "secretRef": { "name": secret } }]);
+        }
         if !packed.environment.is_empty() {
             let of_secret = |(name, optional): &(String, bool)| {
                 let mut from = json!({ "name": self.secret, "key": name });
@@ -415,9 +459,12 @@ impl Cluster {
             "containers": [worker],
             "volumes": [
                 { "name": "workload", "projected": { "sources": sources } },
-                { "name": "runs", "persistentVolumeClaim": { "claimName": self.claim } },
+                kept,
             ],
         });
+        if let Some(account) = &self.service_account {
+            pod["serviceAccountName"] = account.as_str().into();
+        }
         if self.apart {
             let same = json!({ "matchLabels": self.labels() });
             pod["affinity"] = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [

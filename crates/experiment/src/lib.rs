@@ -70,7 +70,7 @@ pub use input::{Broken, Files, Input, beside, text};
 pub use judge::{ByThreads, Intent, Judged, Own, Terms, WithTwin};
 pub use observe::{News, Observer};
 pub use once::once;
-pub use place::{Copied, Here, MeetingPlace, is_in_store};
+pub use place::{Copied, Here, MeetingPlace, fetch, is_in_store, is_taken};
 pub use record::record;
 pub use run::{Made, Plan, Ready, Sending, machine};
 pub use summary::{Arrivals, Failure, Micros, Millis, Summary, failures};

@@ -137,6 +137,26 @@ impl From<&Path> for Here {
     }
 }
 
+/// Whether a run is at this path or URL, or has begun to be.
+///
+/// # Errors
+/// The store refuses, or does not answer.
+pub fn is_taken(at: &Path) -> Result<bool, Error> {
+    let begun = MeetingPlace::at(at)?.place().read(&["workload.toml".to_owned()])?;
+    Ok(begun.iter().any(Option::is_some))
+}
+
+/// Copies the run that is in an object store at `url` to the new directory `to`, which has its name when all of it is there; `told` as of [`Here::of`].
+///
+/// # Errors
+/// The store refuses, does not answer or holds no run there; there is no room for it here.
+pub fn fetch(url: &Path, to: &Path, told: &mut dyn FnMut(Copied)) -> Result<(), Error> {
+    match Called::of(url)? {
+        Called::Store(url) => Store::fetch(url, to, told),
+        Called::Path(path) => Err(Error::FileUrl { url: path }),
+    }
+}
+
 /// Where the workers of a run meet, or those who make a sweep together, and what they launch is kept.
 pub struct MeetingPlace(Kind);
 

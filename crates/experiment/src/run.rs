@@ -8,7 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 
 use offered_clock::{Clock, Wall, allow_sockets, kept as kept_by_kernel, unix_now};
-use offered_meet::{Clocks, Met, Terms, begun, meet};
+use offered_meet::{Clocks, Met, Terms, begun, begun_again, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::workload::OnDiskFull;
 use offered_model::{Exchange, Instant, Nanos, Offset, Recording, Share, WorkerClock, Workload};
@@ -240,7 +240,9 @@ impl Ready<'_> {
     /// `tell_at` what its clock shows. It keeps what it launches there, whatever its plan says, and gives a sign of life every two
     /// seconds. What is kept there of the workload is what a run directory does.
     ///
-    /// Where a worker of its number was among them and gives no sign of life any more, this one takes its part up from now on.
+    /// Where a worker of its number was among them and gives no sign of life any more, this one takes its part up from now on. Where one
+    /// of its number has only said that it is ready, two were given one number, unless an engine has `numbered` them, which starts the next
+    /// when the one before is gone.
     ///
     /// # Errors
     /// They do not begin together; the worker before is alive, or has come to its end; its part cannot be taken up.
@@ -249,6 +251,7 @@ impl Ready<'_> {
         place: MeetingPlace,
         wait: Nanos,
         tell_at: SocketAddr,
+        numbered: bool,
         waiting: &mut dyn FnMut(&[u64]),
     ) -> Result<Self, Error> {
         let text = kept(self.plan.text);
@@ -264,7 +267,12 @@ impl Ready<'_> {
             let (share, host) = (me.share, "another machine".to_owned());
             offered_meet::Error::Twice { share, host, place: place.place().name() }
         };
-        let (Met { begin, before, clocks }, from) = if let Some(met) = begun(place.place(), &me, wall)? {
+        let stop = self.generator.stop();
+        // Where nobody is asked time is no object.
+        let tell_at = Some(tell_at).filter(|_| self.plan.load == Load::Target);
+        let terms = Terms { wait, stop: &stop, wall, tell_at };
+        let before = if numbered { begun_again(place.place(), &me, &terms) } else { begun(place.place(), &me, wall) };
+        let (Met { begin, before, clocks }, from) = if let Some(met) = before? {
             self.wait_for_silence(&place, &me, met.begin)?;
             let from = Instant::ZERO + (wall.now() + PLACING).saturating_sub(met.begin);
             if from >= self.plan.workload.end() {
@@ -273,13 +281,10 @@ impl Ready<'_> {
             self.generator = self.generator.from(from).ok_or(Error::Counted)?;
             (met, from)
         } else {
-            let stop = self.generator.stop();
-            // Where nobody is asked time is no object.
-            let tell_at = Some(tell_at).filter(|_| self.plan.load == Load::Target);
-            (meet(place.place(), &me, &Terms { wait, stop: &stop, wall, tell_at }, waiting)?, Instant::ZERO)
+            (meet(place.place(), &me, &terms, waiting)?, Instant::ZERO)
         };
         self.plan.start_at = Some(begin);
-        let own = attempts(place.path(), me.share).1;
+        let own = attempts(place.path(), me.share, from > Instant::ZERO).1;
         if !place.begin(&own, &text)? {
             return Err(twice().into());
         }
@@ -291,7 +296,7 @@ impl Ready<'_> {
     fn wait_for_silence(&self, place: &MeetingPlace, me: &offered_meet::Worker, began: Nanos) -> Result<(), Error> {
         let twice = |host| offered_meet::Error::Twice { share: me.share, host, place: place.place().name() }.into();
         place.look(me.share)?;
-        let (before, _) = attempts(place.path(), me.share);
+        let (before, _) = attempts(place.path(), me.share, true);
         let last = before.last();
         if let Some(record) = last.map(|last| RunRecord::read(last)).transpose()?.flatten() {
             return Err(twice(record.machine.map_or_else(String::new, |machine| machine.name)));

@@ -51,5 +51,5 @@ pub use clocks::{Asker, Clocks, STAY, Teller};
 pub use engine::{Engine, NoShare, share};
 pub use error::Error;
 pub use folder::Folder;
-pub use meeting::{LEAD, Met, Terms, Worker, begun, meet};
+pub use meeting::{LEAD, Met, Terms, Worker, begun, begun_again, meet};
 pub use place::Place;

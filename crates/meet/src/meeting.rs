@@ -201,6 +201,31 @@ pub fn begun(place: &dyn Place, me: &Worker, wall: Wall) -> Result<Option<Met>, 
     Ok(Some(Met { begin: Nanos(unix_ns), before: None, clocks }))
 }
 
+/// Where a worker with the number of `me` was here before anything was decided, and is gone as an engine knows that starts another in its place:
+/// waits until the others begin, with [`begun`]'s answer then; `None` where there was none.
+///
+/// # Errors
+/// That worker had another workload or version, the run is called off, nothing is decided within `wait`, `stop` is set, or the place cannot be read.
+pub fn begun_again(
+    place: &dyn Place,
+    me: &Worker,
+    &Terms { wait, stop, wall, .. }: &Terms,
+) -> Result<Option<Met>, Error> {
+    let clock = Clock::start();
+    let until = clock.now() + wait;
+    let Some(first) = document::<Worker>(place, &ready(me.share.index() + 1))? else { return Ok(None) };
+    loop {
+        match document(place, DECISION)? {
+            Some(decision) => return decided(decision).and_then(|_| begun(place, me, wall)),
+            None if stop.load(Relaxed) => return Err(Error::Stopped),
+            None if clock.now() >= until => {
+                return Err(Error::Twice { share: me.share, host: first.host, place: place.name() });
+            }
+            None => clock.sleep_until(clock.now() + place.look_every(me.share.parts())),
+        }
+    }
+}
+
 /// The file in which worker `number` says that it is ready.
 fn ready(number: u64) -> String {
     format!("meeting/ready-{number}.json")

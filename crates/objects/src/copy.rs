@@ -29,7 +29,15 @@ impl Copy {
     /// # Errors
     /// There is no run, the store refused or did not answer, or there is no room for it.
     pub fn whole(bucket: Bucket, told: &mut dyn FnMut(&Path, u64, u64)) -> Result<Self, Error> {
-        let copy = Self::new(bucket)?;
+        Self::whole_in(&std::env::temp_dir(), bucket, told)
+    }
+
+    /// The same in a folder of its own in `among`.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn whole_in(among: &Path, bucket: Bucket, told: &mut dyn FnMut(&Path, u64, u64)) -> Result<Self, Error> {
+        let copy = Self::new_in(among, bucket)?;
         // In this order: of a worker whose record or last sign is here, the parts that they speak of are too.
         let first = copy.bucket.list(None)?;
         let is_said = |name: &str| name.ends_with(files::RECORD) || name.ends_with(files::ALIVE);
@@ -161,9 +169,12 @@ impl Copy {
     /// # Errors
     /// There is no place for temporary files.
     pub fn new(bucket: Bucket) -> Result<Self, Error> {
-        let among = std::env::temp_dir();
-        let folder =
-            tempfile::Builder::new().prefix("offered-").tempdir().map_err(Error::io("make a folder in", &among))?;
+        Self::new_in(&std::env::temp_dir(), bucket)
+    }
+
+    fn new_in(among: &Path, bucket: Bucket) -> Result<Self, Error> {
+        let folder = tempfile::Builder::new().prefix("offered-").tempdir_in(among);
+        let folder = folder.map_err(Error::io("make a folder in", among))?;
         let root = folder.path().join(bucket.url().rsplit('/').next().unwrap_or("run"));
         std::fs::create_dir(&root).map_err(Error::io("create", &root))?;
         Ok(Self { bucket, folder, root, parts: BTreeMap::new() })

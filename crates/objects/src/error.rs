@@ -100,6 +100,9 @@ fn why(error: &object_store::Error) -> String {
             "; there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (GOOGLE_APPLICATION_CREDENTIALS, \
              AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY), or give this machine a role"
         }
+        () if said.contains("No CA certificates") || said.contains("UnknownIssuer") => {
+            "; have the roots of this machine installed (ca-certificates), or name the file of the store's own with SSL_CERT_FILE"
+        }
         () if text.contains("redirect") => "; is the bucket in another region? Set AWS_REGION",
         () => "",
     };

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use offered_clock::Clock;
 use offered_cluster::{Cluster, Error, Look, Over, Placed, State, Worker};
 use offered_experiment::kubernetes::{Manifests, RUNS};
-use offered_experiment::{Judged, Own, Terms};
+use offered_experiment::{Copied, Judged, Own, Terms, fetch, is_taken};
 use offered_model::Nanos;
 use offered_model::time::Instant;
 use offered_store::ReadOptions;
@@ -41,6 +41,8 @@ pub(super) struct Task<'a> {
     /// The folder of the run in the claim.
     pub(super) name: &'a str,
     pub(super) workers: u32,
+    /// Where the run is, if not in a claim.
+    pub(super) url: Option<&'a Path>,
     /// How long a worker may take to start.
     pub(super) wait: Nanos,
     /// Where the run is kept here.
@@ -57,6 +59,13 @@ pub(super) fn run(task: &Task<'_>) -> Result<Exit, Failure> {
             "{} exists already; a recorded run is never overwritten, choose another --out",
             out.display()
         )));
+    }
+    // Who cannot read the store would find out when the run is over.
+    if let Some(url) = task.url
+        && is_taken(url)?
+    {
+        let url = url.display();
+        return Err(Failure::input(format!("{url} holds a run already; give each run a URL of its own, with --meet")));
     }
     let (stop, hurry) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let cluster = Cluster::of(task.context, task.namespace).map_err(failure)?;
@@ -114,7 +123,7 @@ impl Follower<'_> {
             }
             self.pause(looked + LOOK, stop);
         }
-        tell!("stopped: the workers are told to end; once more leaves what they have kept in the claim");
+        tell!("stopped: the workers are told to end; once more leaves what they have kept where it is");
         placed.end().map_err(failure)?;
         while !hurry.load(Relaxed) && !placed.is_gone().map_err(failure)? {
             self.pause(self.clock.now() + LOOK, hurry);
@@ -197,9 +206,12 @@ impl Follower<'_> {
     /// Brings the run here.
     fn fetched(&mut self, placed: &mut Placed<'_>, hurry: &Arc<AtomicBool>) -> Result<(), Failure> {
         let (task, folder) = (self.task, format!("{RUNS}/{}", self.task.name));
+        if let Some(url) = task.url {
+            return fetched_from(url, task.out);
+        }
         let left =
             |why: Error| Failure::stopped(format!("{why}; the run is in the claim, in the folder {}", task.name));
-        placed.start_reader(&task.manifests.reader).map_err(left)?;
+        placed.start_reader(task.manifests.reader.as_ref().expect("a run in a claim has one")).map_err(left)?;
         let begun = self.clock.now();
         loop {
             let looked = self.clock.now();
@@ -233,6 +245,16 @@ impl Follower<'_> {
             self.clock.sleep_until(until.min(self.clock.now() + GLANCE));
         }
     }
+}
+
+/// Brings the run here from an object store.
+fn fetched_from(url: &Path, out: &Path) -> Result<(), Failure> {
+    let fetched = fetch(url, out, &mut |Copied { objects, bytes, .. }| {
+        tell!("fetching: {objects} objects, {} MB", bytes.div_ceil(1_000_000));
+    });
+    fetched.map_err(|why| Failure::stopped(format!("{why}; the run is in {}", url.display())))?;
+    tell!("fetched to {}", out.display());
+    Ok(())
 }
 
 /// A folder for what is not whole yet.

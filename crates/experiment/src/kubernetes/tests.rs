@@ -23,7 +23,8 @@ fn cluster() -> Cluster {
         waiting: vec!["serve".to_owned()],
         workers: 8,
         image: "offered:1".to_owned(),
-        claim: "runs".to_owned(),
+        meets: Meets::Claim("runs".to_owned()),
+        service_account: None,
         cpus: 2,
         memory_mib: 512,
         apart: true,
@@ -110,7 +111,7 @@ fn mistakes_are_told_before_a_cluster_finds_them() {
         (with(|cluster| cluster.name = "Shop".to_owned()), "`Shop` is no name for a Job"),
         (with(|cluster| cluster.name = "a".repeat(62)), "61 at most"),
         (with(|cluster| cluster.name = "-a".to_owned()), "`-a` is no name for a Job"),
-        (with(|cluster| cluster.claim = String::new()), "`` is no name for a PersistentVolumeClaim"),
+        (with(|cluster| cluster.meets = Meets::Claim(String::new())), "`` is no name for a PersistentVolumeClaim"),
         (with(|cluster| cluster.image = "a b".to_owned()), "`a b` is no name for an image"),
         (refused(&WORKLOAD.replace("seed = 3\n", ""), &cluster()), "needs a seed"),
         (refused("seed = 1\nduration = \"1s\"\narrivals.open.rate = \"1/s\"\n", &cluster()), "has no [target]"),
@@ -165,10 +166,31 @@ fn what_a_pod_would_not_find_is_doubted() {
 #[test]
 fn who_reads_a_run_waits_with_the_claim_and_changes_nothing_in_it() {
     let (_folder, path) = folder(WORKLOAD);
-    let pod = cluster().manifests(&path).unwrap().reader["spec"].clone();
+    let pod = cluster().manifests(&path).unwrap().reader.unwrap()["spec"].clone();
     let container = &pod["containers"][0];
     assert_eq!(container["volumeMounts"], json!([{ "name": "runs", "mountPath": RUNS, "readOnly": true }]));
     assert_eq!(container["args"], json!(["serve"]));
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     assert!(pod["activeDeadlineSeconds"].as_u64().is_some(), "nobody has to remember it");
+}
+
+#[test]
+fn workers_that_meet_in_a_store_need_no_claim_and_their_credentials_are_only_named() {
+    let (_folder, path) = folder(WORKLOAD);
+    let meets = |credentials: Option<&str>| Meets::Store { credentials: credentials.map(str::to_owned) };
+    let keys = Cluster { meets: meets(Some("aws")), ..cluster() };
+    let manifests = keys.manifests(&path).unwrap();
+    assert!(manifests.reader.is_none(), "it is read in the store");
+    let pod = &manifests.job["spec"]["template"]["spec"];
+    let worker = &pod["containers"][0];
+    assert_eq!(worker["envFrom"], json!([{ "secretRef": { "name": "aws" } }]));
+    assert_eq!(worker["volumeMounts"][1], json!({ "name": "temporary", "mountPath": "/tmp" }), "on its way there");
+    assert_eq!(pod["volumes"][1], json!({ "name": "temporary", "emptyDir": {} }));
+    let role = Cluster { meets: meets(None), service_account: Some("loader".to_owned()), ..cluster() };
+    let pod = role.manifests(&path).unwrap().job["spec"]["template"]["spec"].clone();
+    assert_eq!((&pod["serviceAccountName"], &pod["containers"][0]["envFrom"]), (&json!("loader"), &Value::Null));
+    assert!(
+        refused(WORKLOAD, &Cluster { meets: meets(Some("a b")), ..cluster() })
+            .contains("`a b` is no name for a Secret of credentials")
+    );
 }

@@ -22,6 +22,14 @@ impl Store {
         Ok(Self(Copy::whole(Bucket::open(url)?, told)?))
     }
 
+    pub(super) fn fetch(url: &str, to: &Path, told: &mut dyn FnMut(Copied)) -> Result<(), Error> {
+        let told = &mut |folder: &Path, objects, bytes| told(Copied { name: url, folder, objects, bytes });
+        let beside = to.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        std::fs::create_dir_all(beside).map_err(Error::file("create", beside))?;
+        let copy = Copy::whole_in(beside, Bucket::open(url)?, told)?;
+        std::fs::rename(copy.path(), to).map_err(Error::file("rename to", to))
+    }
+
     pub(super) fn begun(url: &str) -> Result<Self, Error> {
         Ok(Self(Copy::begun(Bucket::open(url)?)?))
     }

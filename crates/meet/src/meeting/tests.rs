@@ -117,6 +117,24 @@ fn one_number_twice_is_an_error_of_the_second() {
     assert!(again.is_of_input());
 }
 
+/// It was ready, was killed, and its engine has started another.
+#[test]
+fn who_is_started_again_before_the_beginning_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, stop) = (Folder::new(folder.path()), AtomicBool::new(false));
+    let again = |me: &Worker, wait| begun_again(&place, me, &terms(wait, &stop));
+    assert!(again(&worker("2/2"), LONG).unwrap().is_none(), "there was none");
+    put_new_document(&place, &ready(2), &worker("2/2")).unwrap();
+    assert!(matches!(again(&worker("2/2"), SHORT), Err(Error::Twice { .. })), "the others do not come");
+    let (first, second) = thread::scope(|scope| {
+        let second = scope.spawn(|| again(&worker("2/2"), LONG));
+        (alone(&place, &worker("1/2"), LONG).unwrap(), second.join().unwrap().unwrap().unwrap())
+    });
+    assert_eq!(first.begin, second.begin);
+    let other = Worker { version: "1.2.4".to_owned(), ..worker("2/2") };
+    assert!(matches!(again(&other, LONG), Err(Error::Differs { .. })));
+}
+
 #[test]
 fn who_does_not_come_is_named_and_who_comes_later_hears_that_it_was_called_off() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,13 +26,17 @@ pub fn worker(run: &Path, share: Share) -> PathBuf {
 }
 
 /// The directories of the worker with this share, in order: that of the first who took the share up, and of those who took its place
-/// when it was gone (`worker-3-of-8.2`); and the one in which another would. None are there of a share that nobody has begun.
-pub fn attempts(run: &Path, share: Share) -> (Vec<PathBuf>, PathBuf) {
+/// when it was gone (`worker-3-of-8.2`); and the one in which another would. None are there of a share that nobody has begun; where the others
+/// have, which is `late`, the first was gone before it made its directory, and so who comes now is the second.
+pub fn attempts(run: &Path, share: Share, late: bool) -> (Vec<PathBuf>, PathBuf) {
     let first = worker(run, share);
-    let again = |attempt: u32| PathBuf::from(format!("{}.{attempt}", first.display()));
-    let names = iter::once(first.clone()).chain((2..).map(again));
-    let all: Vec<PathBuf> = names.take_while(|path| path.exists()).collect();
-    let next = if all.is_empty() { first } else { again(all.len() as u32 + 1) };
+    let name = |attempt: u32| match attempt {
+        1 => first.clone(),
+        again => PathBuf::from(format!("{}.{again}", first.display())),
+    };
+    let begun = if !name(1).exists() && (late || name(2).exists()) { 2 } else { 1 };
+    let all: Vec<PathBuf> = (begun..=u32::MAX).map(name).take_while(|path| path.exists()).collect();
+    let next = name(begun + all.len() as u32);
     (all, next)
 }
 
@@ -129,12 +132,12 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
         let before = recording.notes.len();
         let mut begun = Begun::new(share);
         let records = attempts.iter().map(|worker| RunRecord::read(&worker.path)).collect::<Result<Vec<_>, _>>()?;
-        let is_whole = matches!(records[..], [Some(_)]);
-        for (Worker { path, attempt, .. }, record) in attempts.iter().zip(&records) {
+        let is_whole = matches!(records[..], [Some(_)]) && attempts[0].attempt == 1;
+        for (place, (Worker { path, attempt, .. }, record)) in attempts.iter().zip(&records).enumerate() {
             let alive = Alive::read(path);
             let (clock, placing) = clock(record.as_ref(), alive.as_ref());
             let (own, mut threads) = (Own { share, first, placing }, 0);
-            let is_last = *attempt as usize == attempts.len();
+            let is_last = place + 1 == attempts.len();
             let is_gone = record.is_none() && (!is_last || matches!(State::of(path, alive.as_ref()), State::Gone));
             let mut under_way = if is_gone { Last::of(path, &mut labels) } else { Last::default() };
             // Which sessions have begun is asked only where some may not have.
@@ -381,6 +384,23 @@ mod tests {
     }
 
     #[test]
+    fn who_came_late_for_one_that_never_began_is_the_second_and_what_nobody_sent_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, share) = (folder.path(), "1/2".parse().unwrap());
+        assert_eq!(attempts(run, share, false), (vec![], run.join("worker-1-of-2")));
+        let second = run.join("worker-1-of-2.2");
+        assert_eq!(attempts(run, share, true), (vec![], second.clone()));
+        let all = meant(share);
+        let late = all.iter().filter(|event| event.intended >= Instant::ZERO + Nanos::from_secs(4)).cloned().collect();
+        sent(&second, share, late, true);
+        assert_eq!(attempts(run, share, true), (vec![second], run.join("worker-1-of-2.3")));
+        let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
+        let gone = |event: &&Event| event.error == Some(Reason::Gone);
+        let before = all.iter().filter(|event| event.intended < Instant::ZERO + Nanos::from_secs(4)).count();
+        assert_eq!((events.len(), events.iter().filter(gone).count()), (all.len(), before));
+    }
+
+    #[test]
     fn launches_lie_where_the_clock_of_worker_1_would_have_put_them() {
         let folder = tempfile::tempdir().unwrap();
         let offset = |ahead_ns, at_unix_ns| Some(Offset { ahead_ns, bound_ns: 10, at_unix_ns, answers: 32 });
@@ -436,8 +456,8 @@ mod tests {
         let (secs, all) = (Instant::from_secs, meant(other));
         let (early, later): (Vec<_>, Vec<_>) = all.clone().into_iter().partition(|event| event.intended < secs(3));
         let (missed, late): (Vec<_>, Vec<_>) = later.into_iter().partition(|event| event.intended < secs(7));
-        sent(&attempts(folder.path(), other).1, other, early, false);
-        let (before, next) = attempts(folder.path(), other);
+        sent(&attempts(folder.path(), other, false).1, other, early, false);
+        let (before, next) = attempts(folder.path(), other, false);
         assert_eq!((before.len(), next.file_name().unwrap().to_str().unwrap()), (1, "worker-2-of-2.2"));
         sent(&next, other, late, true);
 
