@@ -140,7 +140,7 @@ connect_timeout = "2s"
 response_timeout = "2s"
 [[request]]
 name = "one"
-get = "/{{session}}"
+get = "/{{{{session}}}}"
 """
         )
         # A file of names that only the generator sees.

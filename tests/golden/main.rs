@@ -185,7 +185,7 @@ weight = 4
 [[request]]
 name = \"buy\"
 post = \"/buy\"
-body = \"{session}\"
+body = \"{{session}}\"
 ";
 
 const CLOSED: &str = "\
@@ -220,8 +220,8 @@ user = { file = \"users.csv\" }
 token = { env = \"TOKEN\" }
 
 [[request]]
-get = \"/of/{user.id}\"
-auth.bearer = \"{token}\"
+get = \"/of/{{user.id}}\"
+auth.bearer = \"{{token}}\"
 ";
 
 #[test]

@@ -45,7 +45,7 @@ const CASES: &[Case] = &[
     case("/", PARTLY, &["--reuse", "per-session"]),
     case("/", PARTLY, &["--reuse", "fresh"]),
     Case { body: 0, ..case("/bytes/5000", OPEN, &["--method", "HEAD"]) },
-    case("/", OPEN, &["--method", "POST", "--body", "user {session}, request {sequence}"]),
+    case("/", OPEN, &["--method", "POST", "--body", "user {{session}}, request {{sequence}}"]),
     Case { body: 5000, ..case("/bytes/5000", OPEN, &[]) },
     Case { body: 70_000, ..case("/chunked/70000", OPEN, &[]) },
     Case { body: 5000, ..case("/nolength/5000", OPEN, &[]) },

@@ -25,7 +25,8 @@ fn workload(folder: &Path, name: &str, target: &str, requests: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-const PLACE: &str = "[[request]]\ngrpc = \"shop.Orders/Place\"\nbody = '{\"item\": \"tea {session}\", \"count\": 3}'\n";
+const PLACE: &str =
+    "[[request]]\ngrpc = \"shop.Orders/Place\"\nbody = '{\"item\": \"tea {{session}}\", \"count\": 3}'\n";
 
 fn calls_are_made_from_a_file_of_descriptors_or_by_reflection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
@@ -89,7 +90,7 @@ fn what_cannot_be_called_is_told_before_launch() -> Tested {
         ("descriptors = \"orders.binpb\"", PLACE.replace("Place", "Plaice"), "known: Place, Watch"),
         ("reflection = true", PLACE.replace("Orders", "Order"), "shop.Order"),
         ("descriptors = \"orders.binpb\"", PLACE.replace("Place", "Watch"), "a stream of messages"),
-        ("descriptors = \"orders.binpb\"", PLACE.replace("count", "amount").replace(" {session}", ""), "amount"),
+        ("descriptors = \"orders.binpb\"", PLACE.replace("count", "amount").replace(" {{session}}", ""), "amount"),
         ("descriptors = \"none.binpb\"", PLACE.to_owned(), "none.binpb"),
         ("descriptors = \"wrong.toml\"", PLACE.to_owned(), "protoc"),
         ("", PLACE.to_owned(), "reflection = true"),

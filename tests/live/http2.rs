@@ -41,7 +41,7 @@ fn streams_share_a_connection_and_every_request_is_one_line_of_the_log() -> Test
     let several = h2("/ok/1", &["--connections", "3"]);
     let fresh = h2("/ok/2", &["--reuse", "fresh"]);
     let sessions = h2("/ok/3", &["--reuse", "per-session"]);
-    let posted = h2("/ok/4", &["--body", "a={session}"]);
+    let posted = h2("/ok/4", &["--body", "a={{session}}"]);
     let failed = h2("/error", &[]);
     let large = at("20/s", "/large", &[]);
     let runs = [&pooled, &several, &fresh, &sessions, &posted, &failed, &large];

@@ -88,7 +88,7 @@ fn every_request_is_one_line_of_the_access_log() -> Tested {
         ("200 GET /ok/2", "/ok/2", PARTLY, &["--reuse", "per-session"], Outcome::Ok),
         ("200 GET /ok/3", "/ok/3", OPEN, &["--reuse", "fresh"], Outcome::Ok),
         ("200 HEAD /large", "/large", OPEN, &["--method", "HEAD"], Outcome::Ok),
-        ("200 POST /ok/4", "/ok/4", OPEN, &["--body", "a={session}"], Outcome::Ok),
+        ("200 POST /ok/4", "/ok/4", OPEN, &["--body", "a={{session}}"], Outcome::Ok),
         ("503 GET /error", "/error", OPEN, &[], Outcome::HttpError),
         ("444 GET /drop", "/drop", OPEN, &[], Outcome::Reset),
     ];

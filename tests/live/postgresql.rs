@@ -155,7 +155,7 @@ fn what_is_asked_and_answered() -> Tested {
             "{connections}\non_connect = [\"select 1, pg_sleep(0)\", \"set application_name = 'under test'\"]\n\
              [variables]\nnote = \"it's \\\"new\\\"\"\n\
              [[request]]\nname = \"insert\"\nsql = \"insert into seen values ($1, $2, $3, $4, $5)\"\n\
-             parameters = [\"{{session}}\", \"{{note}}\", 2.5, true, {{ null = true }}]\ncheck = [{{ rows = 1 }}]\n\
+             parameters = [\"{{{{session}}}}\", \"{{{{note}}}}\", 2.5, true, {{ null = true }}]\ncheck = [{{ rows = 1 }}]\n\
              [[request]]\nname = \"series\"\n\
              sql = \"select n, n * 2 as double, current_setting('application_name') as us from generate_series(1, $1) n\"\n\
              parameters = [3]\n\

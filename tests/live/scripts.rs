@@ -45,7 +45,7 @@ fn run(shop: &Shop, text: &str, args: &[&str]) -> Left {
     let folder = tempfile::tempdir().unwrap();
     let (workload, out) = (folder.path().join("w.toml"), folder.path().join("run"));
     std::fs::write(folder.path().join("users.csv"), "name,password\nann,a&1\nbob,b=2\n").unwrap();
-    std::fs::write(folder.path().join("order.json"), "{\"item\": {item}, \"by\": \"{user.name}\"}").unwrap();
+    std::fs::write(folder.path().join("order.json"), "{\"item\": {{item}}, \"by\": \"{{user.name}}\"}").unwrap();
     std::fs::write(folder.path().join("a.png"), [0x89, b'P', b'N', b'G', 0xff, 0]).unwrap();
     std::fs::write(&workload, text.replace("URL", &shop.url)).unwrap();
     let mut command = offered(&["run", "--json", "--quiet", "--out"]);
@@ -86,24 +86,24 @@ extract = [{ name = "csrf", css = "form input[name=csrf]", attribute = "value" }
 [[request]]
 name = "login"
 post = "/login"
-form = { csrf = "{csrf}", name = "{user.name}", password = "{user.password}" }
-check = [{ status = 200 }, { json = "$.user", is = "{user.name}" }]
+form = { csrf = "{{csrf}}", name = "{{user.name}}", password = "{{user.password}}" }
+check = [{ status = 200 }, { json = "$.user", is = "{{user.name}}" }]
 extract = [{ name = "token", json = "$.token" }, { name = "item", json = "$.items[*].id", nth = 2 }]
 on_failure = "end-session"
 
 [[request]]
 name = "page"
-get = "/item/{item}"
-auth = { bearer = "{token}" }
+get = "/item/{{item}}"
+auth = { bearer = "{{token}}" }
 headers = { Accept-Encoding = "gzip" }
 check = [{ header = "Content-Type", contains = "html" }, { name = "in stock", css = "p.stock", is = "yes & here" }]
-objects = ["/static/a.css", "/static/b.js", "/static/{item}.png", "/static/c.png"]
+objects = ["/static/a.css", "/static/b.js", "/static/{{item}}.png", "/static/c.png"]
 connections = 3
 
 [[request]]
 name = "order"
 post = "/order"
-auth = { bearer = "{token}" }
+auth = { bearer = "{{token}}" }
 headers = { Content-Type = "application/json" }
 body_file = "order.json"
 check = [{ status = 201 }, { body = true, matches = 'ord-\d+' }]
@@ -157,7 +157,7 @@ fn a_broken_contract_is_told_loudly() {
         text.to_owned()
     };
     for (broken, outcome, error) in [
-        (Broken::Json, Outcome::CheckFailed, "json $.user = {user.name}"),
+        (Broken::Json, Outcome::CheckFailed, "json $.user = {{user.name}}"),
         (Broken::NoCookie, Outcome::CheckFailed, "status = 200"),
         (Broken::Fails, Outcome::CheckFailed, "status = 200"),
         (Broken::Stock, Outcome::CheckFailed, "in stock"),
@@ -210,8 +210,8 @@ n = { sequence = 1 }
 who = { sequence = 0, per = "session" }
 id = { uuid = true }
 [[request]]
-put = "/seen/{n}/{who}/{session}"
-multipart = [{ name = "picture", file = "a.png" }, { name = "id", value = "{id}" }]
+put = "/seen/{{n}}/{{who}}/{{session}}"
+multipart = [{ name = "picture", file = "a.png" }, { name = "id", value = "{{id}}" }]
 check = [{ status = 200 }]
 "#;
     let shop = Shop::open(Broken::Nothing);
@@ -225,7 +225,7 @@ check = [{ status = 200 }]
     // A file with two rows is at its end with the third session.
     let text = text
         .replace("id = { uuid = true }", "id = { file = \"users.csv\", at_end = \"error\" }")
-        .replace("{id}", "{id.name}");
+        .replace("{{id}}", "{{id.name}}");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("users.csv"), "name\nann\nbob\n").unwrap();
     std::fs::write(folder.path().join("a.png"), "x").unwrap();
@@ -241,12 +241,15 @@ fn a_script_that_cannot_run_is_one_line() {
     let shop = Shop::open(Broken::Nothing);
     let base = "duration = \"1s\"\narrivals.open.rate = \"5/s\"\ntarget.url = \"URL\"\n";
     for (rest, line) in [
-        ("[[request]]\nget = \"/{nobody}\"", "w.toml:4: request[0]: request `/{nobody}`: nobody defines {nobody}"),
         (
-            "[variables]\na.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{a}\"",
+            "[[request]]\nget = \"/{{nobody}}\"",
+            "w.toml:4: request[0]: request `/{{nobody}}`: nobody defines {{nobody}}",
+        ),
+        (
+            "[variables]\na.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{{a}}\"",
             "variable `a`: the environment variable OFFERED_NOT_SET is not set",
         ),
-        ("[variables]\na.file = \"none.csv\"\n[[request]]\nget = \"/{a.b}\"", "variable `a`: none.csv: No such file"),
+        ("[variables]\na.file = \"none.csv\"\n[[request]]\nget = \"/{{a.b}}\"", "variable `a`: none.csv: No such file"),
         (
             "[[request]]\nget = \"/\"\ncheck = [{ regex = \"(\" }]",
             "request `/`: check `regex (`: `(` is not a regular expression",

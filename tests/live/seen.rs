@@ -21,10 +21,10 @@ fn visit(folder: &Path, server: &Serve) -> String {
     let text = format!(
         "duration = \"1s\"\narrivals.partly_open = {{ rate = \"30/s\", think.constant = \"1h\" }}\ntarget.url = \"{}\"\n\
          [variables]\nuser = {{ file = \"users.csv\" }}\n\
-         [[request]]\nname = \"login\"\npost = \"/echo\"\nform = {{ name = \"{{user.name}}\", password = \"{{user.password}}\" }}\n\
+         [[request]]\nname = \"login\"\npost = \"/echo\"\nform = {{ name = \"{{{{user.name}}}}\", password = \"{{{{user.password}}}}\" }}\n\
          extract = [{{ name = \"who\", regex = 'name=(\\w+)' }}]\n\
-         [[request]]\nname = \"page\"\nget = \"/echo?of={{who}}\"\nauth = {{ bearer = \"{{user.password}}\" }}\n\
-         check = [{{ name = \"greeting\", body = true, contains = \"Hello {{who}}\" }}]\n\
+         [[request]]\nname = \"page\"\nget = \"/echo?of={{{{who}}}}\"\nauth = {{ bearer = \"{{{{user.password}}}}\" }}\n\
+         check = [{{ name = \"greeting\", body = true, contains = \"Hello {{{{who}}}}\" }}]\n\
          [[flow]]\nname = \"visit\"\nstep = [{{ request = \"login\" }}, {{ request = \"page\" }}]\n",
         server.url
     );

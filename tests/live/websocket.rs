@@ -28,7 +28,7 @@ fn a_session_speaks_on_its_own_connection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::chat(folder.path())?;
     let target = format!("url = \"{}/room\"", server.url);
-    let request = "[[request]]\nname = \"hello\"\nwebsocket = { send = \"hello {session}\", await = \"^you said hello [0-9]+$\" }\n\
+    let request = "[[request]]\nname = \"hello\"\nwebsocket = { send = \"hello {{session}}\", await = \"^you said hello [0-9]+$\" }\n\
                    check = [{ body = true, contains = \"said hello\" }]";
     let run = run(&[&workload(folder.path(), &target, request)]);
     run.all(Outcome::Ok, "");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const WORKLOAD: &str = "seed = 3\nduration = \"10m\"\narrivals.open.rate = \"2000/s\"\n[target]\nurl = \"https://shop.example/\"\n\
     tls = { certificate = \"own.pem\", key = \"own.key\" }\n[variables]\ntoken = { env = \"TOKEN\" }\n\
-    [[request]]\nget = \"/\"\nauth.bearer = \"{token}\"\n";
+    [[request]]\nget = \"/\"\nauth.bearer = \"{{token}}\"\n";
 
 /// What is wrong with a document, by the API's own description of its kind.
 fn wrong(document: &Value) -> Vec<String> {

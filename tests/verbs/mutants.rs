@@ -157,7 +157,7 @@ discipline = \"ps\"
 service = { lognormal = { mean = \"10ms\", scv = 4, within = [\"1ms\", \"1s\"] } }
 
 [variables]
-word = \"a {session}\"
+word = \"a {{session}}\"
 
 [[request]]
 name = \"home\"

@@ -97,7 +97,7 @@ fn the_scripts_for_other_tools_are_written() {
 fn what_is_written_for_ourselves_is_read_back_as_it_was_meant() {
     let (folder, requests) = workload(
         "open = { rate = \"1/s\" }",
-        "[target]\nurl = \"http://127.0.0.1:8080/\"\n[[request]]\nname = \"a \\\"b\\\"\"\npost = \"/a?x=1\"\nbody = \"n={sequence}\"\nweight = 3\n\
+        "[target]\nurl = \"http://127.0.0.1:8080/\"\n[[request]]\nname = \"a \\\"b\\\"\"\npost = \"/a?x=1\"\nbody = \"n={{sequence}}\"\nweight = 3\n\
          headers = { X-A = \"1\" }\n[[request]]\nget = \"/b\"",
     );
     let out = folder.path().join("closed.toml");

@@ -60,7 +60,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut input = input::read(&args.workload)?;
+    let mut input = input::read_to_launch(&args.workload)?;
     args.tolerance.edit(&mut input.text)?;
     let search = Search {
         input: &input,

@@ -19,6 +19,7 @@ mod input;
 mod kubernetes;
 mod logs;
 mod news;
+mod places;
 mod plan;
 mod replay;
 mod report;

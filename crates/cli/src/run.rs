@@ -111,6 +111,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let sessions = args.look.sessions();
     let (text, workload) = args.quick.workload(args.share.is_some() || args.meet.is_some(), sessions.is_some())?;
+    crate::places::say(&workload);
     if let Some(sessions) = sessions {
         return once::run(&workload, sessions, args.look.verbose);
     }

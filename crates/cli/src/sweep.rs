@@ -79,7 +79,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut input = input::read(&args.workload)?;
+    let mut input = input::read_to_launch(&args.workload)?;
     args.tolerance.edit(&mut input.text)?;
     let share = share(args.share, args.workers, args.meet.is_some())?;
     let Some(out) = args.out.as_deref().or(args.meet.as_deref()) else {

@@ -1,7 +1,7 @@
 //! The workload's text as a run keeps it: without what only its writer should know.
 //!
 //! Passwords, tokens and keys that stand in the text itself are blanked; what the text takes from the environment or from files
-//! (`{token}` with `token = { env = "TOKEN" }`) was never in it. Everything else stays to the letter, comments too.
+//! (`{{token}}` with `token = { env = "TOKEN" }`) was never in it. Everything else stays to the letter, comments too.
 
 use offered_model::secret::is_secret;
 use offered_run::secrets_in;
@@ -119,13 +119,13 @@ page = "7"
 [[request]]
 post = "/login?page={page}"
 form = { user = "me", password = "hunter2" }
-auth.bearer = "{token}"
+auth.bearer = "{{token}}"
 [[request]]
 post = "/session?token=hunter2&page=1"
 body = "user=me&password=hunter2&next=%2F"
 [[request]]
 put = "/me"
-body = '{"user": "me", "password": "hunter2", "token": "{token}", "page": 1}'
+body = '{"user": "me", "password": "hunter2", "token": "{{token}}", "page": 1}'
 [[request]]
 get = "/"
 [request.headers]
@@ -148,8 +148,8 @@ authorization = "hunter2"
 
     #[test]
     fn what_is_taken_from_elsewhere_stays_and_a_workload_without_secrets_is_kept_whole() {
-        let text = "arrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://a/?x=b:c@d\"\nauth.basic = \"{user}:{password}\"\n\
-                    headers.X-Token = \"{token}\"\nheaders.Proxy-Authorization = \"Basic {both}\" # said so\n";
+        let text = "arrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://a/?x=b:c@d\"\nauth.basic = \"{{user}}:{{password}}\"\n\
+                    headers.X-Token = \"{{token}}\"\nheaders.Proxy-Authorization = \"Basic {{both}}\" # said so\n";
         assert_eq!(kept(text), text);
     }
 }

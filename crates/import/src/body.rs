@@ -10,7 +10,7 @@ const NOT_READ: &str = "a plan is imported without the files it names";
 
 /// A text. The tools that are read put values into it as they are, so that a quote in one breaks a JSON document there and here.
 pub(crate) fn text(text: &Text) -> Body {
-    Body::Text(text.raw_template())
+    Body::Text(text.body_template())
 }
 
 /// What stands in a file, as it stands.

@@ -11,6 +11,7 @@ mod wrk2;
 
 use std::fmt;
 
+use offered_model::template::Piece;
 use offered_model::workload::{Address, Closed, Draft, Request, Sessions, Url, Workload};
 use offered_model::{Law, Nanos, Template, Wrong};
 
@@ -70,7 +71,7 @@ impl fmt::Display for Tool {
 pub struct Emulation {
     /// Who is asked.
     pub url: Url,
-    /// What is asked, by weight; nothing in it depends on anything but `{session}` and `{sequence}`.
+    /// What is asked, by weight; nothing in it depends on anything but `{{session}}` and `{{sequence}}`.
     pub requests: Vec<Request>,
     /// N.
     pub users: u64,
@@ -155,15 +156,27 @@ impl Emulation {
 
     /// The requests as a JSON array, for the tools whose language has it as a literal.
     fn requests_json(&self) -> String {
+        let places = |text: &Template| said(text, "{{session}}", "{{sequence}}");
         let request = |(r, upto): (&Request, f64)| {
             serde_json::json!({
-                "upto": upto, "name": r.name(), "method": r.method(), "path": r.path().as_str(), "body": r.body().text().map(Template::as_str),
-                "headers": r.headers().iter().map(|(k, v)| (k, v.as_str())).collect::<std::collections::BTreeMap<_, _>>(),
+                "upto": upto, "name": r.name(), "method": r.method(), "path": places(r.path()), "body": r.body().text().map(places),
+                "headers": r.headers().iter().map(|(k, v)| (k, places(v))).collect::<std::collections::BTreeMap<_, _>>(),
             })
         };
         let all: Vec<_> = self.requests.iter().zip(self.running_shares()).map(request).collect();
         format!("{:#}", serde_json::Value::Array(all))
     }
+}
+
+/// `text` with these in the place of the numbers of session and launch; it has no other places.
+fn said(text: &Template, session: &str, sequence: &str) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => text.to_string(),
+        Piece::Session => session.to_owned(),
+        Piece::Sequence => sequence.to_owned(),
+        Piece::Value(name) => name.to_string(),
+    };
+    text.pieces().iter().map(piece).collect()
 }
 
 /// With four significant digits, or as many as the whole part has.

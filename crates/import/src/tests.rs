@@ -108,7 +108,7 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
         ("u", "data/u.csv", offered_model::workload::script::Per::Visit, AtEnd::Repeat)
     );
     assert_eq!(columns, &["user", "basket"]);
-    assert!(plan.requests.iter().all(|request| request.path.written().ends_with("?user={u.user}")));
+    assert!(plan.requests.iter().all(|request| request.path.written().ends_with("?user={{u.user}}")));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_poisson_timer_is_a_count_of_milliseconds_and_says_so() {
 fn variables_and_properties_are_put_in_and_what_has_no_value_is_named() {
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">${__P(x,42)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &[own.to_owned(), get("item/${x}?of=${id} s", "")].concat()));
-    assert_eq!(plan.requests[0].path.written(), "/item/42?of={id}%20s");
+    assert_eq!(plan.requests[0].path.written(), "/item/42?of={{id}}%20s");
     assert_eq!(plan.variables, [Variable::constant("id", "${id}")]);
     assert!(plan.notes.iter().any(|note| note.what.contains("`${id}` has no value")), "{:?}", plan.notes);
 }

@@ -135,23 +135,23 @@ impl Text {
         Template::new(&self.written())
     }
 
-    /// As a workload has it where values stand as they are, whatever they are put into.
-    pub(crate) fn raw_template(&self) -> Template {
+    /// As a workload has it where it is a body: values stand as they are, and so do single braces, whatever is in them.
+    pub(crate) fn body_template(&self) -> Template {
         let value = |name: &str| match name {
-            "session" | "sequence" => format!("{{{name}}}"),
-            _ => format!("{{{name}|raw}}"),
+            "session" | "sequence" => format!("{{{{{name}}}}}"),
+            _ => format!("{{{{{name}|raw}}}}"),
         };
-        Template::new(&self.written_with(value))
+        Template::new(&self.written_with(|said| said.replace("{{", "{{'{{'}}"), value))
     }
 
     /// As a workload writes it.
     pub fn written(&self) -> String {
-        self.written_with(|name| format!("{{{name}}}"))
+        self.written_with(|said| Template::literal(said).written().to_owned(), |name| format!("{{{{{name}}}}}"))
     }
 
-    fn written_with(&self, value: impl Fn(&str) -> String) -> String {
+    fn written_with(&self, said: impl Fn(&str) -> String, value: impl Fn(&str) -> String) -> String {
         let piece = |piece: &Piece| match piece {
-            Piece::Said(said) => escaped(said),
+            Piece::Said(text) => said(text),
             Piece::Value(name) => value(name),
         };
         self.0.iter().map(piece).collect()
@@ -161,7 +161,7 @@ impl Text {
     pub fn shown(&self) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Said(said) => said.clone(),
-            Piece::Value(name) => format!("{{{name}}}"),
+            Piece::Value(name) => format!("{{{{{name}}}}}"),
         };
         self.0.iter().map(piece).collect()
     }
@@ -179,34 +179,6 @@ pub(crate) fn name(wanted: &str) -> String {
     }
 }
 
-/// What is said, with every place for a value in it doubled.
-fn escaped(said: &str) -> String {
-    let mut escaped = String::with_capacity(said.len());
-    let mut rest = said;
-    while let Some(at) = rest.find('{') {
-        escaped.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let place = rest[1..].split_once('}').map(|(inside, _)| inside).filter(|inside| is_place(inside));
-        if let Some(inside) = place {
-            escaped.push_str(&format!("{{{{{inside}}}}}"));
-            rest = &rest[inside.len() + 2..];
-        } else {
-            escaped.push('{');
-            rest = &rest[1..];
-        }
-    }
-    escaped + rest
-}
-
-/// Whether a workload takes this between braces for a variable, or a column of one.
-fn is_place(inside: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    let inside = inside.strip_suffix("|raw").unwrap_or(inside);
-    let (name, column) = inside.split_once('.').unwrap_or((inside, "column"));
-    let named = name.bytes().all(word) && name.starts_with(|c: char| !c.is_ascii_digit());
-    named && !column.is_empty() && column.bytes().all(|b| word(b) || b == b'-')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,14 +187,14 @@ mod tests {
     fn what_is_said_stays_said() {
         let written = |said: &str| Text::from(said).written();
         assert_eq!(written("{\"a\": {}}"), "{\"a\": {}}");
-        assert_eq!(written("{a} {a.b} {1} {{a}} {{a}"), "{{a}} {{a.b}} {1} {{{a}}} {{{a}}");
+        assert_eq!(written("{a} {1} {{a}}"), "{{'{'}}a} {1} {{'{{'}}a}}");
         let mut text = Text::from("{x}=");
         text.push(&Text::value("user.name"));
-        assert_eq!(text.written(), "{{x}}={user.name}");
-        assert_eq!(text.map(|said| said.replace('=', "%3D")).written(), "{{x}}%3D{user.name}");
-        text.say("{y|raw}");
+        assert_eq!(text.written(), "{{'{'}}x}={{user.name}}");
+        assert_eq!(text.map(|said| said.replace('=', "%3D")).written(), "{{'{'}}x}%3D{{user.name}}");
+        text.say("{{y}}");
         text.push(&Text::value("session"));
-        assert_eq!(text.raw_template().to_string(), "{{x}}={user.name|raw}{{y|raw}}{session}");
+        assert_eq!(text.body_template().to_string(), "{x}={{user.name|raw}}{{'{{'}}y}}{{session}}");
     }
 
     #[test]

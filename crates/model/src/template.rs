@@ -1,7 +1,8 @@
 //! Templates: texts with places for values, compiled once.
 //!
-//! `{name}` and `{name.column}` are places (`{name|raw}`: for a value as it is, wherever it stands), `{session}` and `{sequence}` two that are always there. `{{name}}` is the text
-//! `{name}`. Every other brace is a brace, so that a JSON body needs no escaping.
+//! `{{name}}` and `{{name.column}}` are places (`{{name|raw}}`: for a value as it is, wherever it stands), `{{session}}` and `{{sequence}}`
+//! two that are always there. `{{'text'}}` is that text, so that `{{'{{'}}` is two braces. Every other brace is a brace: neither JSON nor
+//! GraphQL, CSS or a URL has two that open beside each other, so what is written in those needs no escaping.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -42,21 +43,19 @@ impl Piece {
     fn written(&self) -> String {
         let text = match self {
             Self::Text(text) => text,
-            Self::Session => return "{session}".to_owned(),
-            Self::Sequence => return "{sequence}".to_owned(),
+            Self::Session => return "{{session}}".to_owned(),
+            Self::Sequence => return "{{sequence}}".to_owned(),
             Self::Value(name) => return name.to_string(),
         };
-        let (mut written, mut rest) = (String::new(), &**text);
+        let (mut written, mut rest) = (String::with_capacity(text.len()), &**text);
         while let Some(at) = rest.find('{') {
             written.push_str(&rest[..at]);
             rest = &rest[at..];
-            if let Some((name, after)) = place(rest) {
-                written.push_str(&format!("{{{name}}}"));
-                rest = after;
-            } else {
-                written.push('{');
-                rest = &rest[1..];
-            }
+            let braces = if rest.starts_with("{{") { "{{" } else { "{" };
+            // What would be a place, and what was one before two braces made them.
+            let said = braces == "{{" || single(rest).is_some();
+            written.push_str(&if said { format!("{{{{'{braces}'}}}}") } else { braces.to_owned() });
+            rest = &rest[braces.len()..];
         }
         written + rest
     }
@@ -65,7 +64,7 @@ impl Piece {
 /// What a place asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
-    /// The variable.
+    /// The variable; where nothing that could be one stands between the braces, all that does.
     pub variable: Box<str>,
     /// Of a variable with columns, which.
     pub column: Option<Box<str>>,
@@ -77,8 +76,8 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let raw = if self.raw { "|raw" } else { "" };
         match &self.column {
-            None => write!(f, "{{{}{raw}}}", self.variable),
-            Some(column) => write!(f, "{{{}.{column}{raw}}}", self.variable),
+            None => write!(f, "{{{{{}{raw}}}}}", self.variable),
+            Some(column) => write!(f, "{{{{{}.{column}{raw}}}}}", self.variable),
         }
     }
 }
@@ -102,26 +101,21 @@ impl Template {
         let mut pieces = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
-        while let Some(at) = rest.find('{') {
-            plain.push_str(&rest[..at]);
-            rest = &rest[at..];
-            if let Some((name, after)) = rest.strip_prefix('{').and_then(place)
-                && let Some(after) = after.strip_prefix('}')
-            {
-                plain.push_str(&name.to_string());
-                rest = after;
-            } else if let Some((name, after)) = place(rest) {
-                push_text(&mut pieces, &mut plain);
-                pieces.push(match (&*name.variable, &name.column, name.raw) {
-                    ("session", None, false) => Piece::Session,
-                    ("sequence", None, false) => Piece::Sequence,
-                    _ => Piece::Value(name),
-                });
-                rest = after;
-            } else {
-                plain.push('{');
-                rest = &rest[1..];
+        while let Some((before, marked, after)) = marked(rest) {
+            plain.push_str(before);
+            match marked {
+                Marked::Said(said) => plain.push_str(said),
+                Marked::Place(inside) => {
+                    push_text(&mut pieces, &mut plain);
+                    let name = name(inside);
+                    pieces.push(match (&*name.variable, &name.column) {
+                        ("session", None) => Piece::Session,
+                        ("sequence", None) => Piece::Sequence,
+                        _ => Piece::Value(name),
+                    });
+                }
             }
+            rest = after;
         }
         plain.push_str(rest);
         push_text(&mut pieces, &mut plain);
@@ -142,7 +136,7 @@ impl Template {
     }
 
     /// As it stood in the file, before any value was put in.
-    pub(crate) fn written(&self) -> &str {
+    pub fn written(&self) -> &str {
         &self.written
     }
 
@@ -159,6 +153,17 @@ impl Template {
         &self.pieces
     }
 
+    /// Words in single braces, `{name}`, which are a part of the text; once they were places.
+    pub(crate) fn singles(&self) -> Vec<&str> {
+        let (mut all, mut rest) = (Vec::new(), &*self.written);
+        loop {
+            let (before, after) = marked(rest).map_or((rest, None), |(before, _, after)| (before, Some(after)));
+            all.extend(before.match_indices('{').filter_map(|(at, _)| single(&before[at..])));
+            let Some(after) = after else { return all };
+            rest = after;
+        }
+    }
+
     /// The variables it asks for, each as often as it does.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.pieces.iter().filter_map(|piece| match piece {
@@ -167,7 +172,7 @@ impl Template {
         })
     }
 
-    /// Whether it asks for no variable: `{session}` and `{sequence}` at most.
+    /// Whether it asks for no variable: `{{session}}` and `{{sequence}}` at most.
     pub fn is_plain(&self) -> bool {
         self.names().next().is_none()
     }
@@ -208,6 +213,9 @@ impl Template {
         known: impl Fn(&Name) -> Option<String>,
         write: impl Fn(usize, &str, String) -> String,
     ) -> Self {
+        if self.names().all(|name| known(name).is_none()) {
+            return self.clone();
+        }
         let mut pieces = Vec::new();
         let mut plain = String::new();
         for (number, piece) in self.pieces.iter().enumerate() {
@@ -344,19 +352,66 @@ fn push_text(pieces: &mut Vec<Piece>, plain: &mut String) {
     }
 }
 
-/// The place at the start of `text`, and what follows it.
-fn place(text: &str) -> Option<(Name, &str)> {
-    let (inside, after) = text.strip_prefix('{')?.split_once('}')?;
-    let (inside, raw) = inside.strip_suffix("|raw").map_or((inside, false), |inside| (inside, true));
-    let (variable, column) = match inside.split_once('.') {
+/// What stands between two braces and two braces.
+enum Marked<'a> {
+    /// A text in quotes.
+    Said(&'a str),
+    /// Anything else without a brace.
+    Place(&'a str),
+}
+
+/// The first place of `text`, or text in quotes, with what is before and behind it.
+fn marked(text: &str) -> Option<(&str, Marked<'_>, &str)> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find("{{") {
+        let at = from + at;
+        let inside = text[at + 2..].trim_start_matches(' ');
+        for quote in ['\'', '"'] {
+            let Some(said) = inside.strip_prefix(quote) else { continue };
+            let ends = said.match_indices(quote).find_map(|(end, _)| {
+                let after = said[end + 1..].trim_start_matches(' ').strip_prefix("}}")?;
+                Some((&said[..end], after))
+            });
+            if let Some((said, after)) = ends {
+                return Some((&text[..at], Marked::Said(said), after));
+            }
+        }
+        let end = inside.find(['{', '}', '\n']).unwrap_or(inside.len());
+        if let (inside, Some(after)) = (inside[..end].trim_end_matches(' '), inside[end..].strip_prefix("}}"))
+            && !inside.is_empty()
+        {
+            return Some((&text[..at], Marked::Place(inside), after));
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// What a place asks for that has this between its braces.
+fn name(inside: &str) -> Name {
+    let given = inside.split_once('|').map(|(name, way)| (name.trim_end_matches(' '), way.trim_start_matches(' ')));
+    let (name, raw) = if let Some((name, "raw")) = given { (name, true) } else { (inside, false) };
+    match word(name) {
+        Some((variable, column)) => Name { variable: variable.into(), column: column.map(Into::into), raw },
+        None => Name { variable: inside.into(), column: None, raw: false },
+    }
+}
+
+/// A variable, or one and its column behind a point.
+fn word(text: &str) -> Option<(&str, Option<&str>)> {
+    let (variable, column) = match text.split_once('.') {
         Some((variable, column)) => (variable, Some(column)),
-        None => (inside, None),
+        None => (text, None),
     };
-    let word = |text: &str, more: &[u8]| {
-        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || more.contains(&b))
-    };
-    let is_place = is_name(variable) && column.is_none_or(|column| word(column, b"-"));
-    is_place.then(|| (Name { variable: variable.into(), column: column.map(Into::into), raw }, after))
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    let fit = column.is_none_or(|column| !column.is_empty() && column.bytes().all(fits));
+    (is_name(variable) && fit).then_some((variable, column))
+}
+
+/// A word in single braces at the start of `text`, which was a place before two braces made one: what is between them.
+fn single(text: &str) -> Option<&str> {
+    let (inside, _) = text.strip_prefix('{')?.split_once('}')?;
+    word(inside.strip_suffix("|raw").unwrap_or(inside)).map(|_| inside)
 }
 
 /// Whether `text` can name a variable: letters, digits and `_`, no digit first.

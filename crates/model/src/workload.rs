@@ -29,6 +29,7 @@ pub use address::Address;
 pub use generator::{Generator, OnDiskFull, Precision};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
+pub use names::Single;
 pub use read::Files;
 pub use request::{Call, Request};
 pub use server::{Server, Station};
@@ -235,6 +236,11 @@ impl Workload {
     /// What is asked; never empty.
     pub fn requests(&self) -> &[Request] {
         &self.0.requests
+    }
+
+    /// What stands in single braces, as places for values once did, and has the name of a value.
+    pub fn singles(&self) -> Vec<Single> {
+        names::singles(&self.0.requests, self.0.target.as_ref(), &self.0.variables)
     }
 
     /// What the run must keep to pass.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use offered_model::workload::Single;
+
 /// Why a run cannot start; what goes wrong later is an event's outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -79,6 +81,9 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A value's name in single braces, where two make a place for it.
+    #[error("{0}")]
+    Single(Single),
     /// A variable without values.
     #[error("variable `{name}`: {why}")]
     Variable {

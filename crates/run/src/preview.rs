@@ -4,7 +4,7 @@ use offered_model::{Exchange, Workload};
 
 use crate::Error;
 use crate::halt::Halt;
-use crate::script::{Moment, Script};
+use crate::script::{Moment, Script, marked};
 use crate::transport::{asked, learn, wording};
 
 /// So many bytes of a body are shown.
@@ -17,6 +17,7 @@ const BODY: usize = 1 << 20;
 /// No target, or a request that cannot be made.
 pub fn preview(workload: &Workload, most: usize) -> Result<Vec<Exchange>, Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
+    marked(workload)?;
     let script = Script::new(workload, target)?;
     let requests = workload.walk(0).take(most).zip(0..).map(|((launch, label), sequence)| {
         let moment = Moment { session: launch.session, step: launch.step, visit: 0, sequence, label };
@@ -52,15 +53,18 @@ mod tests {
 
     #[test]
     fn values_are_filled_as_far_as_they_are_known_and_secrets_are_not_told() {
-        let text = "arrivals.partly_open.rate = \"1/s\"\ntarget = { url = \"http://h/\", auth = { bearer = \"{token}\" } }\n\
+        let text = "arrivals.partly_open.rate = \"1/s\"\ntarget = { url = \"http://h/\", auth = { bearer = \"{{token}}\" } }\n\
             variables = { user = { file = \"u.csv\" }, n = { sequence = 70 } }\n\
-            request = [{ name = \"in\", post = \"/in?n={n}\", body = \"{user.name} {user.pin}\", auth = false, \
-                        extract = [{ name = \"token\", regex = \"t\" }] }, { name = \"get\", get = \"/a/{token}?t={token}\" }]\n\
+            request = [{ name = \"in\", post = \"/in?n={{n}}\", body = \"{{user.name}} {{user.pin}}\", auth = false, \
+                        extract = [{ name = \"token\", regex = \"t\" }] }, { name = \"get\", get = \"/a/{{token}}?t={{token}}\" }]\n\
             flow = [{ name = \"f\", step = [{ request = \"in\" }, { request = \"get\" }] }]";
         let [(login, body), (get, _)] = previewed(text).try_into().unwrap();
         assert_eq!(login, format!("POST /in?n=70 HTTP/1.1|Host: h|{AGENT}|Content-Length: 15"));
         assert_eq!(body.as_deref(), Some("*** ***"));
-        assert_eq!(get, format!("GET /a/{{token}}?t={{token}} HTTP/1.1|Host: h|Authorization: Bearer ***|{AGENT}"));
+        assert_eq!(
+            get,
+            format!("GET /a/{{{{token}}}}?t={{{{token}}}} HTTP/1.1|Host: h|Authorization: Bearer ***|{AGENT}")
+        );
     }
 
     #[test]
@@ -86,7 +90,7 @@ mod tests {
         assert!(call[0].0.contains("content-type: application/grpc|te: trailers"), "{call:?}");
         assert_eq!(call[0].1.as_deref(), Some("{\"name\": \"tea\"}"));
         let chat = previewed(&format!(
-            "{load}target.url = \"http://h:1\"\nrequest = [{{ name = \"c\", websocket = {{ send = \"hi {{session}}\" }} }}]"
+            "{load}target.url = \"http://h:1\"\nrequest = [{{ name = \"c\", websocket = {{ send = \"hi {{{{session}}}}\" }} }}]"
         ));
         assert!(chat[0].0.starts_with("GET / HTTP/1.1|host: h:1|connection: Upgrade|upgrade: websocket|"), "{chat:?}");
         assert_eq!(chat[0].1.as_deref(), Some("hi 0"));

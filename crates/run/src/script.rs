@@ -122,6 +122,18 @@ pub(crate) fn there(variables: &[Variable]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks that no name in single braces, which once was a place for a value, would be sent where nobody writes one on purpose. Whoever
+/// launches asks: a recording of then is still read.
+///
+/// # Errors
+/// One is.
+pub(crate) fn marked(workload: &Workload) -> Result<(), Error> {
+    match workload.singles().into_iter().find(|single| !single.may_be_meant()) {
+        Some(single) => Err(Error::Single(single)),
+        None => Ok(()),
+    }
+}
+
 impl Script {
     /// That of `workload`, sent to `target`.
     ///
@@ -201,7 +213,7 @@ impl Script {
         let mut ask = self.ask(label, moment, Some(&self.values.unanswered()), Instant::ZERO)?;
         for name in self.values.names() {
             // As a URL has the braces.
-            ask.path = ask.path.replace(&format!("%7B{name}%7D"), &format!("{{{name}}}"));
+            ask.path = ask.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
         Ok(ask)
     }

@@ -51,7 +51,7 @@ pub(crate) struct Quick {
     /// The method
     #[arg(short = 'X', long, value_parser = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"], ignore_case = true, help_heading = "Request")]
     method: Option<String>,
-    /// The body, or @FILE to read it; {session} and {sequence} are filled in
+    /// The body, or @FILE to read it; {{session}} and {{sequence}} are filled in
     #[arg(long, value_name = "TEXT", help_heading = "Request")]
     body: Option<String>,
 

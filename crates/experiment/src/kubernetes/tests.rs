@@ -12,8 +12,8 @@ tls = { roots = "pki/roots.pem", certificate = "pki/own.pem", key = "pki/own.key
 user = { file = "rows/users_1.csv" }
 token = { env = "TOKEN" }
 [[request]]
-get = "/{user.id}"
-headers.X = "{token}"
+get = "/{{user.id}}"
+headers.X = "{{token}}"
 "#;
 
 fn cluster() -> Cluster {
@@ -116,7 +116,7 @@ fn mistakes_are_told_before_a_cluster_finds_them() {
         (refused(&WORKLOAD.replace("seed = 3\n", ""), &cluster()), "needs a seed"),
         (refused("seed = 1\nduration = \"1s\"\narrivals.open.rate = \"1/s\"\n", &cluster()), "has no [target]"),
         (
-            refused(&WORKLOAD.replace("\"{token}\"", "\"{token}\"\nauth.bearer = \"hunter2\""), &cluster()),
+            refused(&WORKLOAD.replace("\"{{token}}\"", "\"{{token}}\"\nauth.bearer = \"hunter2\""), &cluster()),
             "stands in the text",
         ),
         (

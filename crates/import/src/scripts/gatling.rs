@@ -3,7 +3,7 @@
 use offered_model::Template;
 use offered_model::workload::Request;
 
-use super::{Emulation, Think};
+use super::{Emulation, Think, said};
 
 /// The emulation as Java: N users injected once over the ramp, who think and ask for ever.
 pub(super) fn script(emulation: &Emulation, law: Think) -> String {
@@ -13,23 +13,23 @@ pub(super) fn script(emulation: &Emulation, law: Think) -> String {
         Think::Constant => "Z",
     };
     let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a Java literal");
-    let el = |text: &str| quoted(&text.replace("{session}", "#{session}").replace("{sequence}", "#{sequence}"));
+    let el = |text: &Template| quoted(&said(text, "#{session}", "#{sequence}"));
     let total: f64 = emulation.requests.iter().map(Request::weight).sum();
     let requests: Vec<String> = emulation
         .requests
         .iter()
         .filter(|r| r.weight() > 0.0)
         .map(|r| {
-            let header = |(k, v): &(String, Template)| format!(".header({}, {})", quoted(k), quoted(v.as_str()));
+            let header = |(k, v): &(String, Template)| format!(".header({}, {})", quoted(k), el(v));
             let headers = r.headers().iter().map(header).collect::<Vec<_>>().concat();
-            let body = r.body().text().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b.as_str())));
+            let body = r.body().text().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b)));
             format!(
                 "      percent({}).then(exec(http({}).httpRequest({}, {}){headers}{body}))",
                 // Rounded down: a sum above 100 would be refused.
                 (r.weight() / total * 1e8).floor() / 1e6,
                 quoted(r.name()),
                 quoted(r.method()),
-                el(r.path().as_str())
+                el(r.path())
             )
         })
         .collect();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use offered_model::Template;
 use offered_model::workload::{Address, Request};
 
-use super::{Emulation, Think};
+use super::{Emulation, Think, said};
 
 /// The emulation as JMX. Timers stand before every sampler, so a user thinks, asks, and thinks again.
 pub(super) fn script(emulation: &Emulation, law: Think) -> String {
@@ -127,7 +127,7 @@ fn sampler(request: &Request) -> String {
               </collectionProp>
             </elementProp>
 "#,
-                escape(&placeholders(body.as_str()))
+                escape(&placeholders(body))
             )
         },
     );
@@ -139,7 +139,7 @@ fn sampler(request: &Request) -> String {
                 </elementProp>
 "#,
             escape(name),
-            escape(value.as_str())
+            escape(&placeholders(value))
         )
     };
     let headers = request.headers().iter().map(header).collect::<Vec<_>>().concat();
@@ -166,14 +166,14 @@ fn sampler(request: &Request) -> String {
 {arguments}          </HTTPSamplerProxy>
 {tree}"#,
         name = escape(request.name()),
-        path = escape(&placeholders(request.path().as_str())),
+        path = escape(&placeholders(request.path())),
         method = request.method(),
     )
 }
 
 /// Our placeholders as JMeter's functions.
-fn placeholders(text: &str) -> String {
-    text.replace("{session}", "${__threadNum}").replace("{sequence}", "${__counter(FALSE,)}")
+fn placeholders(text: &Template) -> String {
+    said(text, "${__threadNum}", "${__counter(FALSE,)}")
 }
 
 fn escape(text: &str) -> String {

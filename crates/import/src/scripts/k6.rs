@@ -38,8 +38,8 @@ export const options = {{
 }};
 
 const fill = (text) => text && text
-  .replaceAll('{{session}}', String(exec.vu.idInTest))
-  .replaceAll('{{sequence}}', String(exec.vu.iterationInScenario));
+  .replaceAll('{{{{session}}}}', String(exec.vu.idInTest))
+  .replaceAll('{{{{sequence}}}}', String(exec.vu.iterationInScenario));
 
 export default function () {{
   sleep({think});

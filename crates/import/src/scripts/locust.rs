@@ -35,7 +35,7 @@ class User(HttpUser):
         return {think}
 
     def fill(self, text):
-        return text and text.replace("{{session}}", str(self.session)).replace("{{sequence}}", str(self.sequence))
+        return text and text.replace("{{{{session}}}}", str(self.session)).replace("{{{{sequence}}}}", str(self.sequence))
 
     @task
     def ask(self):

@@ -8,7 +8,7 @@ fn asked(url: &str) -> Workload {
         "duration = \"10s\"\narrivals.open = {{ rate = \"1/s\" }}\ntarget = {{ url = \"{url}\", response_timeout = \"5s\" }}\n\
          variables.shop = \"north\"\n\
          [[request]]\nname = \"home\"\nget = \"/\"\nweight = 3\n\
-         [[request]]\nname = \"say \\\"<hi>\\\"\"\npost = \"/{{shop}}/s?u={{session}}\"\nbody = '{{\"n\": {{sequence}}, \"t\": \"\\\"}}'\nheaders = {{ X-A = \"a&b\" }}\n"
+         [[request]]\nname = \"say \\\"<hi>\\\"\"\npost = \"/{{{{shop}}}}/s?u={{{{session}}}}\"\nbody = '{{\"n\": {{{{sequence}}}}, \"t\": \"\\\"}}'\nheaders = {{ X-A = \"a&b\" }}\n"
     );
     Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap()
 }

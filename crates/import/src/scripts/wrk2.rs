@@ -1,17 +1,20 @@
 //! A wrk2 script.
 
-use super::Emulation;
+use offered_model::Template;
+
+use super::{Emulation, said};
 
 /// The emulation as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
 pub(super) fn script(emulation: &Emulation) -> String {
+    let places = |text: &Template| said(text, "{{session}}", "{{sequence}}");
     let request = |(r, upto): (&offered_model::workload::Request, f64)| {
         let headers: Vec<String> =
-            r.headers().iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(v.as_str()))).collect();
+            r.headers().iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(&places(v)))).collect();
         format!(
             "  {{ upto = {upto}, method = {}, path = {}, body = {}, headers = {{ {} }} }},\n",
             quoted(r.method()),
-            quoted(r.path().as_str()),
-            r.body().text().map_or("nil".to_owned(), |b| quoted(b.as_str())),
+            quoted(&places(r.path())),
+            r.body().text().map_or("nil".to_owned(), |b| quoted(&places(b))),
             headers.join(", ")
         )
     };
@@ -30,8 +33,8 @@ local sequence = 0
 
 local function fill(text)
   if text == nil then return nil end
-  text = text:gsub("{{sequence}}", tostring(sequence))
-  return (text:gsub("{{session}}", tostring(sequence % {users} + 1)))
+  text = text:gsub("{{{{sequence}}}}", tostring(sequence))
+  return (text:gsub("{{{{session}}}}", tostring(sequence % {users} + 1)))
 end
 
 function init(args)

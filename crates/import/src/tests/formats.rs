@@ -45,7 +45,7 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
     let (plan, workload) = parsed(&text);
     let names: Vec<&str> = plan.requests.iter().map(|request| request.name.as_str()).collect();
     assert_eq!(names, ["/", "/api/cart", "POST /login", "/bye"]);
-    assert_eq!(plan.requests[0].path.written(), "/?q={{x}}", "braces of a recording are no variables");
+    assert_eq!(plan.requests[0].path.written(), "/?q={{'{'}}x}", "braces of a recording are no variables");
     assert_eq!(plan.requests[0].objects, [Text::from("/a.css")]);
     assert_eq!(plan.target.headers(), [("User-Agent".to_owned(), stands("B"))]);
     assert!(plan.target.cookies() && plan.target.redirects() == 20);
@@ -89,7 +89,7 @@ wget http://other/
     assert_eq!(request(0).body, body("{\"it's\": \"ä\n\"}"));
     let headers: Vec<(&str, String)> =
         request(0).headers.iter().map(|(name, value)| (name.as_str(), value.written())).collect();
-    assert_eq!(headers[0], ("X-One", "{{a}} {KEY}".to_owned()));
+    assert_eq!(headers[0], ("X-One", "{{'{'}}a} {{KEY}}".to_owned()));
     assert_eq!(headers[1], ("Empty", String::new()));
     assert_eq!(request(1).path.written(), "/search?q=%C3%A4+b&page=2");
     assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(stands("me:secret")))));
@@ -199,7 +199,7 @@ fn a_description_is_a_flow_for_each_operation() {
     let flows: Vec<(&str, usize)> = plan.flows.iter().map(|flow| (flow.name.as_str(), flow.steps.len())).collect();
     assert_eq!(flows, [("getPet", 1), ("PUT /pets", 1), ("POST /pets", 2)]);
     let request = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap();
-    assert_eq!(request("getPet").path.written(), "/v1/pets/{petId}?verbose=true&tags=a&tags=b+c");
+    assert_eq!(request("getPet").path.written(), "/v1/pets/{{petId}}?verbose=true&tags=a&tags=b+c");
     assert_eq!(request("getPet").check, [Check::of(Test::Status(vec![(200, 200)]))]);
     assert_eq!(request("PUT /pets").body, body("{\"name\": \"Ann\", \"born\": \"2026-01-01\", \"tags\": [\"a\"]}"));
     assert_eq!(
@@ -208,7 +208,7 @@ fn a_description_is_a_flow_for_each_operation() {
         } else {
             String::new()
         }),
-        Some("{user}:{password}".to_owned())
+        Some("{{user}}:{{password}}".to_owned())
     );
     assert_eq!(request("POST /pets, dog").body, body("{\"name\": \"Rex\"}"));
     assert_eq!(request("POST /pets, dog").auth, None);
@@ -246,12 +246,12 @@ fn a_collection_is_a_flow_for_each_folder() {
     assert_eq!(plan.target.url().to_string(), "http://shop:8080/");
     let request = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap();
     assert!(
-        matches!(&request("sign in").body, Body::Text(body) if body.to_string() == "{\"u\": \"{user|raw}\", \"{{id}}\": 1}")
+        matches!(&request("sign in").body, Body::Text(body) if body.to_string() == "{\"u\": \"{{user|raw}}\", \"{id}\": 1}")
     );
     assert_eq!(request("sign in").auth, None);
-    assert_eq!(request("form").path.written(), "/form/7?x={guid}");
+    assert_eq!(request("form").path.written(), "/form/7?x={{guid}}");
     assert_eq!(request("form").body, form(&[("a", Text::from("1"))]));
-    assert_eq!(request("form").auth, Some(Auth::Bearer(Template::new("{token}"))));
+    assert_eq!(request("form").auth, Some(Auth::Bearer(Template::new("{{token}}"))));
     assert_eq!(request("q").body, body("{\"query\": \"query { me { id } }\", \"variables\": {\"a\": 1}}"));
     assert_eq!(request("file").path.written(), "/up?k=v");
     assert!(matches!(&request("file").body, Body::Multipart(parts) if parts[0].file.as_deref() == Some("/a.png")));

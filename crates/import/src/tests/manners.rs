@@ -79,8 +79,8 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     );
     assert_eq!(login.check, [Check { name: "signed in".to_owned(), test: Test::Status(vec![(200, 200)]) }]);
     let account = request(&plan, "account?of=${id}");
-    assert_eq!(account.path.written(), "/account?of={id}");
-    assert_eq!(account.headers[0].1.written(), "Bearer {token}");
+    assert_eq!(account.path.written(), "/account?of={{id}}");
+    assert_eq!(account.headers[0].1.written(), "Bearer {{token}}");
     assert_eq!(workload.requests()[0].extract().len(), 2);
     let notes: Vec<&str> = plan.notes.iter().map(|note| note.what.as_str()).collect();
     assert_eq!(notes, ["after its last row it would go on with <EOF>; here the run stops"]);
@@ -313,7 +313,10 @@ fn generated_values_are_variables() {
         ),
     ];
     let (plan, _) = one(&threads(1, 0, &content.concat()));
-    assert_eq!(plan.requests[0].path.written(), "/a?n={n}&d={dice}&u={uuid}&r={random_5_9}&t={thread}&e={KEY}");
+    assert_eq!(
+        plan.requests[0].path.written(),
+        "/a?n={{n}}&d={{dice}}&u={{uuid}}&r={{random_5_9}}&t={{thread}}&e={{KEY}}"
+    );
     let values: Vec<&Value> = plan.variables.iter().map(|variable| &variable.value).collect();
     assert_eq!(
         values,
@@ -344,7 +347,7 @@ fn what_is_known_beforehand_is_known_within_functions_and_conditions() {
     ];
     let (plan, _) = one(&threads(1, 0, &content.concat()));
     let paths: Vec<String> = plan.requests.iter().map(|request| request.path.written()).collect();
-    assert_eq!((paths, &plan.notes[..]), (vec!["/a?n={random_1_9}".to_owned()], &[][..]));
+    assert_eq!((paths, &plan.notes[..]), (vec!["/a?n={{random_1_9}}".to_owned()], &[][..]));
     let deep = format!("{}x{}", "${".repeat(50_000), "}".repeat(50_000));
     assert!(read(&threads(1, 0, &get(&deep, "")), "plan.jmx", None).is_ok());
 }

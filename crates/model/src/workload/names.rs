@@ -1,13 +1,14 @@
 //! Whether every name a template asks for has a value when it is asked: an error before the launch, not an empty text on the
 //! wire.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use super::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
 use super::{Call, Request, Target};
 use crate::flow::Flows;
 use crate::nearest;
-use crate::template::{Name, Piece, Template};
+use crate::template::{Name, Piece, Template, is_name};
 
 /// The first request that asks for what it cannot have: its index, and why.
 pub(super) fn check(
@@ -51,37 +52,98 @@ fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<I
 
 /// The templates of what is sent.
 fn texts<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Template> {
+    placed(request, target).map(|(_, text)| text)
+}
+
+/// The same, each with where it stands.
+fn placed<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = (&'static str, &'a Template)> {
     let auth = request.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref()));
     let auth = auth.and_then(|auth| match auth {
-        Auth::Basic(text) | Auth::Bearer(text) => Some(text),
+        Auth::Basic(text) | Auth::Bearer(text) => Some(("auth", text)),
         Auth::Nobody => None,
     });
-    let parts: Vec<&Template> = match &request.body {
-        Body::Form(fields) => fields.iter().map(|(_, value)| value).collect(),
+    let parts: Vec<(&str, &Template)> = match &request.body {
+        Body::Form(fields) => fields.iter().map(|(_, value)| ("form", value)).collect(),
         Body::Multipart(parts) => parts
             .iter()
             .filter_map(|part| match &part.content {
-                Ok(Content::Text(text)) => Some(text),
+                Ok(Content::Text(text)) => Some(("multipart", text)),
                 _ => None,
             })
             .collect(),
-        body => body.text().into_iter().collect(),
+        body => body.text().into_iter().map(|text| (BODY, text)).collect(),
     };
     let parameters = match &request.call {
-        Call::Sql(sql) => Some(sql.templates()),
+        Call::Sql(sql) => Some(sql.templates().map(|text| ("parameters", text))),
         Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
     };
-    let headers = request.headers_to(target).map(|(_, value)| value);
-    std::iter::once(&request.path).chain(headers).chain(auth).chain(parts).chain(parameters.into_iter().flatten())
+    let headers = request.headers_to(target).map(|(_, value)| ("headers", value));
+    let path = std::iter::once(("path", &request.path));
+    path.chain(headers).chain(auth).chain(parts).chain(parameters.into_iter().flatten())
 }
+
+const BODY: &str = "body";
 
 /// What a request asks for once it is answered.
 fn heard(request: &Request) -> impl Iterator<Item = &Name> {
+    looked_for(request).flat_map(|(_, text)| text.names())
+}
+
+/// The templates of what becomes of an answer, each with where it stands.
+fn looked_for(request: &Request) -> impl Iterator<Item = (&'static str, &Template)> {
     let wanted = request.checks.iter().filter_map(|check| match &check.test {
-        Test::Text(_, Wanted::Is(text) | Wanted::Contains(text)) => Some(text),
+        Test::Text(_, Wanted::Is(text) | Wanted::Contains(text)) => Some(("check", text)),
         _ => None,
     });
-    request.objects.iter().flat_map(|objects| &objects.paths).chain(wanted).flat_map(Template::names)
+    request.objects.iter().flat_map(|objects| &objects.paths).map(|path| ("objects", path)).chain(wanted)
+}
+
+/// A name in single braces that some value goes by. Once it was a place for that value; now two braces make one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Single {
+    /// The request in which it stands.
+    pub request: String,
+    /// Its key there.
+    pub key: &'static str,
+    /// What stands between the braces.
+    pub name: String,
+}
+
+impl Single {
+    /// Whether a text may well mean it so: GraphQL has such names in its bodies. In a path or a header nobody does.
+    pub fn may_be_meant(&self) -> bool {
+        self.key == BODY
+    }
+}
+
+impl fmt::Display for Single {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { request, key, name } = self;
+        write!(
+            f,
+            "request `{request}`: {key} has {{{name}}}, which is no place for a value any more; write {{{{{name}}}}} for the value, or {{{{'{{'}}}}{name}}} for the text"
+        )
+    }
+}
+
+/// The names in single braces that some value goes by, each once for where it stands.
+pub(super) fn singles(requests: &[Request], target: Option<&Target>, variables: &[Variable]) -> Vec<Single> {
+    let extracted = requests.iter().flat_map(|request| &request.extract).map(|extraction| extraction.name.as_str());
+    let named = variables.iter().map(|variable| variable.name.as_str());
+    let known: HashSet<&str> = extracted.chain(named).chain(["session", "sequence"]).collect();
+    let mut all: Vec<Single> = Vec::new();
+    for request in requests {
+        for (key, text) in placed(request, target).chain(looked_for(request)) {
+            let meant = |name: &&str| name.split(['.', '|']).next().is_some_and(|name| known.contains(name));
+            for name in text.singles().into_iter().filter(meant) {
+                let single = Single { request: request.name.clone(), key, name: name.to_owned() };
+                if !all.contains(&single) {
+                    all.push(single);
+                }
+            }
+        }
+    }
+    all
 }
 
 struct Known<'a> {
@@ -101,7 +163,7 @@ impl Known<'_> {
             let example = columns.first().copied().unwrap_or("name");
             return match &name.column {
                 None => Err(format!(
-                    "{name} is a row of {}; write for example {{{}.{example}}}",
+                    "{name} is a row of {}; write for example {{{{{}.{example}}}}}",
                     feeder.file, name.variable
                 )),
                 // A file that cannot be read is an error of its own, for whoever launches.
@@ -114,18 +176,23 @@ impl Known<'_> {
                 Some(_) => Ok(()),
             };
         }
+        if !is_name(&name.variable) {
+            return Err(format!(
+                "{name} is no place for a value, which is written {{{{name}}}}, {{{{name.column}}}} or {{{{name|raw}}}}; for two braces as they are write {{{{'{{{{'}}}}"
+            ));
+        }
         if variable.is_none() && !self.extracting.contains_key(&*name.variable) {
             let names = self.variables.iter().map(|variable| &*variable.name).chain(self.extracting.keys().copied());
             let mut names: Vec<&str> = names.chain(["session", "sequence"]).collect();
             names.sort_unstable();
             return Err(format!(
-                "nobody defines {name}{}; define it under [variables], extract it from an answer, or write {{{name}}} for the text itself",
+                "nobody defines {name}{}; define it under [variables], extract it from an answer, or for the text itself write {{{{'{{{{'}}}} in the place of its first two braces",
                 nearest(&name.variable, &names)
             ));
         }
         match name.column {
             None => Ok(()),
-            Some(_) => Err(format!("{name}: `{}` has no columns; write {{{}}}", name.variable, name.variable)),
+            Some(_) => Err(format!("{name}: `{}` has no columns; write {{{{{}}}}}", name.variable, name.variable)),
         }
     }
 

@@ -281,7 +281,8 @@ pub(super) fn check_method(name: &str) -> Result<(), Wrong> {
 pub(super) fn check_path(path: &Template) -> Result<(), Wrong> {
     let text = path.as_str();
     let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
-    if !begins || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
+    let blank = |piece: &Piece| matches!(piece, Piece::Text(text) if text.bytes().any(|b| b <= b' ' || b == 0x7f));
+    if !begins || path.pieces().iter().any(blank) {
         return Err(Wrong::new(format!(
             "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
         )));

@@ -41,7 +41,7 @@ enum Kind {
     RateOrZero,
     /// A text in quotes.
     Text,
-    /// A text with places for values, such as `{token}`.
+    /// A text with places for values, such as `{{token}}`.
     Template,
     /// The name of a file beside the workload.
     File,
@@ -483,7 +483,7 @@ pub(super) static TLS: Shape = shape(
 
 pub(super) static AUTH: Shape = shape(
     "Who asks.",
-    &[key("basic", Template, "\"user:password\"."), key("bearer", Template, "A token, such as \"{token}\".")],
+    &[key("basic", Template, "\"user:password\"."), key("bearer", Template, "A token, such as \"{{token}}\".")],
 )
 .one_of(&["basic", "bearer"]);
 

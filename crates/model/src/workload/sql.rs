@@ -53,7 +53,7 @@ mod tests {
 url = "postgres://me:secret@db/shop"
 pools = { short = 20, "long ones" = 5 }
 on_connect = ["set search_path = shop", "set x.y = 'z'"]
-hook = ["./priority", "{pid}"]
+hook = ["./priority", "{{pid}}"]
 
 [variables]
 id = { random = "uniform:1..9" }
@@ -62,7 +62,7 @@ shop = "north"
 [[request]]
 name = "look"
 sql = "select * from f($1, $2, $3, $4)"
-parameters = ["{id} of {shop}", 5, 2.5, { null = true }]
+parameters = ["{{id}} of {{shop}}", 5, 2.5, { null = true }]
 class = "short"
 check = [{ rows = ">= 1" }, { column = "price", is = "5" }]
 extract = [{ name = "price", column = "price", nth = 2 }]
@@ -82,7 +82,7 @@ class = "long ones"
         let (Call::Sql(look_sql), Call::Sql(sql)) = (look.call(), transaction.call()) else { panic!("both in SQL") };
         let parameters = &look_sql.statements[0].parameters;
         let shown: Vec<String> = parameters.iter().flatten().map(ToString::to_string).collect();
-        assert_eq!((shown, parameters.len()), (vec!["{id} of north".to_owned(), "5".into(), "2.5".into()], 4));
+        assert_eq!((shown, parameters.len()), (vec!["{{id}} of north".to_owned(), "5".into(), "2.5".into()], 4));
         assert_eq!(look.extract()[0].find, Find::Column("price".to_owned()));
         assert_eq!(look.checks()[0].test, Test::Rows(Sizes { least: 1, most: u64::MAX }));
         assert_eq!((look.checks()[0].name.as_str(), look.checks()[1].name.as_str()), ("rows >= 1", "column price = 5"));
@@ -124,7 +124,7 @@ class = "long ones"
             (database.clone() + sql + "\ncheck = [{ status = 200 }]", "an answer of a database has no status"),
             (database.clone() + sql + "\nextract = [{ name = \"x\", css = \"a\" }]", "has no css"),
             (database.clone() + sql + "\nparameters = [[1]]", "a list is written as"),
-            (database.clone() + sql + "\nparameters = [\"{nobody}\"]", "nobody defines {nobody}"),
+            (database.clone() + sql + "\nparameters = [\"{{nobody}}\"]", "nobody defines {{nobody}}"),
             (database + "transaction = [\"select 1\"]\nparameters = [1]", "whose statements have their own"),
             (pools.clone() + sql, "which pool is its connection of"),
             (pools + sql + "\nclass = \"shirt\"", "did you mean `short`"),

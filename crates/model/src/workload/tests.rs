@@ -56,8 +56,8 @@ weight = 4
 
 [[request]]
 name = "020_Order"
-post = "/order/{session}"
-body = "n={sequence}"
+post = "/order/{{session}}"
+body = "n={{sequence}}"
 headers = { Content-Type = "application/x-www-form-urlencoded" }
 "#;
 
@@ -415,8 +415,8 @@ fn calls_and_websockets_are_requests() {
         Workload::parse(&text, "plans/w.toml", &|_| Err(String::new()))
     };
     let calls = parse(
-        "[[request]]\ngrpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{session}\"}'\n[[request]]\nname = \"hello\"\n\
-         websocket = { send = \"hi {session}\", await = \"^hello\" }\n[[request]]\nget = \"/feed\"\nwebsocket = {}",
+        "[[request]]\ngrpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{{session}}\"}'\n[[request]]\nname = \"hello\"\n\
+         websocket = { send = \"hi {{session}}\", await = \"^hello\" }\n[[request]]\nget = \"/feed\"\nwebsocket = {}",
         "reflection = true",
     )
     .unwrap();
@@ -424,7 +424,7 @@ fn calls_and_websockets_are_requests() {
     assert_eq!(calls.labels(), ["shop.v1.Orders/Place", "hello", "/feed"]);
     let [call, hello, feed] = &calls.0.requests[..] else { panic!("three requests") };
     assert_eq!((&call.call, call.path.as_str(), call.method.as_str()), (&Call::Grpc, "/shop.v1.Orders/Place", "POST"));
-    assert_eq!((hello.path.as_str(), hello.body.text().unwrap().as_str()), ("/chat", "hi {session}"));
+    assert_eq!((hello.path.as_str(), hello.body.text().unwrap().as_str()), ("/chat", "hi {{session}}"));
     assert_eq!(hello.call, Call::WebSocket { awaited: Some("^hello".to_owned()) });
     assert_eq!((feed.path.as_str(), &feed.call), ("/feed", &Call::WebSocket { awaited: None }));
     for (requests, target, words) in [
@@ -607,7 +607,7 @@ fn what_does_not_fit_together_is_no_workload() {
         (|draft| draft.requests[1].name = "/a".to_owned(), "a second request named `/a`"),
         (|draft| draft.requests[1].weight = f64::NAN, "a weight must be zero or more, not NaN"),
         (|draft| draft.requests.iter_mut().for_each(|request| request.weight = 0.0), "a weight above zero"),
-        (|draft| draft.requests[1].path = Template::new("/{shop}"), "request `b`: nobody defines {shop}"),
+        (|draft| draft.requests[1].path = Template::new("/{{shop}}"), "request `b`: nobody defines {{shop}}"),
         (|draft| draft.thresholds = vec!["p99{c} < 1s".parse().unwrap()], "`c` is not one of /a, b"),
         (|draft| draft.stations = vec![station()], "[[station]] stands beside [server]"),
         (|draft| (draft.server, draft.stations) = (None, vec![station(), station()]), "a second station named `db`"),
@@ -673,7 +673,7 @@ fn what_does_not_fit_together_is_no_workload() {
 /// One thing of a draft changed, for better or worse, by a number.
 type Change = fn(&mut Draft, u64);
 
-const WORDS: [&str; 8] = ["a", "", "a b", "{shop}", "{{x}", "é\"'", "\n", "leave"];
+const WORDS: [&str; 8] = ["a", "", "a b", "{{shop}}", "{{x}", "é\"'", "\n", "leave"];
 
 fn word(number: u64) -> String {
     WORDS[number as usize % WORDS.len()].to_owned()
@@ -786,7 +786,7 @@ proptest! {
 #[test]
 fn another_value_of_a_constant_takes_the_place_of_the_one_that_was_put_in() {
     let mut draft = Draft { variables: vec![constant("a", Per::Session)], ..draft() };
-    draft.requests[0] = Request::new("GET", Template::new("/{a}")).unwrap();
+    draft.requests[0] = Request::new("GET", Template::new("/{{a}}")).unwrap();
     let mut draft = Workload::new(draft).unwrap().into_draft();
     draft.variables[0].source = script::Source::Constant(Ok("2".to_owned()));
     assert_eq!(Workload::new(draft).unwrap().requests()[0].path().text(), Some("/2"));

@@ -26,13 +26,13 @@ static NAMED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
 });
 
 /// Where the values of parameters and members whose names say that they are secret stand in `text`, in order; a place for a value
-/// (`{token}`) is none.
+/// (`{{token}}`) is none.
 pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let of = |pattern: &Regex| -> Vec<Range<usize>> {
         let secret = |found: regex::Captures<'_>| {
             let value = found.get(2).or_else(|| found.name("number"))?;
             let name = percent_decode_str(&found[1]).decode_utf8_lossy().into_owned();
-            let place = value.as_str().starts_with('{') && value.as_str().ends_with('}');
+            let place = value.as_str().starts_with("{{") && value.as_str().ends_with("}}");
             (is_secret(&name) && !place).then(|| value.range())
         };
         pattern.captures_iter(text).filter_map(secret).collect()
@@ -168,7 +168,8 @@ mod tests {
                 r#"{"user": "ann", "password" : "p\"w", "deep": [{"access_token":"t"}], "secret": 17, "n": 1}"#,
                 r#"{"user": "ann", "password" : "***", "deep": [{"access_token":"***"}], "secret": ***, "n": 1}"#,
             ),
-            ("/a?token={token}&t=1", "/a?token={token}&t=1"),
+            ("/a?token={{token}}&t=1", "/a?token={{token}}&t=1"),
+            ("/a?token={token}", "/a?token=***"),
             (r#"{"token": null, "password": ""}"#, r#"{"token": null, "password": ""}"#),
             ("a monkey=1 in ?the=zoo", "a monkey=1 in ?the=zoo"),
         ] {

@@ -8,7 +8,7 @@ fn workload(text: &str) -> Workload {
     let text = format!("seed = 7\nduration = \"10s\"\narrivals.closed.users = 5\n{text}");
     Workload::parse(&text, "w.toml", &|name| match name {
         "users.csv" => Ok("name,password\nann,s1\nbob,s2\ncy,s3\n".into()),
-        "order.json" => Ok("{\"who\": \"{user.name}\"}".into()),
+        "order.json" => Ok("{\"who\": \"{{user.name}}\"}".into()),
         "a.png" => Ok(vec![0x89, b'P', 0xff, 0]),
         _ => Err("no such file".to_owned()),
     })
@@ -45,7 +45,7 @@ fn reply(headers: &[(&str, &str)], body: &[u8]) -> Reply {
 #[test]
 fn values_stand_where_they_are_asked_for() {
     let asked = ask(
-        "[variables]\nuser.file = \"users.csv\"\nn.sequence = 100\nodd = \"a b&c\"\n[[request]]\npost = \"/{session}/{sequence}?q={odd}&u={user.name}\"\nheaders = { X-N = \"{n}\" }\nbody_file = \"order.json\"",
+        "[variables]\nuser.file = \"users.csv\"\nn.sequence = 100\nodd = \"a b&c\"\n[[request]]\npost = \"/{{session}}/{{sequence}}?q={{odd}}&u={{user.name}}\"\nheaders = { X-N = \"{{n}}\" }\nbody_file = \"order.json\"",
     );
     assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/1/9?q=a%20b%26c&u=bob"));
     assert_eq!((header(&asked, "X-N"), header(&asked, "Accept")), (Some("109"), Some("*/*")));
@@ -55,13 +55,13 @@ fn values_stand_where_they_are_asked_for() {
 #[test]
 fn who_asks_forms_and_parts() {
     let asked = ask(
-        "[target]\nurl = \"http://h/\"\nauth.basic = \"{user.name}:{user.password}\"\n[variables]\nuser.file = \"users.csv\"\n[[request]]\npost = \"/\"\nform = { a = \"1 & 2\", b = \"{user.name}\" }",
+        "[target]\nurl = \"http://h/\"\nauth.basic = \"{{user.name}}:{{user.password}}\"\n[variables]\nuser.file = \"users.csv\"\n[[request]]\npost = \"/\"\nform = { a = \"1 & 2\", b = \"{{user.name}}\" }",
     );
     assert_eq!(header(&asked, "Authorization"), Some("Basic Ym9iOnMy"));
     assert_eq!(header(&asked, "Content-Type"), Some("application/x-www-form-urlencoded"));
     assert_eq!(asked.body.as_deref(), Some(b"a=1+%26+2&b=bob".as_slice()));
     let asked = ask(
-        "[[request]]\nput = \"/\"\nmultipart = [{ name = \"p\", file = \"a.png\", type = \"image/png\" }, { name = \"t\", value = \"x{session}\" }]",
+        "[[request]]\nput = \"/\"\nmultipart = [{ name = \"p\", file = \"a.png\", type = \"image/png\" }, { name = \"t\", value = \"x{{session}}\" }]",
     );
     let kind = header(&asked, "Content-Type").unwrap();
     let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
@@ -88,7 +88,7 @@ fn a_value_that_would_break_the_request_is_a_lack() {
 fn rows_are_functions_of_the_session_whoever_holds_it() {
     let of = |per: &str, at: Moment| {
         let text =
-            format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{user.name}}\"");
+            format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{{{user.name}}}}\"");
         script(&text).unwrap().ask(0, at, None, Instant::ZERO).map(|ask| ask.path)
     };
     let at = |session, sequence| Moment { session, step: 0, visit: 0, sequence, label: 0 };
@@ -108,7 +108,7 @@ fn rows_are_functions_of_the_session_whoever_holds_it() {
 #[test]
 fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() {
     let text = "[variables]\nuser = { file = \"users.csv\", per = \"visit\" }\nid = { uuid = true, per = \"visit\" }\n\
-                n = { sequence = 1, per = \"visit\" }\n[[request]]\nget = \"/{user.name}/{n}/{id}\"";
+                n = { sequence = 1, per = \"visit\" }\n[[request]]\nget = \"/{{user.name}}/{{n}}/{{id}}\"";
     let script = script(text).unwrap();
     assert!(script.counts_visits);
     let of = |session, step, visit| {
@@ -129,7 +129,7 @@ fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() 
 
 #[test]
 fn uuids_are_of_version_4_and_each_their_own() {
-    let text = "[variables]\na.uuid = true\nb.uuid = true\nc = { uuid = true, per = \"request\" }\n[[request]]\nget = \"/{a}/{b}/{c}\"";
+    let text = "[variables]\na.uuid = true\nb.uuid = true\nc = { uuid = true, per = \"request\" }\n[[request]]\nget = \"/{{a}}/{{b}}/{{c}}\"";
     let script = script(text).unwrap();
     let of = |session, step| {
         script.ask(0, Moment { session, step, visit: 0, sequence: 0, label: 0 }, None, Instant::ZERO).unwrap().path
@@ -373,20 +373,21 @@ fn values_are_written_as_they_must_be_where_they_stand() {
         String::from_utf8(ask(&text).body.unwrap()).unwrap()
     };
     let json = r#"{"w": "say \"hi\" & go", "n": 14}"#;
-    assert_eq!(said("body = '{\"w\": \"{w}\", \"n\": {n}}'"), json);
-    assert_eq!(said("body = '<w n=\"{n}\">{w}</w>'"), "<w n=\"14\">say &quot;hi&quot; &amp; go</w>");
+    assert_eq!(said("body = '{\"w\": \"{{w}}\", \"n\": {{n}}}'"), json);
+    assert_eq!(said("body = '<w n=\"{{n}}\">{{w}}</w>'"), "<w n=\"14\">say &quot;hi&quot; &amp; go</w>");
     assert_eq!(said("form = { w = \"{w}\", r = \"a&b={w|raw}\" }"), "w=say+%22hi%22+%26+go&r=a%26b%3Dsay \"hi\" & go");
-    let form = "headers = { Content-Type = \"application/x-www-form-urlencoded\" }\nbody = \"w={w}&n={n}\"";
+    let form = "headers = { Content-Type = \"application/x-www-form-urlencoded\" }\nbody = \"w={{w}}&n={{n}}\"";
     assert_eq!(said(form), "w=say+%22hi%22+%26+go&n=14");
     assert_eq!(said("body = '{\"w\": \"{w|raw}\"}'"), "{\"w\": \"say \"hi\" & go\"}");
-    let path = ask("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={w}&r={w|raw}&n={n}\"").path;
+    let path =
+        ask("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={{w}}&r={{w|raw}}&n={{n}}\"").path;
     assert_eq!(path, "/x?w=a%2Fb%3Fc&r=a/b?c&n=10");
 }
 
 #[test]
 fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
     let text = "arrivals.closed.visitor = \"WHO\"\n[target]\nurl = \"http://h/\"\n[variables]\nuser = { file = \"users.csv\" }\n\
-                id.uuid = true\nn = { sequence = 1, per = \"session\" }\n[[request]]\nname = \"a\"\nget = \"/{session}/{n}/{user.name}/{id}\"\n\
+                id.uuid = true\nn = { sequence = 1, per = \"session\" }\n[[request]]\nname = \"a\"\nget = \"/{{session}}/{{n}}/{{user.name}}/{{id}}\"\n\
                 [[flow]]\nname = \"f\"\nstep = [{ request = \"a\" }]\n";
     let of = |who: &str, session, visit| {
         let script = script(&text.replace("WHO", who)).unwrap();

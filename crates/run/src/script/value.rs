@@ -96,7 +96,7 @@ impl Values {
         let mut memory = Memory::default();
         let unknown = |name: &str| !self.variables.iter().any(|variable| variable.name == name);
         for (name, slot) in self.slots.iter().filter(|(name, _)| unknown(name)) {
-            memory.set(*slot, Some(format!("{{{name}}}")));
+            memory.set(*slot, Some(format!("{{{{{name}}}}}")));
         }
         memory
     }

@@ -1,5 +1,5 @@
 //! A plain workload over a protocol that wants to be told method, path, headers and body: its requests, made before the run but
-//! for `{session}` and `{sequence}`.
+//! for `{{session}}` and `{{sequence}}`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

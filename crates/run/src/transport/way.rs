@@ -10,6 +10,7 @@ use super::wire::Wording;
 use super::{door, http1, http2, postgres, websocket};
 use crate::Error;
 use crate::ask::Ask;
+use crate::script;
 
 /// A protocol, prepared, and the way to the target.
 #[derive(Clone)]
@@ -35,6 +36,7 @@ impl Way {
     /// No target, a name that cannot be resolved, TLS that cannot be spoken, or a request that cannot be made.
     pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
         let target = workload.target().ok_or(Error::NoTarget)?;
+        script::marked(workload)?;
         if target.url().login.is_some() {
             let setup = postgres::Setup::new(workload)?;
             let (route, connect_timeout) = (setup.route(), target.connect_timeout());

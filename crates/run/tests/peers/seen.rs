@@ -50,12 +50,12 @@ fn mirror(stream: TcpStream) -> std::io::Result<()> {
 fn over_http1_both_sides_are_seen_and_nobody_learns_a_secret() {
     let address = listen(|_, stream| drop(mirror(stream)));
     let seen = walked(&format!(
-        "[target]\nurl = \"http://{address}\"\ncookies = true\nredirects = 1\nheaders = {{ X-Pass = \"{{user.password}}\" }}\n\
-         auth.basic = \"{{user.name}}:{{user.password}}\"\n[variables]\nuser.file = \"users.csv\"\n\
-         [[request]]\nname = \"in\"\npost = \"/in?p={{user.password}}\"\nform = {{ p = \"{{user.password}}\" }}\n\
+        "[target]\nurl = \"http://{address}\"\ncookies = true\nredirects = 1\nheaders = {{ X-Pass = \"{{{{user.password}}}}\" }}\n\
+         auth.basic = \"{{{{user.name}}}}:{{{{user.password}}}}\"\n[variables]\nuser.file = \"users.csv\"\n\
+         [[request]]\nname = \"in\"\npost = \"/in?p={{{{user.password}}}}\"\nform = {{ p = \"{{{{user.password}}}}\" }}\n\
          extract = [{{ name = \"agent\", regex = \"User-Agent: (\\\\S+)\" }}]\n\
          [[request]]\nname = \"gone\"\nget = \"/gone\"\nobjects = [\"/o\"]\n\
-         [[request]]\nname = \"wrong\"\nget = \"/x\"\ncheck = [{{ status = 404 }}, {{ name = \"pass\", body = true, contains = \"no {{user.password}}\" }}]\n"
+         [[request]]\nname = \"wrong\"\nget = \"/x\"\ncheck = [{{ status = 404 }}, {{ name = \"pass\", body = true, contains = \"no {{{{user.password}}}}\" }}]\n"
     ));
     let told = format!("{seen:?}");
     for secret in ["pass&word", "pass%26word", "YW5u", "abcdef"] {

@@ -38,7 +38,7 @@ pub(crate) fn server(act: Act) -> SocketAddr {
 
 fn said(address: SocketAddr, timeout: &str, stop: Option<mpsc::Receiver<()>>) -> Vec<Event> {
     let target = format!("url = \"http://{address}\"\nresponse_timeout = \"{timeout}\"");
-    run_until(&target, "name = \"chat\"\nwebsocket = { send = \"hi {session}\", await = \"^hi\" }", stop)
+    run_until(&target, "name = \"chat\"\nwebsocket = { send = \"hi {{session}}\", await = \"^hi\" }", stop)
 }
 
 #[test]

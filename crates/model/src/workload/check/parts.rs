@@ -57,7 +57,7 @@ fn check_draw(Draw { law, shift, decimals }: &Draw) -> Result<(), Wrong> {
 fn check_name(name: &str) -> Result<(), Wrong> {
     if ["session", "sequence"].contains(&name) {
         return Err(Wrong::new(format!(
-            "{{{name}}} is always there and means the {name}'s number; choose another name"
+            "{{{{{name}}}}} is always there and means the {name}'s number; choose another name"
         )));
     }
     if !is_name(name) {

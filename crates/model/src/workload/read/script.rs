@@ -29,7 +29,7 @@ pub(super) const KEYS: [&str; 12] = [
     "objects_when",
 ];
 
-/// `{ basic = "user:password" }`, `{ bearer = "{token}" }`, or `false`.
+/// `{ basic = "user:password" }`, `{ bearer = "{{token}}" }`, or `false`.
 pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
     if let Ok(wanted) = value.truth() {
         return match wanted {

@@ -105,7 +105,7 @@ fn statement(value: &Value<'_>) -> Result<Statement, Mistake> {
     Ok(Statement { text: statement_text(&table.need("sql", "\"select 1\"")?)?, parameters: parameters(&table)? })
 }
 
-/// `parameters = ["{id}", 5, 2.5, true, { null = true }]`.
+/// `parameters = ["{{id}}", 5, 2.5, true, { null = true }]`.
 fn parameters(table: &Table<'_>) -> Result<Vec<Option<Template>>, Mistake> {
     let Some(value) = table.get("parameters") else { return Ok(Vec::new()) };
     let parameter = |item: &Value<'_>| {

@@ -9,7 +9,7 @@ fn parse(text: &str) -> Result<Workload, Mistake> {
         "ragged.csv" => Ok("a,b\n1,2\n3\n".into()),
         "empty.csv" => Ok("a,b\n".into()),
         "items.jsonl" => Ok("{\"id\": 7, \"name\": \"pen\"}\n\n{\"name\": \"cup\", \"id\": 8}\n".into()),
-        "order.json" => Ok("{\"who\": {user.name}, \"n\": {n}}".into()),
+        "order.json" => Ok("{\"who\": {{user.name}}, \"n\": {{n}}}".into()),
         "a.png" => Ok(vec![0x89, b'P', 0xff, 0]),
         _ => Err("no such file".to_owned()),
     })
@@ -24,8 +24,8 @@ const WHOLE: &str = r#"
 url = "http://h/"
 cookies = true
 redirects = 5
-auth = { basic = "{user.name}:{user.password}" }
-headers = { X-Shop = "{shop}" }
+auth = { basic = "{{user.name}}:{{user.password}}" }
+headers = { X-Shop = "{{shop}}" }
 
 [variables]
 shop = "north"
@@ -40,8 +40,8 @@ money = { random = "uniform:1..100", decimals = 2, per = "request" }
 [[request]]
 name = "login"
 method = "POST"
-path = "/login?u={user.name}"
-form = { a = "1", b = "{id}" }
+path = "/login?u={{user.name}}"
+form = { a = "1", b = "{{id}}" }
 auth = false
 extract = [
   { name = "token", json = "$.token" },
@@ -53,7 +53,7 @@ extract = [
 check = [
   { status = 200 }, { status = [200, 302] }, { status = "2xx" },
   { header = "Content-Type", contains = "json" },
-  { body = true, contains = "Welcome {user.name}" }, { body = true, matches = 'ord-\d+' },
+  { body = true, contains = "Welcome {{user.name}}" }, { body = true, matches = 'ord-\d+' },
   { json = "$.ok", is = "true" }, { size = "< 100000" },
   { sha256 = "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855" },
   { name = "signed in", css = "a.logout" },
@@ -62,21 +62,21 @@ on_failure = "end-session"
 
 [[request]]
 name = "page"
-get = "/{shop}/{item.name}?q={limit}"
-auth = { bearer = "{token}" }
-objects = ["/a.css", "/b.js?{next}"]
+get = "/{{shop}}/{{item.name}}?q={{limit}}"
+auth = { bearer = "{{token}}" }
+objects = ["/a.css", "/b.js?{{next}}"]
 connections = 2
 objects_when = "while"
 
 [[request]]
 name = "upload"
 put = "/up"
-multipart = [ { name = "picture", file = "pictures/../a.png", type = "image/png" }, { name = "title", value = "{money}" } ]
+multipart = [ { name = "picture", file = "pictures/../a.png", type = "image/png" }, { name = "title", value = "{{money}}" } ]
 on_failure = "stop"
 
 [[request]]
 name = "order"
-post = "{place}"
+post = "{{place}}"
 body_file = "order.json"
 
 [[flow]]
@@ -97,7 +97,7 @@ fn a_whole_script_is_read_to_the_last_key() {
     assert!(workload.is_scripted());
     let target = workload.0.target.as_ref().unwrap();
     assert_eq!((target.cookies, target.redirects), (true, 5));
-    assert_eq!(target.auth, Some(Auth::Basic(Template::new("{user.name}:{user.password}"))));
+    assert_eq!(target.auth, Some(Auth::Basic(Template::new("{{user.name}}:{{user.password}}"))));
     assert_eq!(target.headers[0].1.pieces(), [Piece::Text("north".into())]);
 
     let [shop, limit, home, user, item, id, n, money] = &workload.0.variables[..] else { panic!("eight variables") };
@@ -136,7 +136,7 @@ fn a_whole_script_is_read_to_the_last_key() {
             "status = 200, 302",
             "status = 2xx",
             "header Content-Type contains json",
-            "body contains Welcome {user.name}",
+            "body contains Welcome {{user.name}}",
             r"body matches ord-\d+",
             "json $.ok = true",
             "size < 100000",
@@ -158,8 +158,8 @@ fn a_whole_script_is_read_to_the_last_key() {
 
 #[test]
 fn what_only_sends_constants_is_not_a_script() {
-    let plain = "[target]\nurl = \"http://h/\"\nauth = { bearer = \"{key}\" }\nheaders = { X-A = \"{session}\" }\n\
-                 [variables]\nkey = \"k\"\n[[request]]\nget = \"/{key}\"\nbody = '{\"a\": \"{key}\"}'";
+    let plain = "[target]\nurl = \"http://h/\"\nauth = { bearer = \"{{key}}\" }\nheaders = { X-A = \"{{session}}\" }\n\
+                 [variables]\nkey = \"k\"\n[[request]]\nget = \"/{{key}}\"\nbody = '{\"a\": \"{{key}}\"}'";
     let workload = parse(plain).unwrap();
     assert!(!workload.is_scripted());
     assert_eq!(workload.0.requests[0].path.pieces(), [Piece::Text("/k".into())]);
@@ -186,7 +186,7 @@ fn what_only_sends_constants_is_not_a_script() {
 
 /// Two requests, of which `use` needs what `get` extracts, in these flows.
 fn walked(flows: &str) -> Result<Workload, String> {
-    let requests = "[[request]]\nname = \"use\"\nget = \"/{token}\"\n[[request]]\nname = \"get\"\nget = \"/\"\n\
+    let requests = "[[request]]\nname = \"use\"\nget = \"/{{token}}\"\n[[request]]\nname = \"get\"\nget = \"/\"\n\
                     extract = [{ name = \"token\", json = \"$.t\" }]\n[[request]]\nname = \"other\"\nget = \"/o\"\n";
     parse(&format!("{requests}{flows}")).map_err(|mistake| mistake.to_string())
 }
@@ -200,7 +200,7 @@ fn what_is_extracted_too_late_is_an_error_that_names_the_way() {
     };
     walked(&flow(&[("get", ""), ("other", ""), ("use", "")])).unwrap();
     let told = walked(&flow(&[("other", ""), ("use", ""), ("get", "")])).unwrap_err();
-    assert!(told.starts_with("w.toml:3: ") && told.contains("request `use`: {token}"), "{told}");
+    assert!(told.starts_with("w.toml:3: ") && told.contains("request `use`: {{token}}"), "{told}");
     assert!(told.contains("flow `buy`") && told.contains("without it: other -> use;"), "{told}");
     // A branch around the extracting step.
     let told = walked(&flow(&[("other", "next = { get = 1, use = 1 }"), ("get", ""), ("use", "")])).unwrap_err();
@@ -217,8 +217,8 @@ fn what_is_extracted_too_late_is_an_error_that_names_the_way() {
 #[test]
 fn a_request_may_use_its_own_answer_only_behind_it() {
     let get = "[[request]]\nget = \"/\"\nextract = [{ name = \"t\", json = \"$.t\" }]\n";
-    parse(&format!("{get}objects = [\"/{{t}}.css\"]")).unwrap();
-    let told = parse(&format!("{get}headers = {{ X-T = \"{{t}}\" }}")).unwrap_err().to_string();
+    parse(&format!("{get}objects = [\"/{{{{t}}}}.css\"]")).unwrap();
+    let told = parse(&format!("{get}headers = {{ X-T = \"{{{{t}}}}\" }}")).unwrap_err().to_string();
     assert!(told.contains("which needs it itself"), "{told}");
 }
 
@@ -227,17 +227,18 @@ fn mistakes_say_where_and_what_instead() {
     let request = "[[request]]\nget = \"/\"\n";
     for (text, line, parts) in [
         (
-            "[[request]]\nget = \"/{tokn}\"\n[variables]\ntoken = \"x\"",
+            "[[request]]\nget = \"/{{tokn}}\"\n[variables]\ntoken = \"x\"",
             3,
-            &["nobody defines {tokn} (did you mean `token`?)", "{{tokn}}"][..],
+            &["nobody defines {{tokn}} (did you mean `token`?)", "write {{'{{'}} in the place"][..],
         ),
-        ("[[request]]\nget = \"/{user}\"\n[variables]\nuser.file = \"users.csv\"", 3, &["{user.name}"]),
+        ("[[request]]\nget = \"/{{user}}\"\n[variables]\nuser.file = \"users.csv\"", 3, &["{{user.name}}"]),
         (
-            "[[request]]\nget = \"/{user.nam}\"\n[variables]\nuser.file = \"users.csv\"",
+            "[[request]]\nget = \"/{{user.nam}}\"\n[variables]\nuser.file = \"users.csv\"",
             3,
             &["no column `nam` (did you mean `name`?)"],
         ),
-        ("[[request]]\nget = \"/{a.b}\"\n[variables]\na = \"x\"", 3, &["has no columns"]),
+        ("[[request]]\nget = \"/{{a b}}\"", 3, &["{{a b}} is no place for a value"]),
+        ("[[request]]\nget = \"/{{a.b}}\"\n[variables]\na = \"x\"", 3, &["has no columns"]),
         ("[variables]\nsession = \"x\"", 4, &["always there"]),
         ("[variables]\n\"a b\" = \"x\"", 4, &["not a name"]),
         ("[variables]\na = { fil = \"x\" }", 4, &["did you mean `file`?"]),
@@ -346,7 +347,32 @@ fn what_is_drawn_may_be_below_zero() {
     let (least, most) = (numbers.iter().min().unwrap(), numbers.iter().max().unwrap());
     assert!((-5000..-4900).contains(least) && (4900..=5000).contains(most), "{least}..{most}");
     let read =
-        parse("[variables]\ndelta = { random = \"uniform:-5000..5000\" }\n[[request]]\nget = \"/{delta}\"").unwrap();
+        parse("[variables]\ndelta = { random = \"uniform:-5000..5000\" }\n[[request]]\nget = \"/{{delta}}\"").unwrap();
     assert_eq!(read.0.variables[0].source, Source::Random(draw));
     assert!(read.to_string().contains("\"uniform:-5000..5000\""), "{read}");
+}
+
+#[test]
+fn a_name_in_single_braces_is_text_and_told_where_a_value_goes_by_it() {
+    let workload = parse(
+        "[target]\nurl = \"http://h/\"\n[variables]\nuser = \"ann\"\nid.uuid = true\n[[request]]\nname = \"find\"\n\
+         post = \"/{id}/{other}?n={session}\"\nbody = 'query{order{user}of(id:\"{{id}}\"){id}}'\nheaders = { X = \"{{'{'}}id}\" }\n\
+         check = [{ body = true, contains = \"{user}\" }]",
+    )
+    .unwrap();
+    let request = &workload.requests()[0];
+    assert_eq!(request.path.text(), Some("/{id}/{other}?n={session}"));
+    assert!(request.body.text().unwrap().as_str().starts_with("query{order{user}of"));
+    let singles: Vec<(&str, String, bool)> =
+        workload.singles().into_iter().map(|single| (single.key, single.name.clone(), single.may_be_meant())).collect();
+    let expected = [("path", "id"), ("path", "session"), ("body", "user"), ("body", "id"), ("check", "user")];
+    assert_eq!(singles, expected.map(|(key, name)| (key, name.to_owned(), key == "body")));
+    let told = workload.singles()[2].to_string();
+    assert!(
+        told.starts_with("request `find`: body has {user}, ") && told.contains("write {{user}} for the value"),
+        "{told}"
+    );
+    // As it was written it is read again.
+    let again = Workload::parse(&workload.to_string(), "w.toml", &|_| Err(String::new())).unwrap();
+    assert_eq!(again.singles(), workload.singles());
 }

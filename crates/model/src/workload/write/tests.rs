@@ -7,7 +7,7 @@ pub(in crate::workload) fn files(name: &str) -> Result<Vec<u8>, String> {
     match name {
         "users.csv" => Ok("name,age\nann,30\n".into()),
         "rows.jsonl" => Ok("{\"name\": \"ann\", \"age\": 30}\n".into()),
-        "body.json" => Ok("{\"who\": \"{session}\", \"shop\": \"{shop}\"}".into()),
+        "body.json" => Ok("{\"who\": \"{{session}}\", \"shop\": \"{{shop}}\"}".into()),
         "picture.png" => Ok(vec![0, 159, 146, 150]),
         "times.txt" => Ok("0.1\n0.25\n".into()),
         "day.trace" => Ok("offered.trace/1\nGET /a\nPOST /b\n0 0 0\n0.5 1 1\n1.25 0 1\n".into()),
@@ -185,8 +185,18 @@ fn replay() -> impl Strategy<Value = String> {
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{1,8}",
-        select(vec!["a \"b\"", "c:\\\\d", "#é{", "{{x}}", "{session}", "'''", "{shop}", "x{user.name}", "%41@:"])
-            .prop_map(str::to_owned),
+        select(vec![
+            "a \"b\"",
+            "c:\\\\d",
+            "#é{",
+            "{{'{{'}}x}}",
+            "{{session}}",
+            "'''",
+            "{{shop}}",
+            "x{{user.name}} {a}",
+            "%41@:"
+        ])
+        .prop_map(str::to_owned),
     ]
 }
 
@@ -272,13 +282,13 @@ const SCRIPTED: &str = r#"
 [[request]]
 name = "home"
 method = "PURGE"
-path = "/{shop}/é{user.name}"
+path = "/{{shop}}/é{{user.name}}"
 weight = 2.5
 body_file = "body.json"
-auth = { basic = "{user.name}:x" }
+auth = { basic = "{{user.name}}:x" }
 service = { exponential = "3ms" }
 on_failure = "end-session"
-objects = ["/a.css", "/{user.age}.js"]
+objects = ["/a.css", "/{{user.age}}.js"]
 connections = 2
 objects_when = "while"
 "#;
@@ -297,14 +307,14 @@ const CHECKED: [&str; 17] = [
     "{ status = 200 }",
     "{ status = [\"2xx\", 304] }",
     "{ status = \"200..204\", name = \"status = 200\" }",
-    "{ body = true, contains = \"{shop}\" }",
+    "{ body = true, contains = \"{{shop}}\" }",
     "{ body = true, is = \" a \" }",
     "{ size = \"> 5\" }",
     "{ size = \"< 100000\" }",
     "{ size = 512 }",
     "{ size = \"100..2000\" }",
     "{ header = \"X\" }",
-    "{ header = \"Location\", is = \"/{session}\" }",
+    "{ header = \"Location\", is = \"/{{session}}\" }",
     "{ name = \"n\", regex = \"x\", matches = \"^y\" }",
     "{ regex = \"(x)y\", group = 0, contains = \"{{x}}\" }",
     "{ css = \"p\", is = \"\" }",
@@ -325,8 +335,8 @@ fn requests() -> impl Strategy<Value = String> {
         "put = \"/b\"\nbody_file = \"picture.png\"\nraw = true",
         "post = \"/b\"\nmultipart = [{ name = \"a\", value = \"{y}\" }, { name = \"p\", file = \"dir/picture.png\", type = \"image/png\" }, \
          { name = \"t\", file = \"body.json\", raw = false }]",
-        "grpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{session}\"}'\nauth = false",
-        "websocket = { send = \"hi {session}\", await = \"^hello\" }",
+        "grpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{{session}}\"}'\nauth = false",
+        "websocket = { send = \"hi {{session}}\", await = \"^hello\" }",
         "get = \"/feed\"\nwebsocket = {}",
         "catalogue = \"plain.csv\"\nheaders = { A = \"{session}\" }",
         "catalogue = \"files.csv\"\nclass = \"image\"\nmethod = \"HEAD\"",
@@ -415,12 +425,12 @@ proptest! {
 fn what_is_written_has_no_secret_of_the_environment_and_no_value_in_the_place_of_its_name() {
     let path = std::env::var("PATH").unwrap();
     let text = "duration = \"1s\"\narrivals.closed.users = 1\ntarget = { url = \"http://h/\", auth.bearer = \"{key}\" }\n\
-                variables = { key = { env = \"PATH\" }, shop = \"north\" }\n[[request]]\nget = \"/{shop}\"\n";
+                variables = { key = { env = \"PATH\" }, shop = \"north\" }\n[[request]]\nget = \"/{{shop}}\"\n";
     let meant = read(text);
     assert_eq!(meant.requests()[0].path().text(), Some("/north"));
     let written = meant.to_string();
     assert!(
-        !written.contains(&path) && written.contains("env = \"PATH\"") && written.contains("get = \"/{shop}\""),
+        !written.contains(&path) && written.contains("env = \"PATH\"") && written.contains("get = \"/{{shop}}\""),
         "{written}"
     );
 }

@@ -1,4 +1,4 @@
-//! Requests as bytes, made once before the run; only `{session}` and `{sequence}` are filled in per launch.
+//! Requests as bytes, made once before the run; only `{{session}}` and `{{sequence}}` are filled in per launch.
 
 use std::io::Write;
 
@@ -206,8 +206,7 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_and_the_length_fits() {
-        let request =
-            "[[request]]\npost = \"/u/{session}?n={sequence}\"\nbody = '{\"user\": {session}, \"deep\": {\"a\": {}}}'";
+        let request = "[[request]]\npost = \"/u/{{session}}?n={{sequence}}\"\nbody = '{\"user\": {{session}}, \"deep\": {\"a\": {}}}'";
         let body = "{\"user\": 17, \"deep\": {\"a\": {}}}";
         let expected =
             format!("POST /u/17?n=3 HTTP/1.1\r\nHost: h:8080\r\n{AGENT}Content-Length: {}\r\n\r\n{body}", body.len());
@@ -248,7 +247,7 @@ mod tests {
         }
         let nobody = bytes("[[request]]\nget = \"/\"\nauth = false", "auth = { bearer = \"t\" }");
         assert!(!nobody.contains("Authorization"), "{nobody}");
-        let request = "[[request]]\nget = \"/\"\nheaders = { Authorization = \"Odd {session}\" }";
+        let request = "[[request]]\nget = \"/\"\nheaders = { Authorization = \"Odd {{session}}\" }";
         let own = bytes(request, "auth = { bearer = \"t\" }");
         assert!(own.contains("Authorization: Odd 17\r\n") && !own.contains("Bearer"), "{own}");
     }

@@ -25,7 +25,7 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Runs `command`, in whose words `{pid}` and `{class}` are places, and wakes whom it concerns each time.
+    /// Runs `command`, in whose words `{{pid}}` and `{{class}}` are places, and wakes whom it concerns each time.
     ///
     /// # Errors
     /// The system has no thread for it.
@@ -57,7 +57,7 @@ impl Hook {
 
 fn run(command: &[String], pid: i32, class: &str) -> Result<(), String> {
     let words: Vec<String> =
-        command.iter().map(|word| word.replace("{pid}", &pid.to_string()).replace("{class}", class)).collect();
+        command.iter().map(|word| word.replace("{{pid}}", &pid.to_string()).replace("{{class}}", class)).collect();
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let told = |why: String| format!("hook `{}`: {why}", words.join(" "));
     let ended = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).output();

@@ -197,11 +197,11 @@ fn redirects_that_lead_nowhere_fail_by_name() {
 #[test]
 fn what_is_extracted_is_said_and_what_is_missing_fails_the_session() {
     let mut sessions = sessions(
-        "[[request]]\nname = \"home\"\nget = \"/home\"\nextract = [{ name = \"id\", json = \"$.id\" }]\n[[request]]\nname = \"item\"\nget = \"/item/{id}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"home\"\n[[flow.step]]\nrequest = \"item\"",
+        "[[request]]\nname = \"home\"\nget = \"/home\"\nextract = [{ name = \"id\", json = \"$.id\" }]\n[[request]]\nname = \"item\"\nget = \"/item/{{id}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"home\"\n[[flow.step]]\nrequest = \"item\"",
     );
     let [unsent] = &launch(&mut sessions, 1, 1)[..] else { panic!("one event") };
     assert_eq!((unsent.outcome, unsent.sent), (Outcome::NoValue, None));
-    assert_eq!(unsent.why(), "{id} has no value (nothing was extracted)");
+    assert_eq!(unsent.why(), "{{id}} has no value (nothing was extracted)");
     launch(&mut sessions, 0, 1);
     assert_eq!(launch(&mut sessions, 1, 1)[0].outcome, Outcome::Ok);
     assert_eq!(sessions.wire.asked.last().unwrap().1, "/item/a%201");
@@ -272,7 +272,7 @@ fn a_new_visitor_has_no_cookies_and_the_same_one_keeps_them() {
 #[test]
 fn the_end_of_the_data_stops_the_run() {
     let mut sessions =
-        sessions("[variables]\nuser = { file = \"u.csv\", at_end = \"error\" }\n[[request]]\nget = \"/{user.n}\"");
+        sessions("[variables]\nuser = { file = \"u.csv\", at_end = \"error\" }\n[[request]]\nget = \"/{{user.n}}\"");
     assert_eq!(launch(&mut sessions, 0, 0)[0].outcome, Outcome::Ok);
     let event = launch(&mut sessions, 0, 1).remove(0);
     assert_eq!(event.why(), "the 1 rows of u.csv are used up (user)");

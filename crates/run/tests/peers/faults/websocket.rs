@@ -253,7 +253,7 @@ fn goodbyes() -> Vec<Mode> {
 }
 
 const OWN: &str = "response_timeout = \"3s\"";
-const SAY_HI: &str = "name = \"chat\"\nwebsocket = { send = \"hi {session}\", await = \"^hi\" }";
+const SAY_HI: &str = "name = \"chat\"\nwebsocket = { send = \"hi {{session}}\", await = \"^hi\" }";
 
 #[test]
 fn each_fault_is_one_event() {
