@@ -119,9 +119,13 @@ impl Single {
 impl fmt::Display for Single {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { request, key, name } = self;
+        // Whichever quotes the text itself has not.
+        let text = |quote: char| format!("{{{{{quote}{{{quote}}}}}{name}}}");
         write!(
             f,
-            "request `{request}`: {key} has {{{name}}}, which is no place for a value any more; write {{{{{name}}}}} for the value, or {{{{'{{'}}}}{name}}} for the text"
+            "request `{request}`: {key} has {{{name}}}, which is no place for a value any more; write {{{{{name}}}}} for the value, or {} (or {}) for the text",
+            text('\''),
+            text('"')
         )
     }
 }
