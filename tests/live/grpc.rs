@@ -66,7 +66,7 @@ fn an_answer_is_looked_into_as_json() -> Tested {
     // What one call answers, the next one says.
     let chain = format!(
         "{PLACE}extract = [{{ name = \"number\", json = \"$.number\" }}]\n[[request]]\nname = \"again\"\n\
-         grpc = \"shop.Orders/Place\"\nbody = '{{\"item\": \"more\", \"count\": {{number}}}}'\n[[flow]]\nname = \"both\"\n\
+         grpc = \"shop.Orders/Place\"\nbody = '{{\"item\": \"more\", \"count\": {{{{number}}}}}}'\n[[flow]]\nname = \"both\"\n\
          [[flow.step]]\nrequest = \"shop.Orders/Place\"\n[[flow.step]]\nrequest = \"again\"\n"
     );
     let file = workload(folder.path(), "chain.toml", &target, &chain);

@@ -222,7 +222,7 @@ fn a_transaction_is_one_launch_and_leaves_nothing_behind() -> Tested {
              {{ sql = \"update account set balance = balance - $1 where id = 1\", parameters = [2000000] }},\n\
              \"select pg_sleep(100)\",\n]\n\
              [[request]]\nname = \"open\"\nsql = \"begin\"\n\
-             [[request]]\nname = \"look\"\nsql = \"select $1::int <= 1000000 as right\"\nparameters = [\"{{left}}\"]\n\
+             [[request]]\nname = \"look\"\nsql = \"select $1::int <= 1000000 as right\"\nparameters = [\"{{{{left}}}}\"]\n\
              check = [{{ column = \"right\", is = \"t\" }}]\n{flow}"
         ),
     );
@@ -349,8 +349,9 @@ fn every_connection_is_hooked_before_the_first_launch() -> Tested {
     let script = "#!/bin/sh\necho \"$1 $2\" >> \"$3\"\n";
     std::fs::write(cluster.path("hook"), script).unwrap();
     std::fs::set_permissions(cluster.path("hook"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let hook =
-        |last: &str| format!("hook = [\"{}\", \"{{class}}\", \"{{pid}}\", \"{last}\"]", cluster.path("hook").display());
+    let hook = |last: &str| {
+        format!("hook = [\"{}\", \"{{{{class}}}}\", \"{{{{pid}}}}\", \"{last}\"]", cluster.path("hook").display())
+    };
     let requests = "[[request]]\nname = \"a\"\nsql = \"select pg_backend_pid() as pid\"\nclass = \"short\"\n\
                     check = [{ column = \"pid\", matches = \"[0-9]+\" }]\n\
                     [[request]]\nname = \"b\"\nsql = \"select pg_sleep(0.001)\"\nclass = \"long\"\n";

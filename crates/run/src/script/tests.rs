@@ -75,10 +75,10 @@ fn who_asks_forms_and_parts() {
 
 #[test]
 fn a_value_that_would_break_the_request_is_a_lack() {
-    let script = script("[variables]\nodd = { file = \"users.csv\", columns = [\"a\", \"b\"] }\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"t\", regex = \"(?s)(.*)\" }]\n[[request]]\nname = \"b\"\nget = \"/{odd.a}\"\nheaders = { X = \"{t}\" }\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
+    let script = script("[variables]\nodd = { file = \"users.csv\", columns = [\"a\", \"b\"] }\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"t\", regex = \"(?s)(.*)\" }]\n[[request]]\nname = \"b\"\nget = \"/{{odd.a}}\"\nheaders = { X = \"{{t}}\" }\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
     let mut memory = Memory::default();
     let lack = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap_err();
-    assert_eq!(lack, Lack::Value("{t} has no value (nothing was extracted)".to_owned()));
+    assert_eq!(lack, Lack::Value("{{t}} has no value (nothing was extracted)".to_owned()));
     script.hear(0, AT, 200, &reply(&[], b"x\r\nHost: evil"), &mut memory, &|| false).unwrap();
     let lack = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap_err();
     assert!(matches!(&lack, Lack::Value(why) if why.contains("X has a control character")), "{lack:?}");
@@ -152,7 +152,7 @@ fn heard(rest: &str, status: u16, answer: &Reply) -> (Result<(), String>, String
 /// The same with this to say whether the time for it is over.
 fn heard_within(rest: &str, status: u16, answer: &Reply, is_over: &dyn Fn() -> bool) -> (Result<(), String>, String) {
     let text = format!(
-        "[[request]]\nname = \"a\"\nget = \"/\"\n{rest}\n[[request]]\nname = \"b\"\nget = \"/{{t}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
+        "[[request]]\nname = \"a\"\nget = \"/\"\n{rest}\n[[request]]\nname = \"b\"\nget = \"/{{{{t}}}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
     );
     let text = if rest.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
     let script = script(&text).unwrap_or_else(|why| panic!("{why}"));
@@ -164,7 +164,7 @@ fn heard_within(rest: &str, status: u16, answer: &Reply, is_over: &dyn Fn() -> b
 
 #[test]
 fn one_at_random_is_each_as_likely_and_what_is_not_found_may_stay() {
-    let text = "[variables]\nt = \"first\"\n[[request]]\nget = \"/{t}\"\n\
+    let text = "[variables]\nt = \"first\"\n[[request]]\nget = \"/{{t}}\"\n\
                 extract = [{ name = \"t\", regex = '\\d', nth = \"random\", keep = true }]";
     let script = script(text).unwrap();
     let mut counts = [0; 3];
@@ -235,7 +235,7 @@ fn values_are_found_wherever_they_stand() {
     ] {
         let (result, told) = heard(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
         assert_eq!(result, Err("extract t".to_owned()), "{extract}");
-        assert!(told.contains("{t} has no value"), "{told}");
+        assert!(told.contains("{{t}} has no value"), "{told}");
     }
 }
 
@@ -276,7 +276,7 @@ fn every_check_holds_when_it_should_and_fails_by_its_name() {
     assert_eq!(heard(checks, 200, &json()).0, Err("size > 99".to_owned()));
     // What is extracted here can be asked for.
     let own =
-        "extract = [{ name = \"t\", json = \"$.who\" }]\ncheck = [{ body = true, contains = \"who\\\": \\\"{t}\" }]";
+        "extract = [{ name = \"t\", json = \"$.who\" }]\ncheck = [{ body = true, contains = \"who\\\": \\\"{{t}}\" }]";
     assert_eq!(heard(own, 200, &json()).0, Ok(()));
 }
 
@@ -310,7 +310,8 @@ fn what_cannot_be_compiled_is_an_error_with_its_place() {
         let told = script(&format!("[[request]]\nget = \"/\"\n{rest}")).unwrap_err().to_string();
         assert!(parts.iter().all(|part| told.contains(part)), "{told}");
     }
-    let told = script("[variables]\nk.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{k}\"").unwrap_err().to_string();
+    let told =
+        script("[variables]\nk.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{{k}}\"").unwrap_err().to_string();
     assert!(told.contains("variable `k`") && told.contains("OFFERED_NOT_SET is not set"), "{told}");
     let both = "[target]\nurl = \"http://h/\"\ncookies = true\nheaders = { Cookie = \"a=1\" }";
     assert!(script(both).unwrap_err().to_string().contains("take one of them out"));
@@ -357,7 +358,7 @@ proptest! {
 
     #[test]
     fn whatever_is_extracted_makes_one_request_line(value in "\\PC{0,40}") {
-        let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{v}?q={v}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
+        let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{{v}}?q={{v}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
         let mut memory = Memory::default();
         let _ = script.hear(0, AT, 200, &reply(&[], value.as_bytes()), &mut memory, &|| false);
         let path = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap().path;
@@ -375,10 +376,13 @@ fn values_are_written_as_they_must_be_where_they_stand() {
     let json = r#"{"w": "say \"hi\" & go", "n": 14}"#;
     assert_eq!(said("body = '{\"w\": \"{{w}}\", \"n\": {{n}}}'"), json);
     assert_eq!(said("body = '<w n=\"{{n}}\">{{w}}</w>'"), "<w n=\"14\">say &quot;hi&quot; &amp; go</w>");
-    assert_eq!(said("form = { w = \"{w}\", r = \"a&b={w|raw}\" }"), "w=say+%22hi%22+%26+go&r=a%26b%3Dsay \"hi\" & go");
+    assert_eq!(
+        said("form = { w = \"{{w}}\", r = \"a&b={{w|raw}}\" }"),
+        "w=say+%22hi%22+%26+go&r=a%26b%3Dsay \"hi\" & go"
+    );
     let form = "headers = { Content-Type = \"application/x-www-form-urlencoded\" }\nbody = \"w={{w}}&n={{n}}\"";
     assert_eq!(said(form), "w=say+%22hi%22+%26+go&n=14");
-    assert_eq!(said("body = '{\"w\": \"{w|raw}\"}'"), "{\"w\": \"say \"hi\" & go\"}");
+    assert_eq!(said("body = '{\"w\": \"{{w|raw}}\"}'"), "{\"w\": \"say \"hi\" & go\"}");
     let path =
         ask("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={{w}}&r={{w|raw}}&n={{n}}\"").path;
     assert_eq!(path, "/x?w=a%2Fb%3Fc&r=a/b?c&n=10");
@@ -408,7 +412,7 @@ fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
 fn a_request_says_the_work_that_a_simulation_draws_for_it() {
     let text = "seed = 9\nduration = \"10s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://h/\"\n\
                 server.service.exponential = \"10ms\"\n[variables]\nms = { work = \"ms\" }\ns = { work = \"s\" }\n\
-                [[request]]\nget = \"/a?{ms}&{s}\"\n[[request]]\nget = \"/b?{ms}\"\nservice = { constant = \"7.5ms\" }\n";
+                [[request]]\nget = \"/a?{{ms}}&{{s}}\"\n[[request]]\nget = \"/b?{{ms}}\"\nservice = { constant = \"7.5ms\" }\n";
     let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
     let script = Script::new(&workload, workload.target().unwrap()).unwrap();
     let path = |label| script.ask(label, Moment { label, ..AT }, None, Instant::ZERO).unwrap().path;

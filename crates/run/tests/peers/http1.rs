@@ -56,7 +56,7 @@ fn no_value_begins_another_header_or_request() {
     let text = format!(
         "duration = \"300ms\"\narrivals.closed = {{ users = 1 }}\n[target]\nurl = \"http://{address}\"\n\
          [[request]]\nname = \"a\"\nget = \"/\"\nextract = [{{ name = \"t\", regex = '(?s)(.+)' }}]\n\
-         [[request]]\nname = \"b\"\nget = \"/\"\nheaders = {{ X-A = \"{{t}}\" }}\n\
+         [[request]]\nname = \"b\"\nget = \"/\"\nheaders = {{ X-A = \"{{{{t}}}}\" }}\n\
          [[flow]]\nname = \"f\"\nstep = [{{ request = \"a\" }}, {{ request = \"b\" }}]\n"
     );
     let workload = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
