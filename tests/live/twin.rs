@@ -77,7 +77,7 @@ fn is_its_model(arrivals: &str, model: &str, requests: &str, correlation: f64) -
 }
 
 /// What the model draws for each launch, said to the server.
-const SAID: &str = "[variables]\nwork = { work = \"ms\" }\n[[request]]\nget = \"/?work_ms={work}\"\n";
+const SAID: &str = "[variables]\nwork = { work = \"ms\" }\n[[request]]\nget = \"/?work_ms={{work}}\"\n";
 /// Work that each request brings with it, so that it is the same whoever asks first.
 const BROUGHT: &str = "[[request]]\nname = \"short\"\nget = \"/work?ms=8\"\nweight = 9\nservice = { constant = \"8ms\" }\n\
                        [[request]]\nname = \"long\"\nget = \"/work?ms=60\"\nservice = { constant = \"60ms\" }\n";

@@ -223,7 +223,7 @@ fn rows(path: &Path) -> Vec<(Instant, Nanos, Instant, Option<Instant>)> {
 #[test]
 fn requests_of_a_workload_are_told_apart_by_their_paths() {
     let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[[request]]\ncatalogue = \"files.csv\"\n[[request]]\n\
-                get = \"/status/503?x={session}\"\nservice = { constant = \"5ms\" }\n[[request]]\npost = \"/c\"\n";
+                get = \"/status/503?x={{session}}\"\nservice = { constant = \"5ms\" }\n[[request]]\npost = \"/c\"\n";
     let files = "path,service,class\n/a?n=1,1ms,one\n/b,2ms,two\n/c,3ms,one\n";
     let workload = |text: &str| Workload::parse(text, "w.toml", &|_| Ok(files.into())).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -243,8 +243,8 @@ fn requests_of_a_workload_are_told_apart_by_their_paths() {
     assert_eq!(millis, [1, 9, 2, 3, 7, 5, 9, 9, 9], "{seen}");
     for (text, why) in [
         (
-            text.replace("\"/c\"", "\"/{session}/x\""),
-            "the path `/{session}/x` of request `/{session}/x` differs from launch to launch",
+            text.replace("\"/c\"", "\"/{{session}}/x\""),
+            "the path `/{{session}}/x` of request `/{{session}}/x` differs from launch to launch",
         ),
         (format!("{text}[[request]]\nname = \"again\"\npost = \"/c?y=2\"\n"), "`/c` and `again` have one path"),
     ] {

@@ -477,7 +477,7 @@ fn the_files_of_a_catalogue_are_a_request_for_each_class() {
         ("catalogue = \"files.csv\"\nmethod = \"get\"", 6, "not a method"),
         ("catalogue = \"times.txt\"", 5, "times.txt:1: unknown column `0.1`"),
         // The table that is wrong, not the request of that number.
-        ("catalogue = \"files.csv\"\n[[request]]\nget = \"/{x}\"", 6, "nobody defines {x}"),
+        ("catalogue = \"files.csv\"\n[[request]]\nget = \"/{{x}}\"", 6, "nobody defines {{x}}"),
         ("catalogue = \"files.csv\"\n[[request]]\nname = \"html\"\nget = \"/\"", 6, "a second request named `html`"),
     ] {
         let mistake = parse(&format!("[[request]]\n{requests}")).unwrap_err();

@@ -338,7 +338,7 @@ fn requests() -> impl Strategy<Value = String> {
         "grpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{{session}}\"}'\nauth = false",
         "websocket = { send = \"hi {{session}}\", await = \"^hello\" }",
         "get = \"/feed\"\nwebsocket = {}",
-        "catalogue = \"plain.csv\"\nheaders = { A = \"{session}\" }",
+        "catalogue = \"plain.csv\"\nheaders = { A = \"{{session}}\" }",
         "catalogue = \"files.csv\"\nclass = \"image\"\nmethod = \"HEAD\"",
     ]);
     let first = (some_of("extract", &TAKEN), some_of("check", &CHECKED));
