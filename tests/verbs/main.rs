@@ -16,4 +16,5 @@ mod plan;
 mod schema;
 mod simulate;
 mod think_time;
+mod ticks;
 mod twin;

@@ -39,6 +39,13 @@ pub enum Note {
         /// Of how many.
         of: u64,
     },
+    /// The clock that stamped another tool's launches ticks more slowly than its stamps are written.
+    Tick {
+        /// Its tick.
+        tick_ms: f64,
+        /// The unit of the stamps.
+        written_ms: f64,
+    },
     /// There are more names of requests than are told apart.
     ManyNames {
         /// So many are.
@@ -168,6 +175,11 @@ impl fmt::Display for Note {
                 };
                 write!(f, "{tool} lists only requests that {which}: the launches of the others are missing")
             }
+            Self::Tick { tick_ms, written_ms } => write!(
+                f,
+                "stamps are written to {written_ms} ms and stand on a grid of {tick_ms} ms, which is taken for the tick of their clock: how \
+                 launches lie within one cannot be seen"
+            ),
             Self::WholeSeconds { of } => {
                 write!(f, "{of} stamps whole seconds: how launches lie within a second cannot be seen")
             }

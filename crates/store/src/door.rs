@@ -26,6 +26,8 @@ pub struct ReadOptions {
     pub label_column: Option<String>,
     /// How long one unit of its numbers is, instead of telling by their size.
     pub unit: Option<Nanos>,
+    /// How long a tick of the clock is that made its stamps, instead of telling by the grid on which they stand.
+    pub tick: Option<Nanos>,
 }
 
 offered_model::named! {

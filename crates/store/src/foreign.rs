@@ -188,7 +188,7 @@ pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Resul
     }
     let mut intake = Intake::new(name, format.name);
     (format.read)(&mut Cursor::new(head).chain(content), options, &mut intake)?;
-    intake.finish()
+    intake.finish(options.tick)
 }
 
 fn sniff(name: &str, head: &Head, options: &ReadOptions) -> Result<&'static Reader, Error> {

@@ -38,6 +38,9 @@ pub(crate) struct Hints {
     /// How long one unit of its numbers is: 1s, 1ms, 1us or 1ns
     #[arg(long, value_name = "TIME")]
     unit: Option<Nanos>,
+    /// The tick of the clock that stamped the launches, instead of telling by the grid on which they stand
+    #[arg(long, value_name = "TIME")]
+    tick: Option<Nanos>,
 }
 
 impl Source {
@@ -60,6 +63,7 @@ impl Hints {
             end_column: self.end_column.clone(),
             label_column: self.label_column.clone(),
             unit: self.unit,
+            tick: self.tick,
         })
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 
 use offered_model::events::Events;
 use offered_model::{Event, Nanos, Note, Recording};
+use offered_stats::ticks;
 
 use crate::error::Error;
 use crate::foreign::rows::{Row, Rows};
@@ -16,6 +17,8 @@ pub(super) type Bad = Cow<'static, str>;
 
 /// How many unreadable rows are listed; the rest are counted.
 const LISTED: usize = 10;
+/// So many stamps tell the tick of their clock.
+const STAMPS: usize = 100_000;
 
 /// A recording in the making.
 pub(super) struct Intake {
@@ -28,6 +31,8 @@ pub(super) struct Intake {
     labels: Labels,
     /// The largest of 1 ms, 0.1 ms, ... 1 ns that every sending was a whole number of.
     pub(super) step: Nanos,
+    /// When the first launches were sent.
+    stamps: Vec<u64>,
     /// Rows that were understood, whether or not they were launches.
     understood: u64,
 }
@@ -42,6 +47,7 @@ impl Intake {
             all: None,
             labels: Labels::default(),
             step: Nanos::from_millis(1),
+            stamps: Vec::new(),
             understood: 0,
         }
     }
@@ -74,6 +80,9 @@ impl Intake {
         while event.sent.is_some_and(|sent| sent.0 % self.step.0 != 0) {
             self.step = Nanos(self.step.0 / 10);
         }
+        if event.object == 0 && self.stamps.len() < STAMPS {
+            self.stamps.extend(event.sent.map(|sent| sent.0));
+        }
         self.events.push(event, self.labels.names());
     }
 
@@ -96,6 +105,7 @@ impl Intake {
     pub(super) fn revise(&mut self, mut change: impl FnMut(&mut Event) -> bool) -> Result<(), Error> {
         let all = self.all()?;
         self.all = None;
+        self.stamps.clear();
         let revised = all.each_of_all(|event| {
             let mut event = event.clone();
             if change(&mut event) {
@@ -167,8 +177,24 @@ impl Intake {
         Ok(())
     }
 
-    /// The recording, unless most of it could not be read.
-    pub(super) fn finish(mut self) -> Result<Recording, Error> {
+    /// What is known of the clock: its tick as it is said, else as the stamps show it, where they are another tool's.
+    fn clock(&mut self, said: Option<Nanos>) {
+        let written = self.recording.resolution;
+        if let Some(said) = said {
+            self.recording.resolution = said;
+        } else if !self.recording.intent_known {
+            self.stamps.sort_unstable();
+            if let Some(tick) = ticks::found(&self.stamps, written.0).map(Nanos) {
+                self.recording.resolution = tick;
+                let [tick_ms, written_ms] = [tick, written].map(Nanos::as_millis_f64);
+                self.note(Note::Tick { tick_ms, written_ms });
+            }
+        }
+    }
+
+    /// The recording, unless most of it could not be read; `tick` is that of its clock, where it is said.
+    pub(super) fn finish(mut self, tick: Option<Nanos>) -> Result<Recording, Error> {
+        self.clock(tick);
         let events = self.all()?;
         let Self { name, mut recording, labels, understood, .. } = self;
         let rows = understood + recording.unreadable;
