@@ -8,8 +8,8 @@ use crate::{Wrong, nearest};
 
 /// A scheduling policy, as it is written: `fcfs`, `lcfs`, `lcfs-preemptive`, `ps`, `ps:16` (at most 16 share), `srpt`,
 /// `sjf`, `psjf`, `ljf`, `pljf`, the same by expected size `sejf`, `pesjf`, `lejf`, `peljf` (the class's mean; `sejf:0.5` for
-/// the exact size with noise of squared coefficient of variation 0.5), `priority`, `priority-preemptive`, `fb`, `rr:10ms`,
-/// `infinite`.
+/// the exact size with noise of squared coefficient of variation 0.5), `priority`, `priority-preemptive`, `priority-ps`,
+/// `ps:16:priority` (who waits comes in by class), `fb`, `rr:10ms`, `infinite`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// First come, first served.
@@ -30,6 +30,10 @@ pub enum Policy {
         /// Whether a newcomer interrupts.
         preemptive: bool,
     },
+    /// By class, each class sharing what those before it leave.
+    PriorityPs,
+    /// Processor sharing among at most so many; who waits comes in by class.
+    PsByClass(u32),
     /// Foreground-background: least attained service.
     Fb,
     /// Round robin with this quantum.
@@ -61,7 +65,7 @@ pub enum Knowledge {
 }
 
 /// The names without a setting.
-const PLAIN: [(&str, Policy); 17] = [
+const PLAIN: [(&str, Policy); 18] = [
     ("fcfs", Policy::Fcfs),
     ("lcfs", Policy::Lcfs { preemptive: false }),
     ("lcfs-preemptive", Policy::Lcfs { preemptive: true }),
@@ -77,6 +81,7 @@ const PLAIN: [(&str, Policy); 17] = [
     ("peljf", Policy::Size(Order { preemptive: true, longest: true, known: Knowledge::ByClass })),
     ("priority", Policy::Priority { preemptive: false }),
     ("priority-preemptive", Policy::Priority { preemptive: true }),
+    ("priority-ps", Policy::PriorityPs),
     ("fb", Policy::Fb),
     ("infinite", Policy::Infinite),
 ];
@@ -89,7 +94,8 @@ impl Policy {
 
     /// Whether it looks at the class of a request.
     pub fn by_class(self) -> bool {
-        matches!(self, Self::Priority { .. } | Self::Size(Order { known: Knowledge::ByClass, .. }))
+        let by_priority = matches!(self, Self::Priority { .. } | Self::PriorityPs | Self::PsByClass(_));
+        by_priority || matches!(self, Self::Size(Order { known: Knowledge::ByClass, .. }))
     }
 }
 
@@ -100,7 +106,7 @@ impl FromStr for Policy {
         let wrong = || {
             let names: Vec<&str> = PLAIN.iter().map(|(name, _)| *name).collect();
             Wrong::new(format!(
-                "`{text}` is no discipline{}; there are {}, ps:16, sejf:0.5 and rr:10ms",
+                "`{text}` is no discipline{}; there are {}, ps:16, ps:16:priority, sejf:0.5 and rr:10ms",
                 nearest(text, &names),
                 names.join(", ")
             ))
@@ -109,10 +115,16 @@ impl FromStr for Policy {
         let plain = PLAIN.iter().find(|(known, _)| *known == name).map(|(_, policy)| *policy);
         match (plain, setting) {
             (Some(policy), None) => Ok(policy),
-            (Some(Self::Ps(_)), Some(limit)) => match limit.parse().map_err(|_| wrong())? {
-                0 => Err(Wrong::new("ps:0 would serve nobody; the limit is at least 1")),
-                limit => Ok(Self::Ps(Some(limit))),
-            },
+            (Some(Self::Ps(_)), Some(setting)) => {
+                let (limit, room) =
+                    setting.split_once(':').map_or((setting, None), |(limit, room)| (limit, Some(room)));
+                match (limit.parse().map_err(|_| wrong())?, room) {
+                    (0, _) => Err(Wrong::new("ps:0 would serve nobody; the limit is at least 1")),
+                    (limit, None) => Ok(Self::Ps(Some(limit))),
+                    (limit, Some("priority")) => Ok(Self::PsByClass(limit)),
+                    (_, Some(_)) => Err(wrong()),
+                }
+            }
             (Some(Self::Size(order)), Some(scv)) if order.known == Knowledge::ByClass => {
                 let scv: f64 = scv.parse().map_err(|_| wrong())?;
                 if !(scv > 0.0 && scv.is_finite()) {
@@ -134,6 +146,7 @@ impl fmt::Display for Policy {
         let (plain, setting) = match *self {
             Self::RoundRobin(quantum) => return write!(f, "rr:{quantum}"),
             Self::Ps(Some(limit)) => (Self::Ps(None), format!(":{limit}")),
+            Self::PsByClass(limit) => (Self::Ps(None), format!(":{limit}:priority")),
             Self::Size(Order { known: Knowledge::WithNoise(scv), preemptive, longest }) => {
                 (Self::Size(Order { known: Knowledge::ByClass, preemptive, longest }), format!(":{scv}"))
             }
@@ -150,7 +163,9 @@ mod tests {
 
     #[test]
     fn every_name_prints_as_it_parses() {
-        for name in PLAIN.iter().map(|(name, _)| *name).chain(["ps:16", "rr:10ms", "pesjf:0.5", "lejf:2"]) {
+        for name in
+            PLAIN.iter().map(|(name, _)| *name).chain(["ps:16", "ps:4:priority", "rr:10ms", "pesjf:0.5", "lejf:2"])
+        {
             assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
         }
         assert!(Policy::all().eq(PLAIN.iter().map(|(_, policy)| *policy)));
@@ -158,13 +173,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_one_clear_line() {
-        for text in ["", "sptr", "fcfs:3", "ps:x", "rr", "rr:10", "sjf:0.5", "priority:1"] {
+        for text in ["", "sptr", "fcfs:3", "ps:x", "ps:4:sjf", "ps::priority", "rr", "rr:10", "sjf:0.5", "priority:1"] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.contains('`') && !error.contains('\n'), "{text}: {error}");
         }
         for (text, why) in [
             ("sptr", "did you mean `srpt`?"),
             ("ps:0", "at least 1"),
+            ("ps:0:priority", "at least 1"),
             ("rr:0s", "above zero"),
             ("sejf:-1", "above zero"),
             ("sejf:nan", "above zero"),

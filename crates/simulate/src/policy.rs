@@ -4,8 +4,8 @@ pub use offered_model::policy::{Knowledge, Order, Policy};
 use offered_model::{Nanos, Seed, Wrong};
 
 use crate::discipline::{
-    Discipline, Estimate, Fb, Fcfs, Infinite, Lcfs, LimitedPs, Ljf, Pljf, PreemptiveLcfs, PreemptivePriority, Priority,
-    Ps, Psjf, RoundRobin, Sjf, Srpt,
+    Discipline, Estimate, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, Pljf, PreemptiveLcfs,
+    PreemptivePriority, Priority, PriorityPs, Ps, Psjf, RoundRobin, Sjf, Srpt,
 };
 
 /// What is done with a discipline whose type is not known before the workload is read.
@@ -72,6 +72,8 @@ impl Make for Policy {
             }
             Self::Priority { preemptive: false } => what.with(Priority::new(m)),
             Self::Priority { preemptive: true } => what.with(PreemptivePriority::new(m)),
+            Self::PriorityPs => what.with(PriorityPs::new(m)),
+            Self::PsByClass(limit) => what.with(LimitedPriorityPs::new(m, limit)?),
             Self::Fb if m > 1 => {
                 return Err(Wrong::new(format!("fb is defined for one server, not {m}; take ps or rr for several")));
             }
@@ -99,7 +101,7 @@ mod tests {
 
     #[test]
     fn every_policy_has_a_discipline_that_starts_empty() {
-        let settings = ["ps:16", "rr:10ms", "pesjf:0.5", "lejf:2"].map(|name| name.parse().unwrap());
+        let settings = ["ps:16", "ps:16:priority", "rr:10ms", "pesjf:0.5", "lejf:2"].map(|name| name.parse().unwrap());
         let setting = Setting { servers: 1, class_means: vec![Nanos(1), Nanos(2)], seed: Seed(1) };
         for policy in Policy::all().chain(settings) {
             assert_eq!(policy.boxed(&setting).unwrap().next(), None, "{policy} starts empty");

@@ -4,18 +4,25 @@ use std::collections::VecDeque;
 
 use offered_model::{Instant, Wrong};
 
-use super::{Discipline, Job, Ps};
+use super::{ByClass, Discipline, Job, Ps, Ranked, Room};
 
-/// Processor sharing among at most `limit` jobs; the others wait outside, first come first served.
+/// Processor sharing among at most `limit` jobs; the others wait outside, in a room that says whose turn it is.
 ///
-/// This is a server with a fixed number of threads. A limit of 1 is FCFS; without a limit it is [`Ps`].
+/// This is a server with a fixed number of threads, or a database behind a gate (Schroeder, Harchol-Balter, Iyengar, Nahum and Wierman 2006: a
+/// multiprogramming limit). A limit of 1 serves one by one; without a limit it is [`Ps`].
 #[derive(Clone, Debug)]
-pub struct LimitedPs {
+pub struct Limited<R> {
     inside: Ps,
     present: usize,
     limit: usize,
-    outside: VecDeque<Job>,
+    outside: R,
 }
+
+/// Who waits outside comes in first come, first served.
+pub type LimitedPs = Limited<VecDeque<Job>>;
+
+/// Who waits outside comes in by class; who is inside is not interrupted.
+pub type LimitedPriorityPs = Limited<Ranked<ByClass>>;
 
 impl LimitedPs {
     /// With this many servers (at least one), shared by at most `limit` jobs.
@@ -23,21 +30,37 @@ impl LimitedPs {
     /// # Errors
     /// A limit of zero.
     pub fn new(servers: u32, limit: u32) -> Result<Self, Wrong> {
-        if limit == 0 {
-            return Err(Wrong::new("the limit of processor sharing must be at least 1, for example ps:16"));
-        }
-        Ok(Self { inside: Ps::new(servers), present: 0, limit: limit as usize, outside: VecDeque::new() })
+        Self::with_room(servers, limit, VecDeque::new())
     }
 }
 
-impl Discipline for LimitedPs {
+impl LimitedPriorityPs {
+    /// With this many servers (at least one), shared by at most `limit` jobs.
+    ///
+    /// # Errors
+    /// A limit of zero.
+    pub fn new(servers: u32, limit: u32) -> Result<Self, Wrong> {
+        Self::with_room(servers, limit, Ranked::new(ByClass))
+    }
+}
+
+impl<R> Limited<R> {
+    fn with_room(servers: u32, limit: u32, outside: R) -> Result<Self, Wrong> {
+        if limit == 0 {
+            return Err(Wrong::new("the limit of processor sharing must be at least 1, for example ps:16"));
+        }
+        Ok(Self { inside: Ps::new(servers), present: 0, limit: limit as usize, outside })
+    }
+}
+
+impl<R: Room> Discipline for Limited<R> {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
         if self.present < self.limit {
             self.present += 1;
             self.inside.arrive(now, job);
         } else {
-            self.outside.push_back(job);
+            self.outside.put(job);
         }
     }
 
@@ -50,7 +73,7 @@ impl Discipline for LimitedPs {
     fn complete(&mut self, now: Instant) -> Option<Job> {
         let finished = self.next()?;
         let done = self.inside.complete(now)?;
-        match self.outside.pop_front() {
+        match self.outside.take() {
             Some(job) => self.inside.enter(finished, job),
             None => self.present -= 1,
         }

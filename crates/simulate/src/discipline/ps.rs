@@ -52,6 +52,21 @@ impl Ps {
         self.last = now;
     }
 
+    /// How many jobs are inside.
+    pub(super) fn len(&self) -> u32 {
+        self.serving.len() as u32
+    }
+
+    /// From `now` on so many servers are shared; none: all wait where they are.
+    #[inline]
+    pub(super) fn set_servers(&mut self, now: Instant, servers: u32) {
+        if f64::from(servers) != self.servers {
+            self.advance(now);
+            self.servers = f64::from(servers);
+            self.foresee();
+        }
+    }
+
     /// A job comes in at `now`; others may still be about to be finished at the same instant.
     #[inline]
     pub(super) fn enter(&mut self, now: Instant, job: Job) {
@@ -68,6 +83,10 @@ impl Ps {
     /// Somebody came or went.
     #[inline]
     fn foresee(&mut self) {
+        if self.servers == 0.0 {
+            (self.stretch, self.speed, self.next) = (1.0, 0.0, None);
+            return;
+        }
         self.stretch = (self.serving.len() as f64 / self.servers).max(1.0);
         self.speed = 1.0 / self.stretch;
         self.next = self.serving.first().map(|first| {

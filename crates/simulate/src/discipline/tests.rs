@@ -22,6 +22,8 @@ fn all() -> Vec<(&'static str, Box<dyn Discipline>)> {
         ("pljf", Box::new(Pljf::new(1, Estimate::Exact))),
         ("priority", Box::new(Priority::new(1))),
         ("priority-p", Box::new(PreemptivePriority::new(1))),
+        ("priority-ps", Box::new(PriorityPs::new(1))),
+        ("ps:2:priority", Box::new(LimitedPriorityPs::new(1, 2).unwrap())),
         ("fb", Box::new(Fb::default())),
         ("rr", Box::new(RoundRobin::new(1, Nanos::from_millis(1)).unwrap())),
     ]

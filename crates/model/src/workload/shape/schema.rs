@@ -99,7 +99,7 @@ fn value(kind: &Kind) -> Value {
 
 fn discipline() -> Value {
     let names: Vec<String> = Policy::all().map(|policy| policy.to_string()).collect();
-    let set = format!(r"^(?:ps:\+?\d+|(?:sejf|pesjf|lejf|peljf):{NUMBER}|rr:{})$", time());
+    let set = format!(r"^(?:ps:\+?\d+(?::priority)?|(?:sejf|pesjf|lejf|peljf):{NUMBER}|rr:{})$", time());
     json!({
         "description": "Who is served next: a name, or one with its setting, such as \"ps:16\", \"sejf:0.5\" or \"rr:10ms\".",
         "anyOf": [{ "type": "string", "enum": names }, { "type": "string", "pattern": set }],

@@ -113,6 +113,23 @@ proptest! {
     }
 
     #[test]
+    fn levels_that_share_do_not_see_those_below(jobs in traces(), servers in 1u32..4) {
+        let alike: Vec<Job> = jobs.iter().map(|job| Job { class: 1, ..*job }).collect();
+        prop_assert_eq!(run(&mut PriorityPs::new(servers), &alike), run(&mut Ps::new(servers), &alike));
+        let of_first = |job: &Job| job.class == 0;
+        let first: Vec<Job> = jobs.iter().copied().filter(of_first).collect();
+        let mut seen = run(&mut PriorityPs::new(servers), &jobs);
+        seen.retain(|(_, job)| of_first(job));
+        prop_assert_eq!(seen, run(&mut Ps::new(servers), &first));
+    }
+
+    #[test]
+    fn who_waits_for_a_share_comes_in_by_class(jobs in traces()) {
+        prop_assert_eq!(run(&mut LimitedPriorityPs::new(1, 1).unwrap(), &jobs), run(&mut Priority::new(1), &jobs));
+        prop_assert_eq!(run(&mut LimitedPriorityPs::new(1, 100).unwrap(), &jobs), run(&mut Ps::new(1), &jobs));
+    }
+
+    #[test]
     fn with_a_server_for_everybody_nobody_waits(jobs in traces()) {
         let many = jobs.len() as u32;
         let servers: [(&str, Box<dyn Discipline>); 6] = [
@@ -158,8 +175,8 @@ fn by_hand() {
         let ends = [ends[0].0.0, ends[1].0.0];
         let expected = match name {
             "fcfs" | "lcfs" | "sjf" | "ljf" | "pljf" | "priority" | "rr" => [10, 14],
-            "ps" | "ps:3" => [14, 10],
-            "lcfs-pr" | "srpt" | "psjf" | "priority-p" => [14, 6],
+            "ps" | "ps:3" | "ps:2:priority" => [14, 10],
+            "lcfs-pr" | "srpt" | "psjf" | "priority-p" | "priority-ps" => [14, 6],
             // The newcomer alone from 2 to 4, then together: 2 more each by 8.
             "fb" => [14, 8],
             other => panic!("{other} has no expectation"),
