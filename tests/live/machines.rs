@@ -129,6 +129,7 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
             share: share.parse().unwrap(),
             load: Load::Target,
             start_at: None,
+            run_id: None,
             out: None,
             name: share.to_owned(),
             see_failures: false,

@@ -195,6 +195,7 @@ mod tests {
             share: Share::ALL,
             load: Load::Nobody(Law::constant(0.02).unwrap()),
             start_at: None,
+            run_id: None,
             out: None,
             name: "a run".to_owned(),
             see_failures: false,

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 use offered_experiment::{Made, MeetingPlace, Plan, View};
 use offered_model::time::span;
-use offered_model::{Law, Nanos, Offset, Share, Workload};
+use offered_model::{Law, Nanos, Offset, RunId, Share, Workload};
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::{Report, Run, summary};
@@ -81,6 +81,10 @@ pub(crate) struct Args {
     /// Begin at this instant (RFC 3339, UTC), the same for all parts of a run
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
+    /// What tells this run from all others, as {{run}} and in every uuid: give that of an earlier run to send what it sent [default: the
+    /// instant at which it begins, the same for all workers that begin together]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<RunId>,
     /// Begin together with the other workers of the run, who all meet in this folder or under this URL of an object store (s3://, gs://,
     /// az://), and keep what each launches there
     #[arg(long, value_name = "PLACE", conflicts_with_all = ["out", "start_at", "once"])]
@@ -113,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (text, workload) = args.quick.workload(args.share.is_some() || args.meet.is_some(), sessions.is_some())?;
     crate::places::say(&workload);
     if let Some(sessions) = sessions {
-        return once::run(&workload, sessions, args.look.verbose);
+        return once::run(&workload, &run_now(args), sessions, args.look.verbose);
     }
     crate::replay::say(&workload);
     let start_at = args.start_at.as_deref().map(instant).transpose()?;
@@ -132,6 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         share,
         load: args.dry_run.clone().map_or(Load::Target, Load::Nobody),
         start_at,
+        run_id: args.run_id.clone(),
         out: out.as_deref(),
         name: out.as_ref().map_or_else(|| args.quick.target.clone(), |out| out.display().to_string()),
         see_failures: args.look.verbose,
@@ -167,10 +172,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Format::Md => say!(no newline: "{}", markdown(&summary(&seen(&made, &workload)?))),
         Format::Junit => say!(no newline: "{}", junit(&seen(&made, &workload)?).map_err(Failure::stopped)?),
         Format::Text => {
+            let run = made.record.run_id.as_ref().filter(|_| workload.asks_for_run());
             let (summary, verdict, halted) = (&made.summary, &made.verdict, made.done.halted.as_ref());
-            say!(no newline: "{}", result::Page { summary, verdict, workload: &workload, halted, details: args.details });
+            say!(no newline: "{}", result::Page { summary, run, verdict, workload: &workload, halted, details: args.details });
             if args.dry_run.is_some() && workload.target().is_some() {
-                show_requests(&workload);
+                show_requests(&workload, &run_now(args));
             }
         }
     }
@@ -202,9 +208,17 @@ fn seen(made: &Made, workload: &Workload) -> Result<Report, Failure> {
     Ok(Report::new(vec![Run::of_made(made, workload)?]))
 }
 
-/// The first requests as they would be sent. What keeps them from being made keeps nobody from seeing when they would be sent.
-fn show_requests(workload: &Workload) {
-    match preview(workload, PREVIEWED) {
+/// The run's own id, or that of one that begins now.
+fn run_now(args: &Args) -> RunId {
+    args.run_id.clone().unwrap_or_else(|| RunId::of(offered_clock::unix_now()))
+}
+
+/// The first requests as they would be sent in this run. What keeps them from being made keeps nobody from seeing when they would be sent.
+fn show_requests(workload: &Workload, run: &RunId) {
+    if workload.asks_for_run() {
+        say!("\nas run {run} would send them (another sends others; --run-id {run} sends these):");
+    }
+    match preview(workload, run, PREVIEWED) {
         Ok(requests) => {
             let requests = requests.iter().map(|exchange| Shown { exchange, whole: false }.to_string());
             say!("\n{}", requests.collect::<Vec<_>>().join("\n").trim_end());

@@ -23,6 +23,7 @@ fn main() -> Result<(), Error> {
         share: Share::ALL,
         load: Load::Nobody(Law::exponential(0.02)?),
         start_at: None,
+        run_id: None,
         out: None, // with a path, a run directory is left there
         name: "the first".to_owned(),
         see_failures: false,

@@ -116,6 +116,7 @@ impl Case {
             share: Share::ALL,
             load: Load::Target,
             start_at: None,
+            run_id: None,
             out: None,
             name: name.to_owned(),
             see_failures: false,

@@ -11,7 +11,7 @@ use offered_clock::{Clock, Wall, allow_sockets, kept as kept_by_kernel, unix_now
 use offered_meet::{Clocks, Met, Terms, begun, begun_again, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::workload::OnDiskFull;
-use offered_model::{Exchange, Instant, Nanos, Offset, Recording, Share, WorkerClock, Workload};
+use offered_model::{Exchange, Instant, Nanos, Offset, Recording, RunId, Share, WorkerClock, Workload};
 use offered_run::{Counts, Done, Generator, Load, Witness, Worker, threads};
 use offered_store::{Alive, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events};
 use offered_verify::{Ask, Verdict, verify};
@@ -43,6 +43,8 @@ pub struct Plan<'a> {
     pub load: Load,
     /// When it begins, since the Unix epoch; else as soon as it can.
     pub start_at: Option<Nanos>,
+    /// What tells it from all others; else the instant at which it begins.
+    pub run_id: Option<RunId>,
     /// A new directory; without one the events are kept by this process only, and in no more than so much memory.
     pub out: Option<&'a Path>,
     /// What the verdict calls it.
@@ -55,6 +57,7 @@ pub struct Plan<'a> {
 /// A run that can begin.
 pub struct Ready<'a> {
     plan: Plan<'a>,
+    run: RunId,
     generator: Generator,
     failures: Option<Receiver<Exchange>>,
     /// The clock by which it begins.
@@ -170,6 +173,7 @@ impl<'a> Plan<'a> {
             share: Share::ALL,
             load: Load::Target,
             start_at: None,
+            run_id: None,
             out,
             name: point.name(),
             see_failures: false,
@@ -196,7 +200,9 @@ impl<'a> Plan<'a> {
             return Err(Error::Blanked);
         }
         let load = self.load.clone();
-        let generator = Generator::new(self.workload.clone(), self.share, load)?.stopped_by(stop);
+        let wall = Wall::read();
+        let run = self.run_id.clone().unwrap_or_else(|| RunId::of(self.start_at.unwrap_or_else(|| wall.now())));
+        let generator = Generator::new(self.workload.clone(), self.share, load)?.in_run(&run).stopped_by(stop);
         let at_target = self.load == Load::Target;
         let (generator, failures) = match self.see_failures || self.out.is_some() && self.workload.is_scripted() {
             true if at_target => {
@@ -208,7 +214,7 @@ impl<'a> Plan<'a> {
         if self.start_at.is_none() {
             generator.knock()?;
         }
-        Ok(Ready { plan: self, generator, failures, wall: Wall::read(), among: None, unsent: None })
+        Ok(Ready { plan: self, run, generator, failures, wall, among: None, unsent: None })
     }
 }
 
@@ -261,6 +267,7 @@ impl Ready<'_> {
             host: machine().name,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             workload: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+            run: self.plan.run_id.clone(),
         };
         let wall = self.wall;
         let twice = || {
@@ -272,7 +279,7 @@ impl Ready<'_> {
         let tell_at = Some(tell_at).filter(|_| self.plan.load == Load::Target);
         let terms = Terms { wait, stop: &stop, wall, tell_at };
         let before = if numbered { begun_again(place.place(), &me, &terms) } else { begun(place.place(), &me, wall) };
-        let (Met { begin, before, clocks }, from) = if let Some(met) = before? {
+        let (Met { begin, decided, before, clocks }, from) = if let Some(met) = before? {
             self.wait_for_silence(&place, &me, met.begin)?;
             let from = Instant::ZERO + (wall.now() + PLACING).saturating_sub(met.begin);
             if from >= self.plan.workload.end() {
@@ -284,6 +291,8 @@ impl Ready<'_> {
             (meet(place.place(), &me, &terms, waiting)?, Instant::ZERO)
         };
         self.plan.start_at = Some(begin);
+        self.run = self.plan.run_id.clone().unwrap_or_else(|| RunId::of(decided));
+        self.generator = self.generator.in_run(&self.run);
         let own = attempts(place.path(), me.share, from > Instant::ZERO).1;
         if !place.begin(&own, &text)? {
             return Err(twice().into());
@@ -324,7 +333,7 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads; [`Error::Unjudged`]: afterwards.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan, generator, failures, wall, among, unsent } = self;
+        let Self { plan, run, generator, failures, wall, among, unsent } = self;
         let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
         let for_nobody = matches!(load, Load::Nobody(_));
         let started = (!for_nobody).then(|| start_at.unwrap_or_else(|| wall.now()));
@@ -388,6 +397,7 @@ impl Ready<'_> {
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
         let record = RunRecord {
             seed: Some(workload.seed().0),
+            run_id: (!for_nobody).then_some(run),
             share,
             started_unix_ns: (!for_nobody).then_some(done.started.0),
             clock,

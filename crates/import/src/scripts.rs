@@ -174,7 +174,7 @@ fn said(text: &Template, session: &str, sequence: &str) -> String {
         Piece::Text(text) => text.to_string(),
         Piece::Session => session.to_owned(),
         Piece::Sequence => sequence.to_owned(),
-        Piece::Value(name) => name.to_string(),
+        other => other.written(),
     };
     text.pieces().iter().map(piece).collect()
 }

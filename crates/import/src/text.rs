@@ -173,7 +173,7 @@ pub(crate) fn name(wanted: &str) -> String {
     let name: String = wanted.chars().take(100).map(fit).collect();
     match name.as_str() {
         "" => "value".to_owned(),
-        "session" | "sequence" => format!("{name}_"),
+        "session" | "sequence" | "run" | "now" => format!("{name}_"),
         _ if name.starts_with(|c: char| c.is_ascii_digit()) => format!("_{name}"),
         _ => name,
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_clock::{Clock, Kept, Wall, kept};
-use offered_model::{Nanos, Offset, Share};
+use offered_model::{Nanos, Offset, RunId, Share};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::clocks::{Asker, Clocks, PLACING, Teller, Told, before, by_own};
@@ -30,6 +30,9 @@ pub struct Worker {
     pub version: String,
     /// What tells its workload from others.
     pub workload: String,
+    /// What it was told that the run is called.
+    #[serde(default)]
+    pub run: Option<RunId>,
 }
 
 /// What becomes of the run.
@@ -59,6 +62,8 @@ pub struct Terms<'a> {
 pub struct Met {
     /// When the run begins, by this worker's clock, since the Unix epoch.
     pub begin: Nanos,
+    /// The same by the clock of worker 1: the same for all.
+    pub decided: Nanos,
     /// How far that clock is ahead of worker 1's, by which everybody begins; `None` of worker 1, and where it could not be asked: then
     /// clocks are believed.
     pub before: Option<Offset>,
@@ -168,14 +173,16 @@ pub fn meet(place: &dyn Place, me: &Worker, terms: &Terms, waiting: &mut dyn FnM
 fn compared(place: &dyn Place, me: &Worker, terms: &Terms, begin: Nanos, teller: Option<Teller>) -> Result<Met, Error> {
     if let Some(mut teller) = teller {
         teller.tell(begin.saturating_sub(PLACING), |_| terms.stop.load(Relaxed));
-        return Ok(Met { begin, before: None, clocks: Clocks::Tells(teller) });
+        return Ok(Met { begin, decided: begin, before: None, clocks: Clocks::Tells(teller) });
     }
     let Some(asker) = asker(place, me, terms.wall)? else {
-        return Ok(Met { begin, before: None, clocks: Clocks::Alone });
+        return Ok(Met { begin, decided: begin, before: None, clocks: Clocks::Alone });
     };
     let found = asker.ask(before(begin, terms.wall.now()), terms.stop);
-    let Some(offset) = found else { return Ok(Met { begin, before: None, clocks: Clocks::Alone }) };
-    Ok(Met { begin: by_own(begin, &offset), before: found, clocks: Clocks::Asks(asker) })
+    let Some(offset) = found else {
+        return Ok(Met { begin, decided: begin, before: None, clocks: Clocks::Alone });
+    };
+    Ok(Met { begin: by_own(begin, &offset), decided: begin, before: found, clocks: Clocks::Asks(asker) })
 }
 
 /// Who asks worker 1 for `me`; nobody where this is worker 1, or that cannot be asked.
@@ -198,7 +205,7 @@ pub fn begun(place: &dyn Place, me: &Worker, wall: Wall) -> Result<Option<Met>, 
         return Err(why);
     }
     let clocks = asker(place, me, wall)?.map_or(Clocks::Alone, Clocks::Asks);
-    Ok(Some(Met { begin: Nanos(unix_ns), before: None, clocks }))
+    Ok(Some(Met { begin: Nanos(unix_ns), decided: Nanos(unix_ns), before: None, clocks }))
 }
 
 /// Where a worker with the number of `me` was here before anything was decided, and is gone as an engine knows that starts another in its place:
@@ -246,10 +253,13 @@ fn too_late(begin: Nanos, wall: &Wall) -> Error {
 /// What keeps `worker` from making the same run as `me`.
 fn differs(worker: &Worker, me: &Worker) -> Option<Error> {
     let of = |worker: &Worker| worker.share.parts().to_string();
+    let called =
+        |worker: &Worker| worker.run.as_ref().map_or_else(|| "none of its own".to_owned(), ToString::to_string);
     let (what, theirs, ours) = [
         ("number of workers", of(worker), of(me)),
         ("version", worker.version.clone(), me.version.clone()),
         ("workload", worker.workload.clone(), me.workload.clone()),
+        ("run id", called(worker), called(me)),
     ]
     .into_iter()
     .find(|(_, theirs, ours)| theirs != ours)?;

@@ -1,7 +1,7 @@
 //! Templates: texts with places for values, compiled once.
 //!
 //! `{{name}}` and `{{name.column}}` are places (`{{name|raw}}`: for a value as it is, wherever it stands), `{{session}}` and `{{sequence}}`
-//! two that are always there. `{{'text'}}` is that text, so that `{{'{{'}}` is two braces. Every other brace is a brace: neither JSON nor
+//! two that are always there, as are `{{run}}` and `{{now}}`. `{{'text'}}` is that text, so that `{{'{{'}}` is two braces. Every other brace is a brace: neither JSON nor
 //! GraphQL, CSS or a URL has two that open beside each other, so what is written in those needs no escaping.
 
 use std::borrow::Cow;
@@ -34,17 +34,69 @@ pub enum Piece {
     Session,
     /// The launch's number in the whole run.
     Sequence,
+    /// What tells the run from all others.
+    Run,
+    /// The instant at which it is said.
+    Now(Stamp),
     /// The value of a variable.
     Value(Name),
 }
 
+/// How an instant is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// RFC 3339 in UTC, with milliseconds: `2026-11-23T15:26:10.123Z`.
+    Iso,
+    /// Whole seconds since the Unix epoch.
+    Unix,
+    /// Milliseconds since then.
+    UnixMs,
+    /// As strftime writes it, in UTC.
+    Format(Box<str>),
+}
+
+impl Stamp {
+    /// The conversions of strftime that a format may have.
+    pub const CONVERSIONS: &str = "aAbBCdDeFfgGhHIjklmMnpPRsStTuUVwWyYz";
+
+    /// That behind `now|`.
+    fn read(way: &str) -> Option<Self> {
+        match way {
+            "iso" => Some(Self::Iso),
+            "unix" => Some(Self::Unix),
+            "unix_ms" => Some(Self::UnixMs),
+            format => {
+                let mut conversions = format.split('%').skip(1).peekable();
+                let mut any = false;
+                while let Some(conversion) = conversions.next() {
+                    any = true;
+                    // What pads, and how many digits, stands before the letter.
+                    let letter = conversion.trim_start_matches(['-', '_', '.', '^', '#']);
+                    match letter.trim_start_matches(|c: char| c.is_ascii_digit()).chars().next() {
+                        Some(letter) if Self::CONVERSIONS.contains(letter) => {}
+                        // `%%`
+                        None if conversion.is_empty() && conversions.peek().is_some() => drop(conversions.next()),
+                        _ => return None,
+                    }
+                }
+                any.then(|| Self::Format(format.into()))
+            }
+        }
+    }
+}
+
 impl Piece {
     /// As it is written in a template.
-    fn written(&self) -> String {
+    pub fn written(&self) -> String {
         let text = match self {
             Self::Text(text) => text,
             Self::Session => return "{{session}}".to_owned(),
             Self::Sequence => return "{{sequence}}".to_owned(),
+            Self::Run => return "{{run}}".to_owned(),
+            Self::Now(Stamp::Iso) => return "{{now}}".to_owned(),
+            Self::Now(Stamp::Unix) => return "{{now|unix}}".to_owned(),
+            Self::Now(Stamp::UnixMs) => return "{{now|unix_ms}}".to_owned(),
+            Self::Now(Stamp::Format(format)) => return format!("{{{{now|{format}}}}}"),
             Self::Value(name) => return name.to_string(),
         };
         let (mut written, mut rest) = (String::with_capacity(text.len()), &**text);
@@ -107,12 +159,7 @@ impl Template {
                 Marked::Said(said) => plain.push_str(said),
                 Marked::Place(inside) => {
                     push_text(&mut pieces, &mut plain);
-                    let name = name(inside);
-                    pieces.push(match (&*name.variable, &name.column) {
-                        ("session", None) => Piece::Session,
-                        ("sequence", None) => Piece::Sequence,
-                        _ => Piece::Value(name),
-                    });
+                    pieces.push(place(inside));
                 }
             }
             rest = after;
@@ -172,9 +219,9 @@ impl Template {
         })
     }
 
-    /// Whether it asks for no variable: `{{session}}` and `{{sequence}}` at most.
+    /// Whether it asks for `{{session}}` and `{{sequence}}` at most.
     pub fn is_plain(&self) -> bool {
-        self.names().next().is_none()
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Session | Piece::Sequence))
     }
 
     /// The text that it is, if it has no places.
@@ -198,9 +245,9 @@ impl Template {
                 }
                 Way::Plain
             }
-            (Piece::Value(Name { raw: false, .. }), Format::Json) if in_string => Way::Json,
-            (Piece::Value(Name { raw: false, .. }), Format::Xml) => Way::Xml,
-            (Piece::Value(Name { raw: false, .. }), Format::Form) => Way::Form,
+            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Json) if in_string => Way::Json,
+            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Xml) => Way::Xml,
+            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Form) => Way::Form,
             _ => Way::Plain,
         };
         self.pieces.iter().map(way).collect()
@@ -223,7 +270,7 @@ impl Template {
                 Piece::Text(text) => Some(text.to_string()),
                 Piece::Value(name) if name.raw => known(name),
                 Piece::Value(name) => known(name).map(|value| write(number, &plain, value)),
-                Piece::Session | Piece::Sequence => None,
+                Piece::Session | Piece::Sequence | Piece::Run | Piece::Now(_) => None,
             };
             match text {
                 Some(text) => plain.push_str(&text),
@@ -386,6 +433,27 @@ fn marked(text: &str) -> Option<(&str, Marked<'_>, &str)> {
     }
     None
 }
+
+/// The place that has this between its braces.
+fn place(inside: &str) -> Piece {
+    let stamp = match inside.split_once('|') {
+        None => (inside == "now").then_some(Stamp::Iso),
+        Some((name, way)) => Stamp::read(way.trim_start_matches(' ')).filter(|_| name.trim_end_matches(' ') == "now"),
+    };
+    if let Some(stamp) = stamp {
+        return Piece::Now(stamp);
+    }
+    let name = name(inside);
+    match (&*name.variable, &name.column) {
+        ("session", None) => Piece::Session,
+        ("sequence", None) => Piece::Sequence,
+        ("run", None) => Piece::Run,
+        _ => Piece::Value(name),
+    }
+}
+
+/// Those that are always there.
+pub(crate) const ALWAYS: [&str; 4] = ["session", "sequence", "run", "now"];
 
 /// What a place asks for that has this between its braces.
 fn name(inside: &str) -> Name {

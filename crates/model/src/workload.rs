@@ -238,6 +238,13 @@ impl Workload {
         &self.0.requests
     }
 
+    /// Whether what is sent differs between two runs of it: it says the run's id, or draws what must be there once only.
+    pub fn asks_for_run(&self) -> bool {
+        let target = self.0.target.as_ref();
+        self.0.variables.iter().any(|variable| matches!(variable.source, script::Source::Uuid))
+            || self.0.requests.iter().any(|request| names::asks_for_run(request, target))
+    }
+
     /// What stands in single braces, as places for values once did, and has the name of a value.
     pub fn singles(&self) -> Vec<Single> {
         names::singles(&self.0.requests, self.0.target.as_ref(), &self.0.variables)

@@ -7,7 +7,7 @@ use std::{io, thread};
 
 use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
 use offered_model::workload::{Precision, Sessions, Target};
-use offered_model::{Agenda, Event, Instant, Law, Nanos, Share, Workload};
+use offered_model::{Agenda, Event, Instant, Law, Nanos, RunId, Share, Workload};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};
@@ -136,6 +136,17 @@ impl Generator {
     pub fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
         let halt = Arc::new(Halt::new(stop.clone()));
         Self { stop, halt, ..self }
+    }
+
+    /// The same in this run: what is said of it, and what must be there once only, is its own. Without it the run is one that begins when
+    /// the generator is made.
+    #[must_use]
+    pub fn in_run(mut self, run: &RunId) -> Self {
+        // Nobody has it before something is launched, which is when this one is gone.
+        if let Some(script) = self.script.as_mut().and_then(Arc::get_mut) {
+            script.in_run(run.clone());
+        }
+        self
     }
 
     /// The same, taken up at `from`; see [`Agenda::from`]. `None` where that cannot be.

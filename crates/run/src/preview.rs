@@ -1,6 +1,6 @@
 //! What would be sent, before anything is.
 
-use offered_model::{Exchange, Workload};
+use offered_model::{Exchange, RunId, Workload};
 
 use crate::Error;
 use crate::halt::Halt;
@@ -10,15 +10,16 @@ use crate::transport::{asked, learn, wording};
 /// So many bytes of a body are shown.
 const BODY: usize = 1 << 20;
 
-/// The first `most` requests of the first session that [`Workload::walk`] goes through, as they would be sent, without secrets. Values
+/// The first `most` requests of the first session that [`Workload::walk`] goes through, as they would be sent in this run, without secrets. Values
 /// that an answer must bring are their names in braces. Nobody is asked anything, so it takes no network.
 ///
 /// # Errors
 /// No target, or a request that cannot be made.
-pub fn preview(workload: &Workload, most: usize) -> Result<Vec<Exchange>, Error> {
+pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exchange>, Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
     marked(workload)?;
-    let script = Script::new(workload, target)?;
+    let mut script = Script::new(workload, target)?;
+    script.in_run(run.clone());
     let requests = workload.walk(0).take(most).zip(0..).map(|((launch, label), sequence)| {
         let moment = Moment { session: launch.session, step: launch.step, visit: 0, sequence, label };
         let request = &workload.requests()[usize::from(label)];
@@ -45,7 +46,8 @@ mod tests {
         let text = format!("duration = \"1s\"\nseed = 1\n{text}");
         let users = b"name,pin\nann smith,12345\n";
         let workload = Workload::parse(&text, "w", &|_| Ok(users.to_vec())).unwrap_or_else(|why| panic!("{why}"));
-        let asked = preview(&workload, 2).unwrap().into_iter().map(|exchange| exchange.asked.unwrap());
+        let asked =
+            preview(&workload, &"r7".parse().unwrap(), 2).unwrap().into_iter().map(|exchange| exchange.asked.unwrap());
         asked.map(|said| (said.head.join("|"), said.body)).collect()
     }
 

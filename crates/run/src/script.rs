@@ -17,10 +17,11 @@ pub use secrets::secrets_in;
 pub(crate) use secrets::{BLANK, Secrets};
 pub(crate) use value::Lack;
 
+use offered_clock::unix_now;
 use offered_model::catalogue::OneOf;
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
 use offered_model::workload::{Call, Target, Workload};
-use offered_model::{Instant, Template};
+use offered_model::{Instant, RunId, Template};
 
 use self::body::Body;
 use self::hear::{Check, Extraction};
@@ -135,13 +136,13 @@ pub(crate) fn marked(workload: &Workload) -> Result<(), Error> {
 }
 
 impl Script {
-    /// That of `workload`, sent to `target`.
+    /// That of `workload`, sent to `target` in the run that begins now; see [`in_run`](Self::in_run).
     ///
     /// # Errors
     /// An expression, path or selector that is none, or a body whose file cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         there(workload.variables())?;
-        let values = Values::new(workload);
+        let values = Values::new(workload, RunId::of(unix_now()));
         let requests = workload.requests().iter().map(|request| {
             let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
@@ -202,6 +203,11 @@ impl Script {
             authority: host.clone(),
             host: host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name).trim_matches(['[', ']']).to_owned(),
         })
+    }
+
+    /// Makes it that of this run.
+    pub(crate) fn in_run(&mut self, run: RunId) {
+        self.values.in_run(run);
     }
 
     /// Request `label` as far as it is known before anything was answered, for people to see: values that an answer is to bring are

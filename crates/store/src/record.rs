@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use offered_model::document::{Document, Schema};
 use offered_model::recording::Evidence;
-use offered_model::{Note, Share, WorkerClock};
+use offered_model::{Note, RunId, Share, WorkerClock};
 use schemars::JsonSchema;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -38,6 +38,9 @@ pub struct RunRecord<S = Unread, V = Unread> {
     pub until: Until,
     /// From which every random choice followed; `None` in records of older runs.
     pub seed: Option<u64>,
+    /// What told it from all others; `None` where nothing was sent, and in records of older runs.
+    #[schemars(with = "Option<String>")]
+    pub run_id: Option<RunId>,
     /// The part of the whole run that was launched here.
     #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
     #[schemars(with = "String")]
@@ -139,6 +142,7 @@ impl RunRecord {
             made_by,
             until,
             seed: None,
+            run_id: None,
             share: Share::ALL,
             started_unix_ns: None,
             clock: None,
@@ -200,6 +204,7 @@ impl RunRecord {
             made_by,
             until,
             seed,
+            run_id,
             share,
             started_unix_ns,
             clock,
@@ -215,6 +220,7 @@ impl RunRecord {
             made_by,
             until,
             seed,
+            run_id,
             share,
             started_unix_ns,
             clock,
@@ -267,6 +273,7 @@ mod tests {
     fn what_is_written_is_read() {
         let record = RunRecord {
             seed: Some(u64::MAX),
+            run_id: Some("release-7".parse().unwrap()),
             share: "2/8".parse().unwrap(),
             started_unix_ns: Some(1_700_000_000_123_456_789),
             clock: Some(WorkerClock {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_experiment::once;
-use offered_model::{Outcome, Workload};
+use offered_model::{Outcome, RunId, Workload};
 
 use super::exchange::Shown;
 use crate::exit::{Exit, Failure};
@@ -36,10 +36,10 @@ impl Look {
 }
 
 /// Walks so many sessions; exchanges are shown `whole`, or as much of each as fits on a screen.
-pub(super) fn run(workload: &Workload, sessions: u64, whole: bool) -> Result<Exit, Failure> {
+pub(super) fn run(workload: &Workload, run: &RunId, sessions: u64, whole: bool) -> Result<Exit, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop(&stop)?;
-    let events = once(workload, sessions, stop, |exchange| say!("{}", Shown { exchange: &exchange, whole }))?;
+    let events = once(workload, run, sessions, stop, |exchange| say!("{}", Shown { exchange: &exchange, whole }))?;
     let failed = events.iter().filter(|event| event.outcome != Outcome::Ok).count();
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     say!("{} of {}: {failed} failed", plural(events.len(), "request"), plural(sessions as usize, "session"));

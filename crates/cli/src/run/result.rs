@@ -5,7 +5,7 @@ use std::fmt;
 
 use offered_experiment::{Millis, Summary};
 use offered_model::workload::Sessions;
-use offered_model::{Count, Workload};
+use offered_model::{Count, RunId, Workload};
 use offered_run::{End, Halted};
 use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
@@ -22,6 +22,8 @@ const FAILURES: usize = 5;
 /// A summary as text.
 pub(crate) struct Page<'a> {
     pub(crate) summary: &'a Summary,
+    /// What told the run from others, where what was sent says so.
+    pub(crate) run: Option<&'a RunId>,
     pub(crate) verdict: &'a Verdict,
     pub(crate) workload: &'a Workload,
     /// Why it stopped itself, if it did.
@@ -120,9 +122,10 @@ impl Page<'_> {
         let launched = s.keeps_up.map(|keeps_up| keeps_up.launched_per_s).or(s.offered_rate_per_s);
         let (launched, answered) = (rate(launched), rate(s.answered_rate_per_s));
         let well = self.well_and_failed().unwrap_or_default();
+        let run = self.run.map_or(String::new(), |run| format!(", run id {run}"));
         writeln!(
             f,
-            "  load       {model}, asked {asked}, launched {launched}{well}, answered {answered}, seed {}",
+            "  load       {model}, asked {asked}, launched {launched}{well}, answered {answered}, seed {}{run}",
             s.seed
         )?;
         if let Some(keeps_up) = &s.keeps_up {

@@ -58,8 +58,17 @@ mod tests {
         let workload = Input::new("w".to_owned(), text.to_owned(), |_| Err(String::new())).parse(text).unwrap();
         let load = Load::Nobody(Law::exponential(0.02).unwrap());
         let (share, name) = (Share::ALL, "w".to_owned());
-        let plan =
-            Plan { text, workload: &workload, share, load, start_at: None, out: None, name, see_failures: false };
+        let plan = Plan {
+            text,
+            workload: &workload,
+            share,
+            load,
+            start_at: None,
+            run_id: None,
+            out: None,
+            name,
+            see_failures: false,
+        };
         let run = plan.prepare(Arc::default()).unwrap().run(Vec::new()).unwrap().summary;
         let (theory_ms, low_ms, high_ms) = (100.0 / 3.0, None, Some(0.1 + 0.2));
         let [model, arrivals, source] = ["open", "open = { }", "M/M/1"].map(str::to_owned);

@@ -5,6 +5,7 @@ use crate::folder::Folder;
 
 fn worker(share: &str) -> Worker {
     Worker {
+        run: None,
         share: share.parse().unwrap(),
         host: format!("host-{share}"),
         version: "1.2.3".to_owned(),
@@ -105,6 +106,7 @@ fn one_that_would_make_another_run_is_named_and_nobody_begins() {
     names(&other(|odd| odd.workload = "xyz".to_owned()), "workload");
     names(&other(|odd| odd.version = "1.2.4".to_owned()), "version");
     names(&other(|odd| odd.share = "2/3".parse().unwrap()), "number of workers");
+    names(&other(|odd| odd.run = Some("r7".parse().unwrap())), "run id");
 }
 
 #[test]

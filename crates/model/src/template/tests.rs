@@ -28,6 +28,17 @@ fn places_are_words_in_braces_and_other_braces_stay() {
         ("{{{a}}}", vec![text("{"), value("a", None), text("}")]),
         ("{{'{{'}}name}}", vec![text("{{name}}")]),
         ("{{'{'}}a} {{ \"it's\" }}{{'}}'}}", vec![text("{a} it's}}")]),
+        (
+            "{{run}}{{ now | unix }}{{now}}{{now|unix_ms}}{{now|%d.%m. %H:%M%%}}",
+            vec![
+                Piece::Run,
+                Piece::Now(Stamp::Unix),
+                Piece::Now(Stamp::Iso),
+                Piece::Now(Stamp::UnixMs),
+                Piece::Now(Stamp::Format("%d.%m. %H:%M%%".into())),
+            ],
+        ),
+        ("{{now|%Q}}", vec![value("now|%Q", None)]),
         // What is no name is told so, and not sent.
         ("{{a.}}", vec![value("a.", None)]),
         ("{{'a}}", vec![value("'a", None)]),
@@ -134,7 +145,12 @@ fn a_value_is_written_as_it_must_be_where_it_stands() {
 
 #[test]
 fn a_raw_place_is_written_as_it_was_read() {
-    for text in ["{{a|raw}}", "{{a.b | raw}} {{session}}", "{{'{{'}}a|raw}}"] {
+    for text in [
+        "{{run}} {{now}} {{now|unix}} {{now|unix_ms}} {{now|%F}}",
+        "{{a|raw}}",
+        "{{a.b | raw}} {{session}}",
+        "{{'{{'}}a|raw}}",
+    ] {
         let template = Template::new(text);
         assert_eq!(Template::new(&template.to_string()), template, "{text}");
     }

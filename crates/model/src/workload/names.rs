@@ -8,7 +8,7 @@ use super::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
 use super::{Call, Request, Target};
 use crate::flow::Flows;
 use crate::nearest;
-use crate::template::{Name, Piece, Template, is_name};
+use crate::template::{ALWAYS, Name, Piece, Template, is_name};
 
 /// The first request that asks for what it cannot have: its index, and why.
 pub(super) fn check(
@@ -43,6 +43,12 @@ pub(super) fn check(
 /// Whether a request says the number of its session.
 pub(super) fn asks_for_session(request: &Request, target: Option<&Target>) -> bool {
     texts(request, target).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Session))
+}
+
+/// Whether a request says what tells the run from others.
+pub(super) fn asks_for_run(request: &Request, target: Option<&Target>) -> bool {
+    let sought = looked_for(request).map(|(_, text)| text);
+    texts(request, target).chain(sought).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Run))
 }
 
 /// What a request asks for before it is sent.
@@ -180,6 +186,11 @@ impl Known<'_> {
                 Some(_) => Ok(()),
             };
         }
+        if let Some((_, way)) = name.variable.split_once('|').filter(|(named, _)| named.trim_end() == "now") {
+            return Err(format!(
+                "{name}: `{way}` is no way to write an instant; write iso, unix, unix_ms or a format of strftime, for example {{{{now|%Y-%m-%d}}}}"
+            ));
+        }
         if !is_name(&name.variable) {
             return Err(format!(
                 "{name} is no place for a value, which is written {{{{name}}}}, {{{{name.column}}}} or {{{{name|raw}}}}; for two braces as they are write {{{{'{{{{'}}}}"
@@ -187,7 +198,7 @@ impl Known<'_> {
         }
         if variable.is_none() && !self.extracting.contains_key(&*name.variable) {
             let names = self.variables.iter().map(|variable| &*variable.name).chain(self.extracting.keys().copied());
-            let mut names: Vec<&str> = names.chain(["session", "sequence"]).collect();
+            let mut names: Vec<&str> = names.chain(ALWAYS).collect();
             names.sort_unstable();
             return Err(format!(
                 "nobody defines {name}{}; define it under [variables], extract it from an answer, or for the text itself write {{{{'{{{{'}}}} in the place of its first two braces",

@@ -19,7 +19,9 @@ fn script(text: &str) -> Result<Script, Error> {
     let text =
         if text.contains("[target]") { text.to_owned() } else { format!("[target]\nurl = \"http://h:81/\"\n{text}") };
     let workload = workload(&text);
-    Script::new(&workload, workload.target().unwrap())
+    let mut script = Script::new(&workload, workload.target().unwrap())?;
+    script.in_run("r0".parse().unwrap());
+    Ok(script)
 }
 
 const AT: Moment = Moment { session: 1, step: 2, visit: 0, sequence: 9, label: 0 };
@@ -142,6 +144,47 @@ fn uuids_are_of_version_4_and_each_their_own() {
         assert!(uuid[14..].starts_with('4') && uuid[19..].starts_with(['8', '9', 'a', 'b']), "{uuid}");
     }
     assert!(first[0] != first[1] && first[0] == second[0] && first[2] != second[2]);
+}
+
+#[test]
+fn what_is_to_be_there_once_differs_between_runs_and_is_repeated_by_the_id_of_one() {
+    let text = "[variables]\nid.uuid = true\ndice = { random = \"uniform:1..1000000\" }\n[[request]]\npost = \"/{{run}}/{{dice}}/{{id}}\"\n\
+                headers = { X-Run = \"of {{ run }}\" }\nbody = \"{{run}}\"";
+    let of = |run: &str| {
+        let mut script = script(text).unwrap();
+        script.in_run(run.parse().unwrap());
+        script.ask(0, AT, None, Instant::ZERO).unwrap()
+    };
+    let (one, again, other) = (of("r1"), of("r1"), of("r2"));
+    assert_eq!((&one.path, one.body.as_deref()), (&again.path, Some(&b"r1"[..])));
+    assert!(one.headers.contains(&("X-Run".to_owned(), "of r1".to_owned())));
+    let pieces = |ask: &Ask| ask.path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let (one, other) = (pieces(&one), pieces(&other));
+    assert_eq!((&*one[0], &*other[0]), ("r1", "r2"));
+    // What the seed says stays what it is.
+    assert!(one[1] == other[1] && one[2] != other[2], "{one:?} {other:?}");
+}
+
+#[test]
+fn now_is_written_as_asked_and_once_for_each_text() {
+    let text = "[[request]]\npost = \"/{{now|%Y-%m-%d}}?at={{now}}\"\n\
+                body = '{\"ms\": {{now|unix_ms}}, \"s\": {{ now | unix }}, \"iso\": \"{{now|iso}}\", \"q\": \"{{now|\"%%\"%H}}\"}'";
+    let before = unix_now();
+    let ask = script(text).unwrap().ask(0, AT, None, Instant::ZERO).unwrap();
+    let after = unix_now();
+    let body: serde_json::Value = serde_json::from_slice(&ask.body.unwrap()).unwrap();
+    let ms = body["ms"].as_u64().unwrap();
+    assert!((before.0 / 1_000_000..=after.0 / 1_000_000).contains(&ms), "{body}");
+    assert_eq!(body["s"].as_u64(), Some(ms / 1000));
+    let iso = body["iso"].as_str().unwrap();
+    assert_eq!(iso.parse::<jiff::Timestamp>().unwrap().as_millisecond(), ms as i64);
+    assert_eq!(body["q"].as_str().unwrap(), format!("\"%\"{}", &iso[11..13]));
+    let (day, at) = ask.path.split_once("?at=").unwrap();
+    assert!(
+        day.len() == "/2026-11-23".len() && at.len() == "2026-11-23T15:26:10.123Z".len() + 4 && at.contains("%3A"),
+        "{}",
+        ask.path
+    );
 }
 
 /// What request 0 makes of this answer: the failed check, and what is remembered as `t`.

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use jiff::Timestamp;
+use jiff::fmt::strtime;
+use offered_clock::unix_now;
 use offered_model::catalogue::OneOf;
 use offered_model::secret::is_secret;
-use offered_model::template::{self, Format, Template, Way, in_form};
+use offered_model::template::{self, Format, Stamp, Template, Way, in_form};
 use offered_model::workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
 use offered_model::workload::{Request, Sessions, Works};
-use offered_model::{Seed, Stream, Workload};
+use offered_model::{Nanos, RunId, Seed, Stream, Workload};
 
 use super::{Memory, Moment};
 
@@ -23,6 +26,8 @@ pub(super) struct Values {
     variables: Vec<Variable>,
     /// The work of each launch, where it is known.
     works: Works,
+    /// What tells the run from others.
+    run: RunId,
     /// The slots of what is extracted, by name.
     slots: HashMap<String, u16>,
 }
@@ -36,6 +41,12 @@ enum Piece {
     Text(Box<str>),
     Session,
     Sequence,
+    Run,
+    Now {
+        stamp: Stamp,
+        /// As below.
+        way: Option<Way>,
+    },
     Value {
         /// As it was written.
         name: Box<str>,
@@ -70,8 +81,8 @@ impl Text {
 }
 
 impl Values {
-    /// What the variables of `workload` say, and what is extracted there.
-    pub(super) fn new(workload: &Workload) -> Self {
+    /// What the variables of `workload` say in this run, and what is extracted there.
+    pub(super) fn new(workload: &Workload, run: RunId) -> Self {
         let mut slots = HashMap::new();
         for Extraction { name, .. } in workload.requests().iter().flat_map(Request::extract) {
             let next = slots.len() as u16;
@@ -83,6 +94,7 @@ impl Values {
         };
         Self {
             seed: workload.seed(),
+            run,
             users,
             renews: workload.renews(),
             variables: workload.variables().to_vec(),
@@ -99,6 +111,11 @@ impl Values {
             memory.set(*slot, Some(format!("{{{{{name}}}}}")));
         }
         memory
+    }
+
+    /// Makes them those of this run.
+    pub(super) fn in_run(&mut self, run: RunId) {
+        self.run = run;
     }
 
     /// The names of what is extracted.
@@ -143,6 +160,8 @@ impl Values {
             template::Piece::Text(text) => Piece::Text(text.clone()),
             template::Piece::Session => Piece::Session,
             template::Piece::Sequence => Piece::Sequence,
+            template::Piece::Run => Piece::Run,
+            template::Piece::Now(stamp) => Piece::Now { stamp: stamp.clone(), way: (way != Way::Plain).then_some(way) },
             template::Piece::Value(name) => Piece::Value {
                 name: name.to_string().into(),
                 slot: self.slots.get(&*name.variable).copied(),
@@ -173,11 +192,15 @@ impl Values {
         put: impl Fn(&mut String, &str),
     ) -> Result<String, Lack> {
         let mut rendered = String::new();
+        let mut now = None;
         for piece in &text.0 {
-            match piece {
-                Piece::Text(text) => rendered.push_str(text),
-                Piece::Session => rendered.push_str(&self.count(Per::Session, moment).to_string()),
-                Piece::Sequence => rendered.push_str(&moment.sequence.to_string()),
+            let (value, way) = match piece {
+                Piece::Text(text) => (Cow::Borrowed(&**text), &Some(Way::Plain)),
+                Piece::Session => (self.count(Per::Session, moment).to_string().into(), &Some(Way::Plain)),
+                Piece::Sequence => (moment.sequence.to_string().into(), &Some(Way::Plain)),
+                Piece::Run => (Cow::Borrowed(self.run.as_str()), &Some(Way::Plain)),
+                // One text has one now.
+                Piece::Now { stamp, way } => (stamped(*now.get_or_insert_with(unix_now), stamp)?.into(), way),
                 Piece::Value { name, slot, variable, way } => {
                     let told = slot.zip(memory).and_then(|(slot, memory)| memory.value(slot));
                     let value = match (told, variable) {
@@ -187,11 +210,12 @@ impl Values {
                             return Err(Lack::Value(format!("{name} has no value (nothing was extracted)")));
                         }
                     };
-                    match way {
-                        None => put(&mut rendered, &value),
-                        Some(way) => rendered.push_str(&way.written(&value)),
-                    }
+                    (value, way)
                 }
+            };
+            match way {
+                None => put(&mut rendered, &value),
+                Some(way) => rendered.push_str(&way.written(&value)),
             }
         }
         Ok(rendered)
@@ -218,7 +242,11 @@ impl Values {
         Ok(match source {
             Source::Constant(Ok(value)) => Cow::Borrowed(value),
             Source::Constant(Err(why)) => return Err(Lack::Value(why.clone())),
-            Source::Uuid => Cow::Owned(uuid(stream())),
+            // What is to be there once only is not there again with the next run of the seed.
+            Source::Uuid => {
+                let seed = Seed(self.seed.0 ^ self.run.number());
+                Cow::Owned(uuid(data(seed, number, moment.session, step)))
+            }
             Source::Sequence(from) => Cow::Owned(from.wrapping_add(count).to_string()),
             Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, moment.session, step)),
             Source::Work(unit) => {
@@ -289,6 +317,21 @@ impl Memory {
     }
 }
 
+/// An instant since the Unix epoch, so written.
+fn stamped(now: Nanos, stamp: &Stamp) -> Result<String, Lack> {
+    let (seconds, nanos) = ((now.0 / 1_000_000_000) as i64, (now.0 % 1_000_000_000) as i32);
+    let in_utc = |format: &str| {
+        let instant = Timestamp::new(seconds, nanos).map_err(|why| Lack::Value(why.to_string()))?;
+        strtime::format(format, instant).map_err(|why| Lack::Value(format!("{{{{now|{format}}}}}: {why}")))
+    };
+    match stamp {
+        Stamp::Iso => in_utc("%Y-%m-%dT%H:%M:%S.%3fZ"),
+        Stamp::Unix => Ok(seconds.to_string()),
+        Stamp::UnixMs => Ok((now.0 / 1_000_000).to_string()),
+        Stamp::Format(format) => in_utc(format),
+    }
+}
+
 /// A random UUID (RFC 9562, version 4).
 fn uuid(mut stream: Stream) -> String {
     let words: Vec<u64> = (0..4).map(|_| stream.below(1 << 32)).collect();
@@ -302,4 +345,21 @@ fn uuid(mut stream: Stream) -> String {
         low >> 48,
         low & 0xffff_ffff_ffff
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_conversion_that_a_workload_may_have_is_known() {
+        for letter in Stamp::CONVERSIONS.chars() {
+            let text = stamped(Nanos(1_795_447_560_123_456_789), &Stamp::Format(format!("%{letter}").into()));
+            assert!(text.as_ref().is_ok_and(|text| !text.is_empty()), "%{letter}: {text:?}");
+        }
+        let at = |stamp| stamped(Nanos(1_795_447_560_123_456_789), &stamp).unwrap();
+        assert_eq!(at(Stamp::Iso), "2026-11-23T15:26:00.123Z");
+        assert_eq!((at(Stamp::Unix), at(Stamp::UnixMs)), ("1795447560".to_owned(), "1795447560123".to_owned()));
+        assert_eq!(at(Stamp::Format("%d.%m.%y %H:%M %3f %-d%%".into())), "23.11.26 15:26 123 23%");
+    }
 }

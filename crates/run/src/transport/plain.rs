@@ -118,7 +118,7 @@ fn filled(template: &Template, session: u64, sequence: u64) -> String {
             Piece::Text(piece) => text.write_str(piece),
             Piece::Session => write!(text, "{session}"),
             Piece::Sequence => write!(text, "{sequence}"),
-            Piece::Value(name) => write!(text, "{name}"),
+            other => text.write_str(&other.written()),
         };
     }
     text

@@ -252,6 +252,7 @@ pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
             }
             Some(mut whole) => {
                 whole.notes.extend(record.notes);
+                whole.run_id = whole.run_id.filter(|run| record.run_id.as_ref() == Some(run));
                 whole.until = if record.until == Until::Answers { record.until } else { whole.until };
                 whole.generator = match (whole.generator, record.generator) {
                     (Some(one), Some(other)) => Some(one.and(other)),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Wrong;
 use crate::law::Shape;
-use crate::template::is_name;
+use crate::template::{ALWAYS, is_name};
 use crate::workload::request::check_path;
 use crate::workload::script::{
     AtEnd, Auth, Content, Draw, Extraction, Feeder, Find, Objects, Order, Part, Per, Sizes, Source, Test, Variable,
@@ -55,10 +55,8 @@ fn check_draw(Draw { law, shift, decimals }: &Draw) -> Result<(), Wrong> {
 
 /// A name that templates can ask for.
 fn check_name(name: &str) -> Result<(), Wrong> {
-    if ["session", "sequence"].contains(&name) {
-        return Err(Wrong::new(format!(
-            "{{{{{name}}}}} is always there and means the {name}'s number; choose another name"
-        )));
+    if ALWAYS.contains(&name) {
+        return Err(Wrong::new(format!("{{{{{name}}}}} is always there; choose another name")));
     }
     if !is_name(name) {
         return Err(Wrong::new(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));

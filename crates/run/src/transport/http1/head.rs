@@ -108,7 +108,7 @@ impl Piece {
             template::Piece::Text(text) => Self::text(text.as_bytes()),
             template::Piece::Session => Self::Session,
             template::Piece::Sequence => Self::Sequence,
-            template::Piece::Value(name) => Self::text(name.to_string()),
+            other => Self::text(other.written()),
         })
     }
 

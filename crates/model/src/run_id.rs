@@ -1,0 +1,96 @@
+//! What tells a run from all others.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Nanos, Wrong};
+
+/// So long it may be: it stands in names of accounts.
+const LONGEST: usize = 64;
+
+/// What tells a run from all others: letters, digits and `-._`, so that it stands as it is in a URL, a name of an account or a file.
+///
+/// A run that is not given one has the instant at which it begins, so that all workers of a run that begin together have the same.
+/// What is launched when follows from workload and seed alone; this is for what the server is to see once only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RunId(Box<str>);
+
+impl RunId {
+    /// Of a run that begins at this instant since the Unix epoch: its nanoseconds in letters and digits, later ones behind earlier ones.
+    pub fn of(begin: Nanos) -> Self {
+        let (mut digits, mut rest) = ([b'0'; 13], begin.0);
+        for digit in digits.iter_mut().rev() {
+            *digit = b"0123456789abcdefghijklmnopqrstuvwxyz"[(rest % 36) as usize];
+            rest /= 36;
+        }
+        Self(String::from_utf8_lossy(&digits).trim_start_matches('0').into())
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A number made of it, by which random values differ between runs of one seed (FNV-1a).
+    pub fn number(&self) -> u64 {
+        self.0
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        if text.is_empty() || text.len() > LONGEST || !text.bytes().all(fits) {
+            return Err(Wrong::new(format!(
+                "`{text}` is not the id of a run; write 1 to {LONGEST} letters, digits and -._, such as release-7"
+            )));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = Wrong;
+
+    fn try_from(text: String) -> Result<Self, Wrong> {
+        text.parse()
+    }
+}
+
+impl From<RunId> for String {
+    fn from(run: RunId) -> Self {
+        run.0.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_made_of_the_beginning_and_stands_anywhere() {
+        let at = |ns| RunId::of(Nanos(ns));
+        assert_eq!((at(35).as_str(), at(36).as_str(), at(1_795_447_560_123_456_789).as_str().len()), ("z", "10", 12));
+        assert!(at(1_795_447_560_123_456_789) != at(1_795_447_560_123_456_790));
+        for id in [at(1_795_447_560_123_456_789).as_str(), "release-7", "a.b_c"] {
+            assert_eq!(id.parse::<RunId>().unwrap().as_str(), id);
+        }
+        for wrong in ["", "a b", "a/b", "\u{e4}", &"x".repeat(65)] {
+            assert!(wrong.parse::<RunId>().unwrap_err().to_string().contains("is not the id of a run"), "{wrong}");
+        }
+        assert_ne!(at(1).number(), at(2).number());
+    }
+}
