@@ -30,7 +30,7 @@ target.url = \"http://ADDRESS/\"
 variables.who = { file = \"people.csv\", per = \"request\", at_end = \"stop\" }
 
 [[request]]
-get = \"/{who.name}\"
+get = \"/{{who.name}}\"
 ";
 /// Fifty million launches a second: whatever the machine, its one thread has 20 ns for each, and none left.
 const SATURATES: &str = "\

@@ -17,6 +17,7 @@
 //!     host: "here".to_owned(),
 //!     version: "0.1.0".to_owned(),
 //!     workload: "the hash of its text".to_owned(),
+//!     run: None,
 //! };
 //! let wall = Wall::read();
 //! let begin = |share| {
