@@ -19,7 +19,8 @@
 //!     workload: &workload,
 //!     share: Share::ALL,
 //!     load: Load::Nobody(Law::exponential(0.02)?), // nothing is sent; `Load::Target` sends to `target.url`
-//!     start_at: None, run_id: None,
+//!     start_at: None,
+//!     run_id: None,
 //!     out: None,
 //!     name: "the first".to_owned(),
 //!     see_failures: false,

@@ -188,7 +188,15 @@ impl MeetingPlace {
 
     /// Whether it is in an object store.
     pub(crate) fn is_in_store(&self) -> bool {
-        matches!(self.0, Kind::Store(_))
+        self.store().is_some()
+    }
+
+    /// The object store that it is in; what lies in a folder is here anyway.
+    fn store(&self) -> Option<&Store> {
+        match &self.0 {
+            Kind::Folder { .. } => None,
+            Kind::Store(store) => Some(store),
+        }
     }
 
     /// Its path or URL, as all see it.
@@ -198,10 +206,7 @@ impl MeetingPlace {
 
     /// The folder that is taken away when this is dropped, where it is in an object store.
     pub fn copy(&self) -> Option<&Path> {
-        match &self.0 {
-            Kind::Folder { .. } => None,
-            Kind::Store(store) => Some(store.copy()),
-        }
+        self.store().map(Store::copy)
     }
 
     /// The folder of the run, or of the sweep, on this machine: all of it, or what is here of an object store.
@@ -214,10 +219,8 @@ impl MeetingPlace {
 
     /// What the directory here at `own` is called where all can see it.
     pub(crate) fn shown(&self, own: &Path) -> String {
-        match &self.0 {
-            Kind::Folder { .. } => own.display().to_string(),
-            Kind::Store(store) => format!("{}/{}", store.place().name(), self.within(own)),
-        }
+        let in_store = |store: &Store| format!("{}/{}", store.place().name(), self.within(own));
+        self.store().map_or_else(|| own.display().to_string(), in_store)
     }
 
     /// The name of the directory here at `own`, within it.
@@ -227,10 +230,7 @@ impl MeetingPlace {
 
     /// Looks what those who had this share have said of themselves: it is here then.
     pub(crate) fn look(&self, share: Share) -> Result<(), Error> {
-        match &self.0 {
-            Kind::Folder { .. } => Ok(()),
-            Kind::Store(store) => store.look(&worker(Path::new(""), share).to_string_lossy()),
-        }
+        self.store().map_or(Ok(()), |store| store.look(&worker(Path::new(""), share).to_string_lossy()))
     }
 
     /// Leaves the run's workload where all can see it, and takes `own` for the directory of this worker; whether nobody else has it.
@@ -255,26 +255,18 @@ impl MeetingPlace {
     /// Takes `own` for the directory of a run, in which it says `by` whom; whether nobody else has it. (Of a folder the one who makes the
     /// directory finds out.)
     pub(crate) fn claim(&self, own: &Path, by: &str) -> Result<bool, Error> {
-        match &self.0 {
-            Kind::Folder { .. } => Ok(true),
-            Kind::Store(store) => Ok(store.place().put_new(&format!("{}/{CLAIM}", self.within(own)), by.as_bytes())?),
-        }
+        let Some(store) = self.store() else { return Ok(true) };
+        Ok(store.place().put_new(&format!("{}/{CLAIM}", self.within(own)), by.as_bytes())?)
     }
 
     /// Looks what the runs beneath `under` have said of themselves: it is here then.
     pub(crate) fn look_beneath(&self, under: &str) -> Result<(), Error> {
-        match &self.0 {
-            Kind::Folder { .. } => Ok(()),
-            Kind::Store(store) => store.said_beneath(under, CLAIM),
-        }
+        self.store().map_or(Ok(()), |store| store.said_beneath(under, CLAIM))
     }
 
     /// Looks what the run whose directory is here at `own` has said of itself.
     pub(crate) fn look_at(&self, own: &Path) -> Result<(), Error> {
-        match &self.0 {
-            Kind::Folder { .. } => Ok(()),
-            Kind::Store(store) => store.said(self.within(own), CLAIM),
-        }
+        self.store().map_or(Ok(()), |store| store.said(self.within(own), CLAIM))
     }
 
     /// Has all here that was launched by the runs beneath `under`, in those of the folders that `wanted` names; `told` is told of what is
@@ -285,10 +277,7 @@ impl MeetingPlace {
         wanted: &dyn Fn(&str) -> bool,
         told: &mut dyn FnMut(Copied),
     ) -> Result<(), Error> {
-        match &self.0 {
-            Kind::Folder { .. } => Ok(()),
-            Kind::Store(store) => store.launched(under, wanted, told),
-        }
+        self.store().map_or(Ok(()), |store| store.launched(under, wanted, told))
     }
 
     /// Leaves the file `name`, which was made anew here, where all can see it.
@@ -296,18 +285,12 @@ impl MeetingPlace {
     /// # Errors
     /// It cannot be read; the store refused, or did not answer.
     pub fn bring(&self, name: &str) -> Result<(), Error> {
-        match &self.0 {
-            Kind::Folder { .. } => Ok(()),
-            Kind::Store(store) => store.bring(name),
-        }
+        self.store().map_or(Ok(()), |store| store.bring(name))
     }
 
     /// Begins to bring the directory `own` to where all can see it, where it is not there anyway.
     pub(crate) fn upload(&self, own: &Path) -> Result<Option<Upload>, Error> {
-        match &self.0 {
-            Kind::Folder { .. } => Ok(None),
-            Kind::Store(store) => store.upload(&self.within(own), own).map(Some),
-        }
+        self.store().map(|store| store.upload(&self.within(own), own)).transpose()
     }
 
     /// Leaves what is here of an object store where it is.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_clock::{Clock, unix_now};
