@@ -3,7 +3,7 @@
 //! A CSV whose first line names its columns: `path`, and where they are known `weight` (default 1), `service` (the work that the file
 //! brings to the modelled server) and `class` (what is told apart in figures; default: all are one). Which file a launch asks for is a
 //! function of (seed, session, step). An alias table (Walker 1977, made as by Vose 1991) finds it in one step however many there are.
-//! A file takes its path and 32 bytes.
+//! A file takes its path and 36 bytes at most.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
