@@ -26,27 +26,36 @@ fn told(output: &Output) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn figures_are_by_class_and_a_run_without_its_files_says_so() {
+fn figures_are_by_class_and_a_run_knows_where_its_files_are_and_what_they_were() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("w.toml"), workload("closed = { users = 20, think = { exponential = \"100ms\" } }")).unwrap();
     fs::write(path.join("files.csv"), FILES).unwrap();
     let (code, _, told_of) = told(&offered(path, &["simulate", "w.toml", "--out", "runs/1"]));
     assert_eq!(code, Some(0), "{told_of}");
-    let by_workload = ["verify", "runs/1", "--workload", "w.toml", "--twin", "--json"];
-    let (code, verdict, _) = told(&offered(path, &by_workload));
+    let (code, verdict, _) = told(&offered(path, &["verify", "runs/1", "--twin", "--json"]));
     let verdict: Value = serde_json::from_str(&verdict).unwrap();
     let rows = verdict["twin"]["requests"].as_array().unwrap();
     let seen: Vec<_> =
         rows.iter().map(|row| (row["label"].as_str().unwrap(), row["ratio"].as_f64().unwrap())).collect();
     assert_eq!(seen, [("film", 1.0), ("image", 1.0), ("page", 1.0), ("Total", 1.0)]);
     assert_eq!(code, Some(0));
-    let (code, _, why) = told(&offered(path, &["verify", "runs/1"]));
-    assert_eq!(code, Some(2));
-    assert!(why.contains("runs/1/workload.toml:9: request[0].catalogue: cannot read `files.csv`"), "{why}");
-    assert!(why.contains("a run does not keep the files that its workload names"), "{why}");
-    fs::copy(path.join("files.csv"), path.join("runs/1/files.csv")).unwrap();
+    let refused = |said: &str| {
+        let (code, _, why) = told(&offered(path, &["verify", "runs/1"]));
+        assert_eq!(code, Some(2));
+        assert!(why.contains("runs/1/workload.toml:9: request[0].catalogue: cannot read `files.csv`"), "{why}");
+        assert!(why.contains(said), "{why}");
+    };
+    fs::rename(path.join("files.csv"), path.join("elsewhere.csv")).unwrap();
+    refused("a run does not keep the files that its workload names");
+    fs::write(path.join("files.csv"), FILES.replace("120ms", "130ms")).unwrap();
+    refused("it is not what it was: its SHA-256 begins with");
+    fs::copy(path.join("elsewhere.csv"), path.join("runs/1/files.csv")).unwrap();
     assert_eq!(told(&offered(path, &["verify", "runs/1"])).0, Some(0));
+    // By another workload it may be judged, whatever it was made of.
+    assert_eq!(told(&offered(path, &["verify", "runs/1", "--workload", "w.toml"])).0, Some(0));
+    let page = offered(path, &["report", "runs/1", "-o", "report.html"]);
+    assert_eq!(told(&page).0, Some(0), "{page:?}");
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! The text of a workload, of which variants are made, and the files it names.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{self, Path};
 
 use flate2::bufread::MultiGzDecoder;
 use offered_model::Workload;
-use offered_model::workload::Mistake;
+use offered_model::workload::{Mistake, digest};
 use offered_simulate::swf::Swf;
+use toml_edit::{DocumentMut, InlineTable, Value};
 
 use crate::Error;
 
@@ -51,6 +54,28 @@ impl Input {
     /// It is none.
     pub fn parse(&self, text: &str) -> Result<Workload, Mistake> {
         Workload::parse(text, &self.name, &self.files)
+    }
+
+    /// The workload of `text`, and the text with what is known of the files that were read for it: where they stand and what they were, so
+    /// that what is kept of it can be read again. What it says of them already stays.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn located(&self, text: &str) -> Result<(String, Workload), Mistake> {
+        let digests = RefCell::new(BTreeMap::new());
+        let workload = Workload::parse(text, &self.name, &|name| {
+            let content = (self.files)(name)?;
+            digests.borrow_mut().insert(name.to_owned(), digest(&content));
+            Ok(content)
+        })?;
+        let digests = digests.into_inner();
+        let is_said = text.parse().is_ok_and(|document: DocumentMut| document.contains_key("files"));
+        if digests.is_empty() || is_said {
+            return Ok((text.to_owned(), workload));
+        }
+        let folder = path::absolute(&self.name).ok().and_then(|path| Some(path.parent()?.display().to_string()));
+        let (from, digests) = (Value::from(folder.unwrap_or_default()), InlineTable::from_iter(digests));
+        Ok((format!("{}\n\n[files]\nfrom = {from}\nsha256 ={}\n", text.trim_end(), Value::from(digests)), workload))
     }
 }
 

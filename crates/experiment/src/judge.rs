@@ -29,6 +29,7 @@ use offered_store::{ReadOptions, RunRecord, Until, read};
 use offered_verify::{Ask, Failures, Meant, Twin, Verdict, Window, merge, verify};
 
 use crate::input::{Broken, Input, beside};
+use crate::kept::wherever;
 use crate::place::Here;
 use crate::{Error, twin};
 
@@ -152,7 +153,7 @@ impl Own {
         let workload = Workload::parse(&input.text, &input.name, &|name| read(name).inspect_err(|_| missing.set(true)));
         let workload = workload.map_err(|mut mistake| {
             if missing.get() {
-                mistake.what += "; a run does not keep the files that its workload names: put them beside it, or judge it by the workload that stands beside them";
+                mistake.what += "; a run does not keep the files that its workload names: put it beside the run's own, or judge the run by the workload beside which it stands";
             }
             mistake
         });
@@ -181,7 +182,7 @@ impl<'a> Together<'a> {
     /// `None` where one is no run of ours, or was made of another workload. A killed run was the whole until its duration.
     fn of(runs: &'a [Option<Own>]) -> Option<Self> {
         let runs = runs.iter().map(Option::as_ref).collect::<Option<Vec<&Own>>>()?;
-        let first = runs.first().filter(|first| runs.iter().all(|run| run.text == first.text))?;
+        let first = runs.first().filter(|first| runs.iter().all(|run| wherever(&run.text) == wherever(&first.text)))?;
         let part = |run: &&Own| run.record.as_ref().map_or(1.0, |record| record.share.fraction());
         let enough = |run: &&Own| run.record.as_ref().is_some_and(|record| record.until == Until::Answers);
         Some(Self {

@@ -5,7 +5,7 @@
 
 use offered_model::secret::is_secret;
 use offered_run::secrets_in;
-use toml_edit::{DocumentMut, TableLike, Value};
+use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// What stands in the place of a secret.
 pub(crate) const BLANKED: &str = "(blanked)";
@@ -20,6 +20,15 @@ const SENT: [&str; 10] = ["body", "send", "path", "get", "post", "put", "delete"
 pub(crate) fn kept(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
     table(document.as_table_mut(), false);
+    document.to_string()
+}
+
+/// `text`, which is a workload, without the folder in which the files that it names were: a run is the same wherever they stand.
+pub(crate) fn wherever(text: &str) -> String {
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
+    if let Some(files) = document.get_mut("files").and_then(Item::as_table_like_mut) {
+        files.remove("from");
+    }
     document.to_string()
 }
 

@@ -10,18 +10,17 @@ use std::thread;
 use offered_clock::{Clock, Wall, allow_sockets, kept as kept_by_kernel, unix_now};
 use offered_meet::{Clocks, Met, Terms, begun, begun_again, meet};
 use offered_model::recording::{Calibrated, End, Evidence};
-use offered_model::workload::OnDiskFull;
+use offered_model::workload::{OnDiskFull, digest};
 use offered_model::{Exchange, Instant, Nanos, Offset, Recording, RunId, Share, WorkerClock, Workload};
 use offered_run::{Counts, Done, Generator, Load, Witness, Worker, threads};
 use offered_store::{Alive, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::beyond::{Beyond, beyond};
 use crate::collect::{Collected, Collector, Keep, Unsent, View, Watch};
-use crate::kept::{BLANKED, kept};
+use crate::kept::{BLANKED, kept, wherever};
 use crate::place::{MeetingPlace, Upload};
 use crate::summary::Summary;
 use crate::{Error, Point, calibrate, cores};
@@ -261,12 +260,12 @@ impl Ready<'_> {
         waiting: &mut dyn FnMut(&[u64]),
     ) -> Result<Self, Error> {
         let text = kept(self.plan.text);
-        let digest = Sha256::digest(text.as_bytes());
+        let digest = digest(wherever(&text).as_bytes());
         let me = offered_meet::Worker {
             share: self.plan.share,
             host: machine().name,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            workload: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+            workload: digest[..16].to_owned(),
             run: self.plan.run_id.clone(),
         };
         let wall = self.wall;

@@ -112,7 +112,8 @@ fn once_each(varied: &[Vary]) -> Result<(), Error> {
 pub fn point(input: &Input, values: Vec<(Field, String)>) -> Result<Point, Error> {
     let mut load = None;
     if values.is_empty() {
-        return Ok(Point { values, text: input.text.clone(), workload: input.parse(&input.text)?, load });
+        let (text, workload) = input.located(&input.text)?;
+        return Ok(Point { values, text, workload, load });
     }
     // The file's own mistakes first, with their lines.
     input.parse(&input.text)?;
@@ -125,8 +126,8 @@ pub fn point(input: &Input, values: Vec<(Field, String)>) -> Result<Point, Error
             set(&mut document, field, value).map_err(wrong)?;
         }
     }
-    let text = document.to_string();
-    let workload = input.parse(&text).map_err(Error::from).map_err(Error::at(name(&values)))?;
+    let (text, workload) =
+        input.located(&document.to_string()).map_err(Error::from).map_err(Error::at(name(&values)))?;
     Ok(Point { values, text, workload, load })
 }
 

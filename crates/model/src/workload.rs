@@ -30,7 +30,7 @@ pub use generator::{Generator, OnDiskFull, Precision};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
-pub use read::Files;
+pub use read::{Files, digest};
 pub use request::{Call, Request};
 pub use server::{Server, Station};
 pub use shape::schema;

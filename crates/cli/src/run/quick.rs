@@ -7,6 +7,7 @@ mod system;
 
 use std::path::Path;
 
+use offered_experiment::Input;
 use offered_model::workload::Url;
 use offered_model::{Nanos, Workload};
 use toml_edit::{Array, DocumentMut, InlineTable, Value, value};
@@ -124,8 +125,8 @@ impl Quick {
         }
         self.edit(&mut document, file.is_some(), shared)?;
         let text = document.to_string();
-        let workload = Workload::parse(&text, &self.target, &file::beside(file));
-        let workload = workload.map_err(|mistake| {
+        let input = Input::new(self.target.clone(), text, file::beside(file));
+        input.located(&input.text).map_err(|mistake| {
             // Edits move lines; a mistake of the file's own is told at its own line.
             let own = given.as_ref().and_then(|given| Workload::parse(given, &self.target, &file::beside(file)).err());
             match (own, self.flag(&mistake.field)) {
@@ -134,8 +135,7 @@ impl Quick {
                 (_, None) if given.is_none() => Failure::input(mistake.said()), // no file whose line would help
                 (_, None) => Failure::input(mistake),
             }
-        })?;
-        Ok((text, workload))
+        })
     }
 
     /// The flag that was given for this key of the workload, or for what is in it.

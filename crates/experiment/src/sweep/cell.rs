@@ -12,7 +12,7 @@ use offered_verify::{Ask, Measured as Run, verify};
 
 use super::{CELLS, Sweep};
 use crate::figures::Figures;
-use crate::kept::kept;
+use crate::kept::{kept, wherever};
 use crate::run::machine;
 use crate::{Error, MeetingPlace, Point};
 
@@ -106,7 +106,7 @@ impl Cell {
         let refuse = |what| Error::Occupied { path: sweep.at.shown(&self.path).into(), what };
         let in_store = sweep.at.is_in_store();
         match fs::read_to_string(self.path.join("workload.toml")) {
-            Ok(text) if text == kept(&self.point.text) => {}
+            Ok(text) if wherever(&text) == wherever(&kept(&self.point.text)) => {}
             // Who has claimed it has not come to write its workload yet.
             Err(_) if in_store => {}
             _ if !in_store && self.was_killed_at_birth() => return Ok(false),

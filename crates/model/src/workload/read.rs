@@ -1,6 +1,7 @@
 //! Reading a workload file.
 
 mod catalogue;
+mod files;
 mod flow;
 mod law;
 mod reach;
@@ -10,8 +11,10 @@ mod sql;
 mod target;
 mod variables;
 
+pub use files::digest;
 pub(super) use script::{beginning, has_group, usual_name};
 
+use self::files::Named;
 use super::shape;
 use super::source::{Mistake, Source, Table, Value};
 use std::cell::RefCell;
@@ -43,12 +46,13 @@ impl Workload {
         let root = source.parse()?;
         let root = Table::new(source, "", 0..0, root.get_ref(), &shape::WORKLOAD)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+        let files = Named::of(&root, files)?;
         Reader { files, folder, catalogues: RefCell::default(), tables: RefCell::default() }.workload(&root)
     }
 }
 
 struct Reader<'f> {
-    files: Files<'f>,
+    files: Named<'f>,
     /// Where the workload stands.
     folder: &'f Path,
     /// What has been read of them, by name: a catalogue is named by each of its classes.
@@ -60,7 +64,7 @@ struct Reader<'f> {
 impl Reader<'_> {
     /// The text of a file.
     fn text(&self, file: &str) -> Result<String, String> {
-        String::from_utf8((self.files)(file)?).map_err(|_| "it is not a text (UTF-8)".to_owned())
+        String::from_utf8(self.files.read(file)?).map_err(|_| "it is not a text (UTF-8)".to_owned())
     }
 
     fn workload(&self, root: &Table<'_>) -> Result<Workload, Mistake> {

@@ -165,10 +165,23 @@ pub(super) static WORKLOAD: Shape = shape(
         key("request", List(&Kind::Table(&REQUEST)), "What is asked. Without it: the path of the target's url."),
         key("flow", List(&Kind::Table(&FLOW)), "One request after another, for partly_open and closed."),
         key("thresholds", Kind::Thresholds, "What the run must keep to pass, such as \"response.p99\" = \"< 250ms\"."),
+        key("files", Kind::Table(&FILES), "Where the files that are named were, and what they were; a run writes it."),
     ],
 )
 .needs(&["arrivals"])
 .some_of(&["duration", "requests", "sessions"]);
+
+pub(super) static FILES: Shape = shape(
+    "The files that a workload names. A run writes this into the workload that it keeps, so that it can be judged later by the same files.",
+    &[
+        key("from", Text, "The folder in which they are looked for where they do not stand beside the workload."),
+        key(
+            "sha256",
+            Named(&Form("^[0-9A-Fa-f]{64}$")),
+            "By their names, the digests of what was in them, unzipped; another file under such a name is refused.",
+        ),
+    ],
+);
 
 pub(super) static THRESHOLD: Shape = shape(
     "A bound, and whether a run that breaks it ends.",

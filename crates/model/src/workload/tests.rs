@@ -22,6 +22,33 @@ fn parse(text: &str) -> Result<Workload, Mistake> {
     })
 }
 
+#[test]
+fn a_file_is_looked_for_where_it_was_and_is_what_it_was() {
+    let text = |files: &str| {
+        format!(
+            "duration = \"2m\"\narrivals.open.rate = {{ counts = \"counts.txt\", interval = \"1m\" }}\n[files]\n{files}\n"
+        )
+    };
+    let there = |at: &'static str| {
+        move |name: &str| if name == at { Ok(b"60\n120\n".to_vec()) } else { Err(format!("no {name}")) }
+    };
+    let parse =
+        |files: &str, at| Workload::parse(&text(files), "w.toml", &there(at)).map(|_| ()).map_err(|why| why.what);
+    let from = "from = \"/there\"";
+    assert_eq!(parse(from, "/there/counts.txt"), Ok(()));
+    assert_eq!(parse("", "counts.txt"), Ok(()));
+    assert_eq!(parse(from, "/elsewhere/counts.txt"), Err("cannot read `counts.txt`: no counts.txt".to_owned()));
+    let known = |digest: &str| format!("{from}\nsha256 = {{ \"counts.txt\" = \"{digest}\" }}");
+    let right = digest(b"60\n120\n");
+    assert_eq!(parse(&known(&right), "/there/counts.txt"), Ok(()));
+    assert_eq!(parse(&known(&right.to_uppercase()), "counts.txt"), Ok(()));
+    let other = digest(b"60\n121\n");
+    for at in ["counts.txt", "/there/counts.txt"] {
+        let why = parse(&known(&other), at).unwrap_err();
+        assert!(why.contains(&format!("begins with {}, and [files] says {}", &right[..8], &other[..8])), "{why}");
+    }
+}
+
 /// The workload of DESIGN.md, every key of it.
 const WHOLE: &str = r#"
 seed = 42

@@ -100,7 +100,7 @@ impl Reader<'_> {
 
     fn content(&self, file: &str, raw: bool) -> Result<Content, String> {
         if raw {
-            return Ok(Content::Raw((self.files)(file)?.into()));
+            return Ok(Content::Raw(self.files.read(file)?.into()));
         }
         Ok(Content::Text(Template::new(&self.text(file)?)))
     }

@@ -1,0 +1,50 @@
+//! Reading the files that a workload names: beside it, or where `[files]` says that they were, and only if they are what it says.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use sha2::{Digest as _, Sha256};
+
+use super::Files;
+use crate::workload::shape;
+use crate::workload::source::{Mistake, Table};
+
+/// The way to what a workload names.
+pub(super) struct Named<'f> {
+    read: Files<'f>,
+    /// Where what does not stand beside the workload is looked for.
+    from: Option<PathBuf>,
+    /// What is known of them, by name.
+    digests: HashMap<String, String>,
+}
+
+impl<'f> Named<'f> {
+    /// Of the workload that `root` is; what stands beside it is read by `read`.
+    pub(super) fn of(root: &Table<'_>, read: Files<'f>) -> Result<Self, Mistake> {
+        let Some(table) = root.get("files").map(|value| value.table(&shape::FILES)).transpose()? else {
+            return Ok(Self { read, from: None, digests: HashMap::new() });
+        };
+        let from = table.get("from").map(|from| from.text()).transpose()?.map(PathBuf::from);
+        let digests = table.get("sha256").map(|digests| digests.texts()).transpose()?.unwrap_or_default();
+        Ok(Self { read, from, digests: digests.into_iter().collect() })
+    }
+
+    /// What is in the file `name`.
+    pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        let content = (self.read)(name).or_else(|why| {
+            let elsewhere = self.from.as_ref().map(|from| from.join(name));
+            elsewhere.and_then(|path| (self.read)(path.to_str()?).ok()).ok_or(why)
+        })?;
+        let Some(known) = self.digests.get(name) else { return Ok(content) };
+        let found = digest(&content);
+        if known.eq_ignore_ascii_case(&found) {
+            return Ok(content);
+        }
+        Err(format!("it is not what it was: its SHA-256 begins with {found:.8}, and [files] says {known:.8}"))
+    }
+}
+
+/// The SHA-256 of what is in a file, as `[files]` says it: 64 lower-case hexadecimal digits.
+pub fn digest(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
