@@ -16,7 +16,7 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 18] = [
+const NEEDS: [(&str, &str); 19] = [
     ("chromium", "apt-get install chromium"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
@@ -34,6 +34,7 @@ const NEEDS: [(&str, &str); 18] = [
     ("presence", "a machine that does not stand still in each of three tries"),
     ("shared", "files of other people beside the checkout, in ../shared"),
     ("slurm", "apt-get install slurm-wlm munge, and be root"),
+    ("ssh", "apt-get install openssh-server, and be root"),
     ("strace", "apt-get install strace, on Linux, and a system that lets it trace"),
     ("tmux", "apt-get install tmux"),
     ("vegeta", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),

@@ -15,8 +15,6 @@ use offered_store::{ReadOptions, RunRecord, read};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Tested, needs};
-use crate::nginx::Nginx;
 use crate::process::{Ended, Process, offered, soon};
 
 tests![
@@ -26,7 +24,6 @@ tests![
     the_others_go_on_when_a_worker_is_killed,
     a_frozen_worker_is_named_and_launches_late_what_it_missed,
     a_worker_that_is_started_again_takes_its_part_up,
-    four_tasks_of_slurm_make_together_the_launches_of_one,
 ];
 
 /// One that answers at once.
@@ -43,7 +40,7 @@ fn worker(server: &Running, folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn stdout(args: &[&str], folder: &Path) -> String {
+pub(crate) fn stdout(args: &[&str], folder: &Path) -> String {
     let mut command = offered(args);
     let Ended { code, stdout, stderr } = Process::start({
         command.arg(folder);
@@ -283,48 +280,4 @@ fn a_worker_that_is_started_again_takes_its_part_up() {
     // Everything that was due while it was gone is not sent in one burst.
     assert!(sent.iter().all(|event| event.intended.until(event.sent.unwrap()) < Nanos::from_secs(5)));
     pair.server.stop().unwrap();
-}
-
-/// `examples/cluster/slurm.sh` on a real Slurm of four nodes, against a server that nobody here wrote.
-fn four_tasks_of_slurm_make_together_the_launches_of_one() -> Tested {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let slurm = root.join("tests/cluster/slurm");
-    let starts = || Command::new(&slurm).arg("true").output().is_ok_and(|started| started.status.success());
-    needs("slurm", rustix::process::geteuid().is_root() && starts())?;
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("nginx")).unwrap();
-    let nginx = Nginx::start(&folder.path().join("nginx"))?;
-    let (together, alone) = (folder.path().join("together"), folder.path().join("alone"));
-    let workload = folder.path().join("shop.toml");
-    let text = format!(
-        "seed = 5\nduration = \"2s\"\narrivals.open.rate = \"300/s\"\ntarget.url = \"{}/ok\"\ngenerator.precision = \"sleep\"\n",
-        nginx.url
-    );
-    std::fs::write(&workload, text).unwrap();
-    let mut submit = Command::new(&slurm);
-    submit.args(["sbatch", "--wait", "--array=0-3"]).arg(root.join("examples/cluster/slurm.sh"));
-    submit.arg(&workload).arg(&together).current_dir(folder.path());
-    let ours = Path::new(env!("CARGO_BIN_EXE_offered")).parent().unwrap().display().to_string();
-    submit.env("PATH", format!("{ours}:{}", std::env::var("PATH").unwrap()));
-    let submitted = Process::start(submit).end();
-    let said =
-        |task: u32| std::fs::read_to_string(folder.path().join(format!("offered-1-{task}.txt"))).unwrap_or_default();
-    // On a busy machine a run may not be believed; what was launched is not changed by that.
-    assert!(matches!(submitted.code, Some(0 | 3)), "{submitted:?} {}", (0..4).map(said).collect::<String>());
-
-    let mut whole = offered(&["run", "--dry-run", "--out"]);
-    whole.arg(&alone).arg(&workload);
-    assert_eq!(Process::start(whole).end().code, Some(0));
-    let launched = meant(&together);
-    assert_eq!(launched, meant(&alone), "to the nanosecond");
-    let seen = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
-    assert_eq!(seen, launched.len(), "what nginx has seen");
-    // Four generators on two processors come late; how late is judged elsewhere.
-    let verdict = stdout(&["verify", "--json", "--late", "1s", "--tolerance", "100%"], &together);
-    let verdict: Value = serde_json::from_str(&verdict).unwrap();
-    assert_eq!(verdict["by_node"].as_array().unwrap().len(), 4, "a row for each worker");
-    // Of launches that a machine stalled nobody can say more.
-    let stalled = !verdict["lateness"]["stalls"].is_null();
-    assert!(stalled || verdict["judgement"] == "holds", "{}", verdict["because"]);
-    Ok(())
 }

@@ -10,6 +10,7 @@ mod harness;
 mod accounting;
 mod answers;
 mod chromium;
+mod engines;
 mod grpc;
 mod http2;
 mod inputs;
@@ -41,6 +42,7 @@ fn main() {
     harness::run([
         accounting::tests(),
         answers::tests(),
+        engines::tests(),
         grpc::tests(),
         http2::tests(),
         inputs::tests(),

@@ -1,0 +1,138 @@
+//! Runs of several workers that an engine places, each by its file in `examples/cluster`, against a server that nobody here wrote. The
+//! engines are real ones, which scripts in `tests/cluster` start on this machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{Missing, Tested, needs};
+use crate::machines::{meant, stdout};
+use crate::nginx::Nginx;
+use crate::process::{Ended, Process, offered, soon, until_exists};
+
+tests![
+    four_tasks_of_slurm_make_together_the_launches_of_one,
+    three_hosts_reached_by_ssh_make_together_the_launches_of_one,
+    ctrl_c_ends_the_workers_on_hosts_reached_by_ssh,
+];
+
+/// A file of the repository.
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap().join(path)
+}
+
+/// An engine, for as long as what it is given runs, which finds this `offered`.
+fn engine(name: &'static str) -> Result<Command, Missing> {
+    let script = file(&format!("tests/cluster/{name}"));
+    let starts = || Command::new(&script).arg("true").output().is_ok_and(|started| started.status.success());
+    needs(name, rustix::process::geteuid().is_root() && starts())?;
+    let mut command = Command::new(script);
+    let ours = Path::new(env!("CARGO_BIN_EXE_offered")).parent().unwrap().display().to_string();
+    command.env("PATH", format!("{ours}:{}", std::env::var("PATH").unwrap()));
+    Ok(command)
+}
+
+/// A run that is to be made: its server, its workload, and where its workers meet.
+struct Run {
+    folder: TempDir,
+    nginx: Nginx,
+    workload: PathBuf,
+    together: PathBuf,
+}
+
+impl Run {
+    fn of(duration: &str) -> Result<Self, Missing> {
+        let folder = tempfile::tempdir().unwrap();
+        let served = folder.path().join("nginx");
+        fs::create_dir(&served).unwrap();
+        let nginx = Nginx::start(&served)?;
+        let workload = folder.path().join("shop.toml");
+        let text = format!(
+            "seed = 5\nduration = \"{duration}\"\narrivals.open.rate = \"300/s\"\ntarget.url = \"{}/ok\"\ngenerator.precision = \"sleep\"\n",
+            nginx.url
+        );
+        fs::write(&workload, text).unwrap();
+        // Shells must not take this to pieces.
+        let together = folder.path().join("the workers' run");
+        Ok(Self { folder, nginx, workload, together })
+    }
+
+    /// That these workers have made together the launches of one, and nothing else.
+    fn must_be_that_of_one(self, workers: usize, placed: &Ended) {
+        // On a busy machine a run may not be believed; what was launched is not changed by that.
+        assert!(matches!(placed.code, Some(0 | 3)), "{placed:?}");
+        let alone = self.folder.path().join("alone");
+        let mut whole = offered(&["run", "--dry-run", "--out"]);
+        whole.arg(&alone).arg(&self.workload);
+        assert_eq!(Process::start(whole).end().code, Some(0));
+        let launched = meant(&self.together);
+        assert_eq!(launched, meant(&alone), "to the nanosecond");
+        let seen = self.nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
+        assert_eq!(seen, launched.len(), "what nginx has seen");
+        // Several generators on two processors come late; how late is judged elsewhere.
+        let verdict = stdout(&["verify", "--json", "--late", "1s", "--tolerance", "100%"], &self.together);
+        let verdict: Value = serde_json::from_str(&verdict).unwrap();
+        assert_eq!(verdict["by_node"].as_array().unwrap().len(), workers, "a row for each worker");
+        // Of launches that a machine stalled nobody can say more.
+        let stalled = !verdict["lateness"]["stalls"].is_null();
+        assert!(stalled || verdict["judgement"] == "holds", "{}", verdict["because"]);
+    }
+}
+
+fn four_tasks_of_slurm_make_together_the_launches_of_one() -> Tested {
+    let mut submit = engine("slurm")?;
+    let run = Run::of("2s")?;
+    submit.args(["sbatch", "--wait", "--array=0-3"]).arg(file("examples/cluster/slurm.sh"));
+    submit.arg(&run.workload).arg(&run.together).current_dir(run.folder.path());
+    let mut submitted = Process::start(submit).end();
+    let said =
+        |task: u32| fs::read_to_string(run.folder.path().join(format!("offered-1-{task}.txt"))).unwrap_or_default();
+    submitted.stdout.extend((0..4).map(said));
+    run.must_be_that_of_one(4, &submitted);
+    Ok(())
+}
+
+/// The hosts that `tests/cluster/ssh` makes.
+const HOSTS: [&str; 3] = ["host-a", "host-b", "host-c"];
+
+fn three_hosts_reached_by_ssh_make_together_the_launches_of_one() -> Tested {
+    let mut command = engine("ssh")?;
+    let run = Run::of("2s")?;
+    command.arg("bash").arg(file("examples/cluster/ssh.sh")).arg(&run.workload).arg(&run.together).args(HOSTS);
+    let ended = Process::start(command).end();
+    run.must_be_that_of_one(3, &ended);
+    for host in HOSTS {
+        assert!(ended.stdout.contains(&format!("{host}: recorded in")), "which host said what: {ended:?}");
+    }
+    Ok(())
+}
+
+fn ctrl_c_ends_the_workers_on_hosts_reached_by_ssh() -> Tested {
+    let mut command = engine("ssh")?;
+    let run = Run::of("40s")?;
+    let [id, over] = ["id", "over"].map(|name| run.folder.path().join(name));
+    // The hosts stay when the script has ended.
+    let stay = "(echo $BASHPID > \"$0\"; exec bash \"${@:2}\"); echo it ended with $?; until [ -e \"$1\" ]; do sleep 0.1; done";
+    command.args(["bash", "-c", stay]).args([&id, &over]);
+    command.arg(file("examples/cluster/ssh.sh")).arg(&run.workload).arg(&run.together).args(HOSTS);
+    let process = Process::start(command);
+    until_exists(&run.together.join("worker-3-of-3/events/part-0000.parquet"));
+    let id = fs::read_to_string(&id).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(id).unwrap(), Signal::INT).unwrap();
+    let warnings = soon(|| {
+        let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &run.together)).unwrap();
+        Some(verdict["warnings"].to_string()).filter(|warnings| !warnings.contains("still running"))
+    });
+    let warnings = warnings.expect("workers that end");
+    assert!(warnings.contains("the run was stopped before its time") && !warnings.contains("killed"), "{warnings}");
+    fs::write(over, "").unwrap();
+    let ended = process.end();
+    assert!(!ended.stdout.contains("it ended with 0"), "a run that was stopped is no success: {ended:?}");
+    let seen = run.nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
+    assert_eq!(seen, meant(&run.together).len(), "all that they had launched is kept");
+    Ok(())
+}
