@@ -16,7 +16,7 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 19] = [
+const NEEDS: [(&str, &str); 20] = [
     ("chromium", "apt-get install chromium"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
@@ -29,6 +29,7 @@ const NEEDS: [(&str, &str); 19] = [
     ),
     ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
+    ("nomad", "run tests/cluster/nomad-build, and be root"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
     ("postgresql", "apt-get install postgresql"),
     ("presence", "a machine that does not stand still in each of three tries"),

@@ -18,6 +18,7 @@ tests![
     four_tasks_of_slurm_make_together_the_launches_of_one,
     three_hosts_reached_by_ssh_make_together_the_launches_of_one,
     ctrl_c_ends_the_workers_on_hosts_reached_by_ssh,
+    three_allocations_of_nomad_make_together_the_launches_of_one,
 ];
 
 /// A file of the repository.
@@ -134,5 +135,21 @@ fn ctrl_c_ends_the_workers_on_hosts_reached_by_ssh() -> Tested {
     assert!(!ended.stdout.contains("it ended with 0"), "a run that was stopped is no success: {ended:?}");
     let seen = run.nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
     assert_eq!(seen, meant(&run.together).len(), "all that they had launched is kept");
+    Ok(())
+}
+
+fn three_allocations_of_nomad_make_together_the_launches_of_one() -> Tested {
+    let mut command = engine("nomad")?;
+    let run = Run::of("2s")?;
+    // `job run` ends when they are placed. A job is dead when all of it has ended.
+    let wait = "nomad job run \"$@\" && until nomad job status offered | grep -q '^Status .*dead'; do sleep 0.1; done
+        nomad job status offered; nomad job status offered | grep -q '^workers  *0  *0  *0  *0  *3 '";
+    command.args(["sh", "-c", wait, "sh", "-var", "workers=3", "-var", "cores=1"]);
+    for (name, path) in [("workload", &run.workload), ("folder", &run.together)] {
+        command.arg("-var").arg(format!("{name}={}", path.display()));
+    }
+    command.arg(file("examples/cluster/nomad.hcl"));
+    let ended = Process::start(command).end();
+    run.must_be_that_of_one(3, &ended);
     Ok(())
 }
