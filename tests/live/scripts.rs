@@ -15,6 +15,7 @@ use crate::process::{Ended, Process, offered};
 
 tests![
     a_visit_goes_well_as_long_as_the_application_keeps_its_contract,
+    a_page_without_an_object_is_a_failed_launch_for_all_who_judge,
     a_broken_contract_is_told_loudly,
     a_failed_check_breaks_the_threshold_or_stops_the_run,
     data_are_dealt_out_once_and_their_end_is_told,
@@ -43,15 +44,21 @@ impl Left {
 /// Runs this workload against the shop.
 fn run(shop: &Shop, text: &str, args: &[&str]) -> Left {
     let folder = tempfile::tempdir().unwrap();
-    let (workload, out) = (folder.path().join("w.toml"), folder.path().join("run"));
-    std::fs::write(folder.path().join("users.csv"), "name,password\nann,a&1\nbob,b=2\n").unwrap();
-    std::fs::write(folder.path().join("order.json"), "{\"item\": {{item}}, \"by\": \"{{user.name}}\"}").unwrap();
-    std::fs::write(folder.path().join("a.png"), [0x89, b'P', b'N', b'G', 0xff, 0]).unwrap();
+    run_into(shop, text, args, &folder.path().join("run"))
+}
+
+/// The same, recorded in `out`; the workload lies beside it.
+fn run_into(shop: &Shop, text: &str, args: &[&str], out: &Path) -> Left {
+    let folder = out.parent().unwrap();
+    let workload = folder.join("w.toml");
+    std::fs::write(folder.join("users.csv"), "name,password\nann,a&1\nbob,b=2\n").unwrap();
+    std::fs::write(folder.join("order.json"), "{\"item\": {{item}}, \"by\": \"{{user.name}}\"}").unwrap();
+    std::fs::write(folder.join("a.png"), [0x89, b'P', b'N', b'G', 0xff, 0]).unwrap();
     std::fs::write(&workload, text.replace("URL", &shop.url)).unwrap();
     let mut command = offered(&["run", "--json", "--quiet", "--out"]);
-    command.arg(&out).arg(&workload).args(args);
+    command.arg(out).arg(&workload).args(args);
     let ended = Process::start(command).end();
-    read_left(ended, &out)
+    read_left(ended, out)
 }
 
 fn read_left(ended: Ended, out: &Path) -> Left {
@@ -149,6 +156,56 @@ fn a_visit_goes_well_as_long_as_the_application_keeps_its_contract() {
         let last = mine.filter_map(|object| object.done).max().unwrap();
         assert!(last <= order.intended, "the next request is meant after the page");
     }
+}
+
+fn a_page_without_an_object_is_a_failed_launch_for_all_who_judge() {
+    let shop = Shop::open(Broken::Picture);
+    let bounds =
+        ["errors{page} < 1%", "errors{login} < 1%", "page.errors < 1%", "objects.errors < 24%", "page.p95 < 10s"];
+    let bounds = bounds.map(|bound| bound.split_once(' ').unwrap());
+    let bounds: String = bounds.iter().map(|(metric, bound)| format!("\"{metric}\" = \"{bound}\"\n")).collect();
+    let text = format!("{VISIT}\n[thresholds]\n{bounds}");
+    let expected = [Some(100.0), Some(0.0), Some(100.0), Some(25.0), None];
+    let figures = |document: &Value| -> Vec<Option<f64>> {
+        let thresholds = document["thresholds"].as_array().unwrap();
+        thresholds.iter().map(|checked| checked["value_percent"].as_f64()).collect()
+    };
+    let reported = |run: &Path| -> Value {
+        let ended = Process::start({
+            let mut report = offered(&["report", "--json"]);
+            report.arg(run);
+            report
+        });
+        serde_json::from_str(&ended.end().stdout).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("alone");
+    let left = run_into(&shop, &text, &[], &out);
+    let pages = left.events.iter().filter(|event| event.label == 2).count();
+    assert!(pages > 0 && left.count(Outcome::ObjectFailed) == pages, "{}", left.json["outcomes"]);
+    assert_eq!(left.errors(Outcome::ObjectFailed), BTreeSet::from(["object /static/c.png: http_error 404".into()]));
+    assert_eq!(left.json["pages"]["failed"], pages);
+    // Whether the launches are to be believed is another matter, of which a busy machine decides.
+    assert!(matches!(left.ended.code, Some(99 | 3)), "{:?}", left.ended);
+    assert_eq!(left.count(Outcome::Ok) + pages, left.events.len());
+    assert_eq!(figures(&left.json), expected);
+    assert_eq!(figures(&reported(&out)["runs"][0]), expected);
+
+    // Two workers that met judge no otherwise.
+    let (workload, met) = (folder.path().join("w.toml"), folder.path().join("met"));
+    let workers = ["1/2", "2/2"].map(|share| {
+        let mut worker = offered(&["run", "--quiet", "--json", "--seed", "5", "--share", share, "--meet"]);
+        worker.arg(&met).arg(&workload);
+        Process::start(worker)
+    });
+    for ended in workers.map(Process::end) {
+        assert!(matches!(ended.code, Some(99 | 3)), "{ended:?}");
+    }
+    assert_eq!(figures(&reported(&met)["runs"][0]), expected);
+    let may = text.replace("connections = 3", "connections = 3\nobjects_may_fail = true");
+    let left = run(&shop, &may, &[]);
+    assert_eq!(left.count(Outcome::Ok), left.events.len());
+    assert_eq!(figures(&left.json), [Some(0.0), Some(0.0), Some(0.0), Some(25.0), None]);
 }
 
 fn a_broken_contract_is_told_loudly() {

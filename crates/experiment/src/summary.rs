@@ -219,6 +219,7 @@ impl Summary {
                 .map(|times| times.sorted().summary(1.0).map(Millis::from_nanos));
         let total = verdict.launches.last();
         let measured = Measured::new(recording, &verdict.launches, &verdict.window, workload.counted());
+        let measured = measured.with_pages(workload.pages());
         let thresholds = Checked::all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),
@@ -256,7 +257,7 @@ impl Summary {
             bytes_in: seen.bytes_in,
             bytes_out: seen.bytes_out,
             rows: seen.rows,
-            pages: Pages::of(recording, workload.counted())?,
+            pages: Pages::of(recording, workload.counted(), &workload.pages())?,
             duration_s: done.workers.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy: done.workers.iter().map(offered_run::Worker::busy_share).collect(),
             cpu_s: done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum(),

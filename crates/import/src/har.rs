@@ -200,7 +200,16 @@ impl<'d> Reader<'d> {
         if full {
             self.note(&entry.element, format!("more than {MOST_OBJECTS} objects of a page; left out"));
         } else if self.objects[owner].insert(entry.path.clone()) {
-            self.asked[owner].request.objects.push(sendable(&Text::from(entry.path.as_str())));
+            let request = &mut self.asked[owner].request;
+            request.objects.push(sendable(&Text::from(entry.path.as_str())));
+            let status = entry.response.get("status").number().unwrap_or(0.0);
+            if status >= 400.0 {
+                request.objects_may_fail = true;
+                let what = format!(
+                    "an object that was answered {status}; fetched, and its page may lack it (objects_may_fail)"
+                );
+                self.note(&entry.element, what);
+            }
         }
     }
 

@@ -153,6 +153,8 @@ pub struct Request {
     pub check: Vec<Check>,
     /// Paths that are fetched after the answer, as a browser does.
     pub objects: Vec<Text>,
+    /// Whether all is well though one of them fails.
+    pub objects_may_fail: bool,
 }
 
 /// One kind of visit.

@@ -197,6 +197,7 @@ fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong
         paths: request.objects.iter().map(Text::template).collect(),
         connections: Objects::CONNECTIONS,
         when: When::After,
+        may_fail: request.objects_may_fail,
     });
     Ok(workload::Request::new(&request.method.to_uppercase(), request.path.template())?
         .named(&request.name)

@@ -33,7 +33,8 @@ pub struct Event {
     pub session: u64,
     /// Which request of its session, from 0.
     pub step: u32,
-    /// Which of the objects that its request brings with it, from 1; 0: the request itself. Objects are no launches.
+    /// Which of the objects that its request brings with it, from 1; 0: the request itself. Objects are no launches, and are
+    /// recorded before the launch that they belong to.
     pub object: u16,
     /// Which request of the workload, an index into its `[[request]]` list (or a foreign file's list of labels).
     pub label: u16,
@@ -164,13 +165,18 @@ crate::named! {
         Unprocessed = "unprocessed",
         /// A complete answer of a database that is an error, whose SQLSTATE `error` names.
         SqlError = "sql_error",
+        /// A complete and good answer, of which an object that it brings did not come; `error` names the first of them.
+        ObjectFailed = "object_failed",
     }
 }
 
 impl Outcome {
     /// Whether it is a complete answer, good or bad.
     pub const fn is_answer(self) -> bool {
-        matches!(self, Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed | Self::SqlError)
+        matches!(
+            self,
+            Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed | Self::SqlError | Self::ObjectFailed
+        )
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
+//!         page.p95  page.errors  objects.p95  objects.errors
 //!         response.ok.p99        of the good answers alone; else a request that failed never came back
 //!         response.p99{home}     of the requests of one name only
 //!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
@@ -49,8 +50,17 @@ pub enum Quantity {
     ServiceOk(Statistic),
     /// sent - intended, in seconds.
     Lateness(Statistic),
+    /// From the instant a page was meant until its last object was there, in seconds; in a percentile, of a page that failed it is
+    /// infinite.
+    Page(Statistic),
+    /// done - sent of the objects that pages bring, in seconds; in a percentile, of what failed it is infinite.
+    Objects(Statistic),
     /// The fraction of launches without a good answer; the never sent are among them.
     ErrorsRate,
+    /// The same of pages alone.
+    PageErrors,
+    /// The fraction of objects without a good answer.
+    ObjectsErrors,
     /// Answers per second.
     ThroughputRate,
     /// Launches sent per second.
@@ -160,11 +170,15 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const NAMES: [&'static str; 8] = [
+    const NAMES: [&'static str; 12] = [
         "response.p99",
         "response.mean",
         "service.p99",
         "lateness.p99",
+        "page.p95",
+        "page.errors",
+        "objects.p95",
+        "objects.errors",
         "errors.rate",
         "throughput.rate",
         "arrivals.rate",
@@ -178,7 +192,9 @@ impl Quantity {
             | Self::ResponseOk(Statistic::Percentile(p))
             | Self::Service(Statistic::Percentile(p))
             | Self::ServiceOk(Statistic::Percentile(p))
-            | Self::Lateness(Statistic::Percentile(p)) => Some(p),
+            | Self::Lateness(Statistic::Percentile(p))
+            | Self::Page(Statistic::Percentile(p))
+            | Self::Objects(Statistic::Percentile(p)) => Some(p),
             _ => None,
         }
     }
@@ -186,10 +202,14 @@ impl Quantity {
     /// In what it is counted.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Response(_) | Self::ResponseOk(_) | Self::Service(_) | Self::ServiceOk(_) | Self::Lateness(_) => {
-                Unit::Seconds
-            }
-            Self::ErrorsRate => Unit::Fraction,
+            Self::Response(_)
+            | Self::ResponseOk(_)
+            | Self::Service(_)
+            | Self::ServiceOk(_)
+            | Self::Lateness(_)
+            | Self::Page(_)
+            | Self::Objects(_) => Unit::Seconds,
+            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors => Unit::Fraction,
             Self::ThroughputRate | Self::ArrivalsRate => Unit::PerSecond,
             Self::ArrivalsCov => Unit::Number,
         }
@@ -210,6 +230,8 @@ impl FromStr for Quantity {
         };
         match text {
             "errors" | "errors.rate" => return Ok(Self::ErrorsRate),
+            "page.errors" => return Ok(Self::PageErrors),
+            "objects.errors" => return Ok(Self::ObjectsErrors),
             "throughput" | "throughput.rate" => return Ok(Self::ThroughputRate),
             "arrivals.rate" => return Ok(Self::ArrivalsRate),
             "arrivals.cov" => return Ok(Self::ArrivalsCov),
@@ -221,6 +243,8 @@ impl FromStr for Quantity {
             ("service.ok.", Self::ServiceOk),
             ("service.", Self::Service),
             ("lateness.", Self::Lateness),
+            ("page.", Self::Page),
+            ("objects.", Self::Objects),
             ("", Self::Response),
         ];
         let found = times.iter().find_map(|(name, of)| Some((text.strip_prefix(name)?, of)));
@@ -237,7 +261,11 @@ impl fmt::Display for Quantity {
             Self::ServiceOk(statistic) => write!(f, "service.ok.{statistic}"),
             Self::Service(statistic) => write!(f, "service.{statistic}"),
             Self::Lateness(statistic) => write!(f, "lateness.{statistic}"),
+            Self::Page(statistic) => write!(f, "page.{statistic}"),
+            Self::Objects(statistic) => write!(f, "objects.{statistic}"),
             Self::ErrorsRate => f.write_str("errors.rate"),
+            Self::PageErrors => f.write_str("page.errors"),
+            Self::ObjectsErrors => f.write_str("objects.errors"),
             Self::ThroughputRate => f.write_str("throughput.rate"),
             Self::ArrivalsRate => f.write_str("arrivals.rate"),
             Self::ArrivalsCov => f.write_str("arrivals.cov"),

@@ -357,4 +357,10 @@ impl Workload {
     pub fn labels(&self) -> Vec<String> {
         self.0.requests.iter().map(|request| request.name.clone()).collect()
     }
+
+    /// The labels of those requests that bring objects with them.
+    pub fn pages(&self) -> Vec<String> {
+        let pages = self.0.requests.iter().filter(|request| request.objects.is_some());
+        pages.map(|request| request.name.clone()).collect()
+    }
 }

@@ -26,6 +26,7 @@ impl Run {
             run.seen = read_failures(at.path()).map_err(Error::Read)?;
             let Verdict { launches, window, .. } = &run.verdict;
             let measured = Measured::new(&recording, launches, window, workload.counted());
+            let measured = measured.with_pages(workload.pages());
             run.thresholds = Checked::all(workload.thresholds(), &measured, &run.verdict)?;
             run.checks = Tried::all(&workload, &recording)?;
             // It may be large, and a simulation follows.

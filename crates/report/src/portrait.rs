@@ -121,7 +121,7 @@ impl Portrait {
             gaps,
             counts,
             fragment,
-            pages: Pages::of(recording, judged(recording, window))?,
+            pages: Pages::of(recording, judged(recording, window), &ask.pages)?,
             failures: failures(recording)?,
         }))
     }

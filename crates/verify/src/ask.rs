@@ -41,6 +41,8 @@ pub struct Ask {
     pub effect_tolerance: f64,
     /// What the figures are held to: lateness that changes none of the answers does not fail the run.
     pub thresholds: Vec<Threshold>,
+    /// The requests that bring objects, by name.
+    pub pages: Vec<String>,
     /// How late the latest hundredth of the launches may be.
     pub late_tolerance: Nanos,
     /// Whether those who launch wait for their answers, so that they cannot outrun the system.
@@ -69,6 +71,7 @@ impl Default for Ask {
             pattern_tolerance: 0.05,
             effect_tolerance: Generator::TOLERANCE,
             thresholds: Vec::new(),
+            pages: Vec::new(),
             late_tolerance: Nanos::from_millis(10),
             users_wait: false,
             insecure: false,
@@ -122,6 +125,7 @@ impl Ask {
             seed,
             effect_tolerance: workload.generator().tolerance(),
             thresholds: workload.thresholds().to_vec(),
+            pages: workload.pages(),
             ..Self::default()
         }
     }

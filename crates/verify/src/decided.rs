@@ -42,7 +42,7 @@ impl Decided {
         let (Some(effect), Some(counted), mut of) = (effect, ask.counted(), Self::default()) else {
             return Ok(Self::default());
         };
-        let measured = Measured::new(recording, launches, judged, counted);
+        let measured = Measured::new(recording, launches, judged, counted).with_pages(ask.pages.clone());
         for threshold in &ask.thresholds {
             match ends(threshold, &measured, effect)? {
                 None => of.nothing += 1,
@@ -96,8 +96,15 @@ fn ends(threshold: &Threshold, measured: &Measured, effect: &Effect) -> io::Resu
         Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) => {
             unread(Quantity::ServiceOk(statistic), statistic)?
         }
+        // Of the waiting for its objects a page may hold as much lateness again; theirs is the waiting alone.
+        Quantity::Page(statistic) | Quantity::Objects(statistic) => {
+            let late = of(Quantity::Lateness(statistic))?.unwrap_or(0.0).max(0.0);
+            let twice = if matches!(threshold.metric.quantity, Quantity::Page(_)) { 2.0 } else { 1.0 };
+            let failed = bunched && value.is_infinite();
+            if failed { 0.0 } else { (value - twice * late).max(0.0) }
+        }
         // More company than it had might have made any of it fail.
-        Quantity::ErrorsRate => {
+        Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors => {
             return Ok(Some([if bunched { 0.0 } else { value }, if fewer { 1.0 } else { value }]));
         }
         // The load itself is what was asked, or the run fails for more than its lateness.

@@ -79,7 +79,7 @@ pub use keeps_up::{Flows, MATTERS};
 pub use meant::Meant;
 pub use measured::{Measured, Parts};
 pub use merge::merge;
-pub use pages::Pages;
+pub use pages::{Joined, Object, Pages, response as page_response};
 pub use samples::{Sample, samples};
 pub use scope::{Launch, Scope};
 pub use standing::{SoFar, Standing, standing};

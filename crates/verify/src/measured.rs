@@ -10,16 +10,19 @@ use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
 
+use crate::pages::{self, Object};
 use crate::verdict::{Times, Window};
 
 /// The time that counts is cut into so many equal parts, taken as independent, for the intervals.
 const PARTS: usize = 10;
 
 /// The launches of one run that count: those meant for [`from`, `to`).
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Measured<'a> {
     recording: &'a Recording,
     launches: &'a [Times],
+    /// The requests that bring objects, by name, as far as they are known.
+    pages: Vec<String>,
     from: Instant,
     to: Instant,
 }
@@ -33,7 +36,13 @@ impl<'a> Measured<'a> {
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.extent().last_meant.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
-        Self { recording, launches, from: counted.start, to: to.max(counted.start) }
+        Self { recording, launches, pages: Vec::new(), from: counted.start, to: to.max(counted.start) }
+    }
+
+    /// The same where the requests of these names bring objects, though none may have come.
+    #[must_use]
+    pub fn with_pages(self, pages: Vec<String>) -> Self {
+        Self { pages, ..self }
     }
 
     /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.
@@ -58,19 +67,44 @@ impl<'a> Measured<'a> {
             Quantity::Service(statistic) => self.waits(Event::service, label)?.estimate(statistic),
             Quantity::ServiceOk(statistic) => self.good(Event::service, label)?.estimate(statistic),
             Quantity::Lateness(statistic) => self.times(Event::lateness, label)?.estimate(statistic),
-            Quantity::ErrorsRate => {
-                let mut pairs = [(0.0, 0.0); PARTS];
-                self.each(label, |event| {
-                    // What was cut off by stopping the run, or not processed, might have gone well.
-                    if matches!(event.outcome, Outcome::Cut | Outcome::Unprocessed) {
-                        return;
-                    }
-                    if let Some(part) = self.part(event.intended) {
-                        pairs[part].0 += f64::from(u8::from(event.outcome != Outcome::Ok));
-                        pairs[part].1 += 1.0;
+            Quantity::Page(statistic) => {
+                let mut times = Spans::default();
+                self.each_page(label, |part, page, objects| {
+                    times.add(part, waited(page.outcome, pages::response(page, objects)));
+                })?;
+                times.sorted().estimate(statistic)
+            }
+            Quantity::Objects(statistic) => {
+                let mut times = Spans::default();
+                self.each_page(label, |part, _, objects| {
+                    for object in objects {
+                        times.add(part, waited(object.outcome, object.service));
                     }
                 })?;
-                known(ratio(&pairs))
+                times.sorted().estimate(statistic)
+            }
+            Quantity::ErrorsRate => {
+                let mut failed = Failed::default();
+                self.each(label, |event| {
+                    if let Some(part) = self.part(event.intended) {
+                        failed.add(part, event.outcome);
+                    }
+                })?;
+                failed.rate()
+            }
+            Quantity::PageErrors => {
+                let mut failed = Failed::default();
+                self.each_page(label, |part, page, _| failed.add(part, page.outcome))?;
+                failed.rate()
+            }
+            Quantity::ObjectsErrors => {
+                let mut failed = Failed::default();
+                self.each_page(label, |part, _, objects| {
+                    for object in objects {
+                        failed.add(part, object.outcome);
+                    }
+                })?;
+                failed.rate()
             }
             Quantity::ThroughputRate => {
                 let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
@@ -98,20 +132,23 @@ impl<'a> Measured<'a> {
         })
     }
 
+    /// Gives `see` every page that counts, of the label or of all, with the part that it lies in and its objects.
+    fn each_page(&self, label: Option<u16>, mut see: impl FnMut(usize, &Event, &[Object])) -> io::Result<()> {
+        let labels = pages::labels(self.recording, &self.pages)?;
+        pages::each(self.recording, &labels, |page, objects| {
+            let wanted = label.is_none_or(|label| page.label == label);
+            if let Some(part) = self.part(page.intended).filter(|_| wanted) {
+                see(part, page, objects);
+            }
+        })
+    }
+
     /// The times of the launches that count, part by part, in which one that failed never came back.
     ///
     /// # Errors
     /// The recording can no longer be read.
     pub fn waits(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
-        self.times(
-            move |event| match event.outcome {
-                Outcome::Ok => time(event),
-                // What was cut off by stopping the run might have come back.
-                Outcome::Cut => None,
-                _ => Some(NEVER),
-            },
-            label,
-        )
+        self.times(move |event| waited(event.outcome, time(event)), label)
     }
 
     /// The times of the good answers among them, part by part.
@@ -127,13 +164,13 @@ impl<'a> Measured<'a> {
     /// # Errors
     /// The recording can no longer be read.
     pub fn times(&self, time: impl Fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
-        let (mut came, mut never) = (Groups::default(), [0; PARTS]);
-        self.each(label, |event| match (self.part(event.intended), time(event)) {
-            (Some(part), Some(NEVER)) => never[part] += 1,
-            (Some(part), Some(time)) => came.add(part, time.0),
-            _ => {}
+        let mut times = Spans::default();
+        self.each(label, |event| {
+            if let Some(part) = self.part(event.intended) {
+                times.add(part, time(event));
+            }
         })?;
-        Ok(Parts { came: came.sorted(), never })
+        Ok(times.sorted())
     }
 
     /// Which part of the time that counts `at` lies in.
@@ -154,6 +191,55 @@ impl<'a> Measured<'a> {
 
 /// The time of what never came back.
 const NEVER: Difference = Difference(i64::MAX);
+
+/// How long what ended so was waited for, where `time` is when it was there.
+fn waited(outcome: Outcome, time: Option<Difference>) -> Option<Difference> {
+    match outcome {
+        Outcome::Ok => time,
+        // What was cut off by stopping the run might have come back.
+        Outcome::Cut => None,
+        _ => Some(NEVER),
+    }
+}
+
+/// Times on their way into [`Parts`].
+#[derive(Default)]
+struct Spans {
+    came: Groups<i64>,
+    never: [u64; PARTS],
+}
+
+impl Spans {
+    fn add(&mut self, part: usize, time: Option<Difference>) {
+        match time {
+            Some(NEVER) => self.never[part] += 1,
+            Some(time) => self.came.add(part, time.0),
+            None => {}
+        }
+    }
+
+    fn sorted(self) -> Parts {
+        Parts { came: self.came.sorted(), never: self.never }
+    }
+}
+
+/// How many failed, and how many there were, part by part.
+#[derive(Default)]
+struct Failed([(f64, f64); PARTS]);
+
+impl Failed {
+    fn add(&mut self, part: usize, outcome: Outcome) {
+        // What was cut off by stopping the run, or not processed, might have gone well.
+        if !matches!(outcome, Outcome::Cut | Outcome::Unprocessed) {
+            self.0[part].0 += f64::from(u8::from(outcome != Outcome::Ok));
+            self.0[part].1 += 1.0;
+        }
+    }
+
+    fn rate(&self) -> Option<Estimate> {
+        known(ratio(&self.0))
+    }
+}
 
 /// Times in nanoseconds, in parts of a run: [`Parts::estimate`] pools them and asks each for the interval.
 #[derive(Clone, Debug)]

@@ -245,6 +245,58 @@ mod tests {
     }
 
     #[test]
+    fn pages_and_their_objects_have_figures_of_their_own() {
+        // A page every 10 ms, and every other launch is none. The page is there after 10 ms, its two objects come 10 ms and 30 ms
+        // later; of every tenth page the second is missing, and of every fiftieth the page.
+        let mut events = Vec::new();
+        for i in 0..1000u64 {
+            let intended = Instant::from_millis(10 * i);
+            let at = |ms| Some(intended + Nanos::from_millis(ms));
+            let event = Event { session: i, sent: at(0), done: at(10), outcome: Outcome::Ok, ..Event::at(intended) };
+            let there = i % 50 != 49;
+            let whole = i % 10 != 9;
+            for (object, done, good) in [(1, 20, true), (2, 40, whole)].into_iter().filter(|_| there) {
+                let outcome = if good { Outcome::Ok } else { Outcome::HttpError };
+                events.push(Event { object, sent: at(10), done: at(done), outcome, ..event.clone() });
+            }
+            let outcome = match (there, whole) {
+                (false, _) => Outcome::HttpError,
+                (true, false) => Outcome::ObjectFailed,
+                (true, true) => Outcome::Ok,
+            };
+            events.push(Event { outcome, ..event.clone() });
+            events.push(Event { session: 1000 + i, label: 1, ..event });
+        }
+        let recording = Recording::of_run(events, vec!["page".to_owned(), "plain".to_owned()]);
+        let verdict = verify(&recording, &Ask::default()).unwrap();
+        let measured =
+            Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+        let of = |text: &str, measured: &Measured| {
+            let threshold: Threshold = text.parse().unwrap();
+            measured.estimate(&threshold.metric).unwrap().map(|estimate| estimate.value)
+        };
+        let near = |text, value: f64| {
+            let found = of(text, &measured).unwrap();
+            assert!(found == value || (found - value).abs() < 1e-3 * value, "{text}: {found}");
+        };
+        near("errors < 1%", 0.05);
+        near("page.errors < 1%", 0.1);
+        near("objects.errors < 1%", 80.0 / 1960.0);
+        near("page.p89 < 1s", 0.04);
+        near("page.p91 < 1s", f64::INFINITY);
+        near("page.mean{page} < 1s", 0.04);
+        near("page.max < 1s", 0.04);
+        near("objects.p40 < 1s", 0.01);
+        near("objects.p60 < 1s", 0.03);
+        near("objects.p97 < 1s", f64::INFINITY);
+        assert_eq!(of("page.errors{plain} < 1%", &measured), None, "nothing to measure");
+        // Of a request whose objects never came it takes the workload to know that there were to be some.
+        let measured = measured.with_pages(vec!["plain".to_owned()]);
+        assert_eq!(of("page.errors{plain} < 1%", &measured), Some(0.0));
+        assert!((of("page.errors < 1%", &measured).unwrap() - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_threshold_holds_or_fails_or_was_not_checked() {
         assert_eq!(checked("p90 < 95ms", true).judgement, Judgement::Holds);
         assert_eq!(checked("p90 < 80ms", true).judgement, Judgement::Fails);

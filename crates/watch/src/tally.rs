@@ -8,7 +8,7 @@ use offered_model::{Event, Instant, Nanos, Outcome, Workload};
 use offered_run::Counts;
 use offered_stats::cov::exponential_interval;
 use offered_stats::growth::growth;
-use offered_verify::{Ask, Checked, Judgement, Pattern, Share, SoFar, standing};
+use offered_verify::{Ask, Checked, Joined, Judgement, Pattern, Share, SoFar, standing};
 
 use crate::gaps::Gaps;
 use crate::gauges::Gauge;
@@ -49,6 +49,7 @@ pub struct Tally {
     /// The first requests of the workload by their labels, and what came of each.
     requests: Vec<(String, Times, u64, u64)>,
     gauges: Vec<Gauge>,
+    joined: Joined,
     /// The threshold that was broken first of those that end the run, and what was seen then.
     broken: Option<String>,
     /// How many were under way at each pulse, while launches count.
@@ -83,7 +84,8 @@ impl Tally {
             outcomes: [0; Outcome::ALL.len()],
             statuses: BTreeMap::new(),
             requests: labels.iter().take(TOLD_APART).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
-            gauges: Gauge::all(workload.thresholds(), &labels),
+            gauges: Gauge::all(workload.thresholds(), &labels, &workload.pages()),
+            joined: Joined::default(),
             broken: None,
             under_way: Vec::new(),
             counts: (0, 0),
@@ -96,7 +98,8 @@ impl Tally {
     /// Takes events.
     pub fn add(&mut self, events: &[Event]) {
         let sessions_only = matches!(self.workload.sessions(), Sessions::PartlyOpen { .. });
-        for event in events.iter().filter(|event| event.object == 0) {
+        for event in events {
+            let Some(objects) = self.joined.add(event) else { continue };
             self.outcomes[event.outcome as usize] += 1;
             if event.status > 0 {
                 *self.statuses.entry(event.status).or_default() += 1;
@@ -107,7 +110,7 @@ impl Tally {
             }
             self.all.add(event);
             self.service.add(event);
-            self.gauges.iter_mut().for_each(|gauge| gauge.add(event));
+            self.gauges.iter_mut().for_each(|gauge| gauge.add(event, &objects));
             if let Some((_, times, ok, failed)) = self.requests.get_mut(usize::from(event.label)) {
                 times.add(event);
                 *(if event.outcome == Outcome::Ok { ok } else { failed }) += 1;

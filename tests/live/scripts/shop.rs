@@ -20,6 +20,8 @@ pub(crate) enum Broken {
     Fails,
     /// The page says otherwise.
     Stock,
+    /// A picture of the page is not there.
+    Picture,
     /// The page is not coded as it says.
     Coding,
 }
@@ -182,6 +184,7 @@ impl State {
                 }
                 answer(201, "application/json", format!("{{\"order\": \"ord-{}\"}}", self.orders.fetch_add(1, SeqCst)))
             }
+            ("GET", "/static/c.png") if self.broken == Broken::Picture => answer(404, "text/plain", "gone"),
             ("GET", "/static/a.css" | "/static/b.js" | "/static/c.png" | "/static/42.png") if user.is_some() => {
                 answer(200, "application/octet-stream", vec![b'x'; 5000])
             }

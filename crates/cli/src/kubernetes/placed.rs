@@ -274,6 +274,7 @@ fn judged(out: &Path) -> Result<Exit, Failure> {
             let workload = workload.map_err(Failure::input)?;
             let Verdict { launches, window, .. } = &verdict;
             let measured = Measured::new(&recording, launches, window, workload.counted());
+            let measured = measured.with_pages(workload.pages());
             Checked::all(workload.thresholds(), &measured, &verdict).map_err(Failure::stopped)?
         }
         None => Vec::new(),

@@ -115,6 +115,7 @@ impl Trial {
     fn of(point: &Point, objective: &Objective, recording: &Recording, verdict: &Verdict) -> Result<Self, Error> {
         let workload = &point.workload;
         let measured = Measured::new(recording, &verdict.launches, &verdict.window, workload.counted());
+        let measured = measured.with_pages(workload.pages());
         let figures = objective.thresholds().iter().map(|threshold| {
             let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(NEVER));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))

@@ -34,6 +34,7 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
         entry("a", 0.2, 300.0, ("GET", "http://shop:81/a.css"), (200, "text/css", "")),
         entry("a", 0.2, 50.0, ("GET", "http://shop:81/a.css"), (200, "text/css", "")),
         entry("a", 0.2, 50.0, ("GET", "http://ads/x.js"), (200, "text/javascript", "")),
+        entry("a", 0.2, 50.0, ("GET", "http://shop:81/lost.png"), (404, "image/png", "")),
         entry("a", 0.9, 50.0, ("GET", "http://shop:81/api/cart"), (200, "application/json", "")),
         // Out of order, as recordings are; after it the browser goes where it is sent.
         entry("b", 8.1, 400.0, ("GET", "http://shop:81/home"), (200, "text/html", "")),
@@ -46,7 +47,11 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
     let names: Vec<&str> = plan.requests.iter().map(|request| request.name.as_str()).collect();
     assert_eq!(names, ["/", "/api/cart", "POST /login", "/bye"]);
     assert_eq!(plan.requests[0].path.written(), "/?q={{'{'}}x}", "braces of a recording are no variables");
-    assert_eq!(plan.requests[0].objects, [Text::from("/a.css")]);
+    assert_eq!(plan.requests[0].objects, [Text::from("/a.css"), Text::from("/lost.png")]);
+    assert_eq!(
+        plan.requests.iter().map(|request| request.objects_may_fail).collect::<Vec<_>>(),
+        [true, false, false, false]
+    );
     assert_eq!(plan.target.headers(), [("User-Agent".to_owned(), stands("B"))]);
     assert!(plan.target.cookies() && plan.target.redirects() == 20);
     let Arrivals::Closed { users: 1, think, .. } = &plan.arrivals else { panic!("{plan:?}") };

@@ -426,6 +426,8 @@ pub struct Objects {
     pub connections: u8,
     /// From when.
     pub when: When,
+    /// Whether the launch goes well all the same when one of them fails.
+    pub may_fail: bool,
 }
 
 impl Objects {

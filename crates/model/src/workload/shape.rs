@@ -588,6 +588,11 @@ pub(super) static REQUEST: Shape = shape(
             Choice(When::NAMES),
             "After the answer is there and went well (default), or while it comes.",
         ),
+        key(
+            "objects_may_fail",
+            Truth,
+            "Whether a launch goes well all the same when one of its objects fails. Default false.",
+        ),
         key("get", Template, "Method and path."),
         key("post", Template, "Method and path."),
         key("put", Template, "Method and path."),

@@ -783,6 +783,7 @@ const CHANGES: [Change; 24] = [
             paths: vec![Template::new(&format!("/{}", word(n)))],
             connections: n as u8 % 66,
             when: When::While,
+            may_fail: n.is_multiple_of(2),
         };
         first(draft, |asked| asked.with_objects(Some(objects)));
     },

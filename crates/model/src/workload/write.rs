@@ -431,7 +431,8 @@ fn of_request(request: &Request) -> Vec<Pair> {
         let usual = objects.connections == Objects::CONNECTIONS;
         let said = said.raw("objects", list(&objects.paths, template));
         let said = said.when(!usual, |said| said.raw("connections", objects.connections));
-        said.when(objects.when != When::After, |said| said.text("objects_when", objects.when))
+        let said = said.when(objects.when != When::After, |said| said.text("objects_when", objects.when));
+        said.when(objects.may_fail, |said| said.raw("objects_may_fail", true))
     });
     let own = request.service.as_ref();
     let own = own.filter(|_| !request.one_of.as_ref().is_some_and(|one_of| one_of.catalogue().says_work()));

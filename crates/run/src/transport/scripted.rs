@@ -6,8 +6,8 @@ mod seen;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use offered_model::workload::script::{OnFailure, When};
-use offered_model::{Event, Instant, Launch, Nanos, Outcome};
+use offered_model::workload::script::{Objects, OnFailure, When};
+use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
 
 use self::seen::Seen;
 pub(crate) use self::seen::{asked, learn};
@@ -234,8 +234,13 @@ impl<W: Wire> Scripted<W> {
         if page.answered
             && page.fetching.is_empty()
             && page.next > count
-            && let Some(page) = self.pages.remove(&session)
+            && let Some(mut page) = self.pages.remove(&session)
         {
+            if page.request.outcome == Outcome::Ok
+                && let Some(objects) = self.script.objects(page.label)
+            {
+                (page.request.outcome, page.request.error) = with_objects(objects, &page.objects);
+            }
             events.extend(page.objects);
             events.push(page.request);
         }
@@ -352,6 +357,27 @@ fn remembered(memories: &mut HashMap<u64, Memory>, session: u64) -> &mut Memory 
 fn fail(event: &mut Event, check: String) {
     event.outcome = Outcome::CheckFailed;
     event.error = Some(check.into());
+}
+
+/// How a page ends whose own answer is good, and why, once these of its objects are over: no other will be.
+fn with_objects(objects: &Objects, over: &[Event]) -> (Outcome, Option<Reason>) {
+    let first = |failed: fn(Outcome) -> bool| {
+        let event = over.iter().filter(|event| failed(event.outcome)).min_by_key(|event| event.object)?;
+        let path = objects.paths[usize::from(event.object) - 1].written();
+        let status = if event.status > 0 { format!(" {}", event.status) } else { String::new() };
+        Some(Reason::from(format!("object {path}: {}{status}", event.outcome.name())))
+    };
+    let failed = first(|outcome| !matches!(outcome, Outcome::Ok | Outcome::Cut | Outcome::Unprocessed));
+    if let Some(why) = failed.filter(|_| !objects.may_fail) {
+        return (Outcome::ObjectFailed, Some(why));
+    }
+    if over.len() < objects.paths.len() || over.iter().any(|event| event.outcome == Outcome::Cut) {
+        return (Outcome::Cut, Some(Reason::Stopped));
+    }
+    match first(|outcome| outcome == Outcome::Unprocessed).filter(|_| !objects.may_fail) {
+        Some(why) => (Outcome::Unprocessed, Some(why)),
+        None => (Outcome::Ok, None),
+    }
 }
 
 /// The event of a request that something is lacking for: rows that are used up, or a value that should have come with an answer.

@@ -14,7 +14,7 @@ use crate::workload::source::{Mistake, Table, Value};
 pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
 /// The keys of a `[[request]]` that are read here.
-pub(super) const KEYS: [&str; 12] = [
+pub(super) const KEYS: [&str; 13] = [
     "body",
     "body_file",
     "raw",
@@ -27,6 +27,7 @@ pub(super) const KEYS: [&str; 12] = [
     "objects",
     "connections",
     "objects_when",
+    "objects_may_fail",
 ];
 
 /// `{ basic = "user:password" }`, `{ bearer = "{{token}}" }`, or `false`.
@@ -289,7 +290,7 @@ pub(super) fn on_failure(table: &Table<'_>) -> Result<OnFailure, Mistake> {
 
 pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
     let Some(value) = table.get("objects") else {
-        let lone = ["connections", "objects_when"].into_iter().find_map(|key| table.get(key));
+        let lone = ["connections", "objects_when", "objects_may_fail"].into_iter().find_map(|key| table.get(key));
         return lone.map_or(Ok(None), |value| Err(value.mistake("goes with objects = [\"/a.css\", ...]")));
     };
     let mut paths = Vec::new();
@@ -300,7 +301,8 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
     let connections = |value: Value<'_>| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX));
     let connections = table.get("connections").map_or(Ok(Objects::CONNECTIONS), connections)?;
     let when = table.named("objects_when")?.unwrap_or(When::After);
-    let objects = Objects { paths, connections, when };
+    let may_fail = table.get("objects_may_fail").map_or(Ok(false), |value| value.truth())?;
+    let objects = Objects { paths, connections, when, may_fail };
     value.checked(check_objects(&objects))?;
     Ok(Some(objects))
 }

@@ -67,6 +67,7 @@ auth = { bearer = "{{token}}" }
 objects = ["/a.css", "/b.js?{{next}}"]
 connections = 2
 objects_when = "while"
+objects_may_fail = true
 
 [[request]]
 name = "upload"

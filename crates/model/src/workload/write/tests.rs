@@ -291,6 +291,7 @@ on_failure = "end-session"
 objects = ["/a.css", "/{{user.age}}.js"]
 connections = 2
 objects_when = "while"
+objects_may_fail = true
 "#;
 
 const TAKEN: [&str; 7] = [

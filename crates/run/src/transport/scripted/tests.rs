@@ -164,6 +164,23 @@ fn a_page_that_fails_brings_no_objects() {
 }
 
 #[test]
+fn a_page_fails_with_an_object_of_it_unless_they_may() {
+    let page = "[[request]]\nget = \"/page\"\nobjects = [\"/1\", \"/missing\", \"/broken\"]\n";
+    for (more, outcome, why) in
+        [("", Outcome::ObjectFailed, "object /missing: http_error 404"), ("objects_may_fail = true", Outcome::Ok, "")]
+    {
+        let mut sessions = sessions(&format!("{page}on_failure = \"end-session\"\n{more}"));
+        let events = launch(&mut sessions, 0, 0);
+        let mut ended: Vec<(u16, Outcome)> = events.iter().map(|event| (event.object, event.outcome)).collect();
+        ended.sort_by_key(|(object, _)| *object);
+        assert_eq!(ended, [(0, outcome), (1, Outcome::Ok), (2, Outcome::HttpError), (3, Outcome::Reset)]);
+        let page = events.last().unwrap();
+        assert_eq!((page.status, page.why().as_ref()), (200, why));
+        assert_eq!(sessions.ends(page), outcome != Outcome::Ok);
+    }
+}
+
+#[test]
 fn redirects_are_one_launch_and_cookies_go_along() {
     let mut sessions = sessions("[[request]]\npost = \"/login\"");
     let [event] = &launch(&mut sessions, 0, 4)[..] else { panic!("one event") };
@@ -292,5 +309,5 @@ fn what_is_given_up_has_its_events_too() {
     sessions.wait(Instant::from_secs(1), &mut events);
     sessions.abandon(&mut events);
     let ended: Vec<(u16, Outcome)> = events.iter().map(|event| (event.object, event.outcome)).collect();
-    assert_eq!(ended, [(1, Outcome::Cut), (2, Outcome::Cut), (0, Outcome::Ok)]);
+    assert_eq!(ended, [(1, Outcome::Cut), (2, Outcome::Cut), (0, Outcome::Cut)]);
 }
