@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use offered_model::Nanos;
+
 /// The most of an answer's body that is kept for who wants to look into it, and of all together, over all threads.
 pub(crate) const MOST_KEPT: usize = 16 * 1024 * 1024;
 const MOST_KEPT_TOGETHER: usize = 256 * 1024 * 1024;
@@ -28,6 +30,52 @@ pub(crate) struct Ask {
     pub(crate) wanted: usize,
     /// Of a request in SQL, the parameters of all its statements; `None` is null. Its label says the statements.
     pub(crate) parameters: Vec<Option<String>>,
+}
+
+impl Ask {
+    /// Whether its body is to be held back until the server wants it (RFC 9110, section 10.1.1).
+    pub(crate) fn expects_continue(&self) -> bool {
+        let expects = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("expect") && value.trim().eq_ignore_ascii_case("100-continue")
+        };
+        self.headers.iter().any(expects)
+    }
+
+    /// How long a call waits for its answer, where its headers say so.
+    ///
+    /// # Errors
+    /// What they say is no time of gRPC's.
+    pub(crate) fn grpc_timeout(&self) -> Result<Option<Nanos>, String> {
+        let said = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));
+        said.map(|(_, value)| grpc_timeout(value)).transpose()
+    }
+}
+
+/// The header by which a call says how long it waits.
+pub(crate) const GRPC_TIMEOUT: &str = "grpc-timeout";
+
+/// A time as gRPC writes it: up to eight digits and a unit (gRPC over HTTP2, *Timeout*).
+///
+/// # Errors
+/// It is none.
+pub(crate) fn grpc_timeout(text: &str) -> Result<Nanos, String> {
+    const UNITS: [(&str, u64); 6] = [
+        ("H", 3_600_000_000_000),
+        ("M", 60_000_000_000),
+        ("S", 1_000_000_000),
+        ("m", 1_000_000),
+        ("u", 1000),
+        ("n", 1),
+    ];
+    let of_unit = |(unit, nanos): &(&str, u64)| {
+        let digits = text.strip_suffix(unit).filter(|digits| digits.len() <= 8)?;
+        let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok())??;
+        Some(Nanos(number * nanos))
+    };
+    let found = UNITS.iter().find_map(of_unit).filter(|time| *time > Nanos::ZERO);
+    found.ok_or_else(|| {
+        format!("`{text}` is no {GRPC_TIMEOUT}; write up to eight digits and a unit (H M S m u n), such as 500m for half a second")
+    })
 }
 
 /// What an answer said besides its status.
@@ -105,6 +153,25 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_says_how_long_it_waits_in_grpcs_units() {
+        for (text, nanos) in [
+            ("1H", 3_600_000_000_000),
+            ("2M", 120_000_000_000),
+            ("99999999S", 99_999_999_000_000_000),
+            ("500m", 500_000_000),
+            ("7u", 7000),
+            ("1n", 1),
+        ] {
+            assert_eq!(grpc_timeout(text), Ok(Nanos(nanos)), "{text}");
+        }
+        for text in ["", "5", "m", "500ms", "5s", "-1S", "0m", "1.5S", "123456789n", " 5S", "+5S"] {
+            assert!(grpc_timeout(text).unwrap_err().contains("is no grpc-timeout; write"), "{text}");
+        }
+        let ask = Ask { headers: vec![("Grpc-Timeout".to_owned(), "2S".to_owned())], ..Ask::default() };
+        assert_eq!((ask.grpc_timeout(), Ask::default().grpc_timeout()), (Ok(Some(Nanos::from_secs(2))), Ok(None)));
+    }
 
     #[test]
     fn bodies_are_kept_within_bounds_each_and_together() {

@@ -1,6 +1,7 @@
 //! What carries launches: five functions, so that another protocol is another file and a test needs no network.
 
 mod addresses;
+mod alarms;
 mod deadlines;
 mod door;
 #[cfg(feature = "grpc")]

@@ -262,7 +262,8 @@ impl Request {
         let says = !plain_call
             || !self.path.is_plain()
             || !plain_body
-            || headers.any(|(_, value)| !value.is_plain())
+            // What is held back until an answer wants it takes who listens to answers.
+            || headers.any(|(name, value)| !value.is_plain() || name.eq_ignore_ascii_case("expect"))
             || !plain_auth;
         let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
         says || hears || self.on_failure != OnFailure::Continue

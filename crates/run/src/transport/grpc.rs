@@ -14,7 +14,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 
 use super::Failure;
 use crate::Error;
-use crate::ask::{Ask, Reply};
+use crate::ask::{Ask, GRPC_TIMEOUT, Reply, grpc_timeout};
 
 /// The bytes before a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
@@ -63,6 +63,10 @@ impl Methods {
         let methods = workload.requests().iter().map(|request| match request.call() {
             Call::Grpc => {
                 let method = Method::find(&pool, request.path().as_str()).map_err(|why| wrong(request.name(), why))?;
+                let patience = request.headers_to(target).find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));
+                if let Some(text) = patience.and_then(|(_, value)| value.text()) {
+                    grpc_timeout(text).map_err(|why| wrong(request.name(), why))?;
+                }
                 if let Some(body) = request.body().text().and_then(|body| body.text()) {
                     method.encode(body.as_bytes()).map_err(|why| wrong(request.name(), why))?;
                 }

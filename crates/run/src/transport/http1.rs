@@ -18,6 +18,7 @@ use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange};
 use self::request::Compiled;
 pub(super) use self::request::Host;
+use super::alarms::Alarms;
 use super::route::Route;
 use super::socket::{Read, broken, undialed};
 use super::stream::Stream;
@@ -33,6 +34,9 @@ const BUFFER: usize = 64 * 1024;
 const TURN: usize = 4;
 /// Closed connections are swept out of the free ones when they are more than half of them, and those more than this.
 const SWEEP: usize = 1024;
+/// So long a body is held back that the server neither asked for nor refused (RFC 9110, section 10.1.1), as curl does
+/// (`--expect100-timeout`).
+const HOLD: Nanos = Nanos::from_secs(1);
 /// A session has at most so many connections beside its first.
 const MOST_LANES: u8 = 63;
 
@@ -83,6 +87,8 @@ pub(crate) struct Http1 {
     beside: HashMap<(u64, u8), (usize, u32)>,
     opened: u32,
     serial: u64,
+    /// When bodies that are held back go out unasked.
+    holding: Alarms,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
 }
@@ -126,6 +132,12 @@ impl Ear for Vec<Heard> {
 trait Say {
     /// The bytes of the request of `event`, made in `scratch` where they must be made.
     fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8];
+
+    /// How many of these, at their end, are held back until the server wants them.
+    #[inline]
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 /// The workload's request as it was compiled, with this number in the run.
@@ -138,12 +150,16 @@ impl Say for Prepared {
     }
 }
 
-/// These bytes.
-struct Given(Vec<u8>);
+/// These bytes, of which so many at the end are held back.
+struct Given(Vec<u8>, usize);
 
 impl Say for Given {
     fn bytes<'a>(&'a self, _: &'a [Compiled], _: &Event, _: &'a mut Vec<u8>) -> &'a [u8] {
         &self.0
+    }
+
+    fn held(&self) -> usize {
+        self.1
     }
 }
 
@@ -169,6 +185,7 @@ impl Http1 {
             beside: HashMap::new(),
             opened: 0,
             serial: 0,
+            holding: Alarms::default(),
             buffer: vec![0; BUFFER].into(),
             scratch: Vec::new(),
         }
@@ -203,7 +220,43 @@ impl Http1 {
         let Some(exchange) = &mut connection.exchange else { return Ok(()) };
         let bytes = say.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
         exchange.event.bytes_out = bytes.len() as u64;
-        connection.write(bytes).map_err(broken)
+        let (now, held) = bytes.split_at(bytes.len() - say.held());
+        if !held.is_empty() {
+            connection.held = Some(held.into());
+        }
+        connection.write(now).map_err(broken)?;
+        if say.held() > 0 {
+            self.hold(key);
+        }
+        Ok(())
+    }
+
+    /// From now on the body of an exchange is held back for a while.
+    fn hold(&mut self, key: usize) {
+        let connections = &self.connections;
+        let Some(exchange) = &connections[key].exchange else { return };
+        let (until, serial) = (self.turns.clock.now() + HOLD, exchange.serial);
+        let holds = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.holds(serial));
+        self.holding.push(until, key, serial, connections.len(), holds);
+    }
+
+    /// When the first of the bodies that are held back goes out unasked.
+    fn held_until(&mut self) -> Instant {
+        let connections = &self.connections;
+        self.holding.first(|key, serial| connections.get(key).is_some_and(|c: &Connection| c.holds(serial)))
+    }
+
+    /// Lets the bodies out that were held back long enough.
+    fn let_out(&mut self, ear: &mut impl Ear) {
+        let now = self.turns.clock.now();
+        while self.held_until() <= now {
+            let connections = &self.connections;
+            let holds = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.holds(serial));
+            let Some(key) = self.holding.over(now, holds) else { return };
+            if let Err(error) = self.connections[key].let_out() {
+                self.fail(key, broken(error), ear);
+            }
+        }
     }
 
     /// Opens a connection for the exchange; the request is written when it is open.
@@ -218,13 +271,15 @@ impl Http1 {
         self.opened += 1;
         let sent = exchange.event.sent.unwrap_or_default();
         let mut connection =
-            Connection { stream, number, carried: 1, exchange: Some(exchange), unwritten: (Vec::new(), 0) };
+            Connection { stream, number, carried: 1, exchange: Some(exchange), unwritten: (Vec::new(), 0), held: None };
         if let Some(exchange) = &mut connection.exchange {
             exchange.event.connection = number;
             if !open {
                 let bytes = say.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
                 exchange.event.bytes_out = bytes.len() as u64;
-                connection.unwritten = (bytes.to_vec(), 0);
+                let (now, held) = bytes.split_at(bytes.len() - say.held());
+                connection.unwritten = (now.to_vec(), 0);
+                connection.held = (!held.is_empty()).then(|| held.into());
             }
         }
         let key = self.connections.insert(connection);
@@ -297,7 +352,11 @@ impl Http1 {
             if let Some(exchange) = &mut connection.exchange {
                 exchange.event.handshake = connection.stream.handshake;
             }
+            if connection.held.is_some() {
+                self.hold(key);
+            }
         }
+        let connection = &mut self.connections[key];
         if writable
             && connection.is_unwritten()
             && let Err(error) = connection.write_on()
@@ -340,19 +399,37 @@ impl Http1 {
                 }
                 return taken;
             }
-            if E::LISTENS && exchange.event.first_byte.is_none() {
+            // Who holds a body back is first told whether to send it: that is not the answer's first byte.
+            let holds = E::LISTENS && connection.held.is_some();
+            if E::LISTENS && !holds && exchange.event.first_byte.is_none() {
                 ear.begins(&exchange.event);
             }
-            exchange.received(read, now);
+            if holds {
+                exchange.event.bytes_in += read as u64;
+            } else {
+                exchange.received(read, now);
+            }
             // What `LISTENS` is cannot be said here, only matched: an associated constant is no parameter yet.
             let bytes = &self.buffer[..read];
             let progress =
                 if E::LISTENS { exchange.answer.read::<true>(bytes) } else { exchange.answer.read::<false>(bytes) };
+            if holds && exchange.answer.status() > 0 {
+                exchange.event.first_byte = Some(now);
+                ear.begins(&exchange.event);
+            } else if holds
+                && exchange.answer.continues()
+                && let Err(error) = connection.let_out()
+            {
+                self.fail(key, broken(error), ear);
+                return taken;
+            }
             match progress {
                 Ok(Progress::More) if drained && !to_the_end => return taken,
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {
-                    let keep = keep && !connection.is_unwritten() && self.setup.reuse != Reuse::Fresh;
+                    // Whoever expects a body takes the next request for it.
+                    let lacks = connection.is_unwritten() || E::LISTENS && connection.held.is_some();
+                    let keep = keep && !lacks && self.setup.reuse != Reuse::Fresh;
                     self.complete(key, keep, now, ear);
                     if !keep || (drained && !to_the_end) {
                         return taken;
@@ -360,7 +437,8 @@ impl Http1 {
                     // The end of a kept connection may already be there, and will not be told again.
                 }
                 Err(why) => {
-                    let why = exchange.answer.why(why);
+                    let of = |exchange: &Exchange| exchange.answer.why(why);
+                    let why = connection.exchange.as_ref().map_or(Reason::words(why), of);
                     self.fail(key, (Outcome::Malformed, why), ear);
                     return taken;
                 }
@@ -530,7 +608,7 @@ impl Wire for Http1 {
 
     fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
         let say = match request::bytes(ask, &self.setup.host, self.setup.reuse == Reuse::Fresh) {
-            Ok(bytes) => Given(bytes),
+            Ok(bytes) => Given(bytes, request::held(ask)),
             Err(why) => {
                 heard.push(Heard::Ended(Event { worker: self.worker, error: Some(why.into()), ..event }, None));
                 return self.turns.clock.now();
@@ -541,7 +619,11 @@ impl Wire for Http1 {
     }
 
     fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
-        turn(self, deadline, heard);
+        let held_until = self.held_until();
+        turn(self, deadline.min(held_until), heard);
+        if held_until < Instant::MAX {
+            self.let_out(heard);
+        }
     }
 
     fn leave(&mut self, session: u64) {

@@ -27,6 +27,7 @@ use self::exchange::{CLOSED, Exchange, State, failure};
 use self::io::{Io, Link};
 use self::tasks::{Task, Woken};
 use super::Failure;
+use super::alarms::Alarms;
 use super::grpc::Methods;
 use super::route::Route;
 use super::socket::undialed;
@@ -49,6 +50,8 @@ const UNTOLD: usize = 100;
 const HEAD: u32 = 300 * 1024;
 /// So often is a request sent again that a server does not process.
 const MOST_RESENT: u8 = 3;
+/// So long a body is held back that the server neither asked for nor refused, as over HTTP/1.
+const HOLD: Nanos = Nanos::from_secs(1);
 /// No connection has this key.
 const NOWHERE: usize = usize::MAX;
 
@@ -127,6 +130,9 @@ pub(crate) struct Http2 {
     tasks: Vec<Task>,
     /// Exchanges (key, serial) that were not processed, and are begun again when all that is ready has been served.
     unprocessed: Vec<(usize, u64)>,
+    /// When bodies that are held back go out unasked, and when calls are over that said how long they wait.
+    holding: Alarms,
+    calls: Alarms,
     opened: u32,
     serial: u64,
     buffer: Rc<RefCell<Box<[u8]>>>,
@@ -188,6 +194,8 @@ impl Http2 {
             woken: Woken::default(),
             tasks: Vec::new(),
             unprocessed: Vec::new(),
+            holding: Alarms::default(),
+            calls: Alarms::default(),
             opened: 0,
             serial: 0,
             buffer: Rc::new(RefCell::new(vec![0; BUFFER].into())),
@@ -324,6 +332,13 @@ impl Http2 {
             Ok((response, stream)) => {
                 exchange.state = State::Head(response);
                 exchange.sending = body.map(|body| (stream, body));
+                if exchange.held && exchange.sending.is_some() {
+                    let (until, serial) = (self.turns.clock.now() + HOLD, exchange.serial);
+                    let exchanges = &self.exchanges;
+                    let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_at(serial));
+                    self.holding.push(until, key, serial, exchanges.len(), holds);
+                }
+                let exchange = &mut self.exchanges[key];
                 exchange.go_on_sending(&mut Context::from_waker(&self.wakers[key]));
                 self.woken.wake(Task::Exchange(key));
             }
@@ -355,6 +370,7 @@ impl Http2 {
         let exchange = &mut self.exchanges[key];
         exchange.connection = connection;
         exchange.request = Some(request);
+        exchange.held = exchange.ask.expects_continue();
         exchange.resent += 1;
         (exchange.event.connection, exchange.event.reused) = (on.number, on.carried > 0);
         on.carried += 1;
@@ -364,6 +380,34 @@ impl Http2 {
         } else {
             on.waiting.push(key);
         }
+    }
+
+    /// When the first body goes out that is held back, or the first call is over that said how long it waits.
+    fn next_alarm(&mut self) -> Instant {
+        let exchanges = &self.exchanges;
+        let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_at(serial));
+        let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_at(serial));
+        self.holding.first(holds).min(self.calls.first(waits))
+    }
+
+    /// Does what is due by now of these.
+    fn alarmed(&mut self, heard: &mut Vec<Heard>) {
+        let now = self.turns.clock.now();
+        while self.next_alarm() <= now {
+            let exchanges = &self.exchanges;
+            let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_at(serial));
+            if let Some(key) = self.holding.over(now, holds) {
+                self.exchanges[key].held = false;
+                self.woken.wake(Task::Exchange(key));
+                continue;
+            }
+            let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_at(serial));
+            if let Some(key) = self.calls.over(now, waits) {
+                let why = self.exchanges[key].overdue();
+                self.finish(key, (Outcome::Timeout, why), heard);
+            }
+        }
+        self.run(heard);
     }
 
     /// Takes what has come of an answer.
@@ -527,6 +571,14 @@ impl Wire for Http2 {
                 return self.turns.clock.now();
             }
         };
+        let is_call = self.setup.methods.of(label).is_some();
+        let patience = match is_call.then(|| ask.grpc_timeout()).transpose() {
+            Ok(patience) => patience.flatten(),
+            Err(why) => {
+                unsent(event, why.into(), heard);
+                return self.turns.clock.now();
+            }
+        };
         let usable = self.usable(session);
         if usable.is_none() && self.limit.is_some_and(|limit| self.connections.len() >= limit) {
             unsent(event, Reason::Streams(self.connections.len() as u64), heard);
@@ -551,7 +603,6 @@ impl Wire for Http2 {
         on.carried += 1;
         on.under_way += 1;
         // A message that is cut could not be read.
-        let is_call = self.setup.methods.of(label).is_some();
         let wanted = if is_call && ask.wanted > 0 { MOST_KEPT } else { ask.wanted };
         let key = self.exchanges.insert(Exchange::new(event, connection, self.serial, request, ask.clone(), wanted));
         if key == self.wakers.len() {
@@ -560,6 +611,9 @@ impl Wire for Http2 {
         let exchanges = &self.exchanges;
         let waits = |key, serial| exchanges.get(key).is_some_and(|exchange: &Exchange| exchange.is_at(serial));
         self.turns.answering.push(sent, key, self.serial, exchanges.len(), waits);
+        if let Some(patience) = patience {
+            self.calls.push(sent + patience, key, self.serial, exchanges.len(), waits);
+        }
         if self.connections[connection].speaking.is_some() {
             self.transmit(key, heard);
         } else {
@@ -570,7 +624,11 @@ impl Wire for Http2 {
     }
 
     fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
-        turn(self, deadline, heard);
+        let alarm = self.next_alarm();
+        turn(self, deadline.min(alarm), heard);
+        if alarm < Instant::MAX {
+            self.alarmed(heard);
+        }
     }
 
     fn leave(&mut self, session: u64) {

@@ -8,6 +8,7 @@
 mod grpc;
 mod http1;
 mod http2;
+mod patience;
 mod scripts;
 mod tls;
 mod websocket;

@@ -34,6 +34,8 @@ pub(crate) struct Answer {
     room: u32,
     status: u16,
     keep: bool,
+    /// Whether 100 (Continue) has come.
+    continues: bool,
     /// What it says, for who wants to know.
     reply: Option<Box<Reply>>,
 }
@@ -96,6 +98,7 @@ impl Answer {
             room: HEADS,
             status: 0,
             keep: false,
+            continues: false,
             reply: None,
         }
     }
@@ -108,6 +111,11 @@ impl Answer {
     /// What it said, if that was kept.
     pub(crate) fn into_reply(self) -> Option<Box<Reply>> {
         self.reply
+    }
+
+    /// Whether the server has said that it wants the body (100), as far as it was read with `KEEP`.
+    pub(crate) fn continues(&self) -> bool {
+        self.continues
     }
 
     /// Its status; 0 until the head is complete.
@@ -242,7 +250,13 @@ impl Answer {
         let status = response.code.unwrap_or(0);
         match status {
             101 => return Err("101 Switching Protocols without a request for it"),
-            100..=199 => return Ok(Some(used)), // an interim answer; the real one follows
+            // An interim answer; the real one follows.
+            100..=199 => {
+                if KEEP {
+                    self.continues |= status == 100;
+                }
+                return Ok(Some(used));
+            }
             200..=999 => {}
             _ => return Err("a status below 100"),
         }

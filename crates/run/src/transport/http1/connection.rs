@@ -19,6 +19,8 @@ pub(crate) struct Connection {
     pub(super) exchange: Option<Exchange>,
     /// Bytes still to be written, and how many of them have been.
     pub(super) unwritten: (Vec<u8>, usize),
+    /// The body of its request, held back until the server wants it.
+    pub(super) held: Option<Box<[u8]>>,
 }
 
 /// A request under way.
@@ -47,9 +49,24 @@ impl Connection {
         self.write_on()
     }
 
+    /// Whether it still holds back the body of the exchange noted as `serial`.
+    pub(super) fn holds(&self, serial: u64) -> bool {
+        self.held.is_some() && self.is_at(serial)
+    }
+
     /// Whether something has still to be written.
     pub(super) fn is_unwritten(&self) -> bool {
         !self.unwritten.0.is_empty() || self.stream.is_unwritten()
+    }
+
+    /// Writes the body that was held back.
+    pub(super) fn let_out(&mut self) -> io::Result<()> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        if self.is_unwritten() {
+            self.unwritten.0.extend_from_slice(&held);
+            return self.write_on();
+        }
+        self.write(&held)
     }
 
     /// Writes more of what is left, until the socket takes no more.
@@ -68,7 +85,8 @@ impl Connection {
 
     /// What it carries, with the bytes that were never written taken off its event.
     pub(super) fn into_exchange(self) -> Option<Exchange> {
-        let unwritten = (self.unwritten.0.len() - self.unwritten.1) as u64;
+        let held = self.held.map_or(0, |held| held.len());
+        let unwritten = (self.unwritten.0.len() - self.unwritten.1 + held) as u64;
         let mut exchange = self.exchange?;
         exchange.event.bytes_out -= unwritten;
         Some(exchange)

@@ -145,6 +145,11 @@ fn fill(pieces: &[Piece], file: &str, session: u64, sequence: u64, out: &mut Vec
     }
 }
 
+/// How many bytes of `ask`, its body, are held back until the server wants them.
+pub(crate) fn held(ask: &Ask) -> usize {
+    if ask.expects_continue() { ask.body.as_ref().map_or(0, Vec::len) } else { 0 }
+}
+
 /// The bytes of `ask` to `host`.
 ///
 /// # Errors

@@ -33,6 +33,8 @@ pub(crate) struct Exchange {
     pub(super) resent: u8,
     /// What of the body flow control has not let out yet, and where it goes.
     pub(super) sending: Option<(SendStream<Bytes>, Bytes)>,
+    /// Whether the body is held back until the server wants it.
+    pub(super) held: bool,
     pub(super) state: State,
     reply: Box<Reply>,
     /// What came behind the body.
@@ -116,6 +118,7 @@ impl Exchange {
             connection,
             serial,
             request: Some(request),
+            held: ask.expects_continue(),
             state: State::Waiting,
             reply: Box::new(Reply { wanted, ..Reply::default() }),
             ask,
@@ -132,6 +135,9 @@ impl Exchange {
 
     /// Hands on as much of the body as flow control lets out; that much counts as sent.
     pub(super) fn go_on_sending(&mut self, context: &mut Context<'_>) {
+        if self.held {
+            return;
+        }
         while let Some((stream, body)) = &mut self.sending {
             stream.reserve_capacity(body.len());
             let room = match stream.capacity() {
@@ -156,6 +162,12 @@ impl Exchange {
         }
     }
 
+    /// Why it is over when the time is that it said it waits.
+    pub(super) fn overdue(&self) -> Reason {
+        let patience = self.ask.grpc_timeout().ok().flatten().unwrap_or_default();
+        format!("DEADLINE_EXCEEDED: no complete answer within its grpc-timeout of {patience}").into()
+    }
+
     /// What an error of its stream is: one that ends a stream before its answer has begun may say that the request was not processed.
     pub(super) fn failure(&self, error: &h2::Error) -> Failure {
         let refused = error.is_go_away() || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
@@ -177,6 +189,13 @@ impl Exchange {
                 State::Waiting => return Poll::Pending,
                 State::Over => return Poll::Ready(Ok(())),
                 State::Head(response) => {
+                    if self.held
+                        && let Poll::Ready(Some(Ok(interim))) = response.poll_informational(context)
+                    {
+                        self.held = interim.status() != http::StatusCode::CONTINUE;
+                        self.go_on_sending(context);
+                        continue;
+                    }
                     let response = match ready!(Pin::new(response).poll(context)) {
                         Ok(response) => response,
                         Err(error) => return Poll::Ready(Err(self.failure(&error))),
