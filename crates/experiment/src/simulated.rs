@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use offered_model::workload::Sessions;
 use offered_model::{Workload, Wrong};
-use offered_simulate::{Simulated, Stop, load::at_load, simulate};
+use offered_plan::analytic::{self, System};
+use offered_simulate::load::{WITHIN, at_load};
+use offered_simulate::{Simulated, Stop, simulate};
 
 use crate::record::record;
 use crate::{Error, Point};
@@ -13,7 +16,7 @@ use crate::{Error, Point};
 /// # Errors
 /// What the simulator refuses.
 pub fn answer(point: &Point, load: Option<f64>, stop: Stop) -> Result<Simulated, Error> {
-    let answer = at(point, load, stop).and_then(|workload| simulate(&workload, stop, None));
+    let answer = at(point, load).and_then(|workload| simulate(&workload, stop, None));
     answer.map_err(|wrong| Error::at(point.name())(wrong.into()))
 }
 
@@ -22,15 +25,24 @@ pub fn answer(point: &Point, load: Option<f64>, stop: Stop) -> Result<Simulated,
 /// # Errors
 /// `out` cannot be made or written to, and what the simulator refuses.
 pub fn recorded(point: &Point, load: Option<f64>, stop: Stop, out: &Path) -> Result<Simulated, Error> {
-    record(&point.text, &at(point, load, stop)?, load, stop, out)
+    record(&point.text, &at(point, load)?, load, stop, out)
 }
 
-/// The workload of a point, at the load it asks for.
-fn at(point: &Point, load: Option<f64>, stop: Stop) -> Result<Workload, Wrong> {
-    // The think time of a closed system must be known at least as well as what is asked of the run.
-    let most = if let Stop::Jobs(jobs) = stop { jobs } else { u64::MAX };
-    match point.load.or(load) {
-        Some(load) => at_load(&point.workload, load, most),
-        None => Ok(point.workload.clone()),
+/// The workload of a point, at the load it asks for: with the think time that a formula says of closed users, where there is one.
+fn at(point: &Point, load: Option<f64>) -> Result<Workload, Wrong> {
+    let workload = &point.workload;
+    let Some(load) = point.load.or(load) else { return Ok(workload.clone()) };
+    let by_flows = workload.flows().is_some_and(|flows| flows.thinks());
+    match (workload.sessions(), answer_at(workload, load)) {
+        (Sessions::Closed(closed), Some(System::Closed { think, .. })) if closed.mean_think() > 0.0 && !by_flows => {
+            workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))
+        }
+        _ => at_load(workload, load, WITHIN),
     }
+}
+
+/// The system that has this load, where a formula knows.
+fn answer_at(workload: &Workload, load: f64) -> Option<System> {
+    let answer = analytic::answer(workload, Some(load)).ok()?;
+    answer.known.and(answer.system)
 }

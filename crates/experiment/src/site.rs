@@ -9,8 +9,8 @@ use offered_stats::steady_state::Estimate;
 
 /// Answered requests in each simulation.
 const JOBS: u64 = 100_000;
-/// And in each trial that looks for the closed system's think time.
-const TRIAL: u64 = 20_000;
+/// How well the load of the closed system is known, as a fraction of it.
+const WITHIN: f64 = 0.01;
 /// More users are not simulated: a closed system of so many behaves like an open one already.
 const MOST_USERS: f64 = 1000.0;
 /// Assumed of service times where the log does not tell: up to here the cut-offs of the paper's rule are 5 and 10.
@@ -72,7 +72,7 @@ pub fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result
     let one = |model, discipline: Discipline| {
         let server = Some(Server::new(1, discipline.policy(), service.clone())?);
         let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
-        let workload = at_load(&workload, load, TRIAL)?;
+        let workload = at_load(&workload, load, WITHIN)?;
         let response = simulate(&workload, Stop::Jobs(JOBS), None)?.summary.response;
         Ok::<_, Wrong>((response.mean, response.p95.estimate()))
     };

@@ -7,24 +7,29 @@
 use offered_model::arrivals::Profile;
 use offered_model::workload::{Closed, Sessions};
 use offered_model::{Rate, Schedule, Workload, Wrong};
+use offered_stats::steady_state::Estimate;
 
 use crate::drive::Demands;
 use crate::modelled::Modelled;
-use crate::simulation::{Stop, offered_load, simulate};
+use crate::simulation::{Stop, offered_load, simulate, times};
 
-/// Jobs of a trial while the think time is still far off, and when it is near.
-const COARSE: u64 = 40_000;
-const FINE: u64 = 1_000_000;
+/// Jobs of a trial while the think time is far off; near it up to five times as many, and again, until the load is known well enough.
+const FEW: u64 = 40_000;
+const MANY: u64 = 25_000_000;
+
+/// How well the load of a closed system is usually known, as a fraction of it.
+pub const WITHIN: f64 = 1e-3;
 
 /// `workload` with its rate of arrivals, of sessions, or its mean think time changed so that the load is `load`.
 ///
 /// For an open or partly-open system the answer is exact. For a closed one it is a root found by simulation with common
-/// random numbers (trials of up to `most` jobs), so the load reached has an error, which the simulation that follows reports.
+/// random numbers: half its 95 % interval is at most `within` of it (1e-3), unless that takes more than 25 million jobs. Where there is a
+/// closed form, it is better asked.
 ///
 /// # Errors
 /// A load that cannot be: 1 or more (0 or less) in an open system, more than the users can make in a closed one; a rate that
 /// is not constant; a closed system without a think time to adjust.
-pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wrong> {
+pub fn at_load(workload: &Workload, load: f64, within: f64) -> Result<Workload, Wrong> {
     let demands = Demands::new(workload)?;
     let modelled = Modelled::new(workload, &demands)?;
     if !(load > 0.0 && load.is_finite()) {
@@ -56,7 +61,7 @@ pub fn at_load(workload: &Workload, load: f64, most: u64) -> Result<Workload, Wr
         }
         Sessions::Closed(closed) => {
             let cycle = closed.users() as f64 * bottleneck / load;
-            let think = Search { workload, closed, cycle, least: demands.mean(), most }.think(load)?;
+            let think = Search { workload, closed, cycle, bottleneck, least: demands.mean(), within }.think(load)?;
             Sessions::Closed(closed.with_mean_think(think)?)
         }
     };
@@ -86,9 +91,22 @@ struct Search<'a> {
     workload: &'a Workload,
     closed: &'a Closed,
     cycle: f64,
+    /// Load per request a second.
+    bottleneck: f64,
     /// The shortest mean response there is.
     least: f64,
-    most: u64,
+    /// How well the load is to be known, as a fraction of it.
+    within: f64,
+}
+
+/// What a trial says of a think time.
+#[derive(Clone, Copy)]
+struct Trial {
+    think: f64,
+    /// By how much the cycle is too long.
+    excess: f64,
+    /// Half the interval of its load, as a fraction.
+    within: f64,
 }
 
 impl Search<'_> {
@@ -106,52 +124,61 @@ impl Search<'_> {
             )));
         }
         // Without thinking the cycle is shorter than asked, with `most` longer: N users, think Z, cycle N/X = Z + E[T].
-        let near = self.root((0.0, self.least - self.cycle), most, COARSE.min(self.most))?;
-        if self.most <= COARSE {
-            return Ok(near);
+        let (mut think, mut jobs) = (most, FEW);
+        loop {
+            let found = self.root(think, jobs)?;
+            if found.within <= self.within || jobs >= MANY {
+                return Ok(found.think);
+            }
+            let more = (1.2 * (found.within / self.within).powi(2)).clamp(1.5, 5.0);
+            (think, jobs) = (found.think, (jobs as f64 * more) as u64);
         }
-        self.root((0.0, self.least - self.cycle), near, FINE.min(self.most))
     }
 
-    /// By how much the cycle is too long with this mean think time.
-    fn excess(&self, think: f64, jobs: u64) -> Result<f64, Wrong> {
+    fn trial(&self, think: f64, jobs: u64) -> Result<Trial, Wrong> {
         let closed = self.closed.with_mean_think(think)?;
-        let users = closed.users() as f64;
+        let users = closed.users();
         let trial = self.workload.clone().with_sessions(Sessions::Closed(closed))?;
         // Each user must have come round several times before the rate means anything.
-        let answer = simulate(&trial, Stop::Jobs(jobs.max(20 * self.closed.users())), None)?;
-        Ok(users / answer.summary.throughput.value - self.cycle)
+        let answer = simulate(&trial, Stop::Jobs(jobs.max(20 * users)), None)?;
+        // The load is the time that servers are busy, and the rate times the mean work. Few users know the first better, for what the work
+        // of a trial was by chance is in both; many know the second, for they come round at a steady rate.
+        let by_rate = times(answer.summary.throughput, self.bottleneck);
+        let within = |load: &Estimate| load.half_width() / load.value;
+        let load = if within(&answer.load_reached) < within(&by_rate) { answer.load_reached } else { by_rate };
+        Ok(Trial { think, excess: users as f64 * self.bottleneck / load.value - self.cycle, within: within(&load) })
     }
 
-    /// The root of the excess near `guess`: secant steps kept inside a bracket (the Illinois rule). `low` is a point where the
-    /// cycle is too short. Common random numbers make the excess nearly a function.
-    fn root(&self, mut low: (f64, f64), guess: f64, jobs: u64) -> Result<f64, Wrong> {
-        let mut high = (guess, self.excess(guess, jobs)?);
+    /// The root of the excess near `guess`: secant steps kept inside a bracket (the Illinois rule). Common random numbers make the excess
+    /// nearly a function.
+    fn root(&self, guess: f64, jobs: u64) -> Result<Trial, Wrong> {
+        let mut low = Trial { think: 0.0, excess: self.least - self.cycle, within: f64::INFINITY };
+        let mut high = self.trial(guess, jobs)?;
         // Where nearly all of the thinking is in a few times that a trial may not meet, the excess hardly moves: steps double.
         let mut step = 1e-3 * self.cycle;
-        while high.1 < 0.0 && high.0 < self.cycle {
+        while high.excess < 0.0 && high.think < self.cycle {
             low = high;
-            high.0 = (high.0 + step.max(-1.5 * high.1)).min(self.cycle);
-            high.1 = self.excess(high.0, jobs)?;
+            high = self.trial((high.think + step.max(-1.5 * high.excess)).min(self.cycle), jobs)?;
             step *= 2.0;
         }
+        // What the two ends count for in the next step: an end that stays counts half.
+        let (mut of_low, mut of_high) = (low.excess, high.excess);
         for _ in 0..30 {
-            if high.1.abs() < 3e-4 * self.cycle || high.0 - low.0 < 1e-5 * self.cycle {
+            if high.excess.abs() < 3e-4 * self.cycle || high.think - low.think < 1e-5 * self.cycle {
                 break;
             }
-            let middle = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
-            let trial = (middle, self.excess(middle, jobs)?);
-            if trial.1.abs() < 3e-4 * self.cycle {
+            let middle = self.trial((low.think * of_high - high.think * of_low) / (of_high - of_low), jobs)?;
+            if middle.excess.abs() < 3e-4 * self.cycle {
                 return Ok(middle);
             }
-            if trial.1 < 0.0 {
-                low = trial;
-                high.1 /= 2.0;
+            if middle.excess < 0.0 {
+                (low, of_low) = (middle, middle.excess);
+                of_high /= 2.0;
             } else {
-                high = trial;
-                low.1 /= 2.0;
+                (high, of_high) = (middle, middle.excess);
+                of_low /= 2.0;
             }
         }
-        Ok(high.0)
+        Ok(high)
     }
 }

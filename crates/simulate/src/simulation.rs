@@ -141,7 +141,7 @@ pub(crate) fn offered_load(workload: &Workload, modelled: &Modelled, demands: &D
     Some(workload.asked_rate()? * modelled.bottleneck(demands)?)
 }
 
-fn times(estimate: Estimate, by: f64) -> Estimate {
+pub(crate) fn times(estimate: Estimate, by: f64) -> Estimate {
     Estimate { value: estimate.value * by, low: estimate.low * by, high: estimate.high * by }
 }
 

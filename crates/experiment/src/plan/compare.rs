@@ -6,7 +6,7 @@ use offered_model::workload::{Closed, Length, Opening, Sessions};
 use offered_model::{Law, Rate, Workload, Wrong};
 use offered_plan::Error as Formula;
 use offered_plan::analytic::{Analysis, answer};
-use offered_simulate::load::at_load;
+use offered_simulate::load::{WITHIN, at_load};
 use offered_simulate::{Doubt, Simulated, Stop, simulate};
 
 use super::solve::population;
@@ -94,7 +94,8 @@ pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Ce
 fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
     let found = match answer(&model.workload, Some(load)) {
         Ok(answer) if answer.known.is_some() => Found::Known(answer),
-        Ok(answer) => match at_load(&model.workload, load, jobs).and_then(|at| simulate(&at, Stop::Jobs(jobs), None)) {
+        Ok(answer) => match at_load(&model.workload, load, WITHIN).and_then(|at| simulate(&at, Stop::Jobs(jobs), None))
+        {
             Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),
             Err(why) => Found::Nothing(why.to_string()),
         },

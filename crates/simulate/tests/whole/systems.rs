@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use offered_model::{After, Instant, Launch, Nanos, Workload};
 use offered_simulate::drive::Sink;
-use offered_simulate::load::at_load;
+use offered_simulate::load::{WITHIN, at_load};
 use offered_simulate::{Doubt, Job, Simulated, Stop, simulate};
 use offered_stats::steady_state::Estimate;
 
@@ -169,12 +169,12 @@ fn a_closed_system_is_brought_to_its_load_by_its_think_time() {
             "arrivals.closed = {{ users = {users}, think = {{ exponential = \"1s\" }} }}\n{}",
             server("fcfs", H2)
         );
-        let at = at_load(&workload(&text), load, 500_000).unwrap();
+        let at = at_load(&workload(&text), load, WITHIN).unwrap();
         let answer = simulate(&at, Stop::Jobs(1_000_000), None).unwrap();
         let found = answer.think.unwrap() * 1e3;
-        assert!((found / think - 1.0).abs() < 0.03, "N = {users}, load {load}: Z = {found}, exactly {think}");
+        assert!((found / think - 1.0).abs() < 0.01, "N = {users}, load {load}: Z = {found}, exactly {think}");
         // Two errors meet here, that of the search and that of this run.
-        assert!((answer.load_reached.value - load).abs() < 0.004, "{:?}", answer.load_reached);
+        assert!((answer.load_reached.value - load).abs() < 0.002, "{:?}", answer.load_reached);
         holds("response", answer.summary.response.mean, response / 1e3, 0.05);
     }
 }
@@ -295,7 +295,7 @@ fn what_cannot_be_simulated_is_one_clear_line() {
     refused(&format!("{open}{}", server("peljf", H2)), "[[request]]");
     refused(&format!("{open}{}", server("fcfs", "{ constant = \"0s\" }")), "no work");
     let unreachable = |text: &str, load: f64, why: &str| {
-        let error = at_load(&workload(text), load, 10_000).unwrap_err().to_string();
+        let error = at_load(&workload(text), load, WITHIN).unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{error}");
     };
     unreachable(&format!("{open}{fcfs}"), 1.0, "without end");
