@@ -1,6 +1,5 @@
 //! What a run asks beyond its machine, said before the first launch: afterwards it is in the verdict, and the time is lost.
 
-use std::fs;
 use std::mem;
 
 use offered_model::workload::{Protocol, Reuse, Sessions};
@@ -8,6 +7,7 @@ use offered_model::{Share, Workload};
 use rustix::process::{Resource, getrlimit};
 
 use crate::calibrate::Calibration;
+use crate::memory;
 
 /// So many launches per second no thread has made in any of our own measurements: the most was 136,000, against a server that answers
 /// at once (`benches/README.md`).
@@ -64,7 +64,7 @@ struct Room {
 /// time is no object and no connection is opened.
 pub(crate) fn beyond(workload: &Workload, share: Share, threads: u16, for_nobody: bool) -> Vec<Beyond> {
     let calibrated = Calibration::kept().map(|found| found.highest_rate_per_s);
-    let room = Room { threads, calibrated, files: getrlimit(Resource::Nofile).current, memory: memory() };
+    let room = Room { threads, calibrated, files: getrlimit(Resource::Nofile).current, memory: memory::there() };
     room.lacks(workload, share, for_nobody)
 }
 
@@ -131,20 +131,6 @@ impl Room {
         let (needed, there) = (users.saturating_mul(USER_BYTES), self.memory?);
         (needed > there).then_some(Beyond::Memory { users, needed, there })
     }
-}
-
-/// The bytes that this process can still have: what the system says is free for it, and no more than its group may have. `None` where
-/// the system (any but Linux) does not say.
-fn memory() -> Option<u64> {
-    let said = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = said.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let free = line.split_whitespace().next()?.parse::<u64>().ok()? * 1024;
-    let group = || {
-        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-        fs::read_to_string(format!("/sys/fs/cgroup{path}/memory.max")).ok()?.trim().parse().ok()
-    };
-    Some(group().map_or(free, |most: u64| free.min(most)))
 }
 
 #[cfg(test)]
@@ -223,6 +209,6 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn linux_says_how_much_memory_there_is() {
-        assert!(memory().unwrap() > 1 << 20);
+        assert!(memory::there().unwrap() > 1 << 20);
     }
 }

@@ -47,6 +47,7 @@ mod input;
 mod judge;
 mod kept;
 pub mod kubernetes;
+mod memory;
 mod observe;
 mod once;
 mod place;
