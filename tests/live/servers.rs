@@ -52,6 +52,11 @@ impl Server {
         Self { process, log, url: format!("http://127.0.0.1:{port}") }
     }
 
+    /// What it was told so far.
+    pub(crate) fn told(&self) -> Vec<String> {
+        std::fs::read_to_string(&self.log).unwrap().lines().map(str::to_owned).collect()
+    }
+
     /// Ends it; what it was told.
     pub(crate) fn stop(self) -> Vec<String> {
         drop(self.process);

@@ -100,7 +100,9 @@ impl<T: Transport> Driver<'_, T> {
             self.transport.wait(deadline, &mut books.fresh);
         }
         self.hand_over(&mut books);
-        (Instant::ZERO.until(self.transport.now()), self.transport.idle())
+        let spent = (Instant::ZERO.until(self.transport.now()), self.transport.idle());
+        self.transport.finish();
+        spent
     }
 
     /// Launches what is due at `now`; the time when that was done.

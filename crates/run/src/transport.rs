@@ -71,6 +71,9 @@ pub trait Transport {
     /// Gives up what is under way; its events say `cut`.
     fn abandon(&mut self, events: &mut Vec<Event>);
 
+    /// The run is over and nothing is under way: whoever is still connected is told goodbye, where the protocol has one.
+    fn finish(&mut self) {}
+
     /// The event, as far as it has come, of the next launch that was sent by `instant` and is still under way. Each is told once or not
     /// much more often.
     #[inline]

@@ -46,6 +46,7 @@ pub(crate) fn walk(
     if let Some(last) = before {
         transport.leave(last);
     }
+    transport.finish();
     all
 }
 

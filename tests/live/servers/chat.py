@@ -1,7 +1,7 @@
 """A WebSocket server for the tests: `chat.py PORT LOG`.
 
 Echoes each message after two others; hangs up at `drop`, is silent at `hush`, refuses /forbidden. Appends a line to LOG for each
-message. Needs websockets.
+message, and one with the code of each end. Needs websockets.
 """
 
 import http
@@ -26,6 +26,8 @@ def chat(connection):
                 connection.send(f"you said {message}")
     except ConnectionClosed:
         pass
+    finally:
+        book.write(f"closed {connection.close_code}\n")
 
 
 def look(connection, request):

@@ -181,6 +181,10 @@ impl<W: Wire> Transport for Plain<W> {
         self.wire.under_way_since(instant)
     }
 
+    fn finish(&mut self) {
+        self.wire.finish();
+    }
+
     fn idle(&self) -> Nanos {
         self.wire.idle()
     }

@@ -340,6 +340,10 @@ impl<W: Wire> Transport for Scripted<W> {
         Some(Event { sent: Some(page.sent), ..begun(page.launch, page.label, self.worker) })
     }
 
+    fn finish(&mut self) {
+        self.wire.finish();
+    }
+
     fn idle(&self) -> Nanos {
         self.wire.idle()
     }

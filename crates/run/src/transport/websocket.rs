@@ -16,10 +16,12 @@ use regex::bytes::Regex;
 use slab::Slab;
 use tungstenite::handshake::MidHandshake;
 use tungstenite::handshake::client::{ClientHandshake, generate_key};
-use tungstenite::protocol::WebSocketConfig;
-use tungstenite::{HandshakeError, Message};
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tungstenite::{HandshakeError, Message, Utf8Bytes};
 
 use super::Failure;
+use super::alarms::Alarms;
 use super::route::Route;
 use super::socket::{Read, undialed};
 use super::stream::Stream;
@@ -37,6 +39,8 @@ const MESSAGES: usize = 256;
 const WRITE_AT_ONCE: usize = 128 * 1024;
 /// What may wait to be written beside the message that is being said: answers to pings whose sender does not read them.
 const UNWRITTEN: usize = 64 * 1024;
+/// So long is waited for the other side's goodbye to ours.
+const FAREWELL: Nanos = Nanos::from_secs(1);
 /// What the handshake is answered with, and so the status of all that is said after it.
 const SWITCHED: u16 = 101;
 
@@ -94,6 +98,9 @@ pub(crate) struct WebSocket {
     connections: Slab<Connection>,
     /// Sessions' connections: (key, number).
     owned: HashMap<u64, (usize, u32)>,
+    /// When is hung up on who does not say goodbye to ours, and on how many we wait.
+    farewells: Alarms,
+    leaving: usize,
     opened: u32,
     serial: u64,
 }
@@ -106,6 +113,8 @@ pub(super) struct Connection {
     /// How many requests it has carried.
     carried: u64,
     exchange: Option<Exchange>,
+    /// Whether we have said goodbye.
+    leaving: bool,
 }
 
 /// How far a connection is.
@@ -268,17 +277,29 @@ impl Connection {
 
     /// Says what has not been said yet.
     fn say(&mut self) -> Result<(), Failure> {
-        let (State::Open(socket), Some(exchange)) = (&mut self.state, &mut self.exchange) else { return Ok(()) };
-        let said = match exchange.unsaid.take() {
-            Some(message) => {
-                let length = message.len();
-                exchange.event.bytes_out = length as u64;
-                socket.set_config(|config| config.max_write_buffer_size = length + WRITE_AT_ONCE + UNWRITTEN);
-                socket.send(message)
-            }
+        let State::Open(socket) = &mut self.state else { return Ok(()) };
+        let said = match &mut self.exchange {
+            None if !self.leaving => return Ok(()),
             None => socket.flush(),
+            Some(exchange) => match exchange.unsaid.take() {
+                Some(message) => {
+                    let length = message.len();
+                    exchange.event.bytes_out = length as u64;
+                    socket.set_config(|config| config.max_write_buffer_size = length + WRITE_AT_ONCE + UNWRITTEN);
+                    socket.send(message)
+                }
+                None => socket.flush(),
+            },
         };
         said.or_else(|error| if waits(&error) { Ok(()) } else { Err(failure(error)) })
+    }
+
+    /// Says goodbye with this code; whether there is somebody to say it to.
+    fn say_goodbye(&mut self, code: CloseCode) -> bool {
+        let State::Open(socket) = &mut self.state else { return false };
+        let goodbye = CloseFrame { code, reason: Utf8Bytes::default() };
+        let said = socket.close(Some(goodbye)).and_then(|()| socket.flush());
+        said.map_or_else(|error| waits(&error), |()| true)
     }
 
     /// Sends the answer to the other side's goodbye, which the protocol has ready: both must say it.
@@ -310,6 +331,8 @@ impl WebSocket {
             limit: limit.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),
             owned: HashMap::new(),
+            farewells: Alarms::default(),
+            leaving: 0,
             opened: 0,
             serial: 0,
         }
@@ -333,7 +356,7 @@ impl WebSocket {
         let event = Event { connection: number, ..exchange.event };
         let exchange = Some(Exchange { event, ..exchange });
         let state = State::Opening(stream, Box::new(request));
-        Ok(self.connections.insert(Connection { state, number, carried: 0, exchange }))
+        Ok(self.connections.insert(Connection { state, number, carried: 0, exchange, leaving: false }))
     }
 
     /// Does what can be done on a connection whose turn has come: opens it, speaks, listens.
@@ -374,9 +397,11 @@ impl WebSocket {
             let said = match &message {
                 Message::Text(text) => text.as_bytes(),
                 Message::Binary(bytes) => bytes,
+                Message::Close(_) if connection.leaving => continue,
                 Message::Close(why) => {
-                    let why = why.as_ref().map(|why| format!(" ({} {})", u16::from(why.code), why.reason));
-                    let why = format!("closed by the server{}", why.unwrap_or_default());
+                    let why = why.as_ref().map(|why| format!("{} {}", u16::from(why.code), why.reason));
+                    let why = why.map_or(String::new(), |why| format!(" ({})", why.trim_end()));
+                    let why = format!("closed by the server{why}");
                     connection.answer_close();
                     return self.fail(key, (Outcome::Reset, why.into()), heard);
                 }
@@ -429,14 +454,21 @@ impl WebSocket {
         heard.push(Heard::Ended(event, Some(reply)));
     }
 
-    /// A connection is over; what it carried has failed.
+    /// What a connection carried has failed, and so has the connection.
     fn fail(&mut self, key: usize, (outcome, why): Failure, heard: &mut Vec<Heard>) {
-        let Some(mut connection) = self.connections.try_remove(key) else { return };
-        if let Some(stream) = connection.stream() {
-            let _ = self.turns.poller.remove(&*stream);
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let exchange = connection.exchange.take();
+        match outcome {
+            // Somebody is there, who does not say what is awaited.
+            Outcome::Timeout => self.close(key),
+            Outcome::Malformed => {
+                connection.say_goodbye(CloseCode::Protocol);
+                self.hang_up(key);
+            }
+            _ => self.hang_up(key),
         }
-        let Some(exchange) = connection.exchange else { return };
-        let event = Event { done: Some(self.turns.clock.now()), outcome, ..exchange.event };
+        let Some(Exchange { event, .. }) = exchange else { return };
+        let event = Event { done: Some(self.turns.clock.now()), outcome, ..event };
         let refused = match outcome {
             Outcome::HttpError => Event { status: why.text().parse().unwrap_or_default(), ..event },
             _ => Event { error: Some(why), ..event },
@@ -444,16 +476,33 @@ impl WebSocket {
         heard.push(Heard::Ended(refused, None));
     }
 
-    /// Says goodbye and hangs up.
+    /// Says goodbye, and hangs up when the other side has said it too, or [`FAREWELL`] later.
     fn close(&mut self, key: usize) {
-        let Some(mut connection) = self.connections.try_remove(key) else { return };
-        if let State::Open(socket) = &mut connection.state {
-            let _ = socket.close(None).and_then(|()| socket.flush());
+        let Some(connection) = self.connections.get_mut(key).filter(|connection| !connection.leaving) else { return };
+        if !connection.say_goodbye(CloseCode::Normal) {
+            return self.hang_up(key);
         }
+        connection.leaving = true;
+        self.leaving += 1;
+        let (until, number) = (self.turns.clock.now() + FAREWELL, connection.number);
+        let connections = &self.connections;
+        self.farewells
+            .push(until, key, number.into(), self.leaving, |key, number| is_leaving(connections, key, number));
+    }
+
+    /// Ends a connection.
+    fn hang_up(&mut self, key: usize) {
+        let Some(mut connection) = self.connections.try_remove(key) else { return };
+        self.leaving -= usize::from(connection.leaving);
         if let Some(stream) = connection.stream() {
             let _ = self.turns.poller.remove(&*stream);
         }
     }
+}
+
+/// Whether the connection of this key and number is waited for to say goodbye.
+fn is_leaving(connections: &Slab<Connection>, key: usize, number: u64) -> bool {
+    connections.get(key).is_some_and(|connection| connection.leaving && u64::from(connection.number) == number)
 }
 
 impl Served<Vec<Heard>> for WebSocket {
@@ -491,10 +540,12 @@ impl Wire for WebSocket {
     fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
         let session = event.session;
         let connections = &self.connections;
-        let own =
-            self.owned.get(&session).filter(|(key, number)| connections.get(*key).is_some_and(|c| c.number == *number));
+        let is_own = |(key, number): &&(usize, u32)| {
+            connections.get(*key).is_some_and(|connection| connection.number == *number && !connection.leaving)
+        };
+        let own = self.owned.get(&session).filter(is_own);
         let own = own.map(|(key, _)| *key);
-        if own.is_none() && self.connections.len() >= self.limit {
+        if own.is_none() && self.connections.len() - self.leaving >= self.limit {
             let why = Reason::Connections(self.limit as u64);
             heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
             return self.turns.clock.now();
@@ -548,7 +599,18 @@ impl Wire for WebSocket {
     }
 
     fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
-        turn(self, deadline, heard);
+        let connections = &self.connections;
+        let farewell = self.farewells.first(|key, number| is_leaving(connections, key, number));
+        turn(self, deadline.min(farewell), heard);
+        if farewell < Instant::MAX {
+            let now = self.turns.clock.now();
+            loop {
+                let connections = &self.connections;
+                let over = self.farewells.over(now, |key, number| is_leaving(connections, key, number));
+                let Some(key) = over else { break };
+                self.hang_up(key);
+            }
+        }
     }
 
     fn leave(&mut self, session: u64) {
@@ -560,14 +622,21 @@ impl Wire for WebSocket {
     }
 
     fn abandon(&mut self, heard: &mut Vec<Heard>) {
-        for mut connection in self.connections.drain() {
-            if let Some(stream) = connection.stream() {
-                let _ = self.turns.poller.remove(&*stream);
-            }
-            if let Some(exchange) = connection.exchange {
+        for (_, connection) in &mut self.connections {
+            if let Some(exchange) = connection.exchange.take() {
                 let error = Some(Reason::Stopped);
                 heard.push(Heard::Ended(Event { outcome: Outcome::Cut, error, ..exchange.event }, None));
             }
+        }
+    }
+
+    fn finish(&mut self) {
+        let open: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
+        open.into_iter().for_each(|key| self.close(key));
+        let until = self.turns.clock.now() + FAREWELL;
+        // Nothing is carried any more, so nothing is heard.
+        while !self.connections.is_empty() && self.turns.clock.now() < until {
+            Wire::wait(self, until, &mut Vec::new());
         }
     }
 

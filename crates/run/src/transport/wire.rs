@@ -31,6 +31,9 @@ pub(crate) trait Wire {
     /// The event, as far as it has come, of the next exchange that was begun by `instant` and is still under way, each once.
     fn under_way_since(&mut self, instant: Instant) -> Option<Event>;
 
+    /// The run is over and nothing is under way: whoever is still connected is told goodbye, where the protocol has one.
+    fn finish(&mut self) {}
+
     /// How long it has waited so far with nothing to do.
     fn idle(&self) -> Nanos;
 

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 
-use offered_model::{Event, Outcome};
+use offered_model::{Event, Outcome, Share, Workload};
+use offered_run::{Generator, Load};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Message, WebSocket, accept};
 
-use crate::{first, listen, run_until};
+use crate::{first, launches, listen, run_until};
 
 /// What is done with the first connection.
 pub(crate) type Act = fn(WebSocket<TcpStream>);
@@ -85,4 +86,76 @@ fn a_goodbye_is_answered() {
     for _ in &events {
         assert_eq!(told.recv_timeout(crate::HANG), Ok(Some(CloseCode::Away)));
     }
+}
+
+/// With which code the other side says goodbye; `None`: it does not.
+fn farewell(socket: &mut WebSocket<TcpStream>) -> Option<CloseCode> {
+    loop {
+        match socket.read() {
+            Ok(Message::Close(frame)) => {
+                // The answer to it goes out.
+                while socket.read().is_ok() {}
+                return frame.map(|frame| frame.code);
+            }
+            Ok(message) if message.is_text() => drop(socket.send(message)),
+            Ok(_) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+#[test]
+fn a_session_says_goodbye_whichever_way_it_ends() {
+    const CHAT: &str = "name = \"chat\"\nwebsocket = { send = \"hi {{session}}\", await = \"^hi\" }";
+    let server = || {
+        let (tell, told) = mpsc::channel();
+        let address = listen(move |_, stream| {
+            let Ok(mut socket) = accept(stream) else { return };
+            let _ = tell.send(farewell(&mut socket));
+        });
+        (address, told)
+    };
+    let normal = |told: &mpsc::Receiver<Option<CloseCode>>, sessions: usize, mode: &str| {
+        for _ in 0..sessions {
+            assert_eq!(told.recv_timeout(crate::HANG), Ok(Some(CloseCode::Normal)), "{mode}");
+        }
+    };
+    let (address, told) = server();
+    let events = said(address, "20s", None);
+    first(&events, 0, Outcome::Ok, "each leaves behind its answer");
+    normal(&told, 30, "each leaves behind its answer");
+    let (address, told) = server();
+    launches(10, &format!("url = \"http://{address}\"\nreuse = \"fresh\""), CHAT, None);
+    normal(&told, 10, "nothing is kept");
+    // Who does not say what is awaited is told so.
+    let (address, told) = server();
+    let other = CHAT.replace("^hi", "^ho");
+    let events = launches(10, &format!("url = \"http://{address}\"\nresponse_timeout = \"100ms\""), &other, None);
+    assert!(events.iter().all(|event| event.outcome == Outcome::Timeout), "{events:?}");
+    normal(&told, 10, "nothing of what was awaited");
+    // Users who never leave do when the run is over, and nobody waits for ever for who says nothing to that.
+    let (address, told) = server();
+    let users = format!(
+        "duration = \"300ms\"\narrivals.closed = {{ users = 5 }}\n[target]\nurl = \"http://{address}\"\n[[request]]\n{CHAT}\n"
+    );
+    let run = |text: &str| {
+        let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
+        let generator = Generator::new(workload, Share::ALL, Load::Target).unwrap();
+        let (_, sinks) = generator.run(None, Vec::new, |_| ()).unwrap();
+        sinks.into_iter().flatten().collect::<Vec<Event>>()
+    };
+    assert!(run(&users).iter().all(|event| event.outcome == Outcome::Ok));
+    normal(&told, 5, "the run is over");
+    let silent = listen(|_, stream| {
+        let Ok(mut socket) = accept(stream) else { return };
+        while let Ok(message) = socket.read() {
+            if !message.is_text() || socket.send(message).is_err() {
+                break;
+            }
+        }
+        // It hears the goodbye, and neither answers nor hangs up.
+        std::thread::park_timeout(crate::HANG);
+    });
+    let events = run(&users.replace(&address.to_string(), &silent.to_string()));
+    assert!(!events.is_empty() && events.iter().all(|event| event.outcome == Outcome::Ok));
 }
