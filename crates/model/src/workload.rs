@@ -31,7 +31,7 @@ pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
 pub use read::{Files, digest};
-pub use request::{Call, Request};
+pub use request::{Call, Chat, Request, bytes_of_hex};
 pub use server::{Server, Station};
 pub use shape::schema;
 pub use source::Mistake;

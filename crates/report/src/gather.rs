@@ -76,7 +76,7 @@ fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
         Some(MadeBy::Run) | None => workload.target().map(|target| target.url().to_string()),
     };
     let request = |request: &Request| match request.call() {
-        Call::WebSocket { .. } => format!("{} (WebSocket {})", request.name(), request.path()),
+        Call::WebSocket(_) => format!("{} (WebSocket {})", request.name(), request.path()),
         _ => format!("{} ({} {})", request.name(), request.method(), request.path()),
     };
     let machine = |Machine { name, system, arch, cores }: &Machine| format!("{name}, {system}, {arch}, {cores} cores");

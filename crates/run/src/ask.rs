@@ -28,6 +28,8 @@ pub(crate) struct Ask {
     pub(crate) lane: u8,
     /// So many bytes of the answer's body are wanted; its head always is.
     pub(crate) wanted: usize,
+    /// Of a message of WebSocket, the regular expression that its answer matches, where each launch has its own.
+    pub(crate) awaited: Option<String>,
     /// Of a request in SQL, the parameters of all its statements; `None` is null. Its label says the statements.
     pub(crate) parameters: Vec<Option<String>>,
 }

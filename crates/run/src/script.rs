@@ -57,6 +57,8 @@ struct Spoken {
     body: Body,
     /// Of a request in SQL, the parameters of its statements.
     parameters: Vec<Option<Text>>,
+    /// Of a message of WebSocket, what its answer matches, where each launch has its own.
+    awaited: Option<Text>,
     checks: Vec<Check>,
     extract: Vec<Extraction>,
     /// Whether some check or extraction looks into the body.
@@ -180,7 +182,14 @@ impl Script {
                         let given = sql.statements.iter().flat_map(|statement| &statement.parameters);
                         given.map(|value| value.as_ref().map(|value| values.text(value))).collect()
                     }
-                    Call::Http | Call::Grpc | Call::WebSocket { .. } => Vec::new(),
+                    Call::Http | Call::Grpc | Call::WebSocket(_) => Vec::new(),
+                },
+                awaited: match request.call() {
+                    Call::WebSocket(chat) => {
+                        let own = chat.awaited.as_ref().filter(|pattern| pattern.text().is_none());
+                        own.map(|pattern| values.text(pattern))
+                    }
+                    _ => None,
                 },
                 wants_body: checks.iter().any(Check::wants_body) || extract.iter().any(Extraction::wants_body),
                 checks,

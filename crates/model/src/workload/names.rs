@@ -81,11 +81,15 @@ fn placed<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator
     };
     let parameters = match &request.call {
         Call::Sql(sql) => Some(sql.templates().map(|text| ("parameters", text))),
-        Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
+        Call::Http | Call::Grpc | Call::WebSocket(_) => None,
+    };
+    let awaited = match &request.call {
+        Call::WebSocket(chat) => chat.awaited.as_ref().map(|text| ("websocket.await", text)),
+        Call::Http | Call::Grpc | Call::Sql(_) => None,
     };
     let headers = request.headers_to(target).map(|(_, value)| ("headers", value));
     let path = std::iter::once(("path", &request.path));
-    path.chain(headers).chain(auth).chain(parts).chain(parameters.into_iter().flatten())
+    path.chain(headers).chain(auth).chain(parts).chain(parameters.into_iter().flatten()).chain(awaited)
 }
 
 const BODY: &str = "body";

@@ -3,10 +3,10 @@
 use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
 use super::sql::Sql;
 use super::target::Target;
-use crate::Wrong;
 use crate::catalogue::OneOf;
 use crate::law::Law;
 use crate::template::{Format, Piece, Template};
+use crate::{Nanos, Wrong};
 
 /// What stands for the path of a request that asks for the files of a catalogue, where all of them are meant.
 const ANY_FILE: &str = "/*";
@@ -217,12 +217,41 @@ pub enum Call {
     /// A unary call of gRPC: the path names service and method, the body is its message in JSON.
     Grpc,
     /// Something said on the session's own WebSocket: the path is where that is opened, the body what is said.
-    WebSocket {
-        /// A regular expression that the answer matches; `None`: the next message is the answer.
-        awaited: Option<String>,
-    },
+    WebSocket(Chat),
     /// What a database is asked; method and path say nothing.
     Sql(Sql),
+}
+
+/// What is said on a WebSocket, and what is awaited there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chat {
+    /// Whether the body is hexadecimal digits, and said as a binary message.
+    pub binary: bool,
+    /// A regular expression that an answer matches, values being put in as they are; `None`: any message is one.
+    pub awaited: Option<Template>,
+    /// So many answers are awaited, at least one; `None`: one, or with `listen` as many as come.
+    pub count: Option<u32>,
+    /// It is over after this time, above zero, whatever has come.
+    pub listen: Option<Nanos>,
+}
+
+impl Chat {
+    /// Whether the open connection is all that is wanted where nothing is `said`.
+    pub fn only_connects(&self, said: bool) -> bool {
+        !said && self.awaited.is_none() && self.count.is_none() && self.listen.is_none()
+    }
+}
+
+/// The bytes that hexadecimal digits say, white space between them aside.
+///
+/// # Errors
+/// What is none, or half a byte.
+pub fn bytes_of_hex(text: &str) -> Result<Vec<u8>, Wrong> {
+    let wrong = || Wrong::new("is not said in hexadecimal digits; write two for each byte, such as 01 ff");
+    let digits: Option<Vec<u8>> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2)).ok_or_else(wrong)?;
+    Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 impl Request {
@@ -257,7 +286,8 @@ impl Request {
         let mut headers = target.into_iter().flat_map(|target| &target.headers).chain(&self.headers);
         let plain_call = match &self.call {
             Call::Sql(sql) => sql.templates().all(Template::is_plain),
-            Call::Http | Call::Grpc | Call::WebSocket { .. } => true,
+            Call::WebSocket(chat) => chat.awaited.as_ref().is_none_or(Template::is_plain),
+            Call::Http | Call::Grpc => true,
         };
         let says = !plain_call
             || !self.path.is_plain()

@@ -625,10 +625,17 @@ pub(super) static WEBSOCKET: Shape = shape(
     "Something said on a WebSocket.",
     &[
         key("send", Template, "What is said. Default: nothing."),
+        key("send_hex", Template, "The same as a binary message, in hexadecimal digits, such as 01 ff."),
         key(
             "await",
-            Text,
+            Template,
             "The answer is the first message that matches this regular expression. Default: the next one.",
+        ),
+        key("count", Whole(1, u32::MAX as u64), "So many messages are awaited. Default 1."),
+        key(
+            "listen",
+            Time,
+            "It is over after this time, whatever has come; with count as soon as so many have come. Default: no such time.",
         ),
     ],
 );

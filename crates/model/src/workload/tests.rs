@@ -452,13 +452,20 @@ fn calls_and_websockets_are_requests() {
     let [call, hello, feed] = &calls.0.requests[..] else { panic!("three requests") };
     assert_eq!((&call.call, call.path.as_str(), call.method.as_str()), (&Call::Grpc, "/shop.v1.Orders/Place", "POST"));
     assert_eq!((hello.path.as_str(), hello.body.text().unwrap().as_str()), ("/chat", "hi {{session}}"));
-    assert_eq!(hello.call, Call::WebSocket { awaited: Some("^hello".to_owned()) });
-    assert_eq!((feed.path.as_str(), &feed.call), ("/feed", &Call::WebSocket { awaited: None }));
+    let chat = Chat { awaited: Some(Template::new("^hello")), ..Chat::default() };
+    assert_eq!(hello.call, Call::WebSocket(chat));
+    assert_eq!((feed.path.as_str(), &feed.call), ("/feed", &Call::WebSocket(Chat::default())));
     for (requests, target, words) in [
         ("[[request]]\ngrpc = \"Orders\"", "", "no method"),
         ("[[request]]\ngrpc = \"a.B/C\"\nget = \"/\"", "", "take them out"),
         ("[[request]]\ngrpc = \"a.B/C\"\nwebsocket = {}", "", "one of them"),
         ("[[request]]\nwebsocket = { sned = \"x\" }", "", "send"),
+        ("[[request]]\nwebsocket = { send = \"x\", send_hex = \"00\" }", "", "stands beside send"),
+        ("[[request]]\nwebsocket = { send_hex = \"012\" }", "", "two for each byte"),
+        ("[[request]]\nwebsocket = { send_hex = \"0x01\" }", "", "two for each byte"),
+        ("[[request]]\nwebsocket = { count = 0 }", "", "count"),
+        ("[[request]]\nwebsocket = { listen = \"0s\" }", "", "above zero"),
+        ("[[request]]\nwebsocket = { await = \"{{nobody}}\" }", "", "nobody"),
         ("[[request]]\nwebsocket = { send = \"x\" }\nbody = \"y\"", "", "websocket.send"),
         ("", "descriptors = \"d\"\nreflection = true", "one of them is enough"),
     ] {

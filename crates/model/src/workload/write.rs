@@ -405,10 +405,13 @@ fn of_request(request: &Request) -> Vec<Pair> {
         (_, method) => said.text("method", method).raw("path", path()),
     };
     let (said, body) = match (&request.call, &request.body) {
-        (Call::WebSocket { awaited }, body) => {
+        (Call::WebSocket(chat), body) => {
             let send = if let Body::Text(text) = body { Some(text) } else { None };
-            let told = Pairs::default().maybe(send, |told, text| told.raw("send", template(text)));
-            let told = told.maybe(awaited.as_ref(), |told, pattern| told.text("await", pattern));
+            let key = if chat.binary { "send_hex" } else { "send" };
+            let told = Pairs::default().maybe(send, |told, text| told.raw(key, template(text)));
+            let told = told.maybe(chat.awaited.as_ref(), |told, pattern| told.raw("await", template(pattern)));
+            let told = told.maybe(chat.count, |told, count| told.raw("count", count));
+            let told = told.maybe(chat.listen, |told, time| told.text("listen", time));
             (said.raw("websocket", told.table()), if send.is_some() { &Body::None } else { body })
         }
         (_, body) => (said, body),

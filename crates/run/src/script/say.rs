@@ -29,6 +29,14 @@ impl Script {
             body: body.or_else(|| expected.then(Vec::new)),
             lane: 0,
             wanted: if request.wants_body { MOST_KEPT } else { 0 },
+            awaited: match &request.awaited {
+                Some(pattern) => {
+                    // A value is what it is, and no expression.
+                    let put = |pattern: &mut String, value: &str| pattern.push_str(&regex::escape(value));
+                    Some(self.values.render(pattern, moment, memory, put)?)
+                }
+                None => None,
+            },
             parameters: self.parameters(&request.parameters, moment, memory)?,
         };
         if let Some(kind) = request.body.media_type()

@@ -30,6 +30,8 @@ pub(crate) struct Plainly {
     headers: Vec<(String, Template)>,
     body: Option<Content>,
     parameters: Vec<Option<Template>>,
+    /// The expression that an answer matches, where each launch has its own.
+    awaited: Option<Template>,
     /// What all its launches say, where that is the same.
     fixed: Option<Arc<Ask>>,
 }
@@ -73,10 +75,15 @@ impl Plainly {
         };
         let parameters: Vec<Option<Template>> = match request.call() {
             Call::Sql(sql) => sql.statements.iter().flat_map(|statement| &statement.parameters).cloned().collect(),
-            Call::Http | Call::Grpc | Call::WebSocket { .. } => Vec::new(),
+            Call::Http | Call::Grpc | Call::WebSocket(_) => Vec::new(),
+        };
+        let awaited = match request.call() {
+            Call::WebSocket(chat) => chat.awaited.clone().filter(|pattern| pattern.text().is_none()),
+            _ => None,
         };
         let is_fixed = parameters.iter().flatten().all(|value| value.text().is_some())
             && said
+            && awaited.is_none()
             && request.one_of().is_none()
             && request.path().text().is_some()
             && headers.iter().all(|(_, value)| value.text().is_some());
@@ -87,6 +94,7 @@ impl Plainly {
             headers,
             body,
             parameters,
+            awaited,
             fixed: None,
         };
         Ok(Self { fixed: is_fixed.then(|| Arc::new(plainly.ask(0, 0, 0))), ..plainly })
@@ -105,6 +113,7 @@ impl Plainly {
                 Content::Text(body) => text(body).into_bytes(),
                 Content::Raw(bytes) => bytes.to_vec(),
             }),
+            awaited: self.awaited.as_ref().map(text),
             parameters: self.parameters.iter().map(|value| value.as_ref().map(text)).collect(),
             ..Ask::default()
         }

@@ -45,7 +45,7 @@ impl Way {
         let wrong = |name: &str, why: &str| Error::Request { name: name.to_owned(), why: why.to_owned() };
         let one_of = |is: fn(&Call) -> bool| workload.requests().iter().find(|request| is(request.call()));
         let call = one_of(|call| matches!(call, Call::Grpc));
-        let chat = one_of(|call| matches!(call, Call::WebSocket { .. }));
+        let chat = one_of(|call| matches!(call, Call::WebSocket(_)));
         match (call, chat, target.protocol()) {
             (Some(call), _, Protocol::Http1 | Protocol::Auto) => {
                 return Err(wrong(call.name(), "gRPC is spoken over HTTP/2; write target.protocol = \"h2\""));
@@ -106,7 +106,7 @@ pub(crate) fn wording(target: &Target, request: &Request, ask: &Ask) -> Wording 
     };
     match (request.call(), target.protocol()) {
         (Call::Sql(sql), _) => postgres::wording(sql.statements.iter().map(|statement| statement.text.as_str()), ask),
-        (Call::WebSocket { .. }, _) => websocket::wording(ask, &origin("ws", "wss"), true),
+        (Call::WebSocket(_), _) => websocket::wording(ask, &origin("ws", "wss"), true),
         (Call::Grpc, _) => http2::wording(ask, &origin("http", "https"), true),
         (_, Protocol::Http2) => http2::wording(ask, &origin("http", "https"), false),
         _ => http1::wording(ask, &http1::Host::new(target), target.reuse() == Reuse::Fresh),

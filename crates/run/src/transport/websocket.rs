@@ -10,7 +10,8 @@ use std::sync::Arc;
 use http::header::SEC_WEBSOCKET_EXTENSIONS;
 use http::{HeaderName, HeaderValue, Request, Uri};
 use offered_clock::{Clock, Poller, Ready};
-use offered_model::workload::{Call, Reuse, Workload};
+use offered_model::template::{Piece, Template};
+use offered_model::workload::{Call, Chat, Reuse, Workload, bytes_of_hex};
 use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use regex::bytes::Regex;
 use slab::Slab;
@@ -50,11 +51,39 @@ pub(crate) struct Setup {
     route: Arc<Route>,
     /// What stands before a request's path: scheme and authority.
     origin: Arc<str>,
-    /// What each request waits for; `None`: any message.
-    awaited: Arc<[Option<Regex>]>,
+    /// What each request waits for.
+    awaited: Arc<[Awaited]>,
     reuse: Reuse,
     connect_timeout: Nanos,
     response_timeout: Nanos,
+}
+
+/// What a request waits for.
+#[derive(Clone, Debug, Default)]
+struct Awaited {
+    /// Such messages; `None`: any, or as each launch says.
+    pattern: Option<Regex>,
+    chat: Chat,
+}
+
+impl Awaited {
+    /// What `chat` says, as far as it is known before the run.
+    fn new(chat: &Chat, patience: Nanos) -> Result<Self, String> {
+        let no_regex = |why| format!("websocket.await is no regular expression: {why}");
+        let known = chat.awaited.as_ref().and_then(Template::text);
+        let pattern = known.map(Regex::new).transpose().map_err(no_regex)?;
+        if let Some(own) = chat.awaited.as_ref().filter(|_| known.is_none()) {
+            // Whatever the values will be, they are texts.
+            let piece = |piece: &Piece| if let Piece::Text(text) = piece { text.to_string() } else { "x".to_owned() };
+            Regex::new(&own.pieces().iter().map(piece).collect::<String>()).map_err(no_regex)?;
+        }
+        match chat.listen {
+            Some(listen) if listen >= patience => Err(format!(
+                "listens for {listen}, and target.response_timeout ends it after {patience}; write a longer one"
+            )),
+            _ => Ok(Self { pattern, chat: chat.clone() }),
+        }
+    }
 }
 
 impl Setup {
@@ -67,11 +96,7 @@ impl Setup {
         let awaited = workload.requests().iter().map(|request| {
             let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
             match request.call() {
-                Call::WebSocket { awaited } => awaited
-                    .as_deref()
-                    .map(Regex::new)
-                    .transpose()
-                    .map_err(|why| wrong(format!("websocket.await is no regular expression: {why}"))),
+                Call::WebSocket(chat) => Awaited::new(chat, target.response_timeout()).map_err(wrong),
                 _ => Err(wrong(
                     "stands beside requests of WebSocket; give each its own workload, and run them side by side"
                         .to_owned(),
@@ -101,6 +126,8 @@ pub(crate) struct WebSocket {
     /// When is hung up on who does not say goodbye to ours, and on how many we wait.
     farewells: Alarms,
     leaving: usize,
+    /// When launches are over that only listen.
+    listening: Alarms,
     opened: u32,
     serial: u64,
 }
@@ -135,6 +162,12 @@ struct Exchange {
     unsaid: Option<Message>,
     /// Whether the open connection is all that was wanted.
     only_connects: bool,
+    /// What is awaited, where that is its own.
+    pattern: Option<Regex>,
+    /// How many more messages of those; `None`: as many as come in time.
+    missing: Option<u32>,
+    /// The last of them.
+    answer: Option<Message>,
     wanted: usize,
 }
 
@@ -333,6 +366,7 @@ impl WebSocket {
             owned: HashMap::new(),
             farewells: Alarms::default(),
             leaving: 0,
+            listening: Alarms::default(),
             opened: 0,
             serial: 0,
         }
@@ -376,7 +410,7 @@ impl WebSocket {
             Err(failure) => return self.fail(key, failure, heard),
         }
         if !was_open && connection.exchange.as_ref().is_some_and(|exchange| exchange.only_connects) {
-            self.complete(key, None, heard);
+            self.complete(key, heard);
         }
         self.listen(key, heard);
     }
@@ -417,9 +451,14 @@ impl WebSocket {
                 let Event { session, object, .. } = exchange.event;
                 heard.push(Heard::FirstByte { session, object });
             }
-            let awaited = self.setup.awaited.get(usize::from(exchange.event.label)).and_then(Option::as_ref);
-            if awaited.is_none_or(|awaited| awaited.is_match(said)) {
-                self.complete(key, Some(&message), heard);
+            let awaited = &self.setup.awaited[usize::from(exchange.event.label)];
+            let pattern = exchange.pattern.as_ref().or(awaited.pattern.as_ref());
+            if pattern.is_none_or(|pattern| pattern.is_match(said)) {
+                exchange.answer = Some(message);
+                exchange.missing = exchange.missing.map(|missing| missing - 1);
+                if exchange.missing == Some(0) {
+                    self.complete(key, heard);
+                }
             }
         }
         if has_more {
@@ -436,13 +475,13 @@ impl WebSocket {
     }
 
     /// The exchange of a connection has what it waited for.
-    fn complete(&mut self, key: usize, message: Option<&Message>, heard: &mut Vec<Heard>) {
+    fn complete(&mut self, key: usize, heard: &mut Vec<Heard>) {
         let connection = &mut self.connections[key];
         let Some(exchange) = connection.exchange.take() else { return };
         let mut reply = Box::new(Reply { wanted: exchange.wanted, ..Reply::default() });
-        match message {
+        match exchange.answer {
             Some(Message::Text(text)) => reply.add(text.as_bytes()),
-            Some(Message::Binary(bytes)) => reply.add(bytes),
+            Some(Message::Binary(bytes)) => reply.add(&bytes),
             _ => {}
         }
         let now = self.turns.clock.now();
@@ -488,6 +527,31 @@ impl WebSocket {
         let connections = &self.connections;
         self.farewells
             .push(until, key, number.into(), self.leaving, |key, number| is_leaving(connections, key, number));
+    }
+
+    /// Ends what is over by now: launches that only listen, and waiting for goodbyes.
+    fn alarmed(&mut self, heard: &mut Vec<Heard>) {
+        let now = self.turns.clock.now();
+        loop {
+            let connections = &self.connections;
+            let listens = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_at(serial));
+            let Some(key) = self.listening.over(now, listens) else { break };
+            if self.connections[key].is_open() {
+                self.complete(key, heard);
+            } else {
+                let listen = self.connections[key]
+                    .exchange
+                    .as_ref()
+                    .and_then(|exchange| self.setup.awaited[usize::from(exchange.event.label)].chat.listen);
+                self.fail(key, (Outcome::Timeout, Reason::NotConnected(listen.unwrap_or_default())), heard);
+            }
+        }
+        loop {
+            let connections = &self.connections;
+            let leaves = |key, number| is_leaving(connections, key, number);
+            let Some(key) = self.farewells.over(now, leaves) else { break };
+            self.hang_up(key);
+        }
     }
 
     /// Ends a connection.
@@ -550,16 +614,29 @@ impl Wire for WebSocket {
             heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
             return self.turns.clock.now();
         }
-        let unsaid = ask.body.clone().map(|body| match String::from_utf8(body) {
-            Ok(text) => Message::text(text),
-            Err(bytes) => Message::binary(bytes.into_bytes()),
-        });
-        let awaits = self.setup.awaited.get(usize::from(event.label)).is_some_and(Option::is_some);
-        let only_connects = unsaid.is_none() && !awaits;
+        let Awaited { chat, .. } = &self.setup.awaited[usize::from(event.label)];
+        let (unsaid, pattern) = match message(ask, chat).and_then(|said| Ok((said, pattern(ask)?))) {
+            Ok(made) => made,
+            Err(why) => {
+                heard.push(Heard::Ended(Event { error: Some(why.into()), ..event }, None));
+                return self.turns.clock.now();
+            }
+        };
+        let only_connects = chat.only_connects(unsaid.is_some());
+        let (listen, missing) = (chat.listen, chat.count.or(chat.listen.is_none().then_some(1)));
         self.serial += 1;
         let sent = self.turns.clock.now();
         let event = Event { sent: Some(sent), ..event };
-        let mut exchange = Exchange { event, serial: self.serial, unsaid, only_connects, wanted: ask.wanted };
+        let mut exchange = Exchange {
+            event,
+            serial: self.serial,
+            unsaid,
+            only_connects,
+            pattern,
+            missing,
+            answer: None,
+            wanted: ask.wanted,
+        };
         let (key, fresh) = match own {
             Some(key) => {
                 let connection = &mut self.connections[key];
@@ -590,8 +667,11 @@ impl Wire for WebSocket {
         }
         let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_at(serial));
         self.turns.answering.push(sent, key, serial, connections.len(), waits);
+        if let Some(time) = listen {
+            self.listening.push(sent + time, key, serial, connections.len(), waits);
+        }
         if only_connects && !fresh {
-            self.complete(key, None, heard);
+            self.complete(key, heard);
         } else if !fresh && let Err(failure) = self.connections[key].say() {
             self.fail(key, failure, heard);
         }
@@ -600,16 +680,12 @@ impl Wire for WebSocket {
 
     fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
         let connections = &self.connections;
+        let listens = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_at(serial));
         let farewell = self.farewells.first(|key, number| is_leaving(connections, key, number));
-        turn(self, deadline.min(farewell), heard);
-        if farewell < Instant::MAX {
-            let now = self.turns.clock.now();
-            loop {
-                let connections = &self.connections;
-                let over = self.farewells.over(now, |key, number| is_leaving(connections, key, number));
-                let Some(key) = over else { break };
-                self.hang_up(key);
-            }
+        let alarm = farewell.min(self.listening.first(listens));
+        turn(self, deadline.min(alarm), heard);
+        if alarm < Instant::MAX {
+            self.alarmed(heard);
         }
     }
 
@@ -632,7 +708,9 @@ impl Wire for WebSocket {
 
     fn finish(&mut self) {
         let open: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
-        open.into_iter().for_each(|key| self.close(key));
+        for key in open {
+            self.close(key);
+        }
         let until = self.turns.clock.now() + FAREWELL;
         // Nothing is carried any more, so nothing is heard.
         while !self.connections.is_empty() && self.turns.clock.now() < until {
@@ -651,6 +729,25 @@ impl Wire for WebSocket {
     fn wording(&self, ask: &Ask, event: &Event) -> Wording {
         wording(ask, &self.setup.origin, !event.reused)
     }
+}
+
+/// What `ask` says.
+fn message(ask: &Ask, chat: &Chat) -> Result<Option<Message>, String> {
+    let Some(body) = ask.body.clone() else { return Ok(None) };
+    match String::from_utf8(body) {
+        Ok(text) if chat.binary => match bytes_of_hex(&text) {
+            Ok(bytes) => Ok(Some(Message::binary(bytes))),
+            Err(why) => Err(format!("`{text}` {why}")),
+        },
+        Ok(text) => Ok(Some(Message::text(text))),
+        Err(bytes) => Ok(Some(Message::binary(bytes.into_bytes()))),
+    }
+}
+
+/// What it awaits, where each launch awaits something else.
+fn pattern(ask: &Ask) -> Result<Option<Regex>, String> {
+    let made = ask.awaited.as_deref().map(Regex::new).transpose();
+    made.map_err(|why| format!("websocket.await is no regular expression: {why}"))
 }
 
 /// The request that asks the server at `origin` for a WebSocket, by this key.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 
-use offered_model::{Event, Outcome, Share, Workload};
+use offered_model::{Difference, Event, Nanos, Outcome, Share, Workload};
 use offered_run::{Generator, Load};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -158,4 +158,79 @@ fn a_session_says_goodbye_whichever_way_it_ends() {
     });
     let events = run(&users.replace(&address.to_string(), &silent.to_string()));
     assert!(!events.is_empty() && events.iter().all(|event| event.outcome == Outcome::Ok));
+}
+
+/// Thirty launches of this request to a peer that does this with each message it hears.
+fn spoken(request: &str, more: &str, hear: fn(&mut WebSocket<TcpStream>, Message) -> bool) -> Vec<Event> {
+    let address = listen(move |_, stream| {
+        let Ok(mut socket) = accept(stream) else { return };
+        while let Ok(message) = socket.read() {
+            if (message.is_text() || message.is_binary()) && !hear(&mut socket, message) {
+                break;
+            }
+        }
+    });
+    let target = format!("url = \"http://{address}\"\nresponse_timeout = \"10s\"\n{more}");
+    let events = run_until(&target, request, None);
+    first(&events, 0, Outcome::Ok, request);
+    events
+}
+
+#[test]
+fn my_own_message_is_told_from_those_of_others() {
+    let room = |socket: &mut WebSocket<TcpStream>, message: Message| {
+        let others = ["hi 99999", "hi a+b", "hi aab"].map(Message::text);
+        others.into_iter().chain([message]).all(|message| socket.send(message).is_ok())
+    };
+    let session = spoken("websocket = { send = \"hi {{session}}\", await = \"^hi {{session}}$\" }", "", room);
+    for event in &session {
+        let own = format!("hi {}", event.session).len() as u64;
+        assert_eq!((event.bytes_out, event.bytes_in), (own, 8 + 6 + 6 + own));
+    }
+    // A value is what it is, and no expression, as long as it does not say so.
+    let with = "[variables]\nwho = \"a+b\"";
+    let literal = spoken("websocket = { send = \"\", await = \"^hi {{who}}$\" }", with, room);
+    assert!(literal.iter().all(|event| event.bytes_in == 8 + 6), "{literal:?}");
+    let raw = spoken("websocket = { send = \"\", await = \"^hi {{who|raw}}$\" }", with, room);
+    assert!(raw.iter().all(|event| event.bytes_in == 8 + 6 + 6), "{raw:?}");
+}
+
+#[test]
+fn bytes_are_said_and_awaited() {
+    let echo = |socket: &mut WebSocket<TcpStream>, message: Message| {
+        let is_bytes = message.is_binary();
+        socket.send(Message::text("not this")).and_then(|()| socket.send(message)).is_ok() && is_bytes
+    };
+    let request = "websocket = { send_hex = \"01 ff {{session}}{{session}}\", await = '(?-u)^\\x01\\xff' }";
+    let events = spoken(request, "", echo);
+    for event in &events {
+        let own = 2 + event.session.to_string().len() as u64;
+        assert_eq!((event.bytes_out, event.bytes_in), (own, 8 + own));
+    }
+}
+
+#[test]
+fn a_launch_may_listen_for_so_many_messages_or_for_so_long() {
+    let feed = |socket: &mut WebSocket<TcpStream>, _| {
+        ["tick", "tock"].repeat(4).into_iter().all(|word| socket.send(Message::text(word)).is_ok())
+    };
+    let three = spoken("websocket = { send = \"go\", await = \"tock\", count = 3 }", "", feed);
+    assert!(three.iter().all(|event| event.bytes_in == 24), "six messages: {three:?}");
+    let long = |request: &str, at_least| {
+        let events = spoken(request, "", feed);
+        let listened = |event: &Event| event.service().unwrap() >= Difference::from(Nanos::from_millis(at_least));
+        assert!(events.iter().all(|event| listened(event) && event.bytes_in == 32), "{request}: {events:?}");
+    };
+    long("websocket = { send = \"go\", listen = \"150ms\" }", 150);
+    // What has not come when the time is over was not to come.
+    long("websocket = { send = \"go\", count = 99, listen = \"150ms\" }", 150);
+    long("websocket = { send = \"go\", await = \"tock\", count = 4, listen = \"9s\" }", 0);
+    // Silence is heard too.
+    let silence = spoken("websocket = { listen = \"50ms\" }", "", |_, _| true);
+    assert!(silence.iter().all(|event| event.bytes_in == 0), "{silence:?}");
+    let workload = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://127.0.0.1:9\"\n\
+                    response_timeout = \"5s\"\n[[request]]\nwebsocket = { listen = \"5s\" }\n";
+    let workload = Workload::parse(workload, "w.toml", &|_| Err(String::new())).unwrap();
+    let why = Generator::new(workload, Share::ALL, Load::Target).err().expect("it would be ended").to_string();
+    assert!(why.contains("listens for 5s, and target.response_timeout ends it after 5s"), "{why}");
 }

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::Wrong;
 use crate::template::Template;
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Address, Call, Descriptors, Identity, Protocol, Proxy, Tls, Url};
+use crate::workload::{Address, Call, Chat, Descriptors, Identity, Protocol, Proxy, Tls, Url, bytes_of_hex};
+use crate::{Nanos, Wrong};
 
 /// `tls`, `proxy` and `protocol` of a `[target]`, with files in `folder`.
 pub(super) fn reach(table: &Table<'_>, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
@@ -46,8 +46,26 @@ pub(super) fn call(table: &Table<'_>) -> Result<(Call, Option<Template>), Mistak
     }
     let Some(websocket) = websocket else { return Ok((Call::Http, None)) };
     let own = websocket.table(&shape::WEBSOCKET)?;
-    let text = |key| own.get(key).map(|value| value.text()).transpose();
-    Ok((Call::WebSocket { awaited: text("await")?.map(str::to_owned) }, text("send")?.map(Template::new)))
+    let text = |key| own.get(key).map(|value| value.text().map(Template::new)).transpose();
+    let (send, hex) = (text("send")?, text("send_hex")?);
+    if let (Some(_), Some(value)) = (&send, own.get("send_hex")) {
+        return Err(value.mistake("stands beside send; a launch says one message"));
+    }
+    if let (Some(value), Some(plain)) = (own.get("send_hex"), hex.as_ref().and_then(Template::text)) {
+        bytes_of_hex(plain).map_err(|why| value.mistake(format!("`{plain}` {why}")))?;
+    }
+    let count = own.get("count").map(|value| value.count().map(|count| u32::try_from(count).unwrap_or(u32::MAX)));
+    let listen = own.get("listen");
+    let chat = Chat {
+        binary: hex.is_some(),
+        awaited: text("await")?,
+        count: count.transpose()?,
+        listen: own.parsed("listen")?,
+    };
+    if let Some(value) = listen.filter(|_| chat.listen == Some(Nanos::ZERO)) {
+        return Err(value.mistake("expected a time above zero"));
+    }
+    Ok((Call::WebSocket(chat), send.or(hex)))
 }
 
 /// `[target.tls]`, whose files stand in `folder`.

@@ -339,6 +339,7 @@ fn requests() -> impl Strategy<Value = String> {
         "grpc = \"shop.v1.Orders/Place\"\nbody = '{\"id\": \"{{session}}\"}'\nauth = false",
         "websocket = { send = \"hi {{session}}\", await = \"^hello\" }",
         "get = \"/feed\"\nwebsocket = {}",
+        "get = \"/bytes\"\nwebsocket = { send_hex = \"01 ff\", await = \"^{{session}}\", count = 3, listen = \"2s\" }",
         "catalogue = \"plain.csv\"\nheaders = { A = \"{{session}}\" }",
         "catalogue = \"files.csv\"\nclass = \"image\"\nmethod = \"HEAD\"",
     ]);
