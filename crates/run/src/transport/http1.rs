@@ -338,7 +338,7 @@ impl Http1 {
     /// Connects, writes and reads on a socket that is ready; how many bytes were read.
     fn go_on(&mut self, ready: Ready, ear: &mut impl Ear) -> usize {
         let key = ready.token;
-        let Some(connection) = self.connections.get_mut(key) else { return 0 };
+        let Some(mut connection) = self.connections.get_mut(key) else { return 0 };
         let mut writable = ready.writable;
         if !connection.stream.is_open() {
             match connection.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.turns.clock) {
@@ -354,9 +354,9 @@ impl Http1 {
             }
             if connection.held.is_some() {
                 self.hold(key);
+                connection = &mut self.connections[key];
             }
         }
-        let connection = &mut self.connections[key];
         if writable
             && connection.is_unwritten()
             && let Err(error) = connection.write_on()
