@@ -16,7 +16,7 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 20] = [
+const NEEDS: [(&str, &str); 21] = [
     ("chromium", "apt-get install chromium"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
@@ -27,6 +27,7 @@ const NEEDS: [(&str, &str); 20] = [
         "kubernetes",
         "apt-get install etcd-server containerd runc containernetworking-plugins, run tests/cluster/kubernetes-build, test with --features offered/kubernetes, and be root",
     ),
+    ("linux", "Linux"),
     ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
     ("nomad", "run tests/cluster/nomad-build, and be root"),

@@ -21,6 +21,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("help-demo", &["demo", "--help"]),
     ("help-verify", &["verify", "--help"]),
     ("help-watch", &["watch", "--help"]),
+    ("help-observe", &["observe", "--help"]),
     ("error-watch", &["watch", "nowhere"]),
     ("help-export", &["export", "--help"]),
     ("help-import", &["import", "--help"]),

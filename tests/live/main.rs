@@ -19,6 +19,7 @@ mod machines;
 mod misbehaviour;
 mod nginx;
 mod objects;
+mod observe;
 mod page;
 mod postgresql;
 mod process;
@@ -51,6 +52,7 @@ fn main() {
         misbehaviour::tests(),
         nginx::tests(),
         objects::tests(),
+        observe::tests(),
         page::tests(),
         postgresql::tests(),
         proxies::tests(),

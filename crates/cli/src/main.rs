@@ -19,6 +19,7 @@ mod input;
 mod kubernetes;
 mod logs;
 mod news;
+mod observe;
 mod places;
 mod plan;
 mod replay;
@@ -61,6 +62,7 @@ enum Verb {
     Sweep(sweep::Args),
     Capacity(capacity::Args),
     Watch(watch::Args),
+    Observe(observe::Args),
     Verify(verify::Args),
     Export(export::Args),
     Import(import::Args),
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Verb::Capacity(args) => capacity::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Watch(args) => watch::run(&args),
+        Verb::Observe(args) => observe::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Import(args) => import::run(&args),

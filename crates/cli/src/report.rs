@@ -11,13 +11,14 @@ use offered_report::{Known, Report, Run, document, summary};
 
 use crate::exit::{Exit, Failure};
 use crate::say::{json, say};
-use crate::verify::{Window, intent::Intent, source, source::Hints};
+use crate::verify::{Hosts, Window, intent::Intent, source, source::Hints};
 use crate::{file, stored};
 
 const EXAMPLES: &str = "\
 Examples:
   offered report runs/1 -o report.html                 a run of ours, against its own workload
   offered report s3://bucket/run7 -o report.html       a run in an object store
+  offered report runs/1 --host db.parquet -o r.html    beside what `offered observe` saw of the server
   offered report results.jtl -o report.html            any other tool's file
   offered report runs/25 runs/50 runs/75 -o all.html   side by side, then each by itself
   offered report sweeps/1 -o curves.html               the curves through a sweep
@@ -61,6 +62,8 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
+    #[command(flatten)]
+    server: Hosts,
     #[command(flatten)]
     window: Window,
     #[command(flatten)]
@@ -144,8 +147,12 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
 
 /// What is known of the run in a file or directory.
 fn of_file(args: &Args, path: &Path, here: &Here) -> Result<Run, Failure> {
-    let terms =
-        args.window.of(Terms { by_threads: ByThreads::IfFew, with_twin: WithTwin::IfMeasured, ..args.intent.terms()? });
+    let terms = args.window.of(Terms {
+        by_threads: ByThreads::IfFew,
+        with_twin: WithTwin::IfMeasured,
+        hosts: args.server.host.clone(),
+        ..args.intent.terms()?
+    });
     let run = Run::judged(here, &args.hints.options(path, args.from)?, &terms, file::broken)?;
     args.window.check(&run.verdict)?;
     Ok(run)

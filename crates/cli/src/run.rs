@@ -146,6 +146,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     plan.beyond().iter().for_each(|beyond| tell!("warning: {}", words::of_machine(beyond)));
     let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
     signals::stop_then_hurry(&stop, &hurry)?;
+    for (name, address) in ready.silent_hosts() {
+        tell!(
+            "note: {name} at {address} does not say what its clock shows; is `offered observe --listen` running there? The run goes on"
+        );
+    }
     let ready = match &args.meet {
         Some(meet) => {
             let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());

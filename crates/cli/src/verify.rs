@@ -1,6 +1,7 @@
 //! `offered verify`: judges the arrivals of any tool's run.
 
 mod files;
+mod hosts;
 pub(crate) mod intent;
 pub(crate) mod page;
 pub(crate) mod source;
@@ -24,6 +25,7 @@ Examples:
   offered verify runs/1                                against its own workload
   offered verify s3://bucket/run7                      a run in an object store
   offered verify runs/1 --twin                         beside a simulation of the same launches
+  offered verify runs/1 --host db.parquet              with what `offered observe` saw of the server
   offered verify k6.csv.gz --meant constant --rate 100/s --strict
   offered verify a.jtl b.jtl c.jtl                     each alone, and side by side
   offered verify a.jtl b.jtl --merge                   two generators, one server
@@ -57,6 +59,8 @@ pub(crate) struct Args {
     twin: bool,
 
     #[command(flatten)]
+    server: Hosts,
+    #[command(flatten)]
     window: Window,
     #[command(flatten)]
     intent: intent::Intent,
@@ -64,6 +68,15 @@ pub(crate) struct Args {
     source: source::Source,
     #[command(flatten)]
     files_out: files::Files,
+}
+
+/// What was observed of the machines that served.
+#[derive(clap::Args)]
+pub(crate) struct Hosts {
+    /// What `offered observe` wrote on a machine that served, to be laid beside the run; may be given again. What is in the run's
+    /// directory, under observed/, is found without
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Vec<PathBuf>,
 }
 
 /// Which launches are looked at, and how.
@@ -118,6 +131,11 @@ impl Window {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.merge && !args.server.host.is_empty() {
+        return Err(Failure::input(
+            "--host is of one run: files that are merged have no one clock; verify the run that the server saw",
+        ));
+    }
     args.files_out.check(args.merge || args.files.len() == 1)?;
     let verdicts = if args.merge { vec![merged(args)?] } else { each(args)? };
     if args.json {
@@ -162,6 +180,7 @@ impl Args {
         Ok(Terms {
             effect_tolerance: if strict { Some(0.0) } else { terms.effect_tolerance },
             with_twin: if self.twin { WithTwin::Yes } else { WithTwin::No },
+            hosts: self.server.host.clone(),
             ..terms
         })
     }

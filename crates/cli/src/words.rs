@@ -4,6 +4,7 @@ use offered_experiment::{Beyond, Copied};
 use offered_meet::NoShare;
 use offered_simulate::Doubt as SimulationDoubt;
 use offered_store::Error;
+use offered_verify::hosts::HostNote;
 use offered_verify::{Doubt, Pattern, Request, Warning};
 
 /// What to do about a doubt, with the flags that do it.
@@ -18,6 +19,16 @@ pub(crate) fn remedy(warning: &Warning) -> String {
         _ => return warning.remedy.clone(),
     };
     format!("{} ({flags})", warning.remedy)
+}
+
+/// What must be known of a machine that was observed, with the flags that help.
+pub(crate) fn of_host(note: &HostNote) -> String {
+    let help = match note {
+        HostNote::WholeMachine => "`offered observe --cgroup DIR`, `--pid N`",
+        HostNote::ClockBelieved => "`offered observe --listen`, and [observe] hosts in the workload",
+        _ => return note.words(),
+    };
+    format!("{} ({help})", note.words())
 }
 
 /// That something is copied from an object store.

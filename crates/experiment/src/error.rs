@@ -26,6 +26,27 @@ pub enum Error {
     /// The workers of a run do not begin together.
     #[error(transparent)]
     Meet(#[from] offered_meet::Error),
+    /// Nobody knows when a run was, so what was observed cannot be laid beside it.
+    #[error(
+        "{}: nobody knows when this run was (it was made on a virtual clock, or its stamps are no dates), so what was observed of a server \
+         cannot be laid beside it",
+        run.display()
+    )]
+    Undated {
+        /// The run.
+        run: PathBuf,
+    },
+    /// A machine cannot be observed.
+    #[error(transparent)]
+    Observe(#[from] offered_observe::Error),
+    /// Nobody can be asked for the time at this address.
+    #[error("cannot listen at {at}: {source}")]
+    Listen {
+        /// Where.
+        at: std::net::SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
     /// An object store cannot be used.
     #[cfg(feature = "objects")]
     #[error(transparent)]
@@ -299,7 +320,8 @@ impl Error {
                 | Run::NoHttp2 { .. }
                 | Run::SpeaksTls { .. },
             ) => false,
-            Self::Store(_)
+            Self::Observe(offered_observe::Error::NotLinux | offered_observe::Error::Io { .. })
+            | Self::Store(_)
             | Self::Unjudged { .. }
             | Self::File { .. }
             | Self::Recording(_)

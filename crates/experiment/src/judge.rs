@@ -20,7 +20,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::slice;
 
 use offered_model::workload::Mistake;
@@ -31,7 +31,7 @@ use offered_verify::{Ask, Failures, Meant, Twin, Verdict, Window, merge, verify}
 use crate::input::{Broken, Input, beside};
 use crate::kept::wherever;
 use crate::place::Here;
-use crate::{Error, twin};
+use crate::{Error, hosts, twin};
 
 /// How a recording is judged. What is not said is as the run's own workload has it, and without one as in [`Ask::default`].
 #[derive(Clone, Debug)]
@@ -60,6 +60,8 @@ pub struct Terms {
     pub seed: Option<Seed>,
     /// Whether the launches are laid beside those of a model.
     pub with_twin: WithTwin,
+    /// Samples of the machines that served, beside those that a run keeps; of one run, not of several taken as one.
+    pub hosts: Vec<PathBuf>,
 }
 
 /// Whether a run's launches are laid beside what its workload's modelled server makes of the same.
@@ -111,6 +113,7 @@ impl Default for Terms {
             late_tolerance,
             seed: None,
             with_twin: WithTwin::No,
+            hosts: Vec::new(),
         }
     }
 }
@@ -203,7 +206,8 @@ impl Terms {
         let recording = read(run.path(), options).map_err(Error::Read)?;
         let own = Own::read(run.path(), broken)?;
         let (ask, verdict) = self.verdict(run.name().to_owned(), &recording, slice::from_ref(&own))?;
-        Ok(Judged { recording, ask, verdict, own })
+        let server_side = hosts::of(&self.hosts, run.path(), own.as_ref(), &recording, &verdict.window)?;
+        Ok(Judged { recording, ask, verdict: Verdict { server_side, ..verdict }, own })
     }
 
     /// Judges several as one run of as many generators.

@@ -13,7 +13,9 @@ use offered_model::recording::{Calibrated, End, Evidence};
 use offered_model::workload::{OnDiskFull, digest};
 use offered_model::{Exchange, Instant, Nanos, Offset, Recording, RunId, Share, WorkerClock, Workload};
 use offered_run::{Counts, Done, Generator, Load, Witness, Worker, threads};
-use offered_store::{Alive, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events};
+use offered_store::{
+    Alive, AskedHost, Machine, MadeBy, Recorder, RunRecord, SILENT, Spool, Until, Writer, attempts, read_events,
+};
 use offered_verify::{Ask, Verdict, verify};
 use offered_watch::Tally;
 use serde::Serialize;
@@ -23,7 +25,7 @@ use crate::collect::{Collected, Collector, Keep, Unsent, View, Watch};
 use crate::kept::{BLANKED, kept, wherever};
 use crate::place::{MeetingPlace, Upload};
 use crate::summary::Summary;
-use crate::{Error, Point, calibrate, cores};
+use crate::{Error, Point, calibrate, cores, hosts};
 
 /// From taking up a part that another has begun to its first launch: time to have everything in place.
 const PLACING: Nanos = Nanos::from_secs(1);
@@ -65,6 +67,8 @@ pub struct Ready<'a> {
     among: Option<Among>,
     /// Says why what it launches does not come to where else it is kept, if so.
     unsent: Option<Unsent>,
+    /// The machines that serve, as far as their clocks are asked.
+    hosts: Vec<AskedHost>,
 }
 
 /// What a worker launched, on its way to where all workers keep it.
@@ -213,7 +217,9 @@ impl<'a> Plan<'a> {
         if self.start_at.is_none() {
             generator.knock()?;
         }
-        Ok(Ready { plan: self, run, generator, failures, wall, among: None, unsent: None })
+        let asks = at_target && self.share.index() == 0;
+        let hosts = if asks { hosts::before(self.workload.observe(), wall, &generator.stop()) } else { Vec::new() };
+        Ok(Ready { plan: self, run, generator, failures, wall, among: None, unsent: None, hosts })
     }
 }
 
@@ -233,6 +239,12 @@ impl Ready<'_> {
     /// The same, and `unsent` is asked while it goes on.
     pub(crate) fn telling(self, unsent: Option<Unsent>) -> Self {
         Self { unsent, ..self }
+    }
+
+    /// The observers that were asked for their clocks and did not answer: each one's name and address.
+    pub fn silent_hosts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let silent = self.hosts.iter().filter(|host| host.token.is_none());
+        silent.map(|host| (host.name.as_str(), host.address.as_str()))
     }
 
     /// How far its clock is ahead of worker 1's, by which it begins; `None` of worker 1 and of a run without others, and where worker 1
@@ -332,7 +344,7 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads; [`Error::Unjudged`]: afterwards.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan, run, generator, failures, wall, among, unsent } = self;
+        let Self { plan, run, generator, failures, wall, among, unsent, mut hosts } = self;
         let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
         let for_nobody = matches!(load, Load::Nobody(_));
         let started = (!for_nobody).then(|| start_at.unwrap_or_else(|| wall.now()));
@@ -392,6 +404,7 @@ impl Ready<'_> {
             Clocks::Asks(asker) => (asker.after(&stop), None),
             Clocks::Tells(teller) => (None, thread::Builder::new().spawn(move || teller.stay(&stop)).ok()),
         };
+        hosts::after(&mut hosts, wall, &AtomicBool::new(false));
         let clock = clock.map(|clock| WorkerClock { after, ..clock });
         let evidence = evidence(&done, calibrate::compared(workload, share, generator.threads()));
         let record = RunRecord {
@@ -402,6 +415,7 @@ impl Ready<'_> {
             clock,
             generator: Some(evidence),
             machine: Some(machine()),
+            hosts,
             ..RunRecord::new(if for_nobody { MadeBy::DryRun } else { MadeBy::Run }, Until::Duration)
         };
         let counts = generator.watch()();
@@ -517,6 +531,7 @@ pub fn machine() -> Machine {
         system: format!("{} {}", text(machine.sysname()), text(machine.release())),
         arch: text(machine.machine()),
         cores: cores::all(),
+        kernel: Wall::read().kernel().map(|kernel| format!("{kernel:032x}")),
     }
 }
 

@@ -18,7 +18,7 @@ use offered_clock::Wall;
 use offered_model::{Nanos, Offset};
 use serde::{Deserialize, Serialize};
 
-use crate::datagram::{Datagram, Kind, LENGTH};
+use crate::datagram::{ANYBODY, Datagram, Kind, LENGTH};
 
 /// So many answers are enough.
 const ENOUGH: u32 = 32;
@@ -59,13 +59,7 @@ pub struct Teller {
 impl Teller {
     /// Will be asked at this address; at all addresses of this machine where it is no machine's (`[::]:0`, `0.0.0.0:7799`).
     pub(crate) fn new(wall: Wall, at: SocketAddr) -> io::Result<Self> {
-        // Not every system has addresses of the sixth version.
-        let old = (Ipv4Addr::UNSPECIFIED, at.port()).into();
-        let places = [at, if at.ip().is_unspecified() { old } else { at }];
-        let socket = UdpSocket::bind(&places[..])?;
-        socket.set_read_timeout(Some(NOTICE))?;
-        // Runs are told apart by it; it is no secret to who reads the folder.
-        let token = wall.now().0.rotate_left(32) ^ u64::from(std::process::id());
+        let (socket, token) = (told_at(at)?, token(&wall));
         Ok(Self { wall, socket, token, asking: BTreeSet::new() })
     }
 
@@ -104,6 +98,78 @@ impl Teller {
     }
 }
 
+/// A socket at this address; at all addresses of this machine where it is no machine's.
+fn told_at(at: SocketAddr) -> io::Result<UdpSocket> {
+    // Not every system has addresses of the sixth version.
+    let old = (Ipv4Addr::UNSPECIFIED, at.port()).into();
+    let places = [at, if at.ip().is_unspecified() { old } else { at }];
+    let socket = UdpSocket::bind(&places[..])?;
+    socket.set_read_timeout(Some(NOTICE))?;
+    Ok(socket)
+}
+
+/// By which those who are asked are told apart. It is no secret to who reads the folder.
+fn token(wall: &Wall) -> u64 {
+    wall.now().0.rotate_left(32) ^ u64::from(std::process::id())
+}
+
+/// Who is of no run, and tells anybody what its clock shows: an observer beside the server.
+pub struct Answerer {
+    wall: Wall,
+    socket: UdpSocket,
+    token: u64,
+}
+
+impl Answerer {
+    /// Will be asked at this address; at all addresses of this machine where it is no machine's (`[::]:7799`, `0.0.0.0:7799`).
+    ///
+    /// # Errors
+    /// The address is taken, or not of this machine.
+    pub fn new(wall: Wall, at: SocketAddr) -> io::Result<Self> {
+        Ok(Self { wall, socket: told_at(at)?, token: token(&wall) })
+    }
+
+    /// Where it is asked.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn at(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// What its answers say of who it is.
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// Answers whoever asks until its clock shows `until`, or `stop` is set.
+    pub fn answer(&self, until: Nanos, stop: &AtomicBool) {
+        let mut buffer = [0; LENGTH + 1];
+        while !stop.load(Relaxed) {
+            let left = Duration::from_nanos(until.saturating_sub(self.wall.now()).0).min(NOTICE);
+            if left.is_zero() || self.socket.set_read_timeout(Some(left)).is_err() {
+                return;
+            }
+            let Ok((length, from)) = self.socket.recv_from(&mut buffer) else { continue };
+            let received = self.wall.now().0;
+            let question = Datagram::read(&buffer[..length]);
+            if let Some(question @ Datagram { kind: Kind::Question, token: ANYBODY, .. }) = question {
+                let answered = self.wall.now().0;
+                let answer = Datagram { kind: Kind::Answer, token: self.token, received, answered, ..question };
+                let _ = self.socket.send_to(&answer.bytes(), from);
+            }
+        }
+    }
+}
+
+/// Asks the [`Answerer`] at one of these addresses for a second at most: who it is, and how far this clock is ahead of its. `None` where no
+/// answer came.
+pub fn ask(wall: Wall, addresses: Vec<SocketAddr>, stop: &AtomicBool) -> Option<(u64, Offset)> {
+    let of = Told { addresses, token: ANYBODY, kernel: None };
+    let end = wall.now() + ASKING;
+    Asker::new(wall, of, 1).asked(|_| end, stop)
+}
+
 /// Another worker, who asks.
 pub struct Asker {
     wall: Wall,
@@ -120,6 +186,17 @@ impl Asker {
     /// Asks until there are answers enough, or until the instant by its own clock that `until` makes of the best so far. `None` where no
     /// answer came.
     pub(crate) fn ask(&self, until: impl Fn(Option<&Offset>) -> Nanos, stop: &AtomicBool) -> Option<Offset> {
+        let best = self.asked(until, stop).map(|(_, best)| best);
+        let one_clock = self.of.kernel.is_some() && self.of.kernel == kernel(&self.wall);
+        // Of one kernel and found no further apart than can be told: it is one clock.
+        best.map(|best| match best.ahead_ns.unsigned_abs() <= best.bound_ns && one_clock {
+            true => Offset { ahead_ns: 0, bound_ns: 0, ..best },
+            false => best,
+        })
+    }
+
+    /// The best answer, and the token of who gave it.
+    fn asked(&self, until: impl Fn(Option<&Offset>) -> Nanos, stop: &AtomicBool) -> Option<(u64, Offset)> {
         let socket = any_socket().ok()?;
         let question = Datagram {
             kind: Kind::Question,
@@ -129,7 +206,7 @@ impl Asker {
             received: 0,
             answered: 0,
         };
-        let (mut best, mut answering, mut asked) = (None::<Offset>, None::<SocketAddr>, Vec::new());
+        let (mut best, mut answering, mut asked) = (None::<Offset>, None::<(u64, SocketAddr)>, Vec::new());
         loop {
             let now = self.wall.now();
             let answers = best.map_or(0, |best| best.answers);
@@ -137,7 +214,8 @@ impl Asker {
                 break;
             }
             let next = now + if answering.is_some() { QUICK } else { PATIENT };
-            for to in answering.as_slice().iter().chain(self.of.addresses.iter().filter(|_| answering.is_none())) {
+            let known = answering.as_slice().iter().map(|(_, from)| from);
+            for to in known.chain(self.of.addresses.iter().filter(|_| answering.is_none())) {
                 // At what is no address of its own a datagram is lost, as on any way.
                 let number = asked.len() as u64;
                 asked.push(self.wall.now().0);
@@ -146,21 +224,21 @@ impl Asker {
             while let Some((answer, from)) = receive(&socket, &self.wall, next) {
                 let back = self.wall.now();
                 let asked = usize::try_from(answer.number).ok().and_then(|number| asked.get(number));
-                let is_ours = (answer.kind, answer.token, answer.worker) == (Kind::Answer, self.of.token, self.worker);
+                let of = if self.of.token == ANYBODY {
+                    answering.map_or(answer.token, |(token, _)| token)
+                } else {
+                    self.of.token
+                };
+                let is_ours = (answer.kind, answer.token, answer.worker) == (Kind::Answer, of, self.worker);
                 if let (Some(asked), true) = (asked, is_ours) {
-                    answering = Some(from);
+                    answering = Some((answer.token, from));
                     let (one, before) = (offset(*asked, &answer, back), best);
                     let least = before.filter(|before| before.bound_ns <= one.bound_ns).unwrap_or(one);
                     best = Some(Offset { answers: before.map_or(0, |before| before.answers) + 1, ..least });
                 }
             }
         }
-        let one_clock = self.of.kernel.is_some() && self.of.kernel == kernel(&self.wall);
-        // Of one kernel and found no further apart than can be told: it is one clock.
-        best.map(|best| match best.ahead_ns.unsigned_abs() <= best.bound_ns && one_clock {
-            true => Offset { ahead_ns: 0, bound_ns: 0, ..best },
-            false => best,
-        })
+        answering.map(|(token, _)| token).zip(best)
     }
 
     /// After the end: how far this clock is ahead now. Worker 1 is waited for no longer than [`STAY`], or until `stop` is set.
@@ -323,6 +401,25 @@ mod tests {
         assert_eq!(by_own(Nanos(9_000), &found), Nanos(9_900));
         let behind = Offset { ahead_ns: -5, ..found };
         assert_eq!(by_own(Nanos(9_000), &behind), Nanos(8_995));
+    }
+
+    #[test]
+    fn an_observer_tells_anybody_its_clock_and_who_it_is() {
+        let (wall, stop) = (Wall::read(), AtomicBool::new(false));
+        let answerer = Answerer::new(wall, LOOPBACK).unwrap();
+        let (at, silent) = (answerer.at().unwrap(), UdpSocket::bind(LOOPBACK).unwrap());
+        let addresses = vec![silent.local_addr().unwrap(), at];
+        let found = thread::scope(|scope| {
+            scope.spawn(|| answerer.answer(Nanos::MAX, &stop));
+            let found = ask(wall.ahead_by(OFF), addresses, &AtomicBool::new(false));
+            stop.store(true, Relaxed);
+            found
+        });
+        let (token, found) = found.expect("an answer");
+        assert_eq!(token, answerer.token());
+        assert!(found.ahead_ns.abs_diff(OFF.0 as i64) <= found.bound_ns, "{found:?}");
+        assert_eq!(ask(wall, vec![at], &AtomicBool::new(true)), None, "it was stopped");
+        answerer.answer(Nanos::ZERO, &AtomicBool::new(false));
     }
 
     #[test]

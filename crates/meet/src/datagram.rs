@@ -2,6 +2,8 @@
 
 /// How long each is.
 pub(crate) const LENGTH: usize = 48;
+/// In a question: to whoever is there, who answers with what it is itself.
+pub(crate) const ANYBODY: u64 = 0;
 const MAGIC: &[u8; 7] = b"offered";
 
 /// What one is.

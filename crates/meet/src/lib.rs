@@ -48,7 +48,7 @@ mod folder;
 mod meeting;
 mod place;
 
-pub use clocks::{Asker, Clocks, STAY, Teller};
+pub use clocks::{Answerer, Asker, Clocks, STAY, Teller, ask};
 pub use engine::{Engine, NoShare, share};
 pub use error::Error;
 pub use folder::Folder;

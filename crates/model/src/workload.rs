@@ -6,6 +6,7 @@ mod generator;
 mod login;
 mod mix;
 mod names;
+mod observe;
 mod read;
 mod request;
 pub mod script;
@@ -30,6 +31,7 @@ pub use generator::{Generator, OnDiskFull, Precision};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
+pub use observe::Observe;
 pub use read::{Files, digest};
 pub use request::{Call, Chat, Request, bytes_of_hex};
 pub use server::{Server, Station};
@@ -77,6 +79,8 @@ pub struct Draft {
     pub stations: Vec<Station>,
     /// How the generator itself works.
     pub generator: Generator,
+    /// What is asked of the machines that serve.
+    pub observe: Observe,
     /// What templates may ask for, besides what is extracted from answers.
     pub variables: Vec<Variable>,
     /// What is asked; of a replay, what its trace counts.
@@ -100,6 +104,7 @@ impl Draft {
             server: None,
             stations: Vec::new(),
             generator: Generator::default(),
+            observe: Observe::default(),
             variables: Vec::new(),
             requests: vec![Request::get("/")],
             thresholds: Vec::new(),
@@ -226,6 +231,11 @@ impl Workload {
     /// How the generator itself works.
     pub fn generator(&self) -> Generator {
         self.0.generator
+    }
+
+    /// What is asked of the machines that serve.
+    pub fn observe(&self) -> &Observe {
+        &self.0.observe
     }
 
     /// What templates may ask for, besides what is extracted from answers.

@@ -79,7 +79,8 @@ fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
         Call::WebSocket(_) => format!("{} (WebSocket {})", request.name(), request.path()),
         _ => format!("{} ({} {})", request.name(), request.method(), request.path()),
     };
-    let machine = |Machine { name, system, arch, cores }: &Machine| format!("{name}, {system}, {arch}, {cores} cores");
+    let machine =
+        |Machine { name, system, arch, cores, .. }: &Machine| format!("{name}, {system}, {arch}, {cores} cores");
     Tested {
         target,
         requests: workload.requests().iter().map(request).collect(),

@@ -33,6 +33,7 @@ pub mod groups;
 pub mod growth;
 pub mod histogram;
 pub mod independence;
+pub mod line;
 pub mod order;
 pub mod periodicity;
 pub mod steadiness;

@@ -30,6 +30,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::labels::Labels;
+pub(crate) use footer::check as check_footer;
 use names::Names;
 use seal::{SEAL, Sealing, Shared};
 
@@ -273,7 +274,7 @@ fn play_groups<R: ChunkReader + 'static>(
     wanted: Wanted,
     see: &mut dyn FnMut(&[Event]),
 ) -> Result<()> {
-    footer::check(&part)?;
+    check_footer(&part)?;
     let part = Arc::new(part);
     let file = SerializedFileReader::new(Shared(part.clone()))?;
     let (found, ours) = (file.metadata().file_metadata(), schema(&COLUMNS));

@@ -55,6 +55,9 @@ pub struct RunRecord<S = Unread, V = Unread> {
     pub generator: Option<Evidence>,
     /// Where it ran; `None` of a simulation, which is the same everywhere.
     pub machine: Option<Machine>,
+    /// The machines that served, as far as their clocks were asked.
+    #[serde(default)]
+    pub hosts: Vec<AskedHost>,
     /// What a reader must know besides; older records say it in sentences.
     #[serde(deserialize_with = "notes")]
     pub notes: Vec<Note>,
@@ -66,6 +69,19 @@ pub struct RunRecord<S = Unread, V = Unread> {
 
 impl<S, V> Document for RunRecord<S, V> {
     const SCHEMA: &'static str = "offered.run-directory/2";
+}
+
+/// A machine that served, and what its observer said when it was asked for its clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedHost {
+    /// What the workload calls it.
+    pub name: String,
+    /// Where its observer was asked.
+    pub address: String,
+    /// Which of all observers answered, as its file says too; `None` where none did.
+    pub token: Option<u64>,
+    /// How far the generator's clock was ahead of its, before the start and after the end.
+    pub clock: WorkerClock,
 }
 
 /// A part of a document that is not looked at.
@@ -131,6 +147,9 @@ pub struct Machine {
     pub arch: String,
     /// How many of them a process may use.
     pub cores: usize,
+    /// The number that its kernel drew when it was booted, in hexadecimal digits; `None` where the system does not say, and of older runs.
+    #[serde(default)]
+    pub kernel: Option<String>,
 }
 
 impl RunRecord {
@@ -149,6 +168,7 @@ impl RunRecord {
             load: None,
             generator: None,
             machine: None,
+            hosts: Vec::new(),
             notes: Vec::new(),
             summary: Unread,
             verdict: Unread,
@@ -211,6 +231,7 @@ impl RunRecord {
             load,
             generator,
             machine,
+            hosts,
             notes,
             ..
         } = self;
@@ -227,6 +248,7 @@ impl RunRecord {
             load,
             generator,
             machine,
+            hosts,
             notes,
             summary,
             verdict,
@@ -288,7 +310,7 @@ mod tests {
                 halted: Some(Halted { why: "data used up".to_owned(), end: End::Meant }),
                 ..Evidence::default()
             }),
-            machine: Some(Machine { name: "a".into(), system: "b".into(), arch: "c".into(), cores: 2 }),
+            machine: Some(Machine { name: "a".into(), system: "b".into(), arch: "c".into(), cores: 2, kernel: None }),
             notes: vec![Note::Words { words: "a note".to_owned() }, Note::Cut],
             ..RunRecord::new(MadeBy::Run, Until::Duration)
         };

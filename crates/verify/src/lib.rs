@@ -42,6 +42,7 @@ mod decided;
 mod effect;
 mod ends;
 mod finding;
+pub mod hosts;
 mod judge;
 mod keeps_up;
 mod lateness;
@@ -281,6 +282,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),
         twin: None,
+        server_side: None,
         because,
         pattern: look.pattern,
         judgement,

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
+use crate::hosts::ServerSide;
 use crate::twin::Twin;
 pub use doubt::Doubt;
 
@@ -67,6 +68,9 @@ pub struct Verdict {
     /// The same launches at the model of the workload's server, where that was asked for.
     #[serde(default)]
     pub twin: Option<Twin>,
+    /// What the machines that served did in the same time, where they were observed.
+    #[serde(default)]
+    pub server_side: Option<ServerSide>,
     /// Every finding with its numbers.
     pub tests: Vec<Finding>,
     /// Variance over mean of the counts, at a ladder of windows.

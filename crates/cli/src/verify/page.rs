@@ -55,6 +55,7 @@ impl Display for Page<'_> {
         keeps_up(f, v)?;
         queue(f, v)?;
         twin(f, v)?;
+        super::hosts::write(f, v)?;
         if self.details {
             write!(f, "{}", Details(v))?;
         }
@@ -113,7 +114,7 @@ fn number(x: f64, digits: usize) -> String {
     format!("{x:.digits$}")
 }
 
-fn maybe(x: Option<f64>, digits: usize) -> String {
+pub(super) fn maybe(x: Option<f64>, digits: usize) -> String {
     x.map_or_else(|| "-".to_owned(), |x| number(x, digits))
 }
 
@@ -332,7 +333,7 @@ fn dispersion(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
 }
 
 /// A paragraph under a heading, in lines of at most a hundred characters.
-fn wrapped(f: &mut Formatter<'_>, head: &str, text: &str) -> fmt::Result {
+pub(super) fn wrapped(f: &mut Formatter<'_>, head: &str, text: &str) -> fmt::Result {
     let mut line = head.to_owned();
     for word in text.split_whitespace() {
         if line.chars().count() + word.chars().count() > 99 {

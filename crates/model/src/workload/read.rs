@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, OnDiskFull, Precision, Request, Sessions, Workload};
+use super::{Draft, Generator, Late, Observe, OnDiskFull, Precision, Request, Sessions, Workload};
 use crate::catalogue::Catalogue;
 use crate::count::Count;
 use crate::nearest;
@@ -102,6 +102,7 @@ impl Reader<'_> {
             server: root.get("server").map(|value| self.server(&value, all_bring_work)).transpose()?,
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
+            observe: root.get("observe").map_or(Ok(Observe::default()), |value| observe(&value))?,
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
             requests,
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
@@ -196,6 +197,16 @@ fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
         None => Ok(generator),
         Some(threads) => threads.checked(generator.with_threads(threads.count()?)),
     }
+}
+
+fn observe(value: &Value<'_>) -> Result<Observe, Mistake> {
+    let table = value.table(&shape::OBSERVE)?;
+    let hosts =
+        table.get("hosts").map_or(Ok(Vec::new()), |value| value.entries("observers such as db = \"10.0.0.2:7799\""))?;
+    let host = |(name, value): (&str, Value<'_>)| {
+        Ok((name.to_owned(), value.checked(super::observe::checked(value.text()?))?))
+    };
+    Ok(Observe { hosts: hosts.into_iter().map(host).collect::<Result<_, _>>()? })
 }
 
 pub(super) fn small(value: &Value<'_>, number: u64) -> Result<u32, Mistake> {

@@ -162,6 +162,7 @@ pub(super) static WORKLOAD: Shape = shape(
             "What templates may ask for: a constant, or a table that says where values come from.",
         ),
         key("generator", Kind::Table(&GENERATOR), "The threads that launch."),
+        key("observe", Kind::Table(&OBSERVE), "The machines that serve, as far as they are asked something themselves."),
         key("request", List(&Kind::Table(&REQUEST)), "What is asked. Without it: the path of the target's url."),
         key("flow", List(&Kind::Table(&FLOW)), "One request after another, for partly_open and closed."),
         key("thresholds", Kind::Thresholds, "What the run must keep to pass, such as \"response.p99\" = \"< 250ms\"."),
@@ -528,6 +529,15 @@ pub(super) static STATION: Shape = shape(
     ],
 )
 .needs(&["name", "service"]);
+
+pub(super) static OBSERVE: Shape = shape(
+    "The machines that serve, as far as they are asked something themselves.",
+    &[key(
+        "hosts",
+        Named(&Text),
+        "Observers whose clocks are asked before the run and after it, such as { db = \"10.0.0.2:7799\" }: by name, where each listens.",
+    )],
+);
 
 pub(super) static GENERATOR: Shape = shape(
     "The threads that launch.",

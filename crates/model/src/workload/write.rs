@@ -50,6 +50,11 @@ impl fmt::Display for Workload {
         if self.0.generator != Generator::default() {
             section(&mut text, "[generator]", &of_generator(self.0.generator));
         }
+        if !self.0.observe.hosts.is_empty() {
+            let hosts = self.0.observe.hosts.iter().map(|(name, at)| (name.to_toml_key(), at.to_toml_value()));
+            let hosts = Pairs(hosts.collect()).table();
+            section(&mut text, "[observe]", &[("hosts".to_owned(), hosts)]);
+        }
         if !self.0.variables.is_empty() {
             let variables: Vec<Pair> = self.0.variables.iter().map(|v| (v.name.to_toml_key(), variable(v))).collect();
             section(&mut text, "[variables]", &variables);

@@ -94,7 +94,7 @@ fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series>
     .collect()
 }
 
-fn course(over_time: &OverTime) -> Option<Chart> {
+pub(super) fn course(over_time: &OverTime) -> Option<Chart> {
     let edges = &over_time.percentile_edges_s;
     let middle = |i: usize| f64::midpoint(edges[i], edges[i + 1]);
     // What is said of a moment is said from its beginning to its end: so are the first and the last.

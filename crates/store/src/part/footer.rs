@@ -17,7 +17,7 @@ const TAIL: u64 = 8;
 ///
 /// # Errors
 /// It cannot, or the file cannot be read.
-pub(super) fn check<R: ChunkReader>(part: &R) -> Result<()> {
+pub(crate) fn check<R: ChunkReader>(part: &R) -> Result<()> {
     let damaged = || ParquetError::General("its footer is damaged; restore it from a copy".to_owned());
     let tail_at = part.len().checked_sub(TAIL).ok_or_else(damaged)?;
     let tail = part.get_bytes(tail_at, TAIL as usize)?;

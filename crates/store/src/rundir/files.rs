@@ -9,6 +9,9 @@ pub const ALIVE: &str = "alive.json";
 /// A few of the exchanges that failed.
 pub const FAILED: &str = "failed.jsonl";
 
+/// The folder with samples of the machines that served.
+pub const OBSERVED: &str = "observed";
+
 /// The folder with what is known of launches under way; it is gone when the run has its record.
 pub const UNDER_WAY: &str = "under-way";
 

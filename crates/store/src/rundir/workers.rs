@@ -357,7 +357,7 @@ mod tests {
         writer.write(share.of(1000).filter(|session| *session >= 500).map(event).collect()).unwrap();
         let generator = Some(Evidence { busy: vec![0.1, 0.2], cpu_s: 1.0, ..Evidence::default() });
         let Some(name) = machine.map(str::to_owned) else { return writer.rotate().unwrap() };
-        let machine = Some(Machine { name, system: String::new(), arch: String::new(), cores: 2 });
+        let machine = Some(Machine { name, system: String::new(), arch: String::new(), cores: 2, kernel: None });
         let record = RunRecord::new(MadeBy::Run, Until::Duration);
         writer.finish(&RunRecord { share, generator, machine, started_unix_ns: Some(5), clock, ..record }).unwrap();
     }

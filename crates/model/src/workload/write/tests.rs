@@ -370,6 +370,7 @@ fn general() -> impl Strategy<Value = String> {
             text += &format!("{what} = {n}\n");
         }
         text += if late { "late = \"skip\"\nlate_after = \"5ms\"\n" } else { "" };
+        text += if sleep { "observe.hosts = { db = \"10.0.0.2:7799\", \"web 1\" = \"[::1]:7\" }\n" } else { "" };
         text += if sleep { "generator = { threads = 3, precision = \"sleep\", tolerance = \"7.5%\" }\n" } else { "" };
         text
     })

@@ -1,0 +1,418 @@
+//! Samples: what was read again and again of a machine or of what it runs, as one Parquet file in long form, a row for each number.
+//!
+//! Columns: `unix_ns` (the wall clock at the sample), `monotonic_ns` (since the first of them, by a clock that nobody sets), `source`
+//! (`cpu`, `net:eth0`, ...), `metric` (`user_ticks`, ...), `value` (as it was read: counters are counts, not rates). The footer holds
+//! [`Observed`]. Counts are exact up to 2^53.
+//!
+//! # Limitations
+//! A file is whole when it has been finished, and has its name only then: of an observer that was killed nothing is left but what stands in
+//! `FILE.tmp`, which no reader takes.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offered_model::Nanos;
+use offered_model::document::{Document, Schema};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::{ParquetError, Result as Read};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::part::check_footer;
+use crate::record::Machine;
+
+/// The columns, as a Parquet schema declares them.
+const SCHEMA: &str = "message sample { required int64 unix_ns; required int64 monotonic_ns; required binary source (string); \
+                      required binary metric (string); required double value; }";
+/// Under this name [`Observed`] stands in the footer.
+const ABOUT: &str = "offered.observed";
+/// So many rows are held before they are written, and read at one go.
+const GROUP: usize = 1 << 16;
+
+/// What is known of samples beside their numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// What this document is.
+    pub schema: Schema<Observed>,
+    /// Of the program that observed.
+    pub version: String,
+    /// What the reader is to call what was observed.
+    pub name: String,
+    /// The machine on which it was observed.
+    pub machine: Machine,
+    /// Which of all observers it was, as its answers to those who ask for its clock say.
+    pub token: u64,
+    /// From one sample to the next, as it was meant.
+    pub every_ns: u64,
+    /// What the wall clock showed at the first of them, carried on by `monotonic_ns`.
+    pub began_unix_ns: u64,
+    /// Ticks in a second, which the kernel counts processor time in.
+    pub ticks_per_s: u64,
+    /// Whether the kernel said that something keeps its clock right; `None` where it does not say.
+    pub synchronised: Option<bool>,
+    /// How far that clock was from the right time at most, as the kernel believed.
+    pub error_ns: Option<u64>,
+    /// How many samples there are.
+    pub samples: u64,
+    /// How many more there would be, had the machine let them be taken at their instants.
+    pub missed: u64,
+    /// What taking them cost, in processor time.
+    pub cpu_ns: u64,
+}
+
+impl Document for Observed {
+    const SCHEMA: &'static str = "offered.observed/1";
+}
+
+/// Writes samples into a new file; memory holds [`GROUP`] rows at most.
+pub struct SampleWriter {
+    path: PathBuf,
+    file: SerializedFileWriter<File>,
+    now: (i64, i64),
+    unix: Vec<i64>,
+    monotonic: Vec<i64>,
+    source: Vec<ByteArray>,
+    metric: Vec<ByteArray>,
+    value: Vec<f64>,
+    names: HashMap<String, ByteArray>,
+}
+
+impl SampleWriter {
+    /// Makes `path` with `.tmp` added, which becomes `path` when it is whole.
+    ///
+    /// # Errors
+    /// `path` exists, or cannot be written.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        if path.exists() {
+            return Err(Error::Exists(path.to_owned()));
+        }
+        let tmp = unfinished(path);
+        let file = File::create(&tmp).map_err(Error::io("create", &tmp))?;
+        let mut properties = WriterProperties::builder()
+            .set_created_by("offered".to_owned())
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_compression(Compression::ZSTD(ZstdLevel::default()));
+        for stamp in ["unix_ns", "monotonic_ns"].map(ColumnPath::from) {
+            properties = properties
+                .set_column_dictionary_enabled(stamp.clone(), false)
+                .set_column_encoding(stamp, Encoding::DELTA_BINARY_PACKED);
+        }
+        let schema = parse_message_type(SCHEMA).expect("the columns above are well-formed");
+        let file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()));
+        Ok(Self {
+            path: path.to_owned(),
+            file: file.map_err(|why| Error::content(tmp.display().to_string(), why.to_string()))?,
+            now: (0, 0),
+            unix: Vec::new(),
+            monotonic: Vec::new(),
+            source: Vec::new(),
+            metric: Vec::new(),
+            value: Vec::new(),
+            names: HashMap::new(),
+        })
+    }
+
+    /// What is put from now on was read at this instant.
+    ///
+    /// # Errors
+    /// What waited for it cannot be written.
+    pub fn at(&mut self, unix: Nanos, monotonic: Nanos) -> Result<(), Error> {
+        self.now = (unix.0 as i64, monotonic.0 as i64);
+        if self.value.len() >= GROUP { self.write() } else { Ok(()) }
+    }
+
+    /// Puts a number.
+    pub fn put(&mut self, source: &str, metric: &str, value: f64) {
+        let mut name = |name: &str| match self.names.get(name) {
+            Some(known) => known.clone(),
+            None => {
+                let bytes = ByteArray::from(name);
+                self.names.insert(name.to_owned(), bytes.clone());
+                bytes
+            }
+        };
+        let (source, metric) = (name(source), name(metric));
+        self.source.push(source);
+        self.metric.push(metric);
+        self.unix.push(self.now.0);
+        self.monotonic.push(self.now.1);
+        self.value.push(value);
+    }
+
+    /// Writes the rest, and gives the file its name.
+    ///
+    /// # Errors
+    /// The disk refused, or somebody has made a file of that name meanwhile; what was written so far stays under `.tmp`.
+    pub fn finish(mut self, about: &Observed) -> Result<(), Error> {
+        self.write()?;
+        let tmp = unfinished(&self.path);
+        let about = serde_json::to_string(about).expect("numbers and texts are JSON");
+        self.file.append_key_value_metadata(KeyValue::new(ABOUT.to_owned(), about));
+        let file = self.file.into_inner().map_err(|why| Error::content(tmp.display().to_string(), why.to_string()))?;
+        file.sync_all().map_err(Error::io("write", &tmp))?;
+        // Unlike renaming it refuses to take the place of another.
+        match fs::hard_link(&tmp, &self.path) {
+            Ok(()) => fs::remove_file(&tmp).map_err(Error::io("remove", &tmp)),
+            Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::Exists(self.path)),
+            // Not every file system knows two names for one file.
+            Err(_) => fs::rename(&tmp, &self.path).map_err(Error::io("rename to", &self.path)),
+        }
+    }
+
+    /// Writes what is held as a row group.
+    fn write(&mut self) -> Result<(), Error> {
+        if self.value.is_empty() {
+            return Ok(());
+        }
+        let written = self.group();
+        written.map_err(|why| Error::content(unfinished(&self.path).display().to_string(), why.to_string()))
+    }
+
+    fn group(&mut self) -> Read<()> {
+        let Self { file, unix, monotonic, source, metric, value, .. } = self;
+        let mut rows = file.next_row_group()?;
+        macro_rules! put {
+            ($type:ty, $values:expr) => {
+                let mut column = rows.next_column()?.expect("as many columns as the schema names");
+                column.typed::<$type>().write_batch($values, None, None)?;
+                column.close()?;
+                $values.clear();
+            };
+        }
+        put!(Int64Type, unix);
+        put!(Int64Type, monotonic);
+        put!(ByteArrayType, source);
+        put!(ByteArrayType, metric);
+        put!(DoubleType, value);
+        rows.close()?;
+        Ok(())
+    }
+}
+
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    PathBuf::from(name)
+}
+
+/// A number that was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample<'a> {
+    /// What the wall clock showed, since the Unix epoch.
+    pub unix: Nanos,
+    /// Since the first sample, by a clock that nobody sets.
+    pub monotonic: Nanos,
+    /// What it was read of.
+    pub source: &'a str,
+    /// What it is.
+    pub metric: &'a str,
+    /// As it was read.
+    pub value: f64,
+}
+
+/// A file of samples.
+pub struct Samples {
+    /// What is known of them.
+    pub about: Observed,
+    path: PathBuf,
+    file: SerializedFileReader<File>,
+}
+
+impl Samples {
+    /// Of the file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds no samples.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let opened = caught(|| {
+            check_footer(&file)?;
+            let file = SerializedFileReader::new(file)?;
+            let found = file.metadata().file_metadata();
+            let about = found.key_value_metadata().into_iter().flatten().find(|pair| pair.key == ABOUT);
+            let about = about.and_then(|pair| pair.value.as_deref()).map(str::to_owned);
+            Ok((file, about))
+        });
+        let none = |why: String| {
+            let why = format!("holds no samples of `offered observe`: {why}");
+            Error::content(path.display().to_string(), why)
+        };
+        let (file, about) = opened.map_err(|why| none(why.to_string()))?;
+        let about = about.ok_or_else(|| none("its footer says nothing of an observer".to_owned()))?;
+        let about = serde_json::from_str(&about).map_err(|why| none(why.to_string()))?;
+        Ok(Self { about, path: path.to_owned(), file })
+    }
+
+    /// Gives `see` each of them, in the order in which they were read.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn play(&self, see: &mut dyn FnMut(&Sample<'_>)) -> Result<(), Error> {
+        let groups = 0..self.file.num_row_groups();
+        let played = caught(|| groups.into_iter().try_for_each(|group| play(&*self.file.get_row_group(group)?, see)));
+        played.map_err(|why| Error::content(self.path.display().to_string(), format!("is damaged: {why}")))
+    }
+}
+
+/// The `parquet` crate panics on some damaged files; to whoever reads one that is an error.
+fn caught<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
+    let read = catch_unwind(AssertUnwindSafe(read));
+    read.unwrap_or_else(|_| Err(ParquetError::General("inside; restore it from a copy".to_owned())))
+}
+
+fn play(group: &dyn RowGroupReader, see: &mut dyn FnMut(&Sample<'_>)) -> Read<()> {
+    let other = |what: &str| ParquetError::General(format!("its column {what} is of another type"));
+    let mut unix = column::<Int64Type>(group, 0)?.ok_or_else(|| other("unix_ns"))?;
+    let mut monotonic = column::<Int64Type>(group, 1)?.ok_or_else(|| other("monotonic_ns"))?;
+    let mut source = column::<ByteArrayType>(group, 2)?.ok_or_else(|| other("source"))?;
+    let mut metric = column::<ByteArrayType>(group, 3)?.ok_or_else(|| other("metric"))?;
+    let mut value = column::<DoubleType>(group, 4)?.ok_or_else(|| other("value"))?;
+    let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    while left > 0 {
+        let rows = left.min(GROUP);
+        let (unix, monotonic) = (next(&mut unix, rows)?, next(&mut monotonic, rows)?);
+        let (source, metric, value) = (next(&mut source, rows)?, next(&mut metric, rows)?, next(&mut value, rows)?);
+        for row in 0..rows {
+            let stamp = |ns: i64| Nanos(u64::try_from(ns).unwrap_or(0));
+            see(&Sample {
+                unix: stamp(unix[row]),
+                monotonic: stamp(monotonic[row]),
+                source: source[row].as_utf8()?,
+                metric: metric[row].as_utf8()?,
+                value: value[row],
+            });
+        }
+        left -= rows;
+    }
+    Ok(())
+}
+
+/// The column of this number, `None` where it is of another type.
+fn column<T: DataType>(
+    group: &dyn RowGroupReader,
+    number: usize,
+) -> Read<Option<parquet::column::reader::ColumnReaderImpl<T>>> {
+    let here = number < group.num_columns() && group.metadata().column(number).column_type() == T::get_physical_type();
+    let reader: Option<ColumnReader> = here.then(|| group.get_column_reader(number)).transpose()?;
+    Ok(reader.map(parquet::column::reader::get_typed_column_reader))
+}
+
+/// The next so many of a column without nulls.
+fn next<T: DataType>(reader: &mut parquet::column::reader::ColumnReaderImpl<T>, rows: usize) -> Read<Vec<T::T>> {
+    let mut values = Vec::with_capacity(rows);
+    let (read, there, _) = reader.read_records(rows, None, None, &mut values)?;
+    match read == rows && there == rows {
+        true => Ok(values),
+        false => Err(ParquetError::EOF(format!("{there} of {rows} rows"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about() -> Observed {
+        Observed {
+            schema: Schema::new(),
+            version: "0.1.0".to_owned(),
+            name: "db".to_owned(),
+            machine: Machine {
+                name: "db7".to_owned(),
+                system: "Linux".to_owned(),
+                arch: "x86_64".to_owned(),
+                cores: 8,
+                kernel: Some("00ff".to_owned()),
+            },
+            token: u64::MAX,
+            every_ns: 200_000_000,
+            began_unix_ns: 1_800_000_000_000_000_000,
+            ticks_per_s: 100,
+            synchronised: Some(true),
+            error_ns: Some(512_000),
+            samples: 70_000,
+            missed: 2,
+            cpu_ns: 70_000_000,
+        }
+    }
+
+    fn write(path: &Path, samples: u64) {
+        let mut writer = SampleWriter::create(path).unwrap();
+        for sample in 0..samples {
+            let at = Nanos::from_millis(200 * sample);
+            writer.at(Nanos(about().began_unix_ns) + at, at).unwrap();
+            writer.put("cpu", "user_ticks", 20.0 * sample as f64);
+            writer.put("net:eth0", "in_bytes", 2f64.powi(53) - 1.0);
+        }
+        writer.finish(&about()).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_read_in_its_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("host.parquet");
+        write(&path, 70_000);
+        let samples = Samples::open(&path).unwrap();
+        assert_eq!(samples.about, about());
+        let (mut rows, mut sum) = (0u64, 0.0);
+        let play = &mut |sample: &Sample<'_>| {
+            assert_eq!(sample.monotonic, Nanos::from_millis(200 * (rows / 2)));
+            assert_eq!(sample.unix, Nanos(about().began_unix_ns) + sample.monotonic);
+            let name = (sample.source, sample.metric);
+            assert_eq!(name, [("cpu", "user_ticks"), ("net:eth0", "in_bytes")][rows as usize % 2]);
+            (rows, sum) = (rows + 1, sum + if rows % 2 == 0 { sample.value } else { 0.0 });
+        };
+        samples.play(play).unwrap();
+        assert_eq!((rows, sum), (140_000, 20.0 * 70_000.0 * 69_999.0 / 2.0));
+        let bytes = fs::metadata(&path).unwrap().len();
+        assert!(bytes < 4 * 140_000, "{bytes} bytes");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left under another name");
+    }
+
+    #[test]
+    fn what_is_there_is_not_overwritten_also_if_it_came_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("host.parquet");
+        let writer = SampleWriter::create(&path).unwrap();
+        fs::write(&path, "of somebody else").unwrap();
+        assert!(matches!(writer.finish(&about()), Err(Error::Exists(_))));
+        assert!(matches!(SampleWriter::create(&path), Err(Error::Exists(_))));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "of somebody else");
+    }
+
+    #[test]
+    fn what_is_no_file_of_samples_is_refused_and_a_damaged_one_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("host.parquet");
+        for bytes in [&b""[..], b"PAR1", b"time,cpu\n1,2\n"] {
+            fs::write(&path, bytes).unwrap();
+            let why = Samples::open(&path).err().unwrap().to_string();
+            assert!(why.contains("host.parquet: holds no samples of `offered observe`"), "{why}");
+        }
+        fs::remove_file(&path).unwrap();
+        let column = crate::Column { name: "unix_ns".to_owned(), cells: crate::Cells::Counts(vec![Some(1)]) };
+        crate::write_table(&path, &[column]).unwrap();
+        let why = Samples::open(&path).err().unwrap().to_string();
+        assert!(why.contains("says nothing of an observer"), "{why}");
+        fs::remove_file(&path).unwrap();
+        write(&path, 40);
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            fs::write(&path, bytes).unwrap();
+            // An error or other numbers, but never a panic.
+            let _ = Samples::open(&path).and_then(|samples| samples.play(&mut |_| ()));
+        }
+    }
+}

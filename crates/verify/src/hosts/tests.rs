@@ -1,0 +1,209 @@
+use offered_model::{Event, Nanos, Outcome};
+
+use super::*;
+
+const SECOND: i64 = 1_000_000_000;
+
+fn window(from_s: f64, to_s: f64) -> Window {
+    Window { from_s, to_s, launches: 0, left_out: 0 }
+}
+
+fn origin() -> Origin {
+    Origin {
+        name: "db".to_owned(),
+        path: "db.parquet".to_owned(),
+        clock: HostClock { known_by: KnownBy::SameClock, ahead_ms: Some(0.0), within_ms: Some(0.0) },
+        every_ns: 200_000_000,
+        ticks_per_s: 100,
+        own_cost: 0.001,
+        has_generator: false,
+    }
+}
+
+/// Answers in each second of a minute, rising and falling around 50.
+fn rates() -> impl Iterator<Item = u64> {
+    (0..60).map(|second| 50 + 20 * u64::from(second % 2 == 0) - 10 * u64::from(second % 3 == 0))
+}
+
+/// A machine of four processors, seen every fifth of a second from one second before the run until one after its minute: each answer takes 8 ms of
+/// processor time in a control group, something else uses half a processor, and all of it is on the first two.
+fn course(with_group: bool) -> Course {
+    let mut course = Course::new(edges(&window(0.0, 60.0), 200_000_000));
+    let rates: Vec<u64> = rates().collect();
+    let (mut used, mut other) = (1e6, 0.0);
+    for sample in 0..=310i64 {
+        let at = (sample - 5) * SECOND / 5;
+        let rate = usize::try_from(at / SECOND).ok().filter(|_| at >= 0).and_then(|second| rates.get(second));
+        let elapsed = sample as f64 / 5.0;
+        let mut see = |source: &str, metric: &str, value| course.see(at, source, metric, value);
+        if with_group {
+            see("cgroup:/db", "cpu_us", used * 1e6);
+            see("cgroup:/db", "cpu_limit", 1.0);
+        }
+        let busy = (used - 1e6 + other) * 100.0;
+        see("cpu", "user_ticks", busy);
+        for metric in ["nice_ticks", "system_ticks", "irq_ticks", "softirq_ticks", "iowait_ticks", "steal_ticks"] {
+            see("cpu", metric, 7.0);
+        }
+        see("cpu", "idle_ticks", 400.0 * elapsed - busy);
+        for core in 0..4 {
+            let own = if core < 2 { busy / 2.0 } else { 0.0 };
+            see(&format!("cpu{core}"), "busy_ticks", own);
+            see(&format!("cpu{core}"), "idle_ticks", 100.0 * elapsed - own);
+        }
+        see("system", "running", 3.0);
+        see("disk:sda", "busy_ms", 100.0 * elapsed);
+        see("disk:sdb", "busy_ms", 0.0);
+        see("net:eth0", "in_bytes", 1e6 * elapsed);
+        see("net:lo", "in_bytes", 0.0);
+        see("pressure:cpu", "some_us", 250_000.0 * elapsed);
+        see("memory", "total_bytes", 8e9);
+        see("memory", "available_bytes", 6e9);
+        used += rate.map_or(0.0, |rate| *rate as f64) * 0.008 / 5.0;
+        other += 0.5 / 5.0;
+    }
+    course
+}
+
+/// The answers, spread evenly over their seconds, each 5 ms after it was sent.
+fn recording() -> Recording {
+    let mut events = Vec::new();
+    for (second, rate) in rates().enumerate() {
+        for answer in 0..rate {
+            let sent = Instant(second as u64 * 1_000_000_000 + answer * 1_000_000_000 / rate);
+            let done = Some(sent + Nanos::from_millis(5));
+            events.push(Event { sent: Some(sent), done, outcome: Outcome::Ok, ..Event::at(sent) });
+        }
+    }
+    Recording::of_run(events, vec!["a".to_owned()])
+}
+
+fn host(with_group: bool) -> Host {
+    let course = course(with_group);
+    let counted = answers(&recording(), course.edges()).unwrap();
+    Host::of(origin(), &course, &counted, &window(2.0, 58.0))
+}
+
+#[test]
+fn counters_become_shares_rates_and_levels_over_the_time_that_was_judged() {
+    let host = host(true);
+    assert_eq!((host.processors, host.samples, host.edges_s.len()), (4, 300, 121));
+    let mean = |resource| host.measure(resource).unwrap().mean.unwrap();
+    let near = |found: f64, told: f64| assert!((found - told).abs() < 1e-6 * told.max(1.0), "{found} {told}");
+    // From second 2 to 58 the rates are those of 28 even seconds and of 18 that are multiples of three.
+    let work = (56.0 * 50.0 + 28.0 * 20.0 - 19.0 * 10.0) * 0.008 / 56.0;
+    near(mean(Resource::Group), work);
+    near(mean(Resource::GroupLimit), work);
+    near(mean(Resource::Processors), (work + 0.5) / 4.0);
+    near(mean(Resource::Core), f64::midpoint(work, 0.5));
+    near(mean(Resource::Running), 2.0);
+    near(mean(Resource::Disk), 0.1);
+    near(mean(Resource::NetworkIn), 1e6);
+    near(mean(Resource::Pressure), 0.25);
+    near(mean(Resource::Memory), 0.25);
+    let disks: Vec<&str> =
+        host.measures.iter().filter(|m| m.resource == Resource::Disk).map(|m| m.of.as_str()).collect();
+    assert_eq!(disks, ["sda"], "the other did nothing");
+    assert!(host.measure(Resource::Stolen).is_none() && host.measure(Resource::Process).is_none());
+}
+
+#[test]
+fn the_utilisation_law_finds_the_work_of_an_answer_and_what_is_used_without() {
+    let law = host(true).law.unwrap();
+    assert_eq!(law.counter, Counter::Groups);
+    assert!((law.work_ms - 8.0).abs() < 0.1, "{law:?}");
+    let line = law.line.unwrap();
+    assert!(
+        line.work_low_ms < 8.0 && 8.0 < line.work_high_ms && line.work_high_ms - line.work_low_ms < 1.0,
+        "{line:?}"
+    );
+    assert!(line.idle_low < 0.0 + 0.02 && line.idle_high > -0.02, "{line:?}");
+    let host = host(false);
+    let law = host.law.unwrap();
+    assert_eq!(law.counter, Counter::Machine);
+    assert!(law.work_ms > 15.0, "all of it is put on the answers: {law:?}");
+    let line = law.line.unwrap();
+    assert!((line.work_ms - 8.0).abs() < 0.5 && (line.idle_processors - 0.5).abs() < 0.05, "{line:?}");
+    assert!(host.notes.contains(&HostNote::WholeMachine), "{:?}", host.notes);
+}
+
+#[test]
+fn a_line_is_not_drawn_where_it_says_nothing() {
+    let course = course(true);
+    let counted = answers(&recording(), course.edges()).unwrap();
+    let short = Host::of(origin(), &course, &counted, &window(2.0, 8.0)).law.unwrap();
+    assert!(short.line.is_none() && short.no_line.as_deref().unwrap().contains("6 of 10 windows"), "{short:?}");
+    let level = (vec![25; counted.0.len()], counted.1);
+    let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).law.unwrap();
+    assert!(law.line.is_none() && law.no_line.unwrap().contains("hardly changed"));
+    let none = (vec![0; counted.0.len()], 0.0);
+    let host = Host::of(origin(), &course, &none, &window(2.0, 58.0));
+    assert!(host.law.is_none() && host.notes[0].words().contains("none came"), "{:?}", host.notes);
+}
+
+#[test]
+fn what_was_saturated_is_named_and_a_lone_thread_too() {
+    let said = |change: &dyn Fn(&mut Host)| {
+        let mut host = host(true);
+        change(&mut host);
+        ServerSide::of(vec![host]).saturation
+    };
+    let set = |host: &mut Host, resource: Resource, mean: f64| {
+        let found = host.measures.iter_mut().find(|measure| measure.resource == resource);
+        found.unwrap().mean = Some(mean);
+    };
+    let quiet = said(&|host| set(host, Resource::GroupLimit, 0.42));
+    assert_eq!(quiet, "nothing that was observed was saturated; the busiest: one processor (cpu0) of db at 0.48");
+    let lone = said(&|host| {
+        set(host, Resource::GroupLimit, 0.42);
+        set(host, Resource::Core, 0.97);
+    });
+    assert_eq!(lone, "saturated: one processor (cpu0) of db at 0.97; everything else at 0.42 or below");
+    let all = said(&|host| {
+        set(host, Resource::GroupLimit, 0.42);
+        set(host, Resource::Processors, 0.96);
+        set(host, Resource::Core, 0.99);
+    });
+    assert_eq!(
+        all, "saturated: the processors of db at 0.96; everything else at 0.42 or below",
+        "the core says nothing new"
+    );
+    assert_eq!(ServerSide::of(Vec::new()).saturation, "nothing was observed in the time that was judged");
+}
+
+#[test]
+fn a_counter_that_begins_anew_and_a_time_that_was_not_observed_are_gaps() {
+    let mut course = Course::new((0..=10).map(|second| second * SECOND).collect());
+    for (second, ticks) in [(1, 100.0), (3, 300.0), (5, 10.0), (8, 40.0)] {
+        course.see(second * SECOND, "cpu", "user_ticks", ticks);
+    }
+    let rise = |from, to| course.rise("cpu", "user_ticks", from, to);
+    assert_eq!((rise(1, 2), rise(2, 3), rise(0, 1)), (Some(100.0), Some(100.0), None));
+    assert_eq!((rise(3, 4), rise(4, 5), rise(5, 8), rise(8, 9)), (None, None, Some(30.0), None));
+    assert_eq!(rise(3, 8), None, "less than it was");
+    assert_eq!(course.judged(&window(0.0, 10.0)), 1..8);
+    assert_eq!(course.samples(), 4);
+    let host = Host::of(origin(), &Course::new(vec![0, SECOND]), &(vec![0], 0.0), &window(0.0, 1.0));
+    assert!(host.notes == [HostNote::NotObserved] && host.measures.is_empty());
+}
+
+#[test]
+fn windows_are_few_round_and_no_shorter_than_two_samples() {
+    assert_eq!(edges(&window(0.0, 60.0), 200_000_000)[1], 500_000_000);
+    assert_eq!(edges(&window(0.0, 3.0), 1_000_000_000), [0, 2 * SECOND, 4 * SECOND]);
+    for to_s in [0.0, 0.1, 1e5, 1e7] {
+        let found = edges(&window(0.0, to_s), 200_000_000);
+        assert!((2..=121).contains(&found.len()) && *found.last().unwrap() as f64 >= to_s * 1e9, "{to_s}");
+    }
+}
+
+#[test]
+fn a_machine_that_works_for_others_is_told() {
+    let mut host = host(true);
+    let busy = host.measures.iter_mut().find(|measure| measure.resource == Resource::Processors).unwrap();
+    busy.mean = Some(0.9);
+    let said = of_others(&host.measures, 4, host.law.as_ref()).unwrap().words();
+    assert!(said.starts_with("of 3.60 processors at work 0.4"), "{said}");
+    let law = host.law.map(|law| UtilisationLaw { counter: Counter::Machine, ..law });
+    assert_eq!(of_others(&host.measures, 4, law.as_ref()), None, "nobody knows");
+}

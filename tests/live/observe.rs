@@ -1,0 +1,102 @@
+//! The server's side of a run: observed while it goes on, and laid beside it.
+
+use std::fs;
+use std::net::UdpSocket;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Tested, needs};
+use crate::process::{Process, Serve, ended, offered, until_exists};
+
+tests![what_was_observed_lies_beside_the_run, a_file_that_cannot_be_laid_beside_a_run_is_refused];
+
+/// An observer is started, a run asks for its clock and is made, the observer is stopped; then both sides are on one page.
+fn what_was_observed_lies_beside_the_run() -> Tested {
+    needs("linux", cfg!(target_os = "linux"))?;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    // Free a moment ago, and one where nobody is.
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--precision", "sleep"]);
+    let (host, run, workload) = (path("host.parquet"), path("run"), path("w.toml"));
+    let listen = port.to_string();
+    let every = ["--every", "50ms", "--name", "unknown", "--listen", &listen, "--pid"];
+    let pid = std::process::id().to_string();
+    let observer = [&["observe", "--out", &host][..], &every, &[&pid]].concat();
+    let observer = Process::start(offered(&observer));
+    until_exists(&folder.path().join("host.parquet.tmp"));
+    let text = format!(
+        "duration = \"3s\"\narrivals.open.rate = \"40/s\"\ntarget.url = \"{}/\"\n\
+         observe.hosts = {{ db = \"{port}\", gone = \"{}\" }}\n",
+        server.url,
+        silent.local_addr().unwrap()
+    );
+    fs::write(&workload, text).unwrap();
+    let made = ended(&["run", &workload, "--out", &run, "--quiet"]);
+    assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
+    assert!(made.stderr.contains("gone at 127.0.0.1:") && !made.stderr.contains("db at"), "{made:?}");
+    assert!(!folder.path().join("host.parquet").exists(), "it is not whole yet");
+    observer.signal(Signal::TERM);
+    let observer = observer.end();
+    assert_eq!(observer.code, Some(0), "{observer:?}");
+    assert!(observer.stderr.contains("its clock can be asked at 127.0.0.1:"), "{observer:?}");
+
+    let record: Value = serde_json::from_str(&fs::read_to_string(format!("{run}/run.json")).unwrap()).unwrap();
+    let asked = &record["hosts"][0];
+    assert!(asked["clock"]["before"]["answers"].as_u64() > Some(0) && asked["clock"]["after"].is_object(), "{asked}");
+    assert_eq!(record["hosts"][1]["token"], Value::Null);
+
+    let verdict = ended(&["verify", &run, "--host", &host, "--json"]);
+    let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
+    let seen = &verdict["server_side"]["hosts"][0];
+    // What the workload calls it, known again by the number that it answered with.
+    assert_eq!((&seen["name"], &seen["clock"]["known_by"]), (&"db".into(), &"same-clock".into()));
+    assert!(seen["samples"].as_u64() > Some(10) && seen["processors"].as_u64() > Some(0), "{seen}");
+    assert_eq!(seen["law"]["counter"], "processes");
+    let measured = |resource: &str| seen["measures"].as_array().unwrap().iter().any(|m| m["resource"] == resource);
+    assert!(["processors", "running", "memory", "process"].iter().all(|resource| measured(resource)), "{seen}");
+
+    // What is in the run's directory is found without being named.
+    fs::create_dir(format!("{run}/observed")).unwrap();
+    fs::rename(&host, format!("{run}/observed/db.parquet")).unwrap();
+    let page = ended(&["verify", &run]);
+    assert!(page.stdout.contains("The server's side\nmachine") && page.stdout.contains("db: U = X S: "), "{page:?}");
+    let report = path("report.html");
+    assert_eq!(ended(&["report", &run, "-o", &report]).code, Some(0));
+    let report = fs::read_to_string(report).unwrap();
+    for part in ["<section id=\"server-side\">", "server-side-utilisation", "server-side-run-queue", "server-side-load"]
+    {
+        assert!(report.contains(part), "{part}");
+    }
+    Ok(())
+}
+
+fn a_file_that_cannot_be_laid_beside_a_run_is_refused() -> Tested {
+    needs("linux", cfg!(target_os = "linux"))?;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let (host, run, text) = (path("host.parquet"), path("run"), path("text.parquet"));
+    assert_eq!(ended(&["observe", "--out", &host, "-d", "20ms", "--every", "10ms"]).code, Some(0));
+    let again = ended(&["observe", "--out", &host]);
+    assert!(again.code == Some(2) && again.stderr.contains("exists already"), "{again:?}");
+    let dry = ["run", "http://127.0.0.1:1/", "--open", "50/s", "-d", "4s", "--dry-run", "--quiet", "--out", &run];
+    assert_eq!(ended(&dry).code, Some(0));
+    let virtually = ended(&["verify", &run, "--host", &host]);
+    assert!(virtually.code == Some(2) && virtually.stderr.contains("virtual clock"), "{virtually:?}");
+    fs::write(&text, "time,cpu\n").unwrap();
+    let other = ended(&["verify", &run, "--host", &text]);
+    assert_eq!(other.code, Some(2), "{other:?}");
+
+    // Another tool's stamps are dates: of another day nothing was observed.
+    let results = path("results.jtl");
+    let rows = (0..200).map(|i| format!("{},40,a,200,OK,t 1-1,text,true,1,12\n", 1_700_000_000_000u64 + 50 * i));
+    let head = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,bytes,Latency\n";
+    fs::write(&results, head.to_owned() + &rows.collect::<String>()).unwrap();
+    let page = ended(&["verify", &results, "--host", &host]);
+    let said = page.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("none of its samples falls into the run"), "{page:?}");
+    assert!(said.contains("nothing was observed in the time that was judged"), "{page:?}");
+    Ok(())
+}
