@@ -81,8 +81,8 @@ pub(crate) struct Args {
     /// Begin at this instant (RFC 3339, UTC), the same for all parts of a run
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
-    /// What tells this run from all others, as {{run}} and in every uuid: give that of an earlier run to send what it sent [default: the
-    /// instant at which it begins, the same for all workers that begin together]
+    /// What tells this run from all others, as {{run}} and in every uuid: give that of an earlier run to send what it sent [default: new
+    /// each time, and one for all workers that meet, or have a --share and one --start-at: so give two such runs one each]
     #[arg(long, value_name = "ID")]
     run_id: Option<RunId>,
     /// Begin together with the other workers of the run, who all meet in this folder or under this URL of an object store (s3://, gs://,

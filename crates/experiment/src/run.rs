@@ -44,7 +44,7 @@ pub struct Plan<'a> {
     pub load: Load,
     /// When it begins, since the Unix epoch; else as soon as it can.
     pub start_at: Option<Nanos>,
-    /// What tells it from all others; else the instant at which it begins.
+    /// What tells it from all others; else [`RunId::unless_given`].
     pub run_id: Option<RunId>,
     /// A new directory; without one the events are kept by this process only, and in no more than so much memory.
     pub out: Option<&'a Path>,
@@ -204,7 +204,8 @@ impl<'a> Plan<'a> {
         }
         let load = self.load.clone();
         let wall = Wall::read();
-        let run = self.run_id.clone().unwrap_or_else(|| RunId::of(self.start_at.unwrap_or_else(|| wall.now())));
+        let unless_given = || RunId::unless_given(self.share, self.start_at, wall.now());
+        let run = self.run_id.clone().unwrap_or_else(unless_given);
         let generator = Generator::new(self.workload.clone(), self.share, load)?.in_run(&run).stopped_by(stop);
         let at_target = self.load == Load::Target;
         let (generator, failures) = match self.see_failures || self.out.is_some() && self.workload.is_scripted() {

@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Wrong};
+use crate::{Nanos, Share, Wrong};
 
 /// So long it may be: it stands in names of accounts.
 const LONGEST: usize = 64;
 
 /// What tells a run from all others: letters, digits and `-._`, so that it stands as it is in a URL, a name of an account or a file.
 ///
-/// A run that is not given one has the instant at which it begins, so that all workers of a run that begin together have the same.
+/// A run that is not given one has an instant that its workers know without a word, see [`RunId::unless_given`].
 /// What is launched when follows from workload and seed alone; this is for what the server is to see once only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -27,6 +27,12 @@ impl RunId {
             rest /= 36;
         }
         Self(String::from_utf8_lossy(&digits).trim_start_matches('0').into())
+    }
+
+    /// Of a run, asked for at `now`, that no id was given to: that instant. But one of several parts, which are told when to begin and
+    /// nothing else, has that beginning, for so have the others. Two such runs with one beginning have one id.
+    pub fn unless_given(share: Share, start_at: Option<Nanos>, now: Nanos) -> Self {
+        Self::of(start_at.filter(|_| share.parts() > 1).unwrap_or(now))
     }
 
     /// As it is written.
@@ -92,5 +98,13 @@ mod tests {
             assert!(wrong.parse::<RunId>().unwrap_err().to_string().contains("is not the id of a run"), "{wrong}");
         }
         assert_ne!(at(1).number(), at(2).number());
+    }
+
+    #[test]
+    fn two_runs_that_begin_at_one_instant_differ_and_two_parts_of_one_do_not() {
+        let id = |share: &str, now| RunId::unless_given(share.parse().unwrap(), Some(Nanos(1_000)), Nanos(now));
+        assert_ne!(id("1/1", 7), id("1/1", 8));
+        assert_eq!(id("1/2", 7), id("2/2", 8));
+        assert_eq!(RunId::unless_given("1/2".parse().unwrap(), None, Nanos(7)), id("1/1", 7));
     }
 }
