@@ -23,7 +23,7 @@ tests![
     workers_that_would_make_different_runs_do_not_begin,
     the_others_go_on_when_a_worker_is_killed,
     a_frozen_worker_is_named_and_launches_late_what_it_missed,
-    a_worker_that_is_started_again_takes_its_part_up,
+    a_worker_that_is_killed_twice_takes_its_part_up_each_time,
 ];
 
 /// One that answers at once.
@@ -207,7 +207,11 @@ impl Pair {
 
     /// Until the worker with this share has kept so many parts.
     fn until_parts(&self, share: &str, parts: u64) {
-        let worker = offered_store::worker(&self.run(), share.parse().unwrap());
+        Self::until_parts_of(&offered_store::worker(&self.run(), share.parse().unwrap()), parts);
+    }
+
+    /// Until so many parts are in the directory of a worker.
+    fn until_parts_of(worker: &Path, parts: u64) {
         let part = worker.join(format!("events/part-{:04}.parquet", parts - 1));
         soon(|| part.exists().then_some(())).expect("a part");
     }
@@ -253,8 +257,8 @@ fn a_frozen_worker_is_named_and_launches_late_what_it_missed() {
     pair.server.stop().unwrap();
 }
 
-fn a_worker_that_is_started_again_takes_its_part_up() {
-    let pair = Pair::of(["--open", "100/s", "-d", "20s"]);
+fn a_worker_that_is_killed_twice_takes_its_part_up_each_time() {
+    let pair = Pair::of(["--open", "100/s", "-d", "32s"]);
     let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
     pair.until_parts("2/2", 1);
     // Of one that is alive nobody takes the part.
@@ -264,14 +268,18 @@ fn a_worker_that_is_started_again_takes_its_part_up() {
     let again = pair.start("2/2");
     let twice = twice.end();
     assert!(twice.code == Some(2) && twice.stderr.contains("worker 1/2 is there already"), "{twice:?}");
-    let again = again.end();
+    Pair::until_parts_of(&run.join("worker-2-of-2.2"), 1);
+    again.signal(Signal::KILL);
+    let _ = again.end();
+    let again = pair.start("2/2").end();
     assert!(matches!(again.code, Some(0 | 3)), "{again:?}");
     assert!(matches!(one.end().code, Some(0 | 3)));
     let warnings = warned(&run, "launches of its part are not sent, for it was gone");
     assert!(warnings.contains("worker 2/2: cut: the run was killed before its end"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "what nobody launched is known to the nanosecond");
     let recording = read(&run, &ReadOptions::default()).unwrap();
-    assert!(recording.nodes.iter().any(|(name, _)| name.starts_with("2/2 again")), "{:?}", recording.nodes);
+    let again = recording.nodes.iter().filter(|(name, _)| name.starts_with("2/2 again")).count();
+    assert_eq!(again, 2, "{:?}", recording.nodes);
     let of_it = |event: &&Event| event.session % 2 == 1;
     let events = recording.events.to_vec().unwrap();
     let sent: Vec<_> = events.iter().filter(of_it).filter(|event| event.sent.is_some()).collect();
