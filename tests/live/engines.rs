@@ -116,8 +116,9 @@ fn ctrl_c_ends_the_workers_on_hosts_reached_by_ssh() -> Tested {
     let mut command = engine("ssh")?;
     let run = Run::of("40s")?;
     let [id, over] = ["id", "over"].map(|name| run.folder.path().join(name));
-    // The hosts stay when the script has ended.
-    let stay = "(echo $BASHPID > \"$0\"; exec bash \"${@:2}\"); echo it ended with $?; until [ -e \"$1\" ]; do sleep 0.1; done";
+    // The hosts stay when the script has ended. No shell hears of a signal that was ignored when it began, as it is in a job of another.
+    let stay = "(echo $BASHPID > \"$0\"; exec env --default-signal=INT bash \"${@:2}\"); echo it ended with $?
+        until [ -e \"$1\" ]; do sleep 0.1; done";
     command.args(["bash", "-c", stay]).args([&id, &over]);
     command.arg(file("examples/cluster/ssh.sh")).arg(&run.workload).arg(&run.together).args(HOSTS);
     let process = Process::start(command);
