@@ -201,10 +201,22 @@ impl Host {
         self.measure(resource)?.mean
     }
 
-    /// Bytes per second over all interfaces, without what stays on the machine.
-    pub fn network(&self, resource: Resource) -> Option<f64> {
-        let all = self.measures.iter().filter(|measure| measure.resource == resource && measure.of != "lo");
-        all.filter_map(|measure| measure.mean).reduce(|a, b| a + b)
+    /// What a table of machines shows of it, means over the time that was judged: all processors, the busiest of them, processes that
+    /// wanted to run, the disk, megabytes in and out per second over all interfaces without what stays on the machine, memory.
+    pub fn averages(&self) -> [Option<f64>; 7] {
+        let megabytes = |resource| {
+            let all = self.measures.iter().filter(|measure| measure.resource == resource && measure.of != "lo");
+            all.filter_map(|measure| measure.mean).reduce(|a, b| a + b).map(|bytes| bytes / 1e6)
+        };
+        [
+            self.mean(Resource::Processors),
+            self.mean(Resource::Core),
+            self.mean(Resource::Running),
+            self.mean(Resource::Disk),
+            megabytes(Resource::NetworkIn),
+            megabytes(Resource::NetworkOut),
+            self.mean(Resource::Memory),
+        ]
     }
 
     /// How it was observed, and by which clock.

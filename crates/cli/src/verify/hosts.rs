@@ -3,7 +3,6 @@
 use std::fmt::{self, Formatter};
 
 use offered_verify::Verdict;
-use offered_verify::hosts::Resource;
 
 use super::page::{maybe, wrapped};
 use crate::table::{Table, clipped};
@@ -16,19 +15,9 @@ pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let heads = ["machine", "processors", "busy", "busiest", "wanted to run", "disk", "in MB/s", "out MB/s", "memory"];
     let mut table = Table::new(heads);
     for host in &side.hosts {
-        let mean = |resource| maybe(host.mean(resource), 2);
-        let megabytes = |resource| maybe(host.network(resource).map(|bytes| bytes / 1e6), 2);
-        table.row([
-            clipped(&host.name),
-            host.processors.to_string(),
-            mean(Resource::Processors),
-            mean(Resource::Core),
-            mean(Resource::Running),
-            mean(Resource::Disk),
-            megabytes(Resource::NetworkIn),
-            megabytes(Resource::NetworkOut),
-            mean(Resource::Memory),
-        ]);
+        let [busy, busiest, running, disk, came_in, went_out, memory] = host.averages().map(|mean| maybe(mean, 2));
+        let (name, processors) = (clipped(&host.name), host.processors.to_string());
+        table.row([name, processors, busy, busiest, running, disk, came_in, went_out, memory]);
     }
     write!(f, "{table}")?;
     wrapped(f, "", &side.saturation)?;

@@ -46,19 +46,7 @@ fn sentence(mut words: String) -> String {
 /// A row per machine, means over the time that was judged.
 fn table(side: &ServerSide) -> Table {
     let row = |host: &Host| {
-        let mean = |resource| Cell::from(host.mean(resource));
-        let megabytes = |resource| Cell::from(host.network(resource).map(|bytes| bytes / 1e6));
-        vec![
-            Cell::from(&host.name),
-            host.processors.into(),
-            mean(Resource::Processors),
-            mean(Resource::Core),
-            mean(Resource::Running),
-            mean(Resource::Disk),
-            megabytes(Resource::NetworkIn),
-            megabytes(Resource::NetworkOut),
-            mean(Resource::Memory),
-        ]
+        [Cell::from(&host.name), host.processors.into()].into_iter().chain(host.averages().map(Cell::from)).collect()
     };
     Table {
         caption: "Machines, on average over the time that was judged (the network without what stays on the machine)"

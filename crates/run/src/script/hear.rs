@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use offered_model::Failed;
+use offered_model::workload::digest;
 use offered_model::workload::script::{self, Otherwise, Sizes, Which};
 use regex::bytes::Regex;
-use sha2::{Digest, Sha256};
 
 use super::find::{Find, Heard, regex};
 use super::value::{Text, Values};
@@ -144,11 +144,6 @@ impl Check {
             }
         }
     }
-}
-
-/// The SHA-256 digest, in lower-case hexadecimal digits.
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A place in an answer, in words.

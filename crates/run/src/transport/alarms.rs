@@ -3,7 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use offered_model::Instant;
+use offered_model::{Instant, Nanos};
+
+/// So long a body is held back that the server neither asked for nor refused (RFC 9110, section 10.1.1), as curl does
+/// (`--expect100-timeout`).
+pub(super) const HOLD: Nanos = Nanos::from_secs(1);
 
 /// What is over is swept out when it is more than half of a heap, and the heap larger than this.
 const SWEEP: usize = 1024;

@@ -18,7 +18,7 @@ use self::answer::{Answer, Progress};
 use self::connection::{Connection, Exchange};
 use self::request::Compiled;
 pub(super) use self::request::Host;
-use super::alarms::Alarms;
+use super::alarms::{Alarms, HOLD};
 use super::route::Route;
 use super::socket::{Read, broken, undialed};
 use super::stream::Stream;
@@ -34,9 +34,6 @@ const BUFFER: usize = 64 * 1024;
 const TURN: usize = 4;
 /// Closed connections are swept out of the free ones when they are more than half of them, and those more than this.
 const SWEEP: usize = 1024;
-/// So long a body is held back that the server neither asked for nor refused (RFC 9110, section 10.1.1), as curl does
-/// (`--expect100-timeout`).
-const HOLD: Nanos = Nanos::from_secs(1);
 /// A session has at most so many connections beside its first.
 const MOST_LANES: u8 = 63;
 

@@ -27,7 +27,7 @@ use self::exchange::{CLOSED, Exchange, State, failure};
 use self::io::{Io, Link};
 use self::tasks::{Task, Woken};
 use super::Failure;
-use super::alarms::Alarms;
+use super::alarms::{Alarms, HOLD};
 use super::grpc::Methods;
 use super::route::Route;
 use super::socket::undialed;
@@ -50,8 +50,6 @@ const UNTOLD: usize = 100;
 const HEAD: u32 = 300 * 1024;
 /// So often is a request sent again that a server does not process.
 const MOST_RESENT: u8 = 3;
-/// So long a body is held back that the server neither asked for nor refused, as over HTTP/1.
-const HOLD: Nanos = Nanos::from_secs(1);
 /// No connection has this key.
 const NOWHERE: usize = usize::MAX;
 

@@ -44,7 +44,7 @@ impl<'f> Named<'f> {
     }
 }
 
-/// The SHA-256 of what is in a file, as `[files]` says it: 64 lower-case hexadecimal digits.
+/// The SHA-256 of `content`, as `[files]` and checks of bodies say it: 64 lower-case hexadecimal digits.
 pub fn digest(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
