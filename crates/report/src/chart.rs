@@ -121,6 +121,8 @@ pub enum Ink {
     Failed,
     /// One of several alike, by its number.
     Nth(usize),
+    /// What somebody else published of the one with this number: rings around its points.
+    Printed(usize),
 }
 
 /// The data of a series. Coordinates are in the units of the axes, before any logarithm.
@@ -138,6 +140,8 @@ pub enum Shape {
     Band(Vec<[f64; 3]>),
     /// Points with their intervals: x, y, low, high.
     Intervals(Vec<[f64; 4]>),
+    /// The same, joined by straight lines.
+    Course(Vec<[f64; 4]>),
     /// Cells of a grid.
     Heat(Heat),
 }
@@ -148,7 +152,7 @@ impl Shape {
         match self {
             Self::Line(all) | Self::Steps(all) | Self::Points(all) | Self::Bars(all) => all.is_empty(),
             Self::Band(all) => all.is_empty(),
-            Self::Intervals(all) => all.is_empty(),
+            Self::Intervals(all) | Self::Course(all) => all.is_empty(),
             Self::Heat(heat) => heat.cells.is_empty(),
         }
     }
@@ -175,7 +179,7 @@ impl Shape {
                 all.iter().map(|p| p[0]).collect()
             }
             Self::Band(all) => all.iter().map(|p| p[0]).collect(),
-            Self::Intervals(all) => all.iter().map(|p| p[0]).collect(),
+            Self::Intervals(all) | Self::Course(all) => all.iter().map(|p| p[0]).collect(),
             Self::Heat(heat) => heat.x.clone(),
         }
     }
@@ -187,7 +191,7 @@ impl Shape {
                 all.iter().map(|p| p[1]).collect()
             }
             Self::Band(all) => all.iter().flat_map(|p| [p[1], p[2]]).collect(),
-            Self::Intervals(all) => all.iter().flat_map(|p| [p[1], p[2], p[3]]).collect(),
+            Self::Intervals(all) | Self::Course(all) => all.iter().flat_map(|p| [p[1], p[2], p[3]]).collect(),
             Self::Heat(heat) => heat.y.clone(),
         }
     }

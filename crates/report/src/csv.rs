@@ -45,7 +45,7 @@ fn points(series: &Series) -> Vec<Point> {
         Shape::Band(all) => {
             all.iter().map(|[x, low, high]| Point { x: *x, y: None, ends: Some((*low, *high)) }).collect()
         }
-        Shape::Intervals(all) => {
+        Shape::Intervals(all) | Shape::Course(all) => {
             all.iter().map(|[x, y, low, high]| Point { x: *x, y: Some(*y), ends: Some((*low, *high)) }).collect()
         }
         Shape::Heat(heat) => {

@@ -11,6 +11,8 @@ pub struct Document {
     pub title: String,
     /// In the order of reading.
     pub sections: Vec<Section>,
+    /// Where the numbers of its tables can be had, a sentence of HTML.
+    pub source: &'static str,
 }
 
 impl Document {

@@ -19,13 +19,13 @@ impl Ink {
             Self::Meant => INKS[1],
             Self::Theory => INKS[4],
             Self::Failed => INKS[3],
-            Self::Nth(n) => INKS[n % INKS.len()],
+            Self::Nth(n) | Self::Printed(n) => INKS[n % INKS.len()],
         }
     }
 
     fn dash(self) -> &'static str {
         match self {
-            Self::Measured | Self::Failed => "solid",
+            Self::Measured | Self::Failed | Self::Printed(_) => "solid",
             Self::Second => "dashdot",
             Self::Meant => "dash",
             Self::Theory => "dot",
@@ -41,6 +41,7 @@ impl Ink {
             Self::Theory => "cross",
             Self::Failed => "x",
             Self::Nth(n) => ["circle", "square", "diamond", "cross", "x"][n % 5],
+            Self::Printed(_) => "circle-open",
         }
     }
 }
@@ -173,7 +174,8 @@ fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
     let x = |all: &[[f64; 2]]| all.iter().map(|point| at(&chart.x, point[0])).collect::<Vec<_>>();
     let y = |all: &[[f64; 2]]| all.iter().map(|point| point[1]).collect::<Vec<_>>();
     let line = |shape: &str| json!({ "color": ink.colour(), "dash": ink.dash(), "width": 2.0, "shape": shape });
-    let marker = || json!({ "color": ink.colour(), "symbol": ink.symbol(), "size": 8 });
+    let size = if matches!(ink, Ink::Printed(_)) { 14 } else { 8 };
+    let marker = || json!({ "color": ink.colour(), "symbol": ink.symbol(), "size": size });
     let joined = |all: &[[f64; 2]], shape| json!({ "type": "scatter", "x": x(all), "y": y(all), "name": name, "mode": "lines", "line": line(shape) });
     match &series.shape {
         // Of a curve through few points the points are what is known.
@@ -207,16 +209,21 @@ fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
             high["fill"] = "tonexty".into();
             vec![low, high]
         }
-        Shape::Intervals(all) => {
+        Shape::Intervals(all) | Shape::Course(all) => {
             let x: Vec<f64> = all.iter().map(|point| at(&chart.x, point[0])).collect();
             let y: Vec<f64> = all.iter().map(|point| point[1]).collect();
             let above: Vec<f64> = all.iter().map(|point| point[3] - point[1]).collect();
             let below: Vec<f64> = all.iter().map(|point| point[1] - point[2]).collect();
             let ends =
                 json!({ "type": "data", "symmetric": false, "array": above, "arrayminus": below, "thickness": 1.5 });
-            vec![json!({
+            let mut points = json!({
                 "type": "scatter", "x": x, "y": y, "name": name, "mode": "markers", "marker": marker(), "error_y": ends,
-            })]
+            });
+            if matches!(series.shape, Shape::Course(_)) {
+                points["mode"] = "lines+markers".into();
+                points["line"] = line("linear");
+            }
+            vec![points]
         }
         Shape::Heat(heat) => vec![heat_map(heat)],
     }

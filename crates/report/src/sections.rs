@@ -22,6 +22,9 @@ use crate::report::{Report, Run};
 /// Labels shown in a chart or table; the busiest.
 const LABELS: usize = 30;
 
+/// Where the numbers of a report's tables can be had.
+const SOURCE: &str = "Numbers in tables are those of <code>offered report --json</code>.";
+
 /// The whole report as a document.
 pub fn document(report: &Report) -> Document {
     let runs = report.runs.len();
@@ -50,7 +53,7 @@ pub fn document(report: &Report) -> Document {
         sections.extend(parts.map(|part| Section { id: id(&part.id), level, ..part }));
     }
     sections.extend(others(report));
-    Document { title: title(report), sections }
+    Document { title: title(report), sections, source: SOURCE }
 }
 
 /// Sweeps and sites.
@@ -106,7 +109,7 @@ pub fn summary(report: &Report) -> Document {
             .collect(),
     };
     let sections = several.into_iter().chain(report.runs.iter().map(run)).chain(others(report)).collect();
-    Document { title: String::new(), sections }
+    Document { title: String::new(), sections, source: SOURCE }
 }
 
 /// The busiest labels without their total, in the order of the table.

@@ -83,7 +83,7 @@ fn legend(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Er
 /// What a series looks like.
 fn mark<'e, B: DrawingBackend>(series: &Series, (x, y): (i32, i32)) -> DynElement<'e, B, (i32, i32)> {
     let (ink, line) = (series.ink, series.ink.rgb().stroke_width(2));
-    let lined = matches!(series.shape, Shape::Line(_) | Shape::Steps(_));
+    let lined = matches!(series.shape, Shape::Line(_) | Shape::Steps(_) | Shape::Course(_));
     match ink.dashes() {
         _ if !lined => ink.dot((x + 10, y)),
         None => PathElement::new(vec![(x, y), (x + 20, y)], line).into_dyn(),
@@ -190,6 +190,9 @@ impl Ink {
 
     /// A point, told apart by form as well as colour.
     fn dot<'e, B: DrawingBackend, C: Clone + 'static>(self, at: C) -> DynElement<'e, B, C> {
+        if let Self::Printed(_) = self {
+            return Circle::new(at, 7, self.rgb().stroke_width(1)).into_dyn();
+        }
         let ink = self.rgb().filled();
         let form = if let Self::Nth(n) = self { n } else { usize::from(self != Self::Measured) };
         match form % 3 {
@@ -202,7 +205,7 @@ impl Ink {
     /// The length of its dashes and of the spaces between; none for a line that is whole.
     fn dashes(self) -> Option<(u32, u32)> {
         match self {
-            Self::Measured | Self::Failed => None,
+            Self::Measured | Self::Failed | Self::Printed(_) => None,
             Self::Second => Some((12, 3)),
             Self::Meant => Some((8, 4)),
             Self::Theory => Some((2, 3)),
@@ -252,12 +255,20 @@ fn add(context: &mut Context, chart: &Chart, series: &Series) -> Result<(), Erro
             let around: Vec<_> = edge(1).chain(edge(2).collect::<Vec<_>>().into_iter().rev()).collect();
             context.draw_series([Polygon::new(around, colour.mix(0.25))])?;
         }
-        Shape::Intervals(all) => {
+        Shape::Intervals(all) | Shape::Course(all) => {
+            let points: Vec<_> = all.iter().filter_map(|[x, y, ..]| place(*x, *y)).collect();
+            // An end that a logarithmic axis cannot show lies below all that it shows.
+            let bottom = context.plotting_area().get_y_range().start;
             let ends = |[x, _, low, high]: &[f64; 4]| {
-                Some(PathElement::new(vec![place(*x, *low)?, place(*x, *high)?], colour.stroke_width(1)))
+                let (x, high) = place(*x, *high)?;
+                let low = at(&chart.y, *low).unwrap_or(bottom);
+                Some(PathElement::new(vec![(x, low), (x, high)], colour.stroke_width(1)))
             };
+            if matches!(series.shape, Shape::Course(_)) {
+                joined(context, points.clone())?;
+            }
             context.draw_series(all.iter().filter_map(ends))?;
-            context.draw_series(all.iter().filter_map(|[x, y, ..]| place(*x, *y)).map(dot))?;
+            context.draw_series(points.into_iter().map(dot))?;
         }
         Shape::Heat(heat) => return heat_map(context, heat, place),
     }

@@ -1,0 +1,140 @@
+//! A description with its tables as a chart, and as a section of a page.
+
+use std::path::Path;
+
+use offered_report::chart::{self, Chart, Ink, Shape};
+use offered_report::document::{Block, Cell, Section, Table as Rows};
+
+use crate::Wrong;
+use crate::sheet::{Axis, Line, Scale, Series, Sheet};
+use crate::table::{Point, Table};
+
+/// Into so many pieces a line is cut, so that it is right on a logarithmic axis too.
+const PIECES: usize = 256;
+
+/// The figure `name`, described in `path`, of tables in `folder`.
+pub(crate) fn drawn(sheet: &Sheet, name: &str, path: &Path, folder: &Path) -> Result<(Chart, Section), Wrong> {
+    let mut all = Vec::new();
+    for series in &sheet.series {
+        let mut points = match &series.file {
+            Some(file) => Table::read(&folder.join(file))?.points(series)?,
+            None => Vec::new(),
+        };
+        for point in &mut points {
+            point.x *= sheet.x.times;
+            point.y *= sheet.y.times;
+            point.ends = point.ends.map(|(low, high)| (low * sheet.y.times, high * sheet.y.times));
+        }
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        all.push((series, points));
+    }
+    let mut chart = Chart {
+        id: "figure".into(),
+        title: sheet.title.clone(),
+        reading: sheet.reading.clone(),
+        x: sheet.x.drawn(),
+        y: sheet.y.drawn(),
+        series: all.iter().enumerate().flat_map(|(i, (series, points))| shapes(i, series, points)).collect(),
+    };
+    let (x, y) = (chart.x_range(), chart.y_range());
+    if !(x.0 <= x.1 && y.0 <= y.1) {
+        let why = "no point can be shown: a logarithmic axis wants numbers above zero".into();
+        return Err(Wrong::Sheet { path: path.to_owned(), why });
+    }
+    let shown = (y.0.min(0.0), y.1);
+    let lines = sheet.line.iter().zip(all.len()..);
+    chart.series.extend(lines.map(|(line, i)| {
+        let points = line.points_at(x, sheet.x.scale).filter(|point| (shown.0..=shown.1).contains(&point[1]));
+        chart::Series::new(&line.name, Ink::Nth(i), Shape::Line(points.collect()))
+    }));
+    let mut blocks = Vec::new();
+    blocks.extend(sheet.claim.iter().map(|claim| Block::Words(format!("The paper: {claim}"))));
+    blocks.extend(sheet.found.iter().map(|found| Block::Words(format!("Here: {found}"))));
+    blocks.push(Block::Chart(chart.clone()));
+    blocks.push(Block::Table(rows(sheet, &all)));
+    let section =
+        Section { id: name.to_owned(), level: 2, title: sheet.title.clone(), reading: "", page: None, blocks };
+    Ok((chart, section))
+}
+
+impl Axis {
+    fn drawn(&self) -> chart::Axis {
+        match self.scale {
+            Scale::Linear => chart::Axis::linear(&self.title()),
+            Scale::Log => chart::Axis::log(&self.title()),
+        }
+    }
+}
+
+/// What is drawn of the `i`-th series: its points, and what was printed of them.
+fn shapes(i: usize, series: &Series, points: &[Point]) -> impl Iterator<Item = chart::Series> {
+    let bare = || points.iter().map(|point| [point.x, point.y]).collect();
+    let ended = || points.iter().map(ended).collect();
+    let shape = match (series.low.is_some(), series.joined) {
+        (true, true) => Shape::Course(ended()),
+        (true, false) => Shape::Intervals(ended()),
+        (false, true) => Shape::Line(bare()),
+        (false, false) => Shape::Points(bare()),
+    };
+    let measured = chart::Series::new(&series.name, Ink::Nth(i), shape);
+    let printed =
+        chart::Series::new(format!("{}, printed", series.name), Ink::Printed(i), Shape::Points(series.printed.clone()));
+    [measured, printed].into_iter().filter(|series| !series.shape.is_empty())
+}
+
+/// A point with its interval; without one it is as wide as itself.
+fn ended(point: &Point) -> [f64; 4] {
+    let (low, high) = point.ends.unwrap_or((point.y, point.y));
+    [point.x, point.y, low, high]
+}
+
+impl Line {
+    /// Points of it, as far as its own reach, or over what the figure shows.
+    fn points_at(&self, (from, to): (f64, f64), scale: Scale) -> impl Iterator<Item = [f64; 2]> {
+        let through = match self.slope {
+            Some(slope) => {
+                let from = if scale == Scale::Log { from } else { from.min(0.0) };
+                [from, to].map(|x| [x, self.intercept + slope * x]).to_vec()
+            }
+            None => self.points.clone(),
+        };
+        let between = move |[[x, y], [to_x, to_y]]: [[f64; 2]; 2], i: usize| {
+            let share = i as f64 / PIECES as f64;
+            let at = if scale == Scale::Log && x > 0.0 { x * (to_x / x).powf(share) } else { x + (to_x - x) * share };
+            [at, if to_x == x { y + (to_y - y) * share } else { y + (to_y - y) * (at - x) / (to_x - x) }]
+        };
+        let pieces: Vec<[[f64; 2]; 2]> = through.windows(2).map(|ends| [ends[0], ends[1]]).collect();
+        pieces.into_iter().flat_map(move |ends| (0..=PIECES).map(move |i| between(ends, i)))
+    }
+}
+
+/// Every point, measured and printed side by side where they lie at the same x.
+fn rows(sheet: &Sheet, all: &[(&Series, Vec<Point>)]) -> Rows {
+    let mut rows = Vec::new();
+    for (series, points) in all {
+        let name = Cell::from(&series.name);
+        let printed = |x: f64| series.printed.iter().find(|printed| near(printed[0], x)).map(|printed| printed[1]);
+        for point in points {
+            let ends = point.ends.map_or(Cell::Nothing, |(low, high)| Cell::Interval(low, high));
+            let theirs = printed(point.x);
+            let ratio = theirs.map(|theirs| point.y / theirs);
+            rows.push(vec![name.clone(), point.x.into(), point.y.into(), ends, theirs.into(), ratio.into()]);
+        }
+        let alone = series.printed.iter().filter(|printed| !points.iter().any(|point| near(point.x, printed[0])));
+        rows.extend(
+            alone.map(|[x, y]| {
+                vec![name.clone(), (*x).into(), Cell::Nothing, Cell::Nothing, (*y).into(), Cell::Nothing]
+            }),
+        );
+    }
+    Rows {
+        caption: format!("x is {}, y is {}", sheet.x.title(), sheet.y.title()),
+        heads: vec!["series", "x", "y", "95 %", "y as printed", "y / printed"],
+        rows,
+    }
+}
+
+/// Whether two numbers are one, but for how they were written.
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
