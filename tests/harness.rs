@@ -16,7 +16,7 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 21] = [
+const NEEDS: [(&str, &str); 22] = [
     ("chromium", "apt-get install chromium"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
@@ -37,6 +37,7 @@ const NEEDS: [(&str, &str); 21] = [
     ("shared", "files of other people beside the checkout, in ../shared"),
     ("slurm", "apt-get install slurm-wlm munge, and be root"),
     ("ssh", "apt-get install openssh-server, and be root"),
+    ("static-web", "be root on Linux, and apt-get install nginx-light iproute2 gcc procps"),
     ("strace", "apt-get install strace, on Linux, and a system that lets it trace"),
     ("tmux", "apt-get install tmux"),
     ("vegeta", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),

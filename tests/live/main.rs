@@ -32,6 +32,7 @@ mod scripts;
 mod seen;
 mod servers;
 mod signals;
+mod static_web;
 mod sweep;
 mod theory;
 mod tls;
@@ -62,6 +63,7 @@ fn main() {
         scripts::tests(),
         seen::tests(),
         signals::tests(),
+        static_web::tests(),
         sweep::tests(),
         theory::tests(),
         tls::tests(),
