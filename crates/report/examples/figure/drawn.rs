@@ -44,7 +44,9 @@ pub(crate) fn drawn(sheet: &Sheet, name: &str, path: &Path, folder: &Path) -> Re
     let shown = (y.0.min(0.0), y.1);
     let lines = sheet.line.iter().zip(all.len()..);
     chart.series.extend(lines.map(|(line, i)| {
-        let points = line.points_at(x, sheet.x.scale).filter(|point| (shown.0..=shown.1).contains(&point[1]));
+        let points = line
+            .points_at(x, sheet.x.scale)
+            .filter(|point| line.slope.is_none() || (shown.0..=shown.1).contains(&point[1]));
         chart::Series::new(&line.name, Ink::Nth(i), Shape::Line(points.collect()))
     }));
     let mut blocks = Vec::new();

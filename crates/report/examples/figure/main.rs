@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 
 /// Draws all of them, and answers where the page is. Nothing is written unless everything can be drawn.
 fn draw(sheets: &[PathBuf], folder: &Path) -> Result<PathBuf, Wrong> {
-    let (mut names, mut pictures, mut sections, mut titles) = (BTreeSet::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut names, mut pictures, mut sections) = (BTreeSet::new(), Vec::new(), Vec::new());
     for path in sheets {
         let sheet = Sheet::read(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -78,10 +78,9 @@ fn draw(sheets: &[PathBuf], folder: &Path) -> Result<PathBuf, Wrong> {
         let (chart, section) = drawn::drawn(&sheet, &name, path, folder)?;
         pictures.push((folder.join(format!("{name}.svg")), svg(&chart).map_err(Wrong::drawing(path))?));
         sections.push(section);
-        titles.push(sheet.title);
     }
     let page = folder.join("figures.html");
-    let title = if let [only] = &titles[..] { only.clone() } else { format!("{} figures", titles.len()) };
+    let title = "Figures".to_owned();
     let source = "Numbers in tables are those of the CSV files that lie beside this page.";
     let text = html(&Document { title, sections, source }, "").map_err(Wrong::drawing(&page))?;
     for (path, text) in pictures.into_iter().chain([(page.clone(), text)]) {
