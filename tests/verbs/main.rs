@@ -12,6 +12,7 @@ mod logs;
 mod memory;
 #[cfg(unix)]
 mod mutants;
+mod open_vs_closed;
 mod plan;
 mod schema;
 mod simulate;

@@ -116,3 +116,19 @@ fn two_descriptions_of_one_name_would_overwrite_each_other() {
     let said = draw(&[path.clone(), path], folder.path()).unwrap_err().to_string();
     assert!(said.contains("another description is named load too"), "{said}");
 }
+
+#[test]
+fn the_descriptions_of_our_studies_are_read() {
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let mut read = 0;
+    for study in fs::read_dir(studies).unwrap().map(|study| study.unwrap().path()).filter(|study| study.is_dir()) {
+        for file in fs::read_dir(study).unwrap().map(|file| file.unwrap().path()) {
+            let is_toml = file.extension().is_some_and(|extension| extension == "toml");
+            if is_toml && fs::read_to_string(&file).unwrap().starts_with("title = ") {
+                Sheet::read(&file).unwrap();
+                read += 1;
+            }
+        }
+    }
+    assert!(read >= 4, "{read}");
+}
