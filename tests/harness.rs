@@ -34,6 +34,7 @@ const NEEDS: [(&str, &str); 22] = [
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
     ("postgresql", "apt-get install postgresql"),
     ("presence", "a machine that does not stand still in each of three tries"),
+    ("prometheus", "apt-get install prometheus"),
     ("shared", "files of other people beside the checkout, in ../shared"),
     ("slurm", "apt-get install slurm-wlm munge, and be root"),
     ("ssh", "apt-get install openssh-server, and be root"),

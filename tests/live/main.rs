@@ -16,6 +16,7 @@ mod http2;
 mod inputs;
 mod kubernetes;
 mod machines;
+mod metrics;
 mod misbehaviour;
 mod nginx;
 mod objects;

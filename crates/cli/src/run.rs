@@ -2,6 +2,7 @@
 
 mod block;
 mod exchange;
+pub(crate) mod metrics;
 mod once;
 pub(crate) mod page;
 mod quick;
@@ -10,7 +11,7 @@ mod result;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_experiment::{Made, MeetingPlace, Plan, View};
 use offered_model::time::span;
@@ -40,6 +41,7 @@ Examples:
   offered run workload.toml --once                      one session, each exchange shown: what is sent and what comes back
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
   offered run workload.toml --ui                        with a live page and a button to stop it
+  offered run workload.toml --metrics                   figures for a Prometheus at http://127.0.0.1:9464/metrics
   offered run workload.toml --share 2/8 --start-at 2026-12-01T10:00:00Z
   offered run workload.toml --share 2/8 --meet /shared/run7     begins when all eight are there; offered verify /shared/run7 reads them as one
   offered run workload.toml --share 2/8 --meet s3://bucket/run7     the same in a bucket
@@ -106,6 +108,9 @@ pub(crate) struct Args {
     /// Show the run on a live page while it goes on; its link is printed on stderr [default address: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", conflicts_with = "dry_run", value_parser = page::address)]
     ui: Option<SocketAddr>,
+    /// Serve the figures of the run to a Prometheus, at /metrics of this address [default address: 127.0.0.1:9464]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464", conflicts_with = "dry_run", value_parser = metrics::address)]
+    metrics: Option<SocketAddr>,
     /// Show nothing on stderr while the run goes on
     #[arg(short, long)]
     quiet: bool,
@@ -165,9 +170,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         None => ready,
     };
-    let page = args.ui.map(|address| page::serve(address, &workload, share, Some(stop))).transpose()?;
+    let page = args.ui.map(|address| page::serve(address, &workload, share, Some(stop.clone()))).transpose()?;
+    let metrics = args.metrics.map(metrics::serve).transpose()?;
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
+    views.extend(metrics.as_ref().map(|metrics| Box::new(metrics.feed()) as Box<dyn View>));
     let mut made = ready.run(views)?;
     if args.look.verbose {
         made.failures.iter().for_each(|exchange| tell!("{}", Shown { exchange, whole: false }));
@@ -187,6 +194,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     if let Some(page) = page {
         page::end(page, &made, &workload);
+    }
+    if let Some(metrics) = metrics {
+        let was_stopped = stop.load(Relaxed);
+        metrics::end(metrics, args.quiet, || !hurry.load(Relaxed) && stop.load(Relaxed) == was_stopped);
     }
     let sent =
         made.sending.take().map_or(Ok(()), |sending| sending.finish(&hurry, &mut |why| refused(args.quiet, why)));

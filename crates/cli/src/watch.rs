@@ -11,7 +11,7 @@ use offered_store::ReadOptions;
 use offered_watch::{Page, Phase, Pulse};
 
 use crate::exit::{Exit, Failure};
-use crate::run::{page, views};
+use crate::run::{metrics, page, views};
 use crate::say::say;
 use crate::{file, report, stored};
 
@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// Show it on a live page; its link is printed on stderr [default address: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = page::address)]
     ui: Option<SocketAddr>,
+    /// Serve its figures to a Prometheus, at /metrics of this address [default address: 127.0.0.1:9464]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464", value_parser = metrics::address)]
+    metrics: Option<SocketAddr>,
     /// Show nothing on stderr
     #[arg(short, long)]
     quiet: bool,
@@ -46,8 +49,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut watching = Watching::open(stored::growing(&args.run)?, file::broken)?;
     let page = args.ui.map(|address| page::serve(address, watching.workload(), Share::ALL, None)).transpose()?;
+    let metrics = args.metrics.map(metrics::serve).transpose()?;
     let mut views = views(args.quiet);
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
+    if let Some(metrics) = &metrics {
+        watching.keep_totals();
+        views.push(Box::new(metrics.feed()));
+    }
     let clock = Clock::start();
     let last = loop {
         let looked = clock.now();
@@ -63,6 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     say!("{}", over(&last, args));
     if let Some(page) = page {
         end(page, watching.run())?;
+    }
+    if let Some(metrics) = metrics {
+        metrics::end(metrics, args.quiet, || true);
     }
     Ok(Exit::Done)
 }

@@ -11,7 +11,7 @@ use offered_clock::Clock;
 use offered_model::{Event, Exchange, Instant, Nanos};
 use offered_run::{Counts, End, Sink};
 use offered_store::{BEAT, Error, Recorder, Spool, keep_failure};
-use offered_watch::{Feed, Pulse, Tally};
+use offered_watch::{Feed, Pulse, Scraped, Tally};
 
 /// From one pulse to the next.
 const PULSE: Nanos = Nanos::from_secs(1);
@@ -27,6 +27,21 @@ const WAITING: usize = 100;
 pub trait View: Send {
     /// Shows it.
     fn show(&mut self, pulse: &Pulse);
+
+    /// Whether it shows [`Pulse::totals`] too.
+    fn wants_totals(&self) -> bool {
+        false
+    }
+}
+
+impl View for Scraped {
+    fn show(&mut self, pulse: &Pulse) {
+        Self::show(self, pulse);
+    }
+
+    fn wants_totals(&self) -> bool {
+        true
+    }
 }
 
 impl View for Feed {

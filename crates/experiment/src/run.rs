@@ -374,10 +374,14 @@ impl Ready<'_> {
         };
         let beat = started.zip(out).map(|(started, out)| beating(out.to_owned(), sign(started))).transpose()?;
         let upload = place.as_ref().map(|(place, own)| place.upload(own)).transpose()?.flatten();
+        let mut tally = Tally::new(workload, share.fraction());
+        if views.iter().any(|view| view.wants_totals()) {
+            tally.keep_totals();
+        }
         let watch = Watch {
             beat,
             unsent: upload.as_ref().map(Upload::refusal).or(unsent),
-            tally: Tally::new(workload, share.fraction()),
+            tally,
             live: Box::new(generator.watch()),
             stop: generator.stop(),
             halt: Box::new(generator.halter()),

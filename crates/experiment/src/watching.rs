@@ -80,6 +80,11 @@ impl Watching {
         })
     }
 
+    /// Has the figures of all with [`Pulse::totals`]; to be asked before the first of them.
+    pub fn keep_totals(&mut self) {
+        self.whole.tally.keep_totals();
+    }
+
     /// Where it is.
     pub fn run(&self) -> &Here {
         &self.run

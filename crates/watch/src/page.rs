@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, watch};
 
-use crate::Pulse;
+use crate::{Pulse, http};
 
 /// So many pulses are kept for pages that are opened later: a quarter of an hour.
 const KEPT: usize = 900;
@@ -81,7 +81,7 @@ impl Page {
         let router = routes::router(&token, shared.clone());
         let server = std::thread::Builder::new()
             .name("page".to_owned())
-            .spawn(move || routes::serve(listener, router, closing, GRACE))?;
+            .spawn(move || http::serve(listener, router, closing, GRACE))?;
         Ok(Self { url, shared, fetched, closed, server })
     }
 

@@ -1,10 +1,13 @@
 //! The pulse: every figure a person watches, at one moment of a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use offered_model::Outcome;
 use offered_verify::{Checked, Judgement, Pattern};
 use serde::{Serialize, Serializer};
+
+use crate::totals::Totals;
 
 /// The figures of a run at one moment. Counts are of the whole run; `so_far`, the CoV and the verdict leave out `skip_first`
 /// and `skip_last`, as the summary of the run does.
@@ -64,6 +67,9 @@ pub struct Pulse {
     pub judgement: Judgement,
     /// Its reason.
     pub because: String,
+    /// What only grows, where somebody asks for it.
+    #[serde(skip)]
+    pub totals: Option<Arc<Totals>>,
 }
 
 /// What came of one request of the workload so far.

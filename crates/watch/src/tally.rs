@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 use offered_model::workload::Sessions;
 use offered_model::{Event, Instant, Nanos, Outcome, Workload};
@@ -14,6 +15,7 @@ use crate::gaps::Gaps;
 use crate::gauges::Gauge;
 use crate::pulse::{Figures, Growth, Phase, Pulse, Request};
 use crate::times::{RECENT, Ring, Services, Times};
+use crate::totals::Totals;
 
 /// Batches come up to so much later than the events in them.
 const BATCHED: Nanos = Nanos::from_secs(5);
@@ -50,6 +52,8 @@ pub struct Tally {
     requests: Vec<(String, Times, u64, u64)>,
     gauges: Vec<Gauge>,
     joined: Joined,
+    /// Where somebody asks for them.
+    totals: Option<Arc<Totals>>,
     /// The threshold that was broken first of those that end the run, and what was seen then.
     broken: Option<String>,
     /// How many were under way at each pulse, while launches count.
@@ -86,6 +90,7 @@ impl Tally {
             requests: labels.iter().take(TOLD_APART).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
             gauges: Gauge::all(workload.thresholds(), &labels, &workload.pages()),
             joined: Joined::default(),
+            totals: None,
             broken: None,
             under_way: Vec::new(),
             counts: (0, 0),
@@ -95,12 +100,24 @@ impl Tally {
         }
     }
 
+    /// Keeps [`Totals`] from now on, which pulses then have.
+    pub fn keep_totals(&mut self) {
+        let users = match self.workload.sessions() {
+            Sessions::Closed(closed) => Some((closed.users() as f64 * self.fraction).round() as u64),
+            _ => None,
+        };
+        self.totals = Some(Arc::new(Totals::new(&self.workload.labels(), users)));
+    }
+
     /// Takes events.
     pub fn add(&mut self, events: &[Event]) {
         let sessions_only = matches!(self.workload.sessions(), Sessions::PartlyOpen { .. });
         for event in events {
             let Some(objects) = self.joined.add(event) else { continue };
             self.outcomes[event.outcome as usize] += 1;
+            if let Some(totals) = &mut self.totals {
+                Arc::make_mut(totals).add(event, &objects);
+            }
             if event.status > 0 {
                 *self.statuses.entry(event.status).or_default() += 1;
             }
@@ -195,6 +212,7 @@ impl Tally {
             pattern: standing.pattern,
             judgement: standing.judgement,
             because: standing.because,
+            totals: self.totals.clone(),
         }
     }
 

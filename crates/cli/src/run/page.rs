@@ -16,13 +16,17 @@ use crate::say::tell;
 
 /// The address that `--ui` means: `127.0.0.1:8090`, `[::1]:8090`, or a port of 127.0.0.1 as `8090` or `localhost:8090`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix("localhost:").unwrap_or(text).parse::<u16>();
-    let address = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).or_else(|_| text.parse());
-    address.map_err(|_| {
+    local(text).ok_or_else(|| {
         "write --ui 127.0.0.1:8090, --ui 8090, or only --ui at the end of the line for a free port; to be seen from other \
          machines, the address to listen on: --ui 192.0.2.7:8090"
             .to_owned()
     })
+}
+
+/// An address, or a port of 127.0.0.1 alone.
+pub(super) fn local(text: &str) -> Option<SocketAddr> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text).parse::<u16>();
+    port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).or_else(|_| text.parse()).ok()
 }
 
 /// Serves the page and prints its link.

@@ -1,0 +1,97 @@
+//! Metrics as they are scraped, on loopback. (`promtool` and a Prometheus read them in `tests/live/metrics.rs`.)
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use offered_model::{Event, Instant, Nanos, Outcome, Workload};
+use offered_run::Counts;
+
+use super::*;
+use crate::Tally;
+
+const WORKLOAD: &str = r#"
+duration = "9s"
+skip_first = "5s"
+target.url = "http://127.0.0.1:9"
+arrivals.closed = { users = 3, think.exponential = "1s" }
+thresholds = { "errors" = "< 10%" }
+[[request]]
+name = 'say "hi" \ '
+get = "/"
+"#;
+
+fn pulse() -> Pulse {
+    let workload = Workload::parse(WORKLOAD, "test", &|_| Err(String::new())).unwrap();
+    let mut tally = Tally::new(&workload, 1.0);
+    tally.keep_totals();
+    let ended = |ms, outcome| {
+        let at = Instant::from_millis(7_000);
+        Event { sent: Some(at), done: Some(at + Nanos::from_millis(ms)), outcome, ..Event::at(at) }
+    };
+    // What is left out of the statistics is counted here: a server counts it too.
+    let early = Event { intended: Instant::ZERO, ..ended(30, Outcome::Ok) };
+    tally.add(&[early, ended(30, Outcome::Ok), ended(30, Outcome::Timeout)]);
+    let counts = Counts { launched: 5, unsent: 1, in_flight: 1, ..Counts::default() };
+    tally.pulse(Instant::from_secs(8), counts, false)
+}
+
+fn scrape(address: SocketAddr, path: &str, accept: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: load:9464\r\nAccept: {accept}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn each_form_is_as_its_specification_says() {
+    let metrics = Metrics::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+    let open = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4";
+    assert!(scrape(metrics.address(), "/metrics", open).ends_with("\r\n\r\n# EOF\n"), "nothing is known yet");
+    metrics.feed().show(&pulse());
+    let plain = scrape(metrics.address(), "/metrics", "*/*");
+    let open = scrape(metrics.address(), "/metrics", open);
+    assert!(plain.contains("content-type: text/plain; version=0.0.4") && !plain.contains("# EOF"), "{plain}");
+    assert!(open.contains("content-type: application/openmetrics-text") && open.ends_with("# EOF\n"), "{open}");
+    assert!(plain.contains("# TYPE offered_requests_total counter\n"), "{plain}");
+    assert!(open.contains("# TYPE offered_requests counter\n"), "{open}");
+    let request = r#"request="say \"hi\" \\ ""#;
+    for line in [
+        "offered_launches_total 5\n",
+        "offered_unsent_total 1\n",
+        "offered_in_flight 1\n",
+        "offered_users 3\n",
+        "offered_verdict{verdict=\"not checked\"} 1\n",
+        "offered_verdict{verdict=\"holds\"} 0\n",
+        "offered_threshold_kept{threshold=\"errors.rate < 10%\"} 0\n",
+        &format!("offered_requests_total{{{request},outcome=\"ok\"}} 2\n"),
+        &format!("offered_requests_total{{{request},outcome=\"timeout\"}} 1\n"),
+        &format!("offered_service_seconds_bucket{{{request},le=\"0.025\"}} 0\n"),
+        &format!("offered_service_seconds_bucket{{{request},le=\"0.05\"}} 2\n"),
+        &format!("offered_service_seconds_bucket{{{request},le=\"+Inf\"}} 2\n"),
+        &format!("offered_service_seconds_sum{{{request}}} 0.06\n"),
+        "offered_lateness_seconds_bucket{le=\"1e-6\"} 2\n",
+        "offered_lateness_seconds_count 3\n",
+    ] {
+        assert!(plain.contains(line) && open.contains(line), "{line}{plain}");
+    }
+    assert!(!plain.contains("asked"), "a closed system asks for no rate: {plain}");
+    assert!(scrape(metrics.address(), "/", "*/*").contains("404"));
+    metrics.end();
+}
+
+#[test]
+fn who_asked_before_gets_the_last_figures() {
+    let metrics = Metrics::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+    assert!(!metrics.was_asked());
+    scrape(metrics.address(), "/metrics", "*/*");
+    assert!(metrics.was_asked() && !metrics.was_asked());
+    let address = metrics.address();
+    let asking = std::thread::spawn(move || scrape(address, "/metrics", "*/*"));
+    assert!(metrics.end_asked(|| true), "somebody asks once more");
+    assert!(asking.join().unwrap().starts_with("HTTP/1.1 200"));
+
+    let metrics = Metrics::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+    assert!(!metrics.end_asked(|| false), "nobody waits for it");
+}
