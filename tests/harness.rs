@@ -16,7 +16,7 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 22] = [
+const NEEDS: [(&str, &str); 23] = [
     ("chromium", "apt-get install chromium"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),

@@ -2,7 +2,7 @@
 //!
 //! | path | answer |
 //! |---|---|
-//! | `/metrics` | the figures of the last second: OpenMetrics 1.0 to who accepts it, else the text format 0.0.4 of Prometheus |
+//! | `/metrics` | the figures of the last second: `OpenMetrics` 1.0 to who accepts it, else the text format 0.0.4 of Prometheus |
 //!
 //! They are written when they are asked for, by the server's own thread.
 

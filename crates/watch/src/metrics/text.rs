@@ -1,6 +1,6 @@
 //! Pulses as text, in the two forms that Prometheus reads.
 //!
-//! Sources: the OpenMetrics specification 1.0.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>, and the text format 0.0.4,
+//! Sources: the `OpenMetrics` specification 1.0.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>, and the text format 0.0.4,
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
 use std::fmt::Write;
