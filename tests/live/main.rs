@@ -52,6 +52,7 @@ fn main() {
         kubernetes::tests(),
         machines::tests(),
         misbehaviour::tests(),
+        metrics::tests(),
         nginx::tests(),
         objects::tests(),
         observe::tests(),
