@@ -333,6 +333,7 @@ mod tests {
             because:
                 "one launch in a hundred was more than 1.2 s late, which is a fifth of the median response of 6.1 s"
                     .into(),
+            totals: None,
         }
     }
 
