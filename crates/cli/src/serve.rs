@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use offered_model::workload::Server as Modelled;
 use offered_model::{Law, Nanos, Seed};
-use offered_serve::{Address, Options, Routes, Server, Stopper, Summary};
+use offered_serve::{Address, BitRate, Files, Options, Routes, Server, Stopper, Summary};
 use offered_simulate::{Make, Policy, Setting};
 use signal_hook::iterator::Signals;
 
@@ -37,6 +37,12 @@ pub(crate) struct Args {
     /// Where the sizes come from; job number n has always the same
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Serve the files of this folder, over an uplink that the discipline schedules: a file's work is its time on it
+    #[arg(long, value_name = "DIR", requires = "rate", conflicts_with = "service")]
+    files: Option<PathBuf>,
+    /// The uplink's rate, for example 10mbit, 500kbit or 1gbit
+    #[arg(long, value_name = "RATE", requires = "files")]
+    rate: Option<BitRate>,
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", help = LISTEN)]
     listen: Address,
     #[arg(long, value_name = "FILE", help = RECORD)]
@@ -55,7 +61,13 @@ const AFTER: &str = "\
 Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /bytes/N, /chunked/N, /nolength/N, \
 /delay/50ms, /echo, /continue, /early, /garbage, /close, /reset, /stall
 
-Of a workload whose requests have work of their own (service, or a catalogue), or are served by class, the paths are known";
+Of a workload whose requests have work of their own (service, or a catalogue), or are served by class, the paths are known.
+With --files there are no other targets than files.
+
+Examples:
+  offered serve --service hyperexponential:10ms,8 --discipline fcfs
+  offered serve workload.toml --record seen.csv
+  offered serve --files www --rate 10mbit --discipline srpt     the shortest rest goes first, without root";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Precision {
@@ -83,6 +95,12 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         listen: args.listen,
         room: modelled.room(),
         routes,
+        files: match (&args.files, args.rate) {
+            (Some(folder), Some(rate)) => {
+                Some(Files::new(folder, rate).map_err(|why| Failure::input(why.to_string()))?)
+            }
+            _ => None,
+        },
         spin: match args.precision {
             Precision::Spin => SPIN,
             Precision::Sleep => Nanos::ZERO,

@@ -55,6 +55,11 @@ impl<T: Copy> Heap<T> {
         self.0.is_empty()
     }
 
+    /// All of them, in no order.
+    pub fn entries(&self) -> &[Entry<T>] {
+        &self.0
+    }
+
     /// The first.
     #[inline]
     pub fn first(&self) -> Option<&Entry<T>> {

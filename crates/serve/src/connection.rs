@@ -10,6 +10,7 @@ use rustix::net::{Shutdown, shutdown, sockopt};
 
 use crate::codec::{Bad, Decoder, Head, Part};
 use crate::demand::{Demand, Work};
+use crate::files::{Files, SEGMENT};
 use crate::ledger::Ledger;
 use crate::reply::{After, Body, MAX_ECHO, Manner, Reply};
 use crate::routes::Routes;
@@ -52,6 +53,8 @@ pub(crate) struct Request {
     manner: Manner,
     reply: Reply,
     stage: Stage,
+    /// How many bytes of its file may go out.
+    allowed: u64,
     /// The client waits for `100 Continue`.
     expects: bool,
     /// How many bytes this connection has written when the answer is out.
@@ -148,10 +151,15 @@ impl Connection {
     }
 
     /// Takes bytes off `input` up to the end of the next request, and tells its number; `None` when its end has not come.
-    pub(crate) fn take(&mut self, input: &mut &[u8], routes: &Routes, is_recorded: bool) -> Result<Option<u64>, Bad> {
+    pub(crate) fn take(
+        &mut self,
+        input: &mut &[u8],
+        shop: (&Routes, Option<&Files>),
+        is_recorded: bool,
+    ) -> Result<Option<u64>, Bad> {
         while let Some(part) = self.decoder.next(input)? {
             match part {
-                Part::Head(head) => self.requests.push_back(Request::of(&head, routes, is_recorded)),
+                Part::Head(head) => self.requests.push_back(Request::of(&head, shop, is_recorded)),
                 Part::Body(data) => {
                     if let Some(request) = self.requests.back_mut() {
                         request.body(data);
@@ -203,7 +211,10 @@ impl Connection {
     pub(crate) fn write(&mut self, ledger: &mut Ledger) -> Fate {
         let mut turn = TURN;
         loop {
-            self.render();
+            if self.render().is_err() {
+                // Another length was announced than there is: only an end tells.
+                return Fate::Gone;
+            }
             let waiting = &self.out[self.gone..];
             if waiting.is_empty() {
                 return self.rest();
@@ -230,14 +241,20 @@ impl Connection {
     }
 
     /// Puts together what may be written next.
-    fn render(&mut self) {
+    ///
+    /// # Errors
+    /// A file is not what it was.
+    fn render(&mut self) -> std::io::Result<()> {
         if self.gone == self.out.len() {
             self.out.clear();
             self.gone = 0;
         }
         while self.out.len() < PIECE {
             if !self.body.is_written() {
-                self.body.write(&mut self.out);
+                let allowed = self.requests.get(self.rendered - 1).map_or(0, |request| request.allowed);
+                if !self.body.write(allowed, &mut self.out)? {
+                    return Ok(());
+                }
             } else if self.after == After::KeepOn
                 && let Some(request) = self.requests.get_mut(self.rendered)
             {
@@ -245,20 +262,21 @@ impl Connection {
                     request.expects = false;
                     self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                 }
-                if request.stage != Stage::Ready {
-                    return;
+                if request.stage != Stage::Ready && request.allowed == 0 {
+                    return Ok(());
                 }
                 let reply = std::mem::replace(&mut request.reply, Reply::Done);
                 (self.body, self.after) = reply.write(request.manner, &mut self.out);
                 self.rendered += 1;
             } else {
-                return;
+                return Ok(());
             }
             let is_answer = matches!(self.after, After::KeepOn | After::Finish);
             if self.body.is_written() && is_answer {
                 self.requests[self.rendered - 1].ends_at = self.written + (self.out.len() - self.gone) as u64;
             }
         }
+        Ok(())
     }
 
     /// Takes out the requests whose answers are written to their last byte.
@@ -277,6 +295,9 @@ impl Connection {
     fn rest(&mut self) -> Fate {
         if self.out.capacity() > KEPT {
             self.out = Vec::new();
+        }
+        if !self.body.is_written() {
+            return Fate::Stays; // more of it may go out later
         }
         let is_ended = self.incoming == Incoming::Ended;
         match self.after {
@@ -318,14 +339,15 @@ impl Request {
             manner,
             reply: demand.reply,
             stage: Stage::Arriving,
+            allowed: 0,
             expects: false,
             ends_at: u64::MAX,
         }
     }
 
     /// Of a head that has been read; it arrives when its body has come too.
-    fn of(head: &Head<'_>, routes: &Routes, is_recorded: bool) -> Self {
-        let mut demand = Demand::of(head, routes);
+    fn of(head: &Head<'_>, (routes, files): (&Routes, Option<&Files>), is_recorded: bool) -> Self {
+        let mut demand = files.map_or_else(|| Demand::of(head, routes), |files| files.demand(head, routes));
         if let Reply::Echo(text) = &mut demand.reply {
             text.extend_from_slice(head.text);
         }
@@ -349,6 +371,16 @@ impl Request {
     pub(crate) fn ready(&mut self, due: Instant) {
         self.due = Some(due);
         self.stage = Stage::Ready;
+        self.allowed = u64::MAX;
+    }
+
+    /// So many bytes of its file may go out, its last ones not before it is [`ready`](Self::ready); whether that is worth a packet.
+    pub(crate) fn allow(&mut self, bytes: u64) -> bool {
+        let is_worth = bytes >= self.allowed.saturating_add(SEGMENT);
+        if is_worth {
+            self.allowed = bytes;
+        }
+        is_worth
     }
 
     /// There was no room for its job.

@@ -17,6 +17,7 @@ use slab::Slab;
 use crate::address::Listener;
 use crate::connection::{Connection, Fate, Request};
 use crate::demand::Work;
+use crate::files::Files;
 use crate::jobs::{Jobs, Owner};
 use crate::ledger::Ledger;
 use crate::record::Recorder;
@@ -46,6 +47,7 @@ pub(crate) struct EventLoop {
     pauses: Jobs,
     service: Law,
     routes: Routes,
+    files: Option<Files>,
     seed: Seed,
     room: Option<u32>,
     spin: Nanos,
@@ -80,6 +82,7 @@ impl EventLoop {
             pauses: Jobs::new(Box::new(Infinite::default())),
             service: options.service,
             routes: options.routes,
+            files: options.files,
             seed: options.seed,
             room: options.room,
             spin: options.spin,
@@ -108,6 +111,7 @@ impl EventLoop {
             self.wait(end, &mut events)?;
             let now = self.ledger.clock.now();
             self.advance(now);
+            self.let_out(now);
             self.answer();
             for place in std::mem::take(&mut self.again) {
                 self.receive(place);
@@ -132,9 +136,12 @@ impl EventLoop {
         }
         let record = self.ledger.recorder.as_ref().and_then(Recorder::next);
         // Bounded, so that a server that never sleeps (spin for ever) looks up to see whether it is to stop.
-        let soon = self.ledger.clock.now() + LOOK_UP;
-        let deadline =
-            ([self.jobs.next(), self.pauses.next(), record, end].into_iter().flatten().min()).unwrap_or(soon).min(soon);
+        let now = self.ledger.clock.now();
+        let soon = now + LOOK_UP;
+        let way = self.files.as_ref().filter(|_| self.jobs.len() > 0).map(|files| now + files.often());
+        let deadline = ([self.jobs.next(), self.pauses.next(), record, end, way].into_iter().flatten().min())
+            .unwrap_or(soon)
+            .min(soon);
         self.poller.wait_until(&self.ledger.clock, deadline, self.spin, events)
     }
 
@@ -156,6 +163,10 @@ impl EventLoop {
                 Ok(socket) => {
                     if self.stamps.is_some() {
                         Stamps::ask(&socket);
+                    }
+                    if let Some(files) = &self.files {
+                        // Where it cannot be had, the system's own is longer.
+                        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, files.held());
                     }
                     self.serials += 1;
                     let place = self.connections.insert(Connection::new(socket, self.serials));
@@ -227,7 +238,7 @@ impl EventLoop {
         while let Some(connection) = self.connections.get_mut(place)
             && connection.is_heard()
         {
-            match connection.take(&mut input, &self.routes, is_recorded) {
+            match connection.take(&mut input, (&self.routes, self.files.as_ref()), is_recorded) {
                 Ok(Some(number)) => {
                     let owner = Owner { place, serial: connection.serial, request: number };
                     self.advance(now);
@@ -295,6 +306,19 @@ impl EventLoop {
                 self.ripe.push(owner.place);
             }
         }
+    }
+
+    /// Lets files go out as far as the discipline has served their jobs by `now`.
+    fn let_out(&mut self, now: Instant) {
+        let Some(files) = &self.files else { return };
+        let (connections, ripe) = (&mut self.connections, &mut self.ripe);
+        self.jobs.left(now, |owner, left| {
+            let Some(request) = owned(connections, owner) else { return };
+            let served = request.work.unwrap_or(Nanos::ZERO).saturating_sub(left);
+            if request.allow(files.rate.bytes(served)) {
+                ripe.push(owner.place);
+            }
+        });
     }
 
     /// Writes what is ready.

@@ -42,6 +42,15 @@ impl Jobs {
         self.discipline.next()
     }
 
+    /// The owners of the jobs that are in service at `now`, and the work that is left of each.
+    pub(crate) fn left(&self, now: Instant, mut tell: impl FnMut(Owner, Nanos)) {
+        self.discipline.left(now, &mut |id, left| {
+            if let Some(owner) = self.owners.get(id as usize) {
+                tell(*owner, left);
+            }
+        });
+    }
+
     /// The owner of the job done exactly at `due`, which is [`next`](Self::next); `None` when only the turn changed.
     pub(crate) fn complete(&mut self, due: Instant) -> Option<Owner> {
         self.owners.try_remove(self.discipline.complete(due)?.id as usize)

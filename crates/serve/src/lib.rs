@@ -20,6 +20,8 @@
 //! | `/early` | 1000 bytes announced, 500 sent, an end |
 //! | `/garbage` | bytes that are not HTTP, an end |
 //!
+//! With [`Options::files`] there are none of these: each path is a file, and the discipline schedules the uplink.
+//!
 //! # Limitations
 //! All requests that one read brings arrive at one instant, that of the read. A job whose client has gone away is served to
 //! its end all the same, as by most servers. Idle connections are never closed. Over a Unix socket `/reset` is `/close`.
@@ -29,6 +31,7 @@ mod codec;
 mod connection;
 mod demand;
 mod event_loop;
+mod files;
 mod jobs;
 mod ledger;
 mod record;
@@ -47,6 +50,7 @@ use offered_model::{Instant, Law, Nanos, Seed};
 use offered_simulate::Discipline;
 
 pub use address::Address;
+pub use files::{BitRate, Files};
 pub use routes::Routes;
 
 use address::Listener;
@@ -73,6 +77,14 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
+    /// The folder of files is none that can be read.
+    #[error("cannot serve the files of {path}: {source}; name a folder that can be read")]
+    Files {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// The system refused something a server cannot do without.
     #[error("the server cannot go on: {0}; see whether the system has file descriptors and memory left")]
     System(io::Error),
@@ -90,6 +102,8 @@ pub struct Options {
     pub service: Law,
     /// Which paths are known. A job's class is the number of its request; of any other path, that after the last.
     pub routes: Routes,
+    /// Real files instead of the [endpoints](crate): each request is a job whose work is its file's time on the uplink.
+    pub files: Option<Files>,
     /// Where the sizes come from: job number n (from 0) has always the same.
     pub seed: Seed,
     /// How long before a completion the thread stops sleeping and asks without a pause: more is more exact, up to about
@@ -115,6 +129,7 @@ impl Options {
             room: None,
             service,
             routes: Routes::default(),
+            files: None,
             seed,
             spin: Nanos::ZERO,
             clock: Clock::start(),

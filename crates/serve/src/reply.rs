@@ -1,9 +1,11 @@
 //! Answers, as they go onto the wire: well-behaved ones, and those that try a client's patience.
 
-use std::io::Write;
+use std::io::{self, Write};
+
+use crate::files::Opened;
 
 /// What is answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     /// 200 and three bytes: a job done.
     Done,
@@ -15,6 +17,8 @@ pub(crate) enum Reply {
     Chunked(u64),
     /// 200 and this many bytes, ended by the end of the connection.
     NoLength(u64),
+    /// 200 and a file, as far as it may go out.
+    File(Opened),
     /// 200 and the request as it came: its head and the data of its body.
     Echo(Vec<u8>),
     /// 100, 103, then 200.
@@ -65,10 +69,12 @@ pub(crate) enum After {
 }
 
 /// The part of a body that is not written yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Body {
     left: u64,
     is_chunked: bool,
+    /// Whose last bytes are left; of no file, something to look at.
+    file: Option<Opened>,
 }
 
 const CHUNK: u64 = 16 * 1024;
@@ -86,26 +92,42 @@ const fn filler() -> [u8; CHUNK as usize] {
 }
 
 impl Body {
-    pub(crate) const EMPTY: Self = Self { left: 0, is_chunked: false };
+    pub(crate) const EMPTY: Self = Self::of(0);
+
+    const fn of(bytes: u64) -> Self {
+        Self { left: bytes, is_chunked: false, file: None }
+    }
 
     pub(crate) fn is_written(&self) -> bool {
         self.left == 0 && !self.is_chunked
     }
 
-    /// Writes the next piece, at most [`CHUNK`] bytes of data.
-    pub(crate) fn write(&mut self, out: &mut Vec<u8>) {
+    /// Writes the next piece, at most [`CHUNK`] bytes of data, and of a file no more than its first `allowed` bytes in all; whether there
+    /// was one.
+    ///
+    /// # Errors
+    /// The file cannot be read to the length that was announced.
+    pub(crate) fn write(&mut self, allowed: u64, out: &mut Vec<u8>) -> io::Result<bool> {
+        if let Some(file) = &self.file {
+            let from = file.length - self.left;
+            let size = allowed.min(file.length).saturating_sub(from).min(CHUNK);
+            file.read(from, size as usize, out)?;
+            self.left -= size;
+            return Ok(size > 0);
+        }
         let size = self.left.min(CHUNK);
         let data = &FILLER[..size as usize];
         self.left -= size;
         if !self.is_chunked {
             out.extend_from_slice(data);
-            return;
+            return Ok(true);
         }
         put(out, format_args!("{size:x}\r\n"));
         out.extend_from_slice(data);
         out.extend_from_slice(b"\r\n");
         // The chunk of no bytes ends the body.
         self.is_chunked = size > 0;
+        Ok(true)
     }
 }
 
@@ -156,20 +178,25 @@ impl Reply {
             }
             Self::Bytes(bytes) => {
                 head(200, Some(bytes), manner, out);
-                (Body { left: if head_only { 0 } else { bytes }, is_chunked: false }, after)
+                (Body::of(if head_only { 0 } else { bytes }), after)
+            }
+            Self::File(file) => {
+                head(200, Some(file.length), manner, out);
+                let body = Body { left: file.length, is_chunked: false, file: Some(file) };
+                (if head_only { Body::EMPTY } else { body }, after)
             }
             Self::Chunked(bytes) if !is_old => {
                 out.extend_from_slice(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n");
                 end_head(manner, out);
-                (if head_only { Body::EMPTY } else { Body { left: bytes, is_chunked: true } }, after)
+                (if head_only { Body::EMPTY } else { Body { is_chunked: true, ..Body::of(bytes) } }, after)
             }
             Self::Chunked(bytes) | Self::NoLength(bytes) => {
                 head(200, None, Manner { keep_alive: false, ..manner }, out);
-                (Body { left: if head_only { 0 } else { bytes }, is_chunked: false }, After::Finish)
+                (Body::of(if head_only { 0 } else { bytes }), After::Finish)
             }
             Self::Early => {
                 head(200, Some(1000), manner, out);
-                (Body { left: if head_only { 0 } else { 500 }, is_chunked: false }, After::Finish)
+                (Body::of(if head_only { 0 } else { 500 }), After::Finish)
             }
             Self::Garbage => {
                 out.extend_from_slice(b"\x00\xffthis is not HTTP\r\n\r\n");
@@ -209,6 +236,7 @@ const fn reason(status: u16) -> &'static str {
         400 => "Bad Request",
         403 => "Forbidden",
         404 => "Not Found",
+        405 => "Method Not Allowed",
         413 => "Content Too Large",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use offered_model::{Instant, Law, Nanos, Purpose, Seed, Workload};
-use offered_serve::{Address, Error, Options, Routes, Running, Server};
+use offered_serve::{Address, Error, Files, Options, Routes, Running, Server};
 use offered_simulate::Discipline;
-use offered_simulate::discipline::{Fcfs, Infinite, RoundRobin};
+use offered_simulate::discipline::{Fcfs, Infinite, Ps, RoundRobin, Srpt};
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {
@@ -58,6 +58,97 @@ fn pipelined_requests_are_answered_in_order_though_the_first_is_done_last() {
     assert_eq!((summary.requests, summary.jobs, summary.answered), (4, 3, 4));
     assert_eq!(summary.arrivals.len(), 4);
     assert!(summary.arrivals.is_sorted());
+}
+
+/// Serves this folder at 8 Mbit/s, a byte a microsecond.
+fn serving(folder: &Path, record: &Path, discipline: impl Discipline + Send + 'static) -> Running {
+    let files = Files::new(folder, "8mbit".parse().unwrap()).unwrap();
+    Server::start(Options { files: Some(files), record: Some(record.to_owned()), ..options(discipline) }).unwrap()
+}
+
+#[test]
+fn files_are_what_they_are_on_disk() {
+    let around = tempfile::tempdir().unwrap();
+    let folder = around.path().join("www");
+    std::fs::create_dir(&folder).unwrap();
+    let bytes: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+    std::fs::write(folder.join("large"), &bytes).unwrap();
+    std::fs::write(folder.join("empty"), "").unwrap();
+    let server = serving(&folder, &around.path().join("record"), Ps::new(1));
+    let mut stream = connect(&server);
+    let asked = [
+        get("/large"),
+        get("/empty"),
+        "HEAD /large HTTP/1.1\r\n\r\n".to_owned(),
+        get("/../record"),
+        "DELETE /large HTTP/1.1\r\n\r\n".to_owned(),
+        last("/large?again"),
+    ];
+    stream.write_all(asked.concat().as_bytes()).unwrap();
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).unwrap();
+    let head = |length: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n").into_bytes();
+    let all = [
+        &head(100_000)[..],
+        b"\r\n",
+        &bytes,
+        &head(0),
+        b"\r\n",
+        &head(100_000),
+        b"\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 14\r\n\r\n404 Not Found\n",
+        b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 23\r\n\r\n405 Method Not Allowed\n",
+        &head(100_000),
+        b"Connection: close\r\n\r\n",
+        &bytes,
+    ]
+    .concat();
+    assert!(back == all, "{} bytes", back.len());
+    let summary = server.stop().unwrap();
+    assert_eq!((summary.requests, summary.jobs, summary.answered), (6, 3, 6));
+}
+
+/// The targets in the order in which they were answered, of a large file that is being sent when a small one is asked for.
+fn answered_first(discipline: impl Discipline + Send + 'static) -> String {
+    let around = tempfile::tempdir().unwrap();
+    let record = around.path().join("record");
+    std::fs::write(around.path().join("large"), vec![b'l'; 1_000_000]).unwrap();
+    std::fs::write(around.path().join("small"), vec![b's'; 10_000]).unwrap();
+    let server = serving(around.path(), &record, discipline);
+    let mut large = connect(&server);
+    large.write_all(last("/large").as_bytes()).unwrap();
+    // It comes while it is served, and not when it is done: a second later.
+    let mut first = [0; 100];
+    large.read_exact(&mut first).unwrap();
+    let mut small = connect(&server);
+    small.write_all(last("/small").as_bytes()).unwrap();
+    let count = |stream: &mut TcpStream| std::io::copy(stream, &mut std::io::sink()).unwrap();
+    let large = std::thread::spawn(move || count(&mut large));
+    assert_eq!(count(&mut small), 61 + 10_000);
+    assert_eq!(large.join().unwrap() + 100, 63 + 1_000_000);
+    let summary = server.stop().unwrap();
+    assert_eq!((summary.jobs, summary.answered), (2, 2));
+    let rows = std::fs::read_to_string(record).unwrap();
+    rows.lines().skip(1).map(|row| row.split(',').nth(4).unwrap()).collect()
+}
+
+#[test]
+fn the_discipline_says_whose_file_goes_out() {
+    assert_eq!(answered_first(Srpt::new(1)), "/small/large");
+    assert_eq!(answered_first(Fcfs::new(1)), "/large/small");
+}
+
+#[test]
+fn a_file_that_becomes_shorter_ends_its_connection() {
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("log");
+    std::fs::write(&path, vec![b'x'; 1_000_000]).unwrap();
+    let server = serving(around.path(), &around.path().join("record"), Ps::new(1));
+    let mut stream = connect(&server);
+    stream.write_all(get("/log").as_bytes()).unwrap();
+    stream.read_exact(&mut [0; 100]).unwrap();
+    std::fs::write(&path, "x").unwrap();
+    assert!(std::io::copy(&mut stream, &mut std::io::sink()).unwrap() < 1_000_000);
+    assert_eq!(server.stop().unwrap().answered, 0);
 }
 
 #[test]

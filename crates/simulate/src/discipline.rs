@@ -95,6 +95,11 @@ pub trait Discipline {
     /// The first job that is finished by `now`, if one is. It was finished at `now` exactly when `now` was
     /// [`next`](Self::next), and at some instant between the two when the caller is late.
     fn complete(&mut self, now: Instant) -> Option<Job>;
+
+    /// Tells of each job that is in service at `now` its id and the work that is left of it; for who sends an answer as far as it is
+    /// made. Who is not told of waits, and has at most as much left as was told last. Whatever is done by `now` must have been
+    /// taken out before.
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos));
 }
 
 /// The sooner of two instants, where `None` is never.

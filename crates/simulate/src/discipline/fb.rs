@@ -130,4 +130,12 @@ impl Discipline for Fb {
         }
         None
     }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        let Some(top) = self.levels.last() else { return };
+        let attained = top.attained + self.last.until(now).0 as f64 / top.jobs.len() as f64;
+        for turn in top.jobs.entries() {
+            tell(turn.what.id, Nanos((turn.key as f64 - attained).max(0.0).ceil() as u64));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The delay station: a server for everybody.
 
-use offered_model::Instant;
 use offered_model::heap::Heap;
+use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job};
 
@@ -29,5 +29,11 @@ impl Discipline for Infinite {
     fn complete(&mut self, now: Instant) -> Option<Job> {
         self.next().filter(|next| *next <= now)?;
         self.serving.pop().map(|entry| entry.what)
+    }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        for turn in self.serving.entries() {
+            tell(turn.what.id, now.until(Instant(turn.key)));
+        }
     }
 }

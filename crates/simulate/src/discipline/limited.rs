@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_model::{Instant, Wrong};
+use offered_model::{Instant, Nanos, Wrong};
 
 use super::{ByClass, Discipline, Job, Ps, Ranked, Room};
 
@@ -78,5 +78,9 @@ impl<R: Room> Discipline for Limited<R> {
             None => self.present -= 1,
         }
         Some(done)
+    }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        self.inside.left(now, tell);
     }
 }

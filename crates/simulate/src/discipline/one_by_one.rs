@@ -1,7 +1,7 @@
 //! The non-preemptive server: a job once started is finished. What differs between disciplines is the waiting room.
 
-use offered_model::Instant;
 use offered_model::heap::{Entry, Heap};
+use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job};
 
@@ -70,5 +70,11 @@ impl<R: Room> Discipline for OneByOne<R> {
             self.start(finished, job);
         }
         Some(done)
+    }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        for turn in self.first.iter().chain(self.others.entries()) {
+            tell(turn.what.id, now.until(Instant(turn.key)));
+        }
     }
 }

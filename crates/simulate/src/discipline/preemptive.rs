@@ -91,4 +91,10 @@ impl<R: Rank> Discipline for Preemptive<R> {
         self.foresee();
         Some(done.what.job)
     }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        for turn in &self.serving {
+            tell(turn.what.job.id, now.until(turn.what.ends));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use offered_model::Instant;
+use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job, Ps, sooner};
 
@@ -51,5 +51,11 @@ impl Discipline for PriorityPs {
         let done = self.levels.values_mut().find(|level| level.next() == Some(finished))?.complete(finished)?;
         self.share(finished);
         Some(done)
+    }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        for level in self.levels.values() {
+            level.left(now, tell);
+        }
     }
 }

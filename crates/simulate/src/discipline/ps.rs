@@ -124,4 +124,11 @@ impl Discipline for Ps {
         self.foresee();
         Some(done)
     }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        let v = self.v + self.last.until(now).0 as i64 as f64 * self.speed;
+        for turn in self.serving.entries() {
+            tell(turn.what.id, Nanos((f64::from_bits(turn.key) - v).max(0.0).ceil() as u64));
+        }
+    }
 }

@@ -83,4 +83,10 @@ impl Discipline for RoundRobin {
         }
         None
     }
+
+    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+        for turn in self.serving.entries() {
+            tell(turn.what.job.id, turn.what.left + now.until(Instant(turn.key)));
+        }
+    }
 }

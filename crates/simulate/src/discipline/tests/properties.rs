@@ -84,6 +84,34 @@ proptest! {
     }
 
     #[test]
+    fn what_is_left_shrinks_as_fast_as_the_server_works(jobs in traces()) {
+        for (name, mut server) in all() {
+            for (job, until) in jobs.iter().zip(jobs.iter().skip(1).map(|next| next.arrived).chain([Instant::MAX])) {
+                let mut now = job.arrived;
+                while server.complete(now).is_some() {}
+                server.arrive(now, *job);
+                while let Some(next) = server.next().filter(|next| *next <= until) {
+                    let left = |at: Instant| {
+                        let mut told = std::collections::BTreeMap::new();
+                        server.left(at, &mut |id, left| assert!(told.insert(id, left).is_none()));
+                        told
+                    };
+                    let half = now + Nanos(now.until(next).0 / 2);
+                    let (before, after) = (left(now), left(half));
+                    prop_assert!(before.keys().eq(after.keys()), "{}", name);
+                    prop_assert!(before.iter().all(|(id, left)| *left <= jobs[*id as usize].size), "{}", name);
+                    let sum = |told: &std::collections::BTreeMap<u64, Nanos>| told.values().map(|left| left.0).sum::<u64>();
+                    let (done, time) = (sum(&before) - sum(&after), now.until(half).0);
+                    // Sharing rounds what is left of each up to a nanosecond.
+                    prop_assert!(done.abs_diff(time) <= 2 * before.len() as u64, "{}: {} in {}", name, done, time);
+                    now = next;
+                    while server.complete(now).is_some() {}
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_late_caller_changes_nothing(jobs in traces(), every in 1u64..20_000_000) {
         // Completions asked for only at multiples of `every` and at arrivals: same jobs, same order.
         for ((name, mut prompt), (_, mut late)) in all().into_iter().zip(all()) {

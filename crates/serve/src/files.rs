@@ -1,0 +1,249 @@
+//! A folder of real files behind an uplink of known rate, which the discipline gives to the answers.
+//!
+//! A file's work is the time that its bytes take on the uplink. While the job is served the file goes out as far as the
+//! discipline has served it, a segment at a time, so that what waits waits here and not in a socket.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+
+use offered_model::{Nanos, Wrong};
+use percent_encoding::percent_decode_str;
+
+use crate::Error;
+use crate::codec::Head;
+use crate::demand::{Demand, Work};
+use crate::reply::Reply;
+use crate::routes::{Route, Routes};
+
+/// Bytes that go out together: less would be packets of a few bytes where many answers share the uplink.
+pub(crate) const SEGMENT: u64 = 1448;
+/// How often it is seen how far the answers have come: a segment's time, within these bounds.
+const OFTEN: (Nanos, Nanos) = (Nanos::from_micros(200), Nanos::from_millis(10));
+/// What a socket can hold back, out of the discipline's reach: what the uplink sends in so long, and at least so many bytes.
+const HELD: (Nanos, usize) = (Nanos::from_millis(10), 16 * 1024);
+
+/// Bits per second, as `10mbit`: `bit`, `kbit`, `mbit`, `gbit`, thousands of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRate(u64);
+
+impl FromStr for BitRate {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        let wrong =
+            || Wrong::new(format!("`{text}` is not a rate of bits; write for example 10mbit, 1.5gbit or 500kbit"));
+        let number = text.strip_suffix("bit").ok_or_else(wrong)?;
+        let (number, unit) = match number.as_bytes().last() {
+            Some(b'k') => (&number[..number.len() - 1], 1e3),
+            Some(b'm') => (&number[..number.len() - 1], 1e6),
+            Some(b'g') => (&number[..number.len() - 1], 1e9),
+            _ => (number, 1.0),
+        };
+        let bits = number.parse::<f64>().map_err(|_| wrong())? * unit;
+        // From a byte a second to what no network interface has.
+        if (8.0..=1e13).contains(&bits) { Ok(Self(bits.round() as u64)) } else { Err(wrong()) }
+    }
+}
+
+impl BitRate {
+    /// How long so many bytes take, rounded up.
+    fn time(self, bytes: u64) -> Nanos {
+        let nanos = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(self.0));
+        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
+    }
+
+    /// How many whole bytes go out in so long.
+    pub(crate) fn bytes(self, time: Nanos) -> u64 {
+        u64::try_from(u128::from(time.0) * u128::from(self.0) / 8_000_000_000).unwrap_or(u64::MAX)
+    }
+}
+
+/// The folder, and the rate of each of the discipline's servers.
+#[derive(Clone, Debug)]
+pub struct Files {
+    root: PathBuf,
+    pub(crate) rate: BitRate,
+}
+
+/// A file as an answer.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: File,
+    /// As it was when it was asked for, which is what the head announces.
+    pub(crate) length: u64,
+}
+
+/// The same open file.
+impl PartialEq for Opened {
+    fn eq(&self, other: &Self) -> bool {
+        (self.file.as_raw_fd(), self.length) == (other.file.as_raw_fd(), other.length)
+    }
+}
+
+impl Opened {
+    /// Adds the bytes from `from` on, so many of them.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has become shorter.
+    pub(crate) fn read(&self, from: u64, count: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let begin = out.len();
+        out.resize(begin + count, 0);
+        self.file.read_exact_at(&mut out[begin..], from).inspect_err(|_| out.truncate(begin))
+    }
+}
+
+impl Files {
+    /// The files of a folder, and of those inside it.
+    ///
+    /// # Errors
+    /// It is no folder that can be read.
+    pub fn new(folder: &Path, rate: BitRate) -> Result<Self, Error> {
+        let root = folder.canonicalize().and_then(|root| std::fs::read_dir(&root).map(|_| root));
+        let root = root.map_err(|source| Error::Files { path: folder.to_owned(), source })?;
+        Ok(Self { root, rate })
+    }
+
+    /// How long to wait at most before it is seen how far the answers have come.
+    pub(crate) fn often(&self) -> Nanos {
+        self.rate.time(SEGMENT).clamp(OFTEN.0, OFTEN.1)
+    }
+
+    /// What a socket may hold, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        usize::try_from(self.rate.bytes(HELD.0)).unwrap_or(usize::MAX).clamp(HELD.1, 1 << 30)
+    }
+
+    /// What a request asks of the folder; its class is that of its path.
+    pub(crate) fn demand(&self, head: &Head<'_>, routes: &Routes) -> Demand {
+        let target = match head.target.split_once("://") {
+            Some((_, rest)) if !head.target.starts_with('/') => rest.find('/').map_or("/", |path| &rest[path..]),
+            _ => head.target,
+        };
+        let class = routes.find(head.method, target).map_or(routes.others(), |Route { class, .. }| class);
+        let reply = |reply| Demand { class, work: None, pause: None, reply };
+        if !matches!(head.method, "GET" | "HEAD") {
+            return reply(Reply::Status(405));
+        }
+        let opened = match self.open(target) {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return reply(Reply::Status(403)),
+            // No descriptor or no memory left.
+            Err(error) if rustix::io::Errno::from_io_error(&error).is_some_and(is_crowded) => {
+                return reply(Reply::Status(503));
+            }
+            Err(_) => return reply(Reply::Status(404)),
+        };
+        let work = (!head.bodiless).then(|| Work::Given(self.rate.time(opened.length)));
+        Demand { class, work, pause: None, reply: Reply::File(opened) }
+    }
+
+    /// The file that a target names; of a folder its `index.html`.
+    ///
+    /// Nothing outside the folder is found: `..` is refused, also where it is encoded, and a link is followed to where it leads.
+    fn open(&self, target: &str) -> io::Result<Opened> {
+        let absent = || io::Error::from(io::ErrorKind::NotFound);
+        let path = target.split(['?', '#']).next().unwrap_or_default();
+        let path = percent_decode_str(path).decode_utf8().map_err(|_| absent())?;
+        let relative = Path::new(path.trim_start_matches('/'));
+        if path.contains('\0')
+            || !relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        {
+            return Err(absent());
+        }
+        let mut path = self.root.join(relative).canonicalize()?;
+        if path.is_dir() {
+            path = path.join("index.html").canonicalize()?;
+        }
+        // What is no file could hold up whoever opens it.
+        if !path.starts_with(&self.root) || !path.metadata()?.is_file() {
+            return Err(absent());
+        }
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok(Opened { file, length })
+    }
+}
+
+fn is_crowded(errno: rustix::io::Errno) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE, Errno::NOMEM].contains(&errno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> BitRate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_rate_is_a_number_of_bits() {
+        assert_eq!(
+            [rate("10mbit"), rate("1.5gbit"), rate("64000bit")],
+            [BitRate(10_000_000), BitRate(1_500_000_000), BitRate(64_000)]
+        );
+        for wrong in ["10", "10mbps", "mbit", "-1mbit", "0bit", "NaNbit", "1e99gbit", "10 mbit", ""] {
+            let why = wrong.parse::<BitRate>().unwrap_err().to_string();
+            assert!(why.contains("10mbit"), "{wrong}: {why}");
+        }
+    }
+
+    #[test]
+    fn bytes_and_their_time() {
+        let link = rate("10mbit");
+        assert_eq!(link.time(12_500), Nanos::from_millis(10));
+        assert_eq!(
+            (link.bytes(Nanos::from_millis(10)), link.bytes(Nanos(799)), link.bytes(Nanos(800))),
+            (12_500, 0, 1)
+        );
+        assert_eq!(rate("8bit").time(u64::MAX), Nanos(u64::MAX / 4), "longer than any clock");
+    }
+
+    #[test]
+    fn nothing_outside_the_folder_is_found() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("www");
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        std::fs::write(around.path().join("secret"), "no").unwrap();
+        std::fs::write(folder.join("a b"), "ok!").unwrap();
+        std::fs::write(folder.join("sub/index.html"), "index").unwrap();
+        std::os::unix::fs::symlink("../secret", folder.join("out")).unwrap();
+        std::os::unix::fs::symlink("..", folder.join("up")).unwrap();
+        std::os::unix::fs::symlink("a b", folder.join("in")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
+        let files = Files::new(&folder, rate("10mbit")).unwrap();
+        let length = |target: &str| files.open(target).ok().map(|opened| opened.length);
+        for (target, found) in [
+            ("/a%20b", Some(3)),
+            ("/a%20b?x=/../..", Some(3)),
+            ("/in", Some(3)),
+            ("//a%20b", Some(3)),
+            ("/sub", Some(5)),
+            ("/sub/", Some(5)),
+            ("/./sub/index.html", Some(5)),
+            ("/", None),
+            ("/out", None),
+            ("/up/secret", None),
+            ("/../secret", None),
+            ("/%2e%2e/secret", None),
+            ("/sub/..%2f../secret", None),
+            ("/sub/../a%20b", None),
+            ("/a%20b%00", None),
+            ("/%ff", None),
+            ("/socket", None),
+            ("/etc/passwd", None),
+            ("//etc/passwd", None),
+        ] {
+            assert_eq!(length(target), found, "{target}");
+        }
+        assert!(
+            Files::new(&folder.join("a b"), rate("1mbit")).is_err()
+                && Files::new(&folder.join("none"), rate("1mbit")).is_err()
+        );
+    }
+}
