@@ -128,7 +128,8 @@ impl Discipline for Ps {
     fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
         let v = self.v + self.last.until(now).0 as i64 as f64 * self.speed;
         for turn in self.serving.entries() {
-            tell(turn.what.id, Nanos((f64::from_bits(turn.key) - v).max(0.0).ceil() as u64));
+            // Rounded up, but nobody has more left than he brought.
+            tell(turn.what.id, Nanos((f64::from_bits(turn.key) - v).max(0.0).ceil() as u64).min(turn.what.size));
         }
     }
 }
