@@ -22,6 +22,7 @@ mod nginx;
 mod objects;
 mod observe;
 mod page;
+mod policies;
 mod postgresql;
 mod process;
 mod proxies;
@@ -57,6 +58,7 @@ fn main() {
         objects::tests(),
         observe::tests(),
         page::tests(),
+        policies::tests(),
         postgresql::tests(),
         proxies::tests(),
         refusals::tests(),

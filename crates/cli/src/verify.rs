@@ -4,6 +4,7 @@ mod files;
 mod hosts;
 pub(crate) mod intent;
 pub(crate) mod page;
+pub(crate) mod policies;
 pub(crate) mod source;
 #[cfg(test)]
 mod tests;

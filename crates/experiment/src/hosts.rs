@@ -12,7 +12,10 @@ use offered_model::workload::Observe;
 use offered_model::{Offset, Recording, WorkerClock};
 use offered_store::{Alive, AskedHost, Samples, files};
 use offered_verify::Window;
-use offered_verify::hosts::{Course, Host, HostClock, KnownBy, Origin, ServerSide, answers, edges};
+use offered_verify::hosts::{
+    Course, Host, HostClock, KnownBy, Origin, ServerSide, answers, edges, edges_of, work_under,
+};
+use offered_verify::policies;
 
 use crate::{Error, Own};
 
@@ -117,6 +120,8 @@ fn host(path: &Path, own: Option<&Own>, started: u64, recording: &Recording, win
         machine.is_some_and(|machine| machine.kernel.is_some() && machine.kernel == about.machine.kernel);
     let placed = Placed::of(asked.map(|host| host.clock).filter(|_| !has_generator));
     let mut course = Course::new(edges(window, about.every_ns));
+    let (names, spans) = policies::spans(recording, window);
+    let mut blocks = Course::new(edges_of(&spans));
     // What a wall clock that is believed showed beyond its monotonic clock at the start of the run: it may be set later.
     let mut beyond = None;
     samples.play(&mut |sample| {
@@ -130,6 +135,7 @@ fn host(path: &Path, own: Option<&Own>, started: u64, recording: &Recording, win
         };
         let at = (at - i128::from(started)).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         course.see(at, sample.source, sample.metric, sample.value);
+        blocks.see(at, sample.source, sample.metric, sample.value);
     })?;
     let counted = answers(recording, course.edges())?;
     let known_by = if has_generator { KnownBy::SameClock } else { placed.clock.known_by };
@@ -146,7 +152,8 @@ fn host(path: &Path, own: Option<&Own>, started: u64, recording: &Recording, win
         own_cost: about.cpu_ns as f64 / (about.every_ns.max(1) as f64 * about.samples.max(1) as f64),
         has_generator,
     };
-    Ok(Host::of(origin, &course, &counted, window))
+    let policies = work_under(&names, &spans, &blocks, about.ticks_per_s);
+    Ok(Host { policies, ..Host::of(origin, &course, &counted, window) })
 }
 
 /// How a machine's clock lies beside the generator's.

@@ -485,6 +485,7 @@ fn evidence(done: &Done, calibrated: Option<Calibrated>) -> Evidence {
         stopped: done.stopped,
         halted: done.halted.clone(),
         calibrated,
+        blocks: done.blocks.clone(),
     }
 }
 

@@ -69,6 +69,28 @@ pub struct Evidence {
     pub halted: Option<Halted>,
     /// What was asked of it, and what this machine was found to sustain, where that was ever measured.
     pub calibrated: Option<Calibrated>,
+    /// Of policies that took turns: each turn that began, in the order of time.
+    #[serde(default)]
+    pub blocks: Vec<Block>,
+}
+
+/// A policy's turn within a run, in ns since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Block {
+    /// The policy.
+    pub policy: String,
+    /// When it was to be put in place.
+    pub begins_ns: u64,
+    /// From when on launches count for it.
+    pub settled_ns: u64,
+    /// When it was over.
+    pub ends_ns: u64,
+    /// When the command began that puts it in place; 0: before the start.
+    pub began_ns: u64,
+    /// When that had ended.
+    pub ended_ns: u64,
+    /// What it said, where it failed.
+    pub failed: Option<String>,
 }
 
 /// Why a run stopped itself.
@@ -105,6 +127,13 @@ pub struct Calibrated {
     pub sustained_per_s: f64,
 }
 
+impl Block {
+    /// Whether its policy was in place when it began to count.
+    pub fn is_in_place(&self) -> bool {
+        self.failed.is_none() && self.ended_ns <= self.settled_ns
+    }
+}
+
 impl Evidence {
     /// The busiest thread, and the share of its time in which it was.
     pub fn busiest(&self) -> Option<(usize, f64)> {
@@ -119,6 +148,7 @@ impl Evidence {
         self.stopped |= other.stopped;
         self.halted = self.halted.or(other.halted);
         self.calibrated = self.calibrated.or(other.calibrated);
+        self.blocks.append(&mut other.blocks);
         self
     }
 }

@@ -7,6 +7,7 @@ mod login;
 mod mix;
 mod names;
 mod observe;
+mod policies;
 mod read;
 mod request;
 pub mod script;
@@ -32,6 +33,7 @@ pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
 pub use observe::Observe;
+pub use policies::{Policies, Turn};
 pub use read::{Files, digest};
 pub use request::{Call, Chat, Request, bytes_of_hex};
 pub use server::{Server, Station};
@@ -81,6 +83,8 @@ pub struct Draft {
     pub generator: Generator,
     /// What is asked of the machines that serve.
     pub observe: Observe,
+    /// Policies that take turns within the run.
+    pub policies: Option<Policies>,
     /// What templates may ask for, besides what is extracted from answers.
     pub variables: Vec<Variable>,
     /// What is asked; of a replay, what its trace counts.
@@ -105,6 +109,7 @@ impl Draft {
             stations: Vec::new(),
             generator: Generator::default(),
             observe: Observe::default(),
+            policies: None,
             variables: Vec::new(),
             requests: vec![Request::get("/")],
             thresholds: Vec::new(),
@@ -238,6 +243,11 @@ impl Workload {
         &self.0.observe
     }
 
+    /// Policies that take turns within the run.
+    pub fn policies(&self) -> Option<&Policies> {
+        self.0.policies.as_ref()
+    }
+
     /// What templates may ask for, besides what is extracted from answers.
     pub fn variables(&self) -> &[Variable] {
         &self.0.variables
@@ -366,6 +376,15 @@ impl Workload {
     /// The labels of events, in the order of the requests.
     pub fn labels(&self) -> Vec<String> {
         self.0.requests.iter().map(|request| request.name.clone()).collect()
+    }
+
+    /// The class of each request that has one, with its label.
+    pub fn classes(&self) -> Vec<(String, String)> {
+        let class = |request: &Request| match &request.call {
+            Call::Sql(Sql { class, .. }) => Some((request.name.clone(), class.clone()?)),
+            Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
+        };
+        self.0.requests.iter().filter_map(class).collect()
     }
 
     /// The labels of those requests that bring objects with them.

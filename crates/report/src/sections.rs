@@ -4,6 +4,7 @@ pub(crate) mod answer;
 mod arrivals;
 mod failures;
 mod hosts;
+mod policies;
 mod queue;
 mod responses;
 mod seen;
@@ -48,7 +49,11 @@ pub fn document(report: &Report) -> Document {
         let came_back =
             [Some(responses::section(run)), failures::section(run), seen::section(run), Some(times::section(run))];
         let parts = [tested::section(run), answer::section(run)].into_iter().chain(came_back.into_iter().flatten());
-        let parts = parts.chain([queue::section(run)]).chain(hosts::section(run)).chain(twin::section(run));
+        let parts = parts
+            .chain([queue::section(run)])
+            .chain(hosts::section(run))
+            .chain(policies::section(run))
+            .chain(twin::section(run));
         let parts = parts.chain([arrivals::section(run)]);
         sections.extend(parts.map(|part| Section { id: id(&part.id), level, ..part }));
     }

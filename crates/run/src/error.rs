@@ -34,6 +34,9 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// The first of the policies that take turns could not be put in place.
+    #[error("{0} ([policies])")]
+    Policy(String),
     /// TLS cannot be spoken as asked.
     #[error("{0}")]
     Tls(String),

@@ -6,12 +6,14 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::{io, thread};
 
 use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
-use offered_model::workload::{Precision, Sessions, Target};
+use offered_model::recording::Block;
+use offered_model::workload::{Policies, Precision, Sessions, Target};
 use offered_model::{Agenda, Event, Instant, Law, Nanos, RunId, Share, Workload};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};
 use crate::live::{Counts, Live, is_unheard};
+use crate::policies::Switching;
 use crate::script::{self, Script};
 use crate::transport::{
     Http1, Http2, Plain, Postgres, Requests, SPIN, Scripted, Spoken, Way, WebSocket, Wire, http1, http2, requests,
@@ -98,6 +100,8 @@ pub struct Done {
     pub stopped: bool,
     /// Why, if it stopped itself.
     pub halted: Option<Halted>,
+    /// Where policies took turns: each turn that began.
+    pub blocks: Vec<Block>,
 }
 
 impl Generator {
@@ -262,7 +266,10 @@ impl Generator {
         let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
         let workers = sinks.iter_mut().zip(0..self.threads);
         let workers = workers.map(|(sink, thread)| self.pretend(thread, response.clone(), sink)).collect();
-        Ok((Done { started: Nanos::ZERO, workers, stopped: self.stop.load(Relaxed), halted: None }, sinks))
+        Ok((
+            Done { started: Nanos::ZERO, workers, stopped: self.stop.load(Relaxed), halted: None, blocks: Vec::new() },
+            sinks,
+        ))
     }
 
     fn run_for_real<S: Sink>(
@@ -306,8 +313,14 @@ impl Generator {
                     let way = way.clone();
                     other().spawn_scoped(scope, move || keep_resolving(&way, begins.wait(), every, ended))?;
                 }
+                // Before the start, which may be at once.
+                let switching = self.switching()?;
+                let switching = switching.map(|switching| {
+                    other().spawn_scoped(scope, move || switching.go_on(begins.wait(), ended, &self.hurry))
+                });
+                let switching = switching.transpose()?;
                 let listening = other().spawn_scoped(scope, move || self.listen(way, begins.wait(), ended))?;
-                Ok((threads, listening))
+                Ok((threads, listening, switching))
             });
             if ready.is_err() {
                 // Those that are in place launch nothing.
@@ -315,18 +328,27 @@ impl Generator {
                 ended.store(true, Relaxed);
             }
             let clock = *clock.get_or_init(|| start.unwrap_or_else(|| Clock::starting_in(LEAD)));
-            let (threads, listening) = ready?;
+            let (threads, listening, switching) = ready?;
             begun(clock);
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
             if let Some(unheard) = listening.join().expect("a thread that ends") {
                 return Err(unheard);
             }
+            let blocks = switching.map_or_else(Vec::new, |thread| thread.join().expect("a thread that ends"));
             // All were in place.
             let (workers, sinks) = joined.into_iter().flatten().unzip();
             let (stopped, halted) = (self.stop.load(Relaxed), self.halt.why());
-            Ok((Done { started: clock.unix_origin(), workers, stopped, halted }, sinks))
+            Ok((Done { started: clock.unix_origin(), workers, stopped, halted, blocks }, sinks))
         })
+    }
+
+    /// The policies that take turns, the first in place; of a run of many workers the first of them switches.
+    fn switching(&self) -> Result<Option<Switching<'_>>, Error> {
+        let policies = self.workload.policies().filter(|_| self.share.index() == 0);
+        // Who takes a run up begins with the turn that comes next.
+        let turns = |all: &Policies| all.turns(self.workload.counted()).filter(|turn| turn.begins >= self.from);
+        policies.map(|all| Switching::begin(all, turns(all).collect(), &self.stop)).transpose()
     }
 
     /// What a thread needs before the start: its poller, and connections where they are made by then.

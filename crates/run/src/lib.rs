@@ -25,11 +25,13 @@
 //! ```
 
 mod ask;
+mod command;
 mod driver;
 mod error;
 mod generator;
 mod halt;
 mod live;
+mod policies;
 mod preview;
 mod script;
 mod transport;

@@ -68,11 +68,33 @@ pub fn mser(means: &[f64]) -> usize {
 /// The classical ratio estimator, with residuals n - R d (Law and Kelton, Simulation Modeling and Analysis, section 9.5); for
 /// what the interval allows, see [`from_batches`]. With fewer than two pairs it is infinite.
 pub fn ratio(pairs: &[(f64, f64)]) -> Estimate {
+    let (value, residuals) = residuals(pairs);
+    around(value, &residuals)
+}
+
+/// The same, from pairs that do not depend on one another; turned by their skewness as in [`from_trials`]. With fewer than three it is
+/// infinite.
+pub fn ratio_of_trials(pairs: &[(f64, f64)]) -> Estimate {
+    let (value, residuals) = residuals(pairs);
+    let variance = if residuals.len() < 3 { f64::INFINITY } else { variance_of_mean(&residuals) };
+    turned(value, &residuals, variance)
+}
+
+/// The ratio of two such ratios, of pairs that stand side by side and may be alike. With fewer than three it is infinite.
+pub fn ratio_of_ratios(pairs: &[(f64, f64)], to: &[(f64, f64)]) -> Estimate {
+    let ((one, of_one), (other, of_other)) = (residuals(pairs), residuals(to));
+    let value = one / other;
+    let residuals: Vec<f64> = of_one.iter().zip(&of_other).map(|(a, b)| value * (a / one - b / other)).collect();
+    let variance = if residuals.len() < 3 { f64::INFINITY } else { variance_of_mean(&residuals) };
+    turned(value, &residuals, variance)
+}
+
+/// sum(numerators) / sum(denominators), and what each pair is off that.
+fn residuals(pairs: &[(f64, f64)]) -> (f64, Vec<f64>) {
     let k = pairs.len() as f64;
     let (n, d) = pairs.iter().fold((0.0, 0.0), |(n, d), pair| (n + pair.0, d + pair.1));
     let value = n / d;
-    let residuals: Vec<f64> = pairs.iter().map(|pair| (pair.0 - value * pair.1) / (d / k)).collect();
-    around(value, &residuals)
+    (value, pairs.iter().map(|pair| (pair.0 - value * pair.1) / (d / k)).collect())
 }
 
 /// A figure taken from the whole run, with the 95 % interval that its values in single batches suggest.

@@ -43,6 +43,8 @@ pub struct Ask {
     pub thresholds: Vec<Threshold>,
     /// The requests that bring objects, by name.
     pub pages: Vec<String>,
+    /// The class of each request that has one, by their names.
+    pub classes: Vec<(String, String)>,
     /// How late the latest hundredth of the launches may be.
     pub late_tolerance: Nanos,
     /// Whether those who launch wait for their answers, so that they cannot outrun the system.
@@ -72,6 +74,7 @@ impl Default for Ask {
             effect_tolerance: Generator::TOLERANCE,
             thresholds: Vec::new(),
             pages: Vec::new(),
+            classes: Vec::new(),
             late_tolerance: Nanos::from_millis(10),
             users_wait: false,
             insecure: false,
@@ -126,6 +129,7 @@ impl Ask {
             effect_tolerance: workload.generator().tolerance(),
             thresholds: workload.thresholds().to_vec(),
             pages: workload.pages(),
+            classes: workload.classes(),
             ..Self::default()
         }
     }

@@ -27,6 +27,7 @@ use offered_model::{Instant, Recording};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::policies::Span;
 use crate::verdict::Window;
 
 /// From this mean utilisation on something is called saturated: at 0.9 a queue in front of one server is ten times as long as at half.
@@ -66,10 +67,43 @@ pub struct Host {
     pub edges_s: Vec<f64>,
     /// What was measured of it.
     pub measures: Vec<Measure>,
+    /// Of policies that took turns: what was at work while each counted.
+    #[serde(default)]
+    pub policies: Vec<WorkUnder>,
     /// How much work an answer took; `None` where nobody can tell, which `notes` says.
     pub law: Option<UtilisationLaw>,
     /// What a reader must know.
     pub notes: Vec<HostNote>,
+}
+
+/// What was at work on a machine while a policy counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkUnder {
+    /// The policy.
+    pub policy: String,
+    /// What counted the work.
+    pub counter: Counter,
+    /// Processors at work, on average.
+    pub processors: f64,
+}
+
+/// What was at work while each policy counted, by the `course` of counters between the ends of the spans.
+pub fn work_under(names: &[String], spans: &[Span], course: &Course, ticks_per_s: u64) -> Vec<WorkUnder> {
+    let Some((counter, work)) = law::work(course, ticks_per_s) else { return Vec::new() };
+    let under = |(policy, name): (usize, &String)| {
+        let own = spans.iter().enumerate().filter(|(_, span)| span.policy == policy);
+        let parts = own.filter_map(|(number, span)| {
+            Some((work(2 * number, 2 * number + 1)?, (span.to_ns - span.from_ns) as f64 / 1e9))
+        });
+        let (used, seconds) = parts.fold((0.0, 0.0), |(used, seconds), part| (used + part.0, seconds + part.1));
+        (seconds > 0.0).then(|| WorkUnder { policy: name.clone(), counter, processors: used / seconds })
+    };
+    names.iter().enumerate().filter_map(under).collect()
+}
+
+/// The ends of spans, as a course wants them.
+pub fn edges_of(spans: &[Span]) -> Vec<i64> {
+    spans.iter().flat_map(|span| [span.from_ns as i64, span.to_ns as i64]).collect()
 }
 
 /// How the clock of a machine was laid beside the run's.
@@ -186,6 +220,7 @@ impl Host {
             own_cost,
             edges_s: course.edges().iter().map(|edge| *edge as f64 / 1e9).collect(),
             measures,
+            policies: Vec::new(),
             law,
             notes,
         }

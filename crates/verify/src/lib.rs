@@ -53,6 +53,7 @@ mod pages;
 mod pattern;
 mod places;
 mod poisson;
+pub mod policies;
 mod present;
 mod queue;
 mod requests;
@@ -281,6 +282,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         effect,
         queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),
+        policies: policies::policies(recording, ask, &judged)?,
         twin: None,
         server_side: None,
         because,
@@ -346,6 +348,7 @@ fn doubts(recording: &Recording, ask: &Ask, seen: &Seen, look: &Look, stalled: O
     doubts.extend(warnings::of_schedule(ask, seen.held_per_s));
     doubts.extend(warnings::of_early(seen.counted.early));
     doubts.extend(generator.into_iter().flat_map(warnings::of_generator));
+    doubts.extend(policies::doubts(recording));
     doubts
 }
 

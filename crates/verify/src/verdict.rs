@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
 use crate::hosts::ServerSide;
+use crate::policies::Policy;
 use crate::twin::Twin;
 pub use doubt::Doubt;
 
@@ -65,6 +66,9 @@ pub struct Verdict {
     pub effect: Option<Effect>,
     /// Concurrency by Little's law.
     pub queue: Queue,
+    /// Of policies that took turns within the run: what came of each, in the order of their first turns.
+    #[serde(default)]
+    pub policies: Vec<Policy>,
     /// The same launches at the model of the workload's server, where that was asked for.
     #[serde(default)]
     pub twin: Option<Twin>,

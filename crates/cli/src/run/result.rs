@@ -11,6 +11,7 @@ use offered_verify::{Judgement, KeepsUp, Request, Unchecked, Verdict};
 
 use crate::table::{Table, clipped, shown};
 use crate::verify::page::Details;
+use crate::verify::policies;
 use crate::words;
 
 /// So many requests are shown; all are in the JSON.
@@ -48,6 +49,7 @@ impl fmt::Display for Page<'_> {
             }
             write!(f, "\n{table}")?;
         }
+        policies::write(f, self.verdict)?;
         self.arrivals(f)?;
         self.times(f)?;
         self.traffic(f)?;

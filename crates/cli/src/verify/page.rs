@@ -54,6 +54,7 @@ impl Display for Page<'_> {
         lateness(f, v)?;
         keeps_up(f, v)?;
         queue(f, v)?;
+        super::policies::write(f, v)?;
         twin(f, v)?;
         super::hosts::write(f, v)?;
         if self.details {

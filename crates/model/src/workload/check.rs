@@ -4,10 +4,12 @@ mod parts;
 
 use std::collections::HashSet;
 
+use super::policies::SHORTEST;
 use super::request::{check_headers, check_once};
 use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
 use super::{
-    Address, Call, Draft, Encryption, Opening, Pool, Protocol, Request, Reuse, Sessions, Target, Tls, Workload, names,
+    Address, Call, Draft, Encryption, Opening, Policies, Pool, Protocol, Request, Reuse, Sessions, Target, Tls,
+    Workload, names,
 };
 use crate::arrivals::Process;
 use crate::count::Count;
@@ -42,6 +44,8 @@ pub(super) enum Place {
     Stations,
     Station(usize),
     Threshold(usize),
+    /// A key of the policies.
+    Policies(&'static str),
 }
 
 impl Place {
@@ -73,6 +77,7 @@ impl Workload {
         counted(draft.duration, draft.skip_first, draft.skip_last)
             .or_else(|Wrong(why)| Place::Key(longest).wrong(why))?;
         count(&draft)?;
+        policies(&draft)?;
         target(&draft)?;
         variables(&draft)?;
         requests(&draft)?;
@@ -141,6 +146,46 @@ fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) -> Result<(
         return place.wrong("the rate ends before there are so many; say for how long there are any (duration)");
     }
     Ok(())
+}
+
+/// Checks that each policy has as many blocks as any other, as early as late.
+fn policies(Draft { policies, duration, count, skip_first, skip_last, .. }: &Draft) -> Result<(), Misfit> {
+    let Some(said @ Policies { names, block, settle, hook }) = policies else { return Ok(()) };
+    let mut seen = HashSet::new();
+    if names.len() < 2 {
+        return Place::Policies("names").wrong("takes two policies or more, to be compared");
+    }
+    match names.iter().find(|name| name.trim().is_empty() || !seen.insert(*name)) {
+        Some(name) if name.trim().is_empty() => return Place::Policies("names").wrong("has a name that is empty"),
+        Some(name) => return Place::Policies("names").wrong(format!("has `{name}` twice")),
+        None => {}
+    }
+    if hook.first().is_none_or(|program| program.trim().is_empty()) {
+        return Place::Policies("hook").wrong("names no command, such as [\"./switch\", \"{{policy}}\"]");
+    }
+    if *block < SHORTEST {
+        return Place::Policies("block").wrong(format!("must be at least {SHORTEST}: it takes a command to switch"));
+    }
+    if settle >= block {
+        return Place::Policies("settle").wrong(format!("leaves nothing of a block of {block}"));
+    }
+    if count.is_some() {
+        return Place::Policies("block").wrong(
+            "goes with a duration alone: a number of requests or sessions could end the run before each policy has had as many blocks",
+        );
+    }
+    let (counted, round) = (*duration - *skip_first - *skip_last, said.round());
+    let rounds = counted.0 / round.0;
+    if rounds > 0 && counted.0 % round.0 == 0 {
+        return Ok(());
+    }
+    let lengths = [rounds, rounds + 1].into_iter().filter(|rounds| *rounds > 0);
+    let lengths = lengths.map(|rounds| (Nanos(rounds * round.0) + *skip_first + *skip_last).to_string());
+    Place::Policies("block").wrong(format!(
+        "does not fill the time that counts, {counted}: {} policies, forth and back, take {round} a round; write duration = {}",
+        names.len(),
+        lengths.collect::<Vec<_>>().join(" or ")
+    ))
 }
 
 /// Checks that it is known who is there when a run begins.

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, Observe, OnDiskFull, Precision, Request, Sessions, Workload};
+use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Precision, Request, Sessions, Workload};
 use crate::catalogue::Catalogue;
 use crate::count::Count;
 use crate::nearest;
@@ -103,6 +103,7 @@ impl Reader<'_> {
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             observe: root.get("observe").map_or(Ok(Observe::default()), |value| observe(&value))?,
+            policies: root.get("policies").map(|value| policies(&value)).transpose()?,
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
             requests,
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
@@ -118,6 +119,7 @@ fn at(root: &Table<'_>, tables: &[usize], Misfit { place, why }: Misfit) -> Mist
         Place::Whole => None,
         Place::Key(key) => root.get(key),
         Place::Target(key) => root.get("target").map(|target| target.entry(key).unwrap_or(target)),
+        Place::Policies(key) => root.get("policies").map(|policies| policies.entry(key).unwrap_or(policies)),
         Place::Variables => root.get("variables"),
         Place::Requests => root.get("request"),
         Place::Request(number) => tables.get(number).and_then(|table| of("request", *table)),
@@ -207,6 +209,21 @@ fn observe(value: &Value<'_>) -> Result<Observe, Mistake> {
         Ok((name.to_owned(), value.checked(super::observe::checked(value.text()?))?))
     };
     Ok(Observe { hosts: hosts.into_iter().map(host).collect::<Result<_, _>>()? })
+}
+
+fn policies(value: &Value<'_>) -> Result<Policies, Mistake> {
+    let table = value.table(&shape::POLICIES)?;
+    let texts = |key, example| {
+        let texts = table.need(key, example)?.list()?;
+        texts.iter().map(|text| Ok(text.text()?.to_owned())).collect::<Result<Vec<_>, Mistake>>()
+    };
+    let block: Nanos = table.need("block", "\"8s\"")?.parsed()?;
+    Ok(Policies {
+        names: texts("names", "[\"fair\", \"short-first\"]")?,
+        block,
+        settle: table.parsed("settle")?.unwrap_or(Nanos(block.0 / 4)),
+        hook: texts("hook", "[\"./switch\", \"{{policy}}\"]")?,
+    })
 }
 
 pub(super) fn small(value: &Value<'_>, number: u64) -> Result<u32, Mistake> {

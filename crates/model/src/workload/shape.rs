@@ -163,6 +163,7 @@ pub(super) static WORKLOAD: Shape = shape(
         ),
         key("generator", Kind::Table(&GENERATOR), "The threads that launch."),
         key("observe", Kind::Table(&OBSERVE), "The machines that serve, as far as they are asked something themselves."),
+        key("policies", Kind::Table(&POLICIES), "Policies of the server that take turns within one run, to be compared."),
         key("request", List(&Kind::Table(&REQUEST)), "What is asked. Without it: the path of the target's url."),
         key("flow", List(&Kind::Table(&FLOW)), "One request after another, for partly_open and closed."),
         key("thresholds", Kind::Thresholds, "What the run must keep to pass, such as \"response.p99\" = \"< 250ms\"."),
@@ -538,6 +539,25 @@ pub(super) static OBSERVE: Shape = shape(
         "Observers whose clocks are asked before the run and after it, such as { db = \"10.0.0.2:7799\" }: by name, where each listens.",
     )],
 );
+
+pub(super) static POLICIES: Shape = shape(
+    "Policies of the server that take turns within one run, forth and back (ABBA): launches go on, and a command puts each in place.",
+    &[
+        key("names", List(&Text), "What they are called, two or more, in the order of their first blocks."),
+        key("block", Time, "How long each holds at a time. The time that counts is a multiple of all of them, forth and back."),
+        key(
+            "settle",
+            Time,
+            "The beginning of each block, in which the queue is still that of the one before: left out. Default: a quarter of the block.",
+        ),
+        key(
+            "hook",
+            List(&Text),
+            "A command and its arguments, run before the start and at the beginning of each block; {{policy}} is its name.",
+        ),
+    ],
+)
+.needs(&["names", "block", "hook"]);
 
 pub(super) static GENERATOR: Shape = shape(
     "The threads that launch.",

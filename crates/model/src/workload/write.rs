@@ -17,8 +17,8 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Closed, Descriptors, Draft, Generator, Late, OnDiskFull, Opening, Pace, Precision, Protocol, Request, Reuse,
-    Server, Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
+    Call, Closed, Descriptors, Draft, Generator, Late, OnDiskFull, Opening, Pace, Policies, Precision, Protocol,
+    Request, Reuse, Server, Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::catalogue::OneOf;
@@ -54,6 +54,11 @@ impl fmt::Display for Workload {
             let hosts = self.0.observe.hosts.iter().map(|(name, at)| (name.to_toml_key(), at.to_toml_value()));
             let hosts = Pairs(hosts.collect()).table();
             section(&mut text, "[observe]", &[("hosts".to_owned(), hosts)]);
+        }
+        if let Some(Policies { names, block, settle, hook }) = &self.0.policies {
+            let said = Pairs(Vec::new()).raw("names", list(names, ToTomlValue::to_toml_value));
+            let said = said.text("block", block).text("settle", settle);
+            section(&mut text, "[policies]", &said.raw("hook", list(hook, ToTomlValue::to_toml_value)).0);
         }
         if !self.0.variables.is_empty() {
             let variables: Vec<Pair> = self.0.variables.iter().map(|v| (v.name.to_toml_key(), variable(v))).collect();

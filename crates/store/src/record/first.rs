@@ -65,6 +65,7 @@ impl From<Record> for RunRecord {
         let halted = doubts.iter().find_map(|doubt| doubt.strip_prefix("the run stopped itself: "));
         let stopped = halted.is_some() || doubts.iter().any(|doubt| doubt == "the run was stopped before its time");
         let generator = summary.busy.map(|busy| Evidence {
+            blocks: Vec::new(),
             busy,
             cpu_s: summary.cpu_s,
             stopped,

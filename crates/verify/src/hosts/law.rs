@@ -160,7 +160,10 @@ pub(super) fn of(
 
 /// Processor seconds between two ends, by the counter that knows best, and which that is.
 #[expect(clippy::type_complexity, reason = "a counter, and what it counted")]
-fn work<'a>(course: &'a Course, ticks_per_s: u64) -> Option<(Counter, Box<dyn Fn(usize, usize) -> Option<f64> + 'a>)> {
+pub(super) fn work<'a>(
+    course: &'a Course,
+    ticks_per_s: u64,
+) -> Option<(Counter, Box<dyn Fn(usize, usize) -> Option<f64> + 'a>)> {
     let named = |prefix: &str| -> Vec<String> {
         course.sources().filter(|source| source.starts_with(prefix)).map(str::to_owned).collect()
     };

@@ -46,6 +46,17 @@ pub enum Doubt {
         /// What is wrong with the first.
         first: Option<String>,
     },
+    /// Policies that took turns were not in place for all of theirs.
+    NotInPlace {
+        /// The first that was not.
+        policy: String,
+        /// Why.
+        why: String,
+        /// In so many blocks.
+        blocks: u64,
+        /// Of so many.
+        of: u64,
+    },
     /// Any certificate was taken for the target's.
     AnyCertificate,
     /// Too little to tell any pattern.
@@ -175,6 +186,9 @@ impl Doubt {
                 let first = first.as_ref().map_or_else(String::new, |first| format!(", the first: {first}"));
                 format!("{rows} rows could not be read{first}")
             }
+            Self::NotInPlace { policy, why, blocks, of } => format!(
+                "{blocks} of {of} blocks do not count, for their policy was not in place; the first is of `{policy}`: {why}"
+            ),
             Self::AnyCertificate => {
                 "insecure: any certificate was taken, so nothing proves that the answers are the target's".to_owned()
             }
@@ -244,6 +258,9 @@ impl Doubt {
             }
             Self::Note { .. } => "judge what is there with that in mind, or record the run again",
             Self::Unreadable { .. } => "look at those rows: launches that are missing make gaps that never were",
+            Self::NotInPlace { .. } => {
+                "try the command by hand, or give it more time (policies.settle); what is compared are the other blocks"
+            }
             Self::AnyCertificate => {
                 "give the root that signed its certificate (target.tls.roots) and run without insecure"
             }

@@ -1,12 +1,13 @@
 //! What is done with the process that serves a connection before requests go there: a command that is told its number.
 
 use std::io;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use offered_clock::Waker;
+
+use crate::command;
 
 /// A connection whose process is to be told to the command.
 pub(super) struct Asked {
@@ -34,7 +35,9 @@ impl Hook {
         let (tell, told) = channel();
         thread::Builder::new().spawn(move || {
             for Asked { connection, pid, class } in asked {
-                if tell.send((connection, run(&command, pid, &class))).is_err() {
+                let places = [("{{pid}}", pid.to_string()), ("{{class}}", class)];
+                let places = places.each_ref().map(|(place, value)| (*place, value.as_str()));
+                if tell.send((connection, command::run(&command, &places, &|_| false))).is_err() {
                     break;
                 }
                 waker.wake();
@@ -52,21 +55,5 @@ impl Hook {
     /// The next connection that it was told of, and what came of it.
     pub(super) fn told(&self) -> Option<((usize, u32), Result<(), String>)> {
         self.told.try_recv().ok()
-    }
-}
-
-fn run(command: &[String], pid: i32, class: &str) -> Result<(), String> {
-    let words: Vec<String> =
-        command.iter().map(|word| word.replace("{{pid}}", &pid.to_string()).replace("{{class}}", class)).collect();
-    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let told = |why: String| format!("hook `{}`: {why}", words.join(" "));
-    let ended = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).output();
-    let ended = ended.map_err(|why| told(why.to_string()))?;
-    match ended.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&ended.stderr);
-            Err(told(said.lines().next().map_or_else(|| ended.status.to_string(), str::to_owned)))
-        }
     }
 }

@@ -1,0 +1,76 @@
+//! Commands of the workload's, which it runs beside the launches and never waits for in a launching thread.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+
+use offered_clock::Clock;
+use offered_model::{Instant, Nanos};
+
+/// How soon the end of a command is noticed.
+const NOTICE: Nanos = Nanos::from_millis(5);
+
+/// Runs `command`, in whose words each of the `places`, such as `{{pid}}`, has its value. It is ended where it goes on until it is `over`
+/// by a clock that began with it.
+///
+/// # Errors
+/// In a sentence: it cannot be run, says that it failed, or was ended.
+pub(crate) fn run(command: &[String], places: &[(&str, &str)], over: &dyn Fn(Nanos) -> bool) -> Result<(), String> {
+    let put = |word: &String| places.iter().fold(word.clone(), |word, (place, value)| word.replace(place, value));
+    let words: Vec<String> = command.iter().map(put).collect();
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let told = |why: String| format!("hook `{}`: {why}", words.join(" "));
+    let mut asked = Command::new(program);
+    asked.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = asked.spawn().map_err(|why| told(why.to_string()))?;
+    let clock = Clock::start();
+    let status = loop {
+        match child.try_wait().map_err(|why| told(why.to_string()))? {
+            Some(status) => break status,
+            None if over(Instant::ZERO.until(clock.now())) => {
+                // One that has ended meanwhile need not be ended.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(told(format!("was not done after {:.1} s, and was ended", clock.now().as_secs_f64())));
+            }
+            None => clock.sleep_until(clock.now() + NOTICE),
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    Err(told(said(&mut child).unwrap_or_else(|| status.to_string())))
+}
+
+/// The first line that it wrote where errors go.
+fn said(child: &mut Child) -> Option<String> {
+    let mut bytes = vec![0; 4096];
+    // What it left running may hold the pipe open: only what is there already is read.
+    let read = child.stderr.as_mut()?.read(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+    text.lines().find(|line| !line.trim().is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Result<(), String> {
+        let command = ["sh", "-c", script, "{{pid}}"].map(str::to_owned);
+        run(&command, &[("{{pid}}", "7")], &|_| false)
+    }
+
+    #[test]
+    fn a_command_is_told_its_places_and_says_why_it_failed() {
+        assert_eq!(sh("test $0 = 7"), Ok(()));
+        let why = sh("echo; echo no such process >&2; echo more >&2; exit 3").unwrap_err();
+        assert!(why.starts_with("hook `sh -c") && why.ends_with(": no such process"), "{why}");
+        assert!(sh("exit 3").unwrap_err().ends_with("exit status: 3"));
+        assert!(run(&["/no/such/program".to_owned()], &[], &|_| false).unwrap_err().contains("/no/such/program"));
+    }
+
+    #[test]
+    fn one_that_does_not_end_is_ended() {
+        let why = run(&["sleep", "60"].map(str::to_owned), &[], &|_| true).unwrap_err();
+        assert!(why.contains("was ended"), "{why}");
+    }
+}
