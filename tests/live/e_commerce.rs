@@ -1,0 +1,39 @@
+//! The study studies/e-commerce in small: a shop in a PostgreSQL of its own, under policies that take turns.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Tested, needs};
+use crate::process::offered;
+
+tests![every_policy_has_its_rows_at_a_utilisation_that_was_measured];
+
+fn every_policy_has_its_rows_at_a_utilisation_that_was_measured() -> Tested {
+    let mut versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let is_made = versions.any(|version| version.path().join("bin/initdb").exists());
+    let can = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|said| said.status.success());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    needs("e-commerce", is_made && cores > 1 && rustix::process::getuid().is_root() && can("chrt") && can("python3"))?;
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/e-commerce/run");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let run = |args: &[&str]| {
+        let program = offered(&[]).get_program().to_owned();
+        Command::new(&study).env("OFFERED", program).arg(&out).args(args).output().unwrap()
+    };
+    let wrong = run(&["--small", "--policies", "ps,srpt"]);
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("`srpt` is no policy"));
+    let made = run(&["--small"]);
+    assert!(made.status.success(), "{}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
+    let table = std::fs::read_to_string(out.join("2b.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 2 * 3 * 3, "two systems, three policies, two classes and all:\n{table}");
+    for row in &rows {
+        let utilisation: f64 = row[4].parse().unwrap();
+        assert!(utilisation > 0.05 && utilisation < 1.1, "{row:?}");
+        assert!(row[6].parse::<u64>().unwrap() > 0, "{row:?}");
+    }
+    let alone = std::fs::read_to_string(out.join("alone.csv")).unwrap();
+    assert!(alone.lines().count() == 15 && alone.contains("\nbest_sellers,long,"), "{alone}");
+    Ok(())
+}
