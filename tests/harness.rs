@@ -18,6 +18,7 @@ use offered_model::Nanos;
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
 const NEEDS: [(&str, &str); 23] = [
     ("chromium", "apt-get install chromium"),
+    ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
     ("hey", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),

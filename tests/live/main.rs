@@ -10,6 +10,7 @@ mod harness;
 mod accounting;
 mod answers;
 mod chromium;
+mod e_commerce;
 mod engines;
 mod grpc;
 mod http2;
@@ -46,6 +47,7 @@ fn main() {
     harness::run([
         accounting::tests(),
         answers::tests(),
+        e_commerce::tests(),
         engines::tests(),
         grpc::tests(),
         http2::tests(),
