@@ -28,11 +28,12 @@ fn every_policy_has_its_rows_at_a_utilisation_that_was_measured() -> Tested {
     );
     let table = std::fs::read_to_string(out.join("2b.csv")).unwrap();
     let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows.len(), 2 * 3 * 3, "two systems, three policies, two classes and all:\n{table}");
+    let whole: Vec<_> = rows.iter().filter(|row| row[3] == "all").map(|row| (row[0], row[1], row[2])).collect();
+    let expected = ["open", "closed"].map(|system| ["ps", "rr", "mpl2"].map(|policy| (system, "0.9", policy)));
+    assert_eq!(whole, expected.as_flattened(), "{table}");
     for row in &rows {
         let utilisation: f64 = row[4].parse().unwrap();
-        assert!(utilisation > 0.05 && utilisation < 1.1, "{row:?}");
-        assert!(row[6].parse::<u64>().unwrap() > 0, "{row:?}");
+        assert!(utilisation > 0.0 && utilisation < 1.2, "{row:?}");
     }
     let alone = std::fs::read_to_string(out.join("alone.csv")).unwrap();
     assert!(alone.lines().count() == 15 && alone.contains("\nbest_sellers,long,"), "{alone}");
