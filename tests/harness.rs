@@ -16,7 +16,7 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 23] = [
+const NEEDS: [(&str, &str); 24] = [
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
