@@ -24,7 +24,7 @@ use crate::report::{Report, Run};
 const LABELS: usize = 30;
 
 /// Where the numbers of a report's tables can be had.
-const SOURCE: &str = "Numbers in tables are those of <code>offered report --json</code>.";
+const SOURCE: &str = include_str!("../templates/source.html");
 
 /// The whole report as a document.
 pub fn document(report: &Report) -> Document {
