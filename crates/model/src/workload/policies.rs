@@ -62,6 +62,55 @@ impl Policies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Workload;
+    use crate::workload::write::tests::read;
+
+    /// Two policies in blocks of 8 s, with this instead of a line of theirs, or with one more.
+    fn text(duration: &str, line: &str) -> String {
+        let lines = ["names = [\"a\", \"b c\"]", "block = \"8s\"", "hook = [\"./switch\", \"{{policy}}\"]"];
+        let key = line.split(' ').next().unwrap_or_default();
+        let kept: Vec<&str> =
+            lines.into_iter().filter(|line| !line.starts_with(&format!("{key} "))).chain([line]).collect();
+        format!(
+            "duration = \"{duration}\"\nskip_first = \"10s\"\narrivals.open.rate = \"1/s\"\n[policies]\n{}\n",
+            kept.join("\n")
+        )
+    }
+
+    #[test]
+    fn what_is_said_of_policies_is_read_and_written() {
+        let workload = read(&text("74s", ""));
+        let said = workload.policies().unwrap();
+        assert_eq!(
+            (said.names[1].as_str(), said.block, said.settle),
+            ("b c", Nanos::from_secs(8), Nanos::from_secs(2))
+        );
+        assert_eq!(said.turns(workload.counted()).count(), 8);
+        assert_eq!(read(&workload.to_string()), workload);
+        assert_eq!(read(&text("74s", "settle = \"0s\"")).policies().unwrap().settle, Nanos::ZERO);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_told_with_what_to_write() {
+        for (duration, line, words) in [
+            ("75s", "", "counts, 1m5s: 2 policies, forth and back, take 32s a round; write duration = 1m14s or 1m46s"),
+            ("20s", "", "write duration = 42s"),
+            ("74s", "names = [\"a\"]", "takes two policies or more"),
+            ("74s", "names = [\"a\", \"a\"]", "has `a` twice"),
+            ("74s", "names = [\"a\", \" \"]", "a name that is empty"),
+            ("74s", "hook = []", "names no command"),
+            ("74s", "block = \"99ms\"", "at least 100ms"),
+            ("74s", "settle = \"8s\"", "leaves nothing of a block of 8s"),
+            ("74s", "command = []", "`command`"),
+        ] {
+            let parsed = Workload::parse(&text(duration, line), "w.toml", &|_| Err(String::new()));
+            let why = parsed.unwrap_err().to_string();
+            assert!(why.contains(words) && why.starts_with("w.toml:"), "{line}: {why}");
+        }
+        let counted = format!("requests = 7\n{}", text("74s", ""));
+        let why = Workload::parse(&counted, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
+        assert!(why.contains("goes with a duration alone"), "{why}");
+    }
 
     #[test]
     fn turns_go_forth_and_back_so_that_a_drift_falls_upon_all_alike() {
