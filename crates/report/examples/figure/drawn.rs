@@ -132,7 +132,9 @@ fn rows(sheet: &Sheet, all: &[(&Series, Vec<Point>)]) -> Rows {
     let mut heads = vec!["series", "x", "y", "95 %", "y as printed", "y / printed"];
     if all.iter().all(|(series, _)| series.printed.is_empty()) {
         heads.truncate(4);
-        rows.iter_mut().for_each(|row| row.truncate(4));
+        for row in &mut rows {
+            row.truncate(4);
+        }
     }
     Rows { caption: format!("x is {}, y is {}", sheet.x.title(), sheet.y.title()), heads, rows }
 }
