@@ -337,6 +337,49 @@ fn what_is_written_is_run_and_simulated() {
 }
 
 #[test]
+fn the_jobs_of_a_parallel_machine_bring_their_run_times_as_work() {
+    // User 7 submits 100 s of work, 0.5 s before and 2000 s after it some more; user 8 is another session, and one job did not run.
+    let job = |submit: &str, run: &str, processors: u8, user: u8| {
+        format!("1 {submit} -1 {run} {processors} -1 -1 -1 -1 -1 1 {user} 1 -1 -1 -1 -1 -1\n")
+    };
+    let jobs = [
+        job("0", "10", 1, 7),
+        job("0.5", "100", 32, 7),
+        job("1", "-1", 1, 8),
+        job("2", "20.25", 1, 8),
+        job("2002", "5", 32, 7),
+    ];
+    let log = format!("; Version: 2.2\n; UnixStartTime: 749458803\n{}", jobs.concat());
+    let toml = "seed = 1\nduration = \"3000s\"\n[arrivals]\nreplay = { trace = \"jobs.trace\" }\n[server]\ndiscipline = \"fcfs\"\n";
+    let folder = folder(&[
+        ("m.swf", log.as_bytes()),
+        ("m.toml", toml.as_bytes()),
+        ("site.log", line(1, "h", "GET /", 200, FIREFOX).as_bytes()),
+    ]);
+    let output = offered(folder.path(), &["logs", "m.swf", "--trace", "jobs.trace", "--no-compare"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("1 jobs are not in the trace: it is not known how long they ran"));
+    assert!(text(&output.stdout).contains("1993-10-01"), "{}", text(&output.stdout));
+    let trace = std::fs::read_to_string(folder.path().join("jobs.trace")).unwrap();
+    let entries: Vec<&str> = trace.lines().skip(1).collect();
+    assert_eq!(
+        entries,
+        ["GET /processors-1", "0 0 0 10s", "GET /processors-32", "0.5 0 1 1m40s", "2 1 0 20.25s", "2002 2 1 5s"]
+    );
+    let simulated = offered(folder.path(), &["simulate", "m.toml", "--json"]);
+    assert_eq!(simulated.status.code(), Some(0), "{}", text(&simulated.stderr));
+    // In order of arrival: 10 s, 109.5 s, 128.25 s and 5 s.
+    let simulated: Value = serde_json::from_slice(&simulated.stdout).unwrap();
+    let mean = simulated.to_string();
+    assert!(mean.contains("63.1875"), "{mean}");
+    // Work is said by all entries of a trace or by none.
+    assert!(
+        refusal(folder.path(), &["m.swf", "site.log", "--trace", "x.trace"])
+            .contains("either all entries say their work or none")
+    );
+}
+
+#[test]
 fn of_too_many_requests_the_first_of_their_label_stand_for_the_rest() {
     let mut log = String::new();
     for i in 0..60_600u32 {

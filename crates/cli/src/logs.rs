@@ -30,6 +30,7 @@ Examples:
   offered logs access.log --format '$remote_addr - [$time_iso8601] \"$request\" $status $bytes_sent' --user 'field remote_user'
   offered logs access.log --workload site.toml          a workload that behaves like the site
   offered logs access.log --trace day.trace             its very requests; [arrivals] replay = { trace = \"day.trace\" }
+  offered logs machine.swf.gz --trace jobs.trace        the jobs of a parallel machine, with their work
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input.";
 
@@ -41,8 +42,8 @@ pub(crate) struct Args {
     /// Logs, plain or packed (gz, zst, bz2), in any order; globs; - for standard input
     #[arg(value_name = "LOG", required = true)]
     files: Vec<String>,
-    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, s3, uwsgi, json, worldcup, or a
-    /// format string of nginx ($) or Apache (%)
+    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, s3, uwsgi, json, swf, worldcup, or
+    /// a format string of nginx ($) or Apache (%)
     #[arg(long, default_value = "auto")]
     format: String,
     /// Keys of JSON logs, such as client=addr,time=t
@@ -211,6 +212,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             written.stand_ins, written.unfollowed
         )
     });
+    let workless = written.filter(|written| written.without_work > 0).map(|written| {
+        format!(
+            "{} jobs are not in the trace: it is not known how long they ran, or they ran for no time",
+            written.without_work
+        )
+    });
     for complaint in &found.complaints {
         tell!("unreadable: {complaint}");
     }
@@ -225,7 +232,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let (others, labels) = (others.as_ref(), args.labels);
         say!(no newline: "{}", page::Page { found: &found, reasons: &reasons, others, labels, written });
     }
-    for warning in warnings.iter().chain(&unlike) {
+    for warning in warnings.iter().chain(&unlike).chain(&workless) {
         tell!("warning: {warning}");
     }
     Ok(Exit::Done)

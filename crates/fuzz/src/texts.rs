@@ -36,7 +36,7 @@ pub(crate) fn catalogues(bytes: &[u8]) {
 }
 
 /// Every format of access logs: the first byte chooses one, the rest is its log.
-const FORMATS: [&str; 12] = [
+const FORMATS: [&str; 13] = [
     "auto",
     "common",
     "vhost",
@@ -50,6 +50,7 @@ const FORMATS: [&str; 12] = [
     // A string of the user's own, an nginx's or an Apache's by what it holds: the first line.
     "$",
     "%",
+    "swf",
 ];
 
 /// The longest that is a line.

@@ -19,7 +19,7 @@ pub struct Entry<'a> {
     pub status: u16,
     /// Bytes of the answer.
     pub bytes: Option<u64>,
-    /// Nanoseconds the answer took.
+    /// Nanoseconds the answer took; of a job, those it ran.
     pub duration: Option<u64>,
 }
 

@@ -36,6 +36,9 @@ pub enum Error {
     /// What needs a second look at the log, which standard input cannot give.
     #[error("{0} reads the log twice, which standard input does not allow; write the log to a file")]
     Twice(&'static str),
+    /// Logs that say how much work their entries bring, and others, in one trace.
+    #[error("of a trace either all entries say their work or none: the jobs of {0} say it, and other logs here do not")]
+    Mixed(String),
     /// A trace that cannot be written.
     #[error("cannot write the trace: {0}")]
     Trace(String),

@@ -10,6 +10,7 @@ mod nginx;
 mod pattern;
 mod s3;
 mod squid;
+mod swf;
 #[cfg(test)]
 mod tests;
 mod uwsgi;
@@ -19,6 +20,7 @@ mod worldcup;
 use common::Common;
 use json::Json;
 use pattern::Pattern;
+use swf::Swf;
 use w3c::W3c;
 use worldcup::RECORD;
 
@@ -48,6 +50,8 @@ pub enum Format {
     Uwsgi,
     /// JSON lines.
     Json(Box<Json>),
+    /// The Standard Workload Format of parallel machines.
+    Swf(Box<Swf>),
     /// World Cup 1998, binary; with room for a path.
     WorldCup(Vec<u8>),
 }
@@ -64,7 +68,7 @@ pub struct Choice {
 }
 
 /// The names a user may give.
-pub(crate) const NAMES: [&str; 14] = [
+pub(crate) const NAMES: [&str; 15] = [
     "auto",
     "common",
     "combined",
@@ -78,6 +82,7 @@ pub(crate) const NAMES: [&str; 14] = [
     "s3",
     "uwsgi",
     "json",
+    "swf",
     "worldcup",
 ];
 
@@ -119,6 +124,13 @@ impl Choice {
             "s3" => unnamed(Format::S3(Stamps::default())),
             "uwsgi" => unnamed(Format::Uwsgi),
             "json" => Ok(Format::Json(Box::new(Json::new(&self.mapping, user)?))),
+            "swf" => {
+                let place = |name: &str| swf::FIELDS.iter().find(|field| field.0 == name).map(|field| field.1);
+                let unknown =
+                    |name| format!("jobs have no field `{name}`; they have user, group, executable, queue, partition");
+                let user = user.map(|name| place(name).ok_or_else(|| unknown(name))).transpose()?;
+                Ok(Format::Swf(Box::new(Swf::new(user))))
+            }
             "worldcup" => unnamed(Format::WorldCup(Vec::new())),
             _ if name.contains('$') => nginx::compile(name, user).map(Format::Pattern),
             _ if name.contains('%') => apache::compile(name, user).map(Format::Pattern),
@@ -152,7 +164,7 @@ impl Choice {
         lines.truncate(200);
         let mut best: Option<(usize, Format)> = None;
         let mut refused = None;
-        for name in ["combined", "vhost", "json", "w3c", "elb", "haproxy", "envoy", "s3", "uwsgi", "squid"] {
+        for name in ["combined", "vhost", "json", "w3c", "elb", "haproxy", "envoy", "s3", "uwsgi", "squid", "swf"] {
             let mut format = match self.named(name) {
                 Ok(format) => format,
                 Err(why) => {
@@ -196,6 +208,7 @@ impl Format {
             Self::WorldCup(path) => worldcup::parse(line, path).map(Some),
             _ if line.is_empty() => Ok(None),
             Self::W3c(w3c) => w3c.parse(line),
+            Self::Swf(swf) => swf.parse(line),
             _ if line[0] == b'#' => Ok(None),
             Self::Pattern(pattern) => pattern.parse(line).map(Some),
             Self::Squid => squid::parse(line).map(Some),
@@ -232,13 +245,19 @@ impl Format {
             Self::S3(_) => "s3",
             Self::Uwsgi => "uwsgi",
             Self::Json(_) => "json",
+            Self::Swf(_) => "swf",
             Self::WorldCup(_) => "worldcup",
         }
     }
 
-    /// Whether a reader may begin at any line: not where a directive says how the lines behind it read.
+    /// Whether a reader may begin at any line: not where a directive says how the lines behind it read, or when they begin.
     pub fn begins_anywhere(&self) -> bool {
-        !matches!(self, Self::W3c(_) | Self::WorldCup(_))
+        !matches!(self, Self::W3c(_) | Self::Swf(_) | Self::WorldCup(_))
+    }
+
+    /// Whether its durations are the work that entries bring: a job ran alone, a request's answer may have waited.
+    pub fn says_work(&self) -> bool {
+        matches!(self, Self::Swf(_))
     }
 
     /// The length of its records, where they are not lines.

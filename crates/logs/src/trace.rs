@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 
+use offered_model::Nanos;
+
 use crate::clients::ByClient;
 use crate::entry::Entry;
 use crate::error::Error;
@@ -30,6 +32,8 @@ pub struct Written {
     pub sessions: u64,
     /// Distinct requests.
     pub requests: u64,
+    /// Jobs left out because it is not known how much work they brought, or they brought none.
+    pub without_work: u64,
     /// Requests left out for their method.
     pub other_methods: u64,
     /// Entries for which another request stands, since there are more distinct ones than a trace can hold.
@@ -45,10 +49,13 @@ struct Waiting {
     time: i64,
     client: u64,
     request: u32,
+    work: Option<u64>,
 }
 
 struct Writer<'a> {
     out: &'a mut dyn Write,
+    /// Whether entries say how much work they bring.
+    says_work: bool,
     timeout: i64,
     most_clients: usize,
     /// Nearly in order of time, as in [`crate::part::Part`].
@@ -79,9 +86,14 @@ pub fn trace(
     if inputs.iter().any(Input::once) {
         return Err(Error::Twice("a trace"));
     }
+    let jobs = inputs.iter().find(|input| input.format.says_work());
+    if let Some(jobs) = jobs.filter(|_| !inputs.iter().all(|input| input.format.says_work())) {
+        return Err(Error::Mixed(jobs.name.clone()));
+    }
     let by_default = Rules::default();
     let mut writer = Writer {
         out,
+        says_work: jobs.is_some(),
         timeout: timeout as i64 * SECOND,
         most_clients: options.most_clients,
         window: VecDeque::new(),
@@ -137,13 +149,18 @@ impl Writer<'_> {
             self.written.other_methods += 1;
             return Ok(());
         }
+        let work = entry.duration.filter(|run| self.says_work && *run > 0);
+        if self.says_work && work.is_none() {
+            self.written.without_work += 1;
+            return Ok(());
+        }
         let text = format!("{} {}", String::from_utf8_lossy(method).to_uppercase(), sendable(entry.target));
         let request = match self.known.get(&text) {
             Some(known) => *known,
             None => self.new_request(text, method, entry.target)?,
         };
         let at = self.window.partition_point(|earlier| earlier.time <= entry.time);
-        self.window.insert(at, Waiting { time: entry.time, client, request });
+        self.window.insert(at, Waiting { time: entry.time, client, request, work });
         if self.window.len() > WINDOW
             && let Some(next) = self.window.pop_front()
         {
@@ -193,6 +210,8 @@ impl Writer<'_> {
         let (seconds, part) = (since / SECOND as u64, since % SECOND as u64);
         let decimals = if part == 0 { String::new() } else { format!(".{part:09}").trim_end_matches('0').to_owned() };
         self.written.entries += 1;
-        writeln!(self.out, "{seconds}{decimals} {session} {}", waiting.request).map_err(failed)
+        let work = waiting.work.map(|work| format!(" {}", Nanos(work)));
+        writeln!(self.out, "{seconds}{decimals} {session} {}{}", waiting.request, work.unwrap_or_default())
+            .map_err(failed)
     }
 }

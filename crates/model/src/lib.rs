@@ -54,6 +54,7 @@ mod sessions;
 pub mod share;
 mod sqlstate;
 pub mod superposition;
+pub mod swf;
 pub mod template;
 pub mod thinking;
 pub mod threshold;

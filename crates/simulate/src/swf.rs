@@ -1,11 +1,9 @@
-//! The Standard Workload Format: what supercomputers were given to do (Chapin et al. 1999; Feitelson's archive).
-//!
-//! A line is a job of 18 numbers: 2 is the submit time, 4 the run time, both in seconds; -1 means unknown; `;` begins a
-//! comment.
+//! The run times of a log in the Standard Workload Format, as an empirical law. (Its submit times and users: `offered_logs`.)
 
 use std::io::BufRead;
 
 use offered_model::Wrong;
+use offered_model::swf::Job;
 
 /// The run times of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,26 +40,11 @@ impl Swf {
     }
 
     fn line(&mut self, name: &str, number: u64, line: &str) {
-        let line = line.split(';').next().unwrap_or("").trim();
-        if line.is_empty() {
-            return;
-        }
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        match fields.get(3).map(|field| field.parse::<f64>()) {
-            Some(Ok(run)) if fields.len() == 18 && run.is_finite() && (run >= 0.0 || run == -1.0) => {
-                if run > 0.0 {
-                    self.run_times.push(run);
-                } else {
-                    self.without += 1;
-                }
-            }
-            Some(Ok(run)) if fields.len() == 18 => {
-                self.broken.push(format!("{name}:{number}: the run time {run} is neither a time nor -1"));
-            }
-            Some(Err(_)) if fields.len() == 18 => {
-                self.broken.push(format!("{name}:{number}: the run time `{}` is not a number", fields[3]));
-            }
-            _ => self.broken.push(format!("{name}:{number}: {} fields, a job has 18", fields.len())),
+        match Job::parse(line) {
+            Ok(None) => {}
+            Ok(Some(Job { run: Some(run), .. })) if run > 0.0 => self.run_times.push(run),
+            Ok(Some(_)) => self.without += 1,
+            Err(why) => self.broken.push(format!("{name}:{number}: {why}")),
         }
     }
 }
@@ -91,12 +74,12 @@ mod tests {
         assert_eq!(
             swf.broken,
             [
-                "log.swf:6: the run time -7 is neither a time nor -1",
-                "log.swf:7: the run time `soon` is not a number",
-                "log.swf:8: 1 fields, a job has 18"
+                "log.swf:6: its run time is neither a time nor -1",
+                "log.swf:7: its run time is not a number",
+                "log.swf:8: a job has 18 fields"
             ]
         );
-        assert!(read("hello\n").unwrap_err().to_string().contains("log.swf:1: 1 fields"));
+        assert!(read("hello\n").unwrap_err().to_string().contains("log.swf:1: a job has 18 fields"));
     }
 
     proptest! {

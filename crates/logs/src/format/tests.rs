@@ -305,3 +305,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_job_is_a_request_for_its_processors_that_brings_its_run_time() {
+    let log = b"; UnixStartTime: 749458803\n 57 25574.5 -1 10 1 -1 -1 -1 -1 -1 1 4 1 2 -1 -1 -1 -1\n";
+    for (user, found) in [(None, ""), (Some("executable"), "2"), (Some("group"), "1")] {
+        let choice = Choice { user: user.map(str::to_owned), ..Choice::default() };
+        let mut format = choice.format(log).unwrap();
+        assert_eq!(format.name(), "swf");
+        let mut lines = log.split(|b| *b == b'\n');
+        assert_eq!(format.parse(lines.next().unwrap()), Ok(None));
+        let entry = format.parse(lines.next().unwrap()).unwrap().unwrap();
+        assert_eq!((entry.time, entry.client, entry.user), (749_484_377_500_000_000, &b"4"[..], found.as_bytes()));
+        assert_eq!((entry.target, entry.duration, entry.status), (&b"/processors-1"[..], Some(10_000_000_000), 0));
+    }
+    let unknown = Choice { user: Some("wife".to_owned()), format: "swf".to_owned(), ..Choice::default() };
+    assert!(unknown.check().unwrap_err().contains("no field `wife`; they have user, group"));
+    let mut format = choice("swf").format(b"").unwrap();
+    let unrun = format.parse(b"1 0 -1 -1 1 -1 -1 -1 -1 -1 5 4 1 2 -1 -1 -1 -1").unwrap().unwrap();
+    assert_eq!(unrun.duration, None);
+    for line in [
+        "1 -1 -1 5 1 -1 -1 -1 -1 -1 1 4 1 2 -1 -1 -1 -1",
+        "1 1e300 -1 5 1 -1 -1 -1 -1 -1 1 4 1 2 -1 -1 -1 -1",
+        "a b",
+        "\u{e4}",
+    ] {
+        assert!(format.parse(line.as_bytes()).is_err(), "{line}");
+    }
+}

@@ -1,0 +1,87 @@
+//! The Standard Workload Format: what supercomputers were given to do (Chapin et al. 1999; the Parallel Workloads Archive, version 2.2).
+//!
+//! A line is a job of 18 numbers, -1 where one is not known; `;` begins a comment, and the head of a file is made of them. A job that was
+//! stopped and went on later has a line of its own and one for each part besides, whose status is 2, 3 or 4: they are no jobs.
+
+/// A job, as far as it is of use here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Job<'a> {
+    /// The fields as they stand, the first of the definition at 0.
+    pub fields: [&'a str; 18],
+    /// When it was submitted, in seconds since the log's beginning, at least 0; `None` where it is not known.
+    pub submit: Option<f64>,
+    /// How long it ran, in seconds, at least 0 (below half a second many logs write 0); `None` where it is not known.
+    pub run: Option<f64>,
+}
+
+impl<'a> Job<'a> {
+    /// The job on a line; `None` for comments, empty lines and the parts of a job that has a line of its own.
+    ///
+    /// # Errors
+    /// Why the line is no job, in a few words.
+    pub fn parse(line: &'a str) -> Result<Option<Self>, &'static str> {
+        let line = line.split(';').next().unwrap_or("");
+        let mut words = line.split_ascii_whitespace();
+        let mut fields = [""; 18];
+        let mut there = 0;
+        for (field, word) in fields.iter_mut().zip(&mut words) {
+            *field = word;
+            there += 1;
+        }
+        if there == 0 {
+            return Ok(None);
+        }
+        if there < 18 || words.next().is_some() {
+            return Err("a job has 18 fields");
+        }
+        if matches!(fields[10], "2" | "3" | "4") {
+            return Ok(None);
+        }
+        let time = |text: &str, not_a_number, not_a_time| match text.parse::<f64>() {
+            Ok(-1.0) => Ok(None),
+            Ok(time) if time >= 0.0 && time.is_finite() => Ok(Some(time)),
+            Ok(_) => Err(not_a_time),
+            Err(_) => Err(not_a_number),
+        };
+        let submit = time(fields[1], "its submit time is not a number", "its submit time is neither a time nor -1")?;
+        let run = time(fields[3], "its run time is not a number", "its run time is neither a time nor -1")?;
+        Ok(Some(Self { fields, submit, run }))
+    }
+
+    /// How many processors it was given, or asked for where that is not known.
+    pub fn processors(&self) -> Option<&'a str> {
+        [self.fields[4], self.fields[7]].into_iter().find(|field| field.bytes().all(|b| b.is_ascii_digit()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_job() {
+        let job = Job::parse("  4 6269.5 -1 10927 -1 -1 -1 128 -1 -1 1 2 1 -1 -1 -1 -1 -1 ; a note").unwrap().unwrap();
+        assert_eq!(
+            (job.submit, job.run, job.processors(), job.fields[11]),
+            (Some(6269.5), Some(10927.0), Some("128"), "2")
+        );
+        let unknown = Job::parse("5 -1 -1 -1 -1 -1 -1 -1 -1 -1 5 -1 -1 -1 -1 -1 -1 -1").unwrap().unwrap();
+        assert_eq!((unknown.submit, unknown.run, unknown.processors()), (None, None, None));
+    }
+
+    #[test]
+    fn comments_and_parts_of_jobs_are_none_and_the_rest_is_wrong() {
+        for line in ["", "; Version: 2.2", "4 0 1 10 8 -1 -1 -1 -1 -1 2 2 1 -1 -1 -1 -1 -1"] {
+            assert_eq!(Job::parse(line), Ok(None), "{line}");
+        }
+        for (line, why) in [
+            ("hello", "a job has 18 fields"),
+            ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19", "a job has 18 fields"),
+            ("1 -7 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "its submit time is neither a time nor -1"),
+            ("1 2 3 soon 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "its run time is not a number"),
+            ("1 2 3 inf 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "its run time is neither a time nor -1"),
+        ] {
+            assert_eq!(Job::parse(line), Err(why), "{line}");
+        }
+    }
+}
