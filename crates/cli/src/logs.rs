@@ -30,7 +30,7 @@ Examples:
   offered logs access.log --format '$remote_addr - [$time_iso8601] \"$request\" $status $bytes_sent' --user 'field remote_user'
   offered logs access.log --workload site.toml          a workload that behaves like the site
   offered logs access.log --trace day.trace             its very requests; [arrivals] replay = { trace = \"day.trace\" }
-  offered logs machine.swf.gz --trace jobs.trace        the jobs of a parallel machine, with their work
+  offered logs machine.swf.gz --trace jobs.trace        a parallel machine's jobs, with their work
 
 Exit codes: 0 done; 1 could not go on; 2 wrong input.";
 
