@@ -31,6 +31,7 @@ mod refusals;
 mod report;
 mod run;
 mod saturation;
+mod scrapes;
 mod scripts;
 mod seen;
 mod servers;
@@ -59,6 +60,7 @@ fn main() {
         nginx::tests(),
         objects::tests(),
         observe::tests(),
+        scrapes::tests(),
         page::tests(),
         policies::tests(),
         postgresql::tests(),

@@ -7,10 +7,14 @@ use offered_model::Outcome;
 use rustix::process::Signal;
 
 use crate::harness::{Missing, Tested, needs};
-use crate::process::{Process, soon, until_exists};
+use crate::process::{Process, ended, soon, until_exists};
 use crate::run::{Run, run, start};
 
-tests![every_request_is_one_line_of_the_access_log, a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer];
+tests![
+    every_request_is_one_line_of_the_access_log,
+    a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer,
+    its_own_status_is_laid_beside_the_run
+];
 
 pub(crate) struct Nginx {
     process: Process,
@@ -47,6 +51,7 @@ impl Nginx {
                     {listen}
                     root {folder}/files;
                     location /ok {{ return 200 'ok'; }}
+                    location /status {{ stub_status; }}
                     location /error {{ return 503; }}
                     location /drop {{ return 444; }}
                     location /slow {{ alias {folder}/files/large; limit_rate 1k; }}
@@ -133,5 +138,29 @@ fn a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer() -> Tested
     assert_eq!(log.iter().filter(|line| line.ends_with("/ok")).count(), run.count(Outcome::Ok));
     assert_eq!(log.iter().filter(|line| line.ends_with("/slow")).count(), run.count(Outcome::Cut));
     assert_eq!(log.len(), run.events.len());
+    Ok(())
+}
+
+/// What nginx counts of itself is what was launched, and the asking for it.
+fn its_own_status_is_laid_beside_the_run() -> Tested {
+    let folder = tempfile::tempdir().unwrap();
+    let nginx = Nginx::start(folder.path())?;
+    let (run, workload) = (folder.path().join("run"), folder.path().join("w.toml"));
+    let text = format!(
+        "duration = \"3s\"\narrivals.open = {{ rate = \"50/s\", process = \"constant\" }}\ntarget.url = \"{0}/ok\"\n\
+         [[observe.scrape]]\nname = \"web\"\nevery = \"200ms\"\ntarget.url = \"{0}/status\"\n",
+        nginx.url.trim_end_matches('/')
+    );
+    std::fs::write(&workload, text).unwrap();
+    let run = run.to_str().unwrap();
+    let made = ended(&["run", workload.to_str().unwrap(), "--out", run, "--quiet"]);
+    assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
+    let verdict: serde_json::Value = serde_json::from_str(&ended(&["verify", run, "--json"]).stdout).unwrap();
+    let host = &verdict["server_side"]["hosts"][0];
+    let found =
+        host["measures"].as_array().unwrap().iter().find(|measure| measure["of"] == "nginx_http_requests_total");
+    let rate = found.unwrap_or_else(|| panic!("{host}"))["mean"].as_f64().unwrap();
+    assert!(found.unwrap()["resource"] == "series-rate" && rate > 0.0, "{host}");
+    assert!(host["samples"].as_u64() > Some(3), "{host}");
     Ok(())
 }

@@ -20,7 +20,8 @@ tests![
     whoever_may_log_in_does,
     what_is_not_answered_in_time_is_cancelled,
     few_connections_are_a_queue_and_lost_ones_are_made_again,
-    every_connection_is_hooked_before_the_first_launch
+    every_connection_is_hooked_before_the_first_launch,
+    its_own_statistics_are_laid_beside_the_run
 ];
 
 /// A server under way.
@@ -376,5 +377,33 @@ fn every_connection_is_hooked_before_the_first_launch() -> Tested {
     // One that fails keeps the run from beginning.
     let ended = ended(&["run", &cluster.workload(OPEN, &target("/nowhere/told"))]);
     assert!(ended.code == Some(1) && ended.stderr.contains("hook `"), "{ended:?}");
+    Ok(())
+}
+
+/// The database's own statistics, and one statement of somebody's, each by a connection of its own.
+fn its_own_statistics_are_laid_beside_the_run() -> Tested {
+    let cluster = Cluster::start()?;
+    let (run, url) = (cluster.path("run"), cluster.url("me"));
+    let text = format!(
+        "url = \"{url}\"\nconnections = 4\n[[request]]\nname = \"one\"\nsql = \"select 1\"\n\
+         [[observe.scrape]]\nname = \"db\"\nevery = \"100ms\"\ntarget.url = \"{url}\"\n\
+         [[observe.scrape]]\nname = \"own\"\nevery = \"100ms\"\ntarget.url = \"{url}\"\ncounters = [\"seconds\"]\n\
+         sql = \"select 'a' as kind, 42 as level, extract(epoch from clock_timestamp()) as seconds\"\n"
+    );
+    let workload = cluster.workload(OPEN, &text);
+    let text = std::fs::read_to_string(&workload).unwrap().replace("duration = \"500ms\"", "duration = \"2s\"");
+    std::fs::write(&workload, text).unwrap();
+    let made = ended(&["run", &workload, "--out", run.to_str().unwrap(), "--quiet"]);
+    assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
+    let verdict: serde_json::Value =
+        serde_json::from_str(&ended(&["verify", run.to_str().unwrap(), "--json"]).stdout).unwrap();
+    let mean = |host: usize, of: &str| {
+        let host = &verdict["server_side"]["hosts"][host];
+        let found = host["measures"].as_array().unwrap().iter().find(|measure| measure["of"] == of);
+        found.unwrap_or_else(|| panic!("{of} is not in {host}"))["mean"].as_f64().unwrap()
+    };
+    assert!(mean(0, "xact_commit{datname=\"postgres\"}") > 0.0 && mean(0, "numbackends{datname=\"postgres\"}") >= 6.0);
+    assert_eq!(mean(1, "level{kind=\"a\"}"), 42.0);
+    assert!(mean(1, "seconds{kind=\"a\"}") > 0.0);
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_experiment::{Made, MeetingPlace, Plan, View};
+use offered_experiment::{Made, MeetingPlace, Plan, Ready, View};
 use offered_model::time::span;
 use offered_model::{Law, Nanos, Offset, RunId, Share, Workload};
 use offered_report::junit::junit;
@@ -151,11 +151,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     plan.beyond().iter().for_each(|beyond| tell!("warning: {}", words::of_machine(beyond)));
     let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
     signals::stop_then_hurry(&stop, &hurry)?;
-    for (name, address) in ready.silent_hosts() {
-        tell!(
-            "note: {name} at {address} does not say what its clock shows; is `offered observe --listen` running there? The run goes on"
-        );
-    }
+    unobserved(&ready, &workload, args.dry_run.is_some() || out.is_some());
     let ready = match &args.meet {
         Some(meet) => {
             let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
@@ -216,6 +212,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             Ok(Exit::Unkept)
         }
         _ => Ok(Exit::of(&made)),
+    }
+}
+
+/// Says what of the server's side nobody will know; what is scraped is `kept`, or there is nobody to ask.
+fn unobserved(ready: &Ready<'_>, workload: &Workload, kept: bool) {
+    for (name, address) in ready.silent_hosts() {
+        tell!(
+            "note: {name} at {address} does not say what its clock shows; is `offered observe --listen` running there? The run goes on"
+        );
+    }
+    if !kept && !workload.observe().scrapes.is_empty() {
+        tell!("note: nothing is scraped: that is kept in the run's directory; name one with --out");
     }
 }
 

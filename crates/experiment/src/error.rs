@@ -26,6 +26,12 @@ pub enum Error {
     /// The workers of a run do not begin together.
     #[error(transparent)]
     Meet(#[from] offered_meet::Error),
+    /// What is scraped beside a run would be lost with it.
+    #[error(
+        "[[observe.scrape]] does not go with an object store: what is scraped is kept in a folder; meet in one that all reach, or take \
+         it out"
+    )]
+    ScrapedIntoStore,
     /// Nobody knows when a run was, so what was observed cannot be laid beside it.
     #[error(
         "{}: nobody knows when this run was (it was made on a virtual clock, or its stamps are no dates), so what was observed of a server \

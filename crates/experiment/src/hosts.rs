@@ -10,14 +10,14 @@ use offered_clock::Wall;
 use offered_meet::ask;
 use offered_model::workload::Observe;
 use offered_model::{Offset, Recording, WorkerClock};
-use offered_store::{Alive, AskedHost, Samples, files};
+use offered_store::{Alive, AskedHost, RunRecord, Samples, files};
 use offered_verify::Window;
 use offered_verify::hosts::{
-    Course, Host, HostClock, KnownBy, Origin, ServerSide, answers, edges, edges_of, work_under,
+    Asked, Course, Host, HostClock, KnownBy, Origin, ServerSide, answers, edges, edges_of, work_under,
 };
 use offered_verify::policies;
 
-use crate::{Error, Own};
+use crate::Error;
 
 /// Stamps below count from something else than the Unix epoch: the ninth of September 2001, since then.
 const DATED: u64 = 1_000_000_000_000_000_000;
@@ -29,7 +29,7 @@ const DATED: u64 = 1_000_000_000_000_000_000;
 pub(crate) fn of(
     given: &[PathBuf],
     run: &Path,
-    own: Option<&Own>,
+    record: Option<&RunRecord>,
     recording: &Recording,
     window: &Window,
 ) -> Result<Option<ServerSide>, Error> {
@@ -37,8 +37,8 @@ pub(crate) fn of(
     if given.is_empty() && kept.is_empty() {
         return Ok(None);
     }
-    let started = started(run, own, recording).ok_or_else(|| Error::Undated { run: run.to_owned() })?;
-    let hosts = given.iter().chain(&kept).map(|path| host(path, own, started, recording, window));
+    let started = started(run, record, recording).ok_or_else(|| Error::Undated { run: run.to_owned() })?;
+    let hosts = given.iter().chain(&kept).map(|path| host(path, record, started, recording, window));
     Ok(Some(ServerSide::of(hosts.collect::<Result<_, _>>()?)))
 }
 
@@ -87,22 +87,23 @@ fn each(
     });
 }
 
-/// The files of samples that the run in `run` keeps.
+/// The files of samples that the run in `run` keeps, or one of its workers.
 fn kept(run: &Path) -> Vec<PathBuf> {
-    let listed = fs::read_dir(run.join(files::OBSERVED)).into_iter().flatten().flatten();
-    let paths = listed.map(|entry| entry.path());
+    let listed = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = std::iter::once(run.to_owned()).chain(listed(run)).map(|folder| folder.join(files::OBSERVED));
+    let paths = folders.flat_map(|folder| listed(&folder));
     let mut kept: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "parquet")).collect();
     kept.sort();
     kept
 }
 
 /// What the clock of who launched showed where the recording's window counts from, since the Unix epoch.
-fn started(run: &Path, own: Option<&Own>, recording: &Recording) -> Option<u64> {
+fn started(run: &Path, record: Option<&RunRecord>, recording: &Recording) -> Option<u64> {
     if !recording.on_run_clock {
         let (first, _) = recording.events.extent().sent?;
         return Some(first.0).filter(|first| *first >= DATED);
     }
-    match own.and_then(|own| own.record.as_ref()) {
+    match record {
         Some(record) => record.started_unix_ns,
         // It was killed.
         None => Alive::read(run).map(|alive| alive.started_unix_ns),
@@ -110,15 +111,21 @@ fn started(run: &Path, own: Option<&Own>, recording: &Recording) -> Option<u64> 
 }
 
 /// What one machine did, whose samples are in `path`, in a run that began when its generator's clock showed `started`.
-fn host(path: &Path, own: Option<&Own>, started: u64, recording: &Recording, window: &Window) -> Result<Host, Error> {
+fn host(
+    path: &Path,
+    record: Option<&RunRecord>,
+    started: u64,
+    recording: &Recording,
+    window: &Window,
+) -> Result<Host, Error> {
     let samples = Samples::open(path).map_err(Error::Read)?;
     let about = &samples.about;
-    let record = own.and_then(|own| own.record.as_ref());
     let asked = record.and_then(|record| record.hosts.iter().find(|host| host.token == Some(about.token)));
     let machine = record.and_then(|record| record.machine.as_ref());
-    let has_generator =
-        machine.is_some_and(|machine| machine.kernel.is_some() && machine.kernel == about.machine.kernel);
-    let placed = Placed::of(asked.map(|host| host.clock).filter(|_| !has_generator));
+    // What was scraped was stamped by who scraped it.
+    let same_clock = machine.is_some_and(|machine| machine.kernel.is_some() && machine.kernel == about.machine.kernel);
+    let has_generator = same_clock && about.scraped.as_ref().is_none_or(|scraped| scraped.is_here);
+    let placed = Placed::of(asked.map(|host| host.clock).filter(|_| !same_clock));
     let mut course = Course::new(edges(window, about.every_ns));
     let (names, spans) = policies::spans(recording, window);
     let mut blocks = Course::new(edges_of(&spans));
@@ -138,9 +145,10 @@ fn host(path: &Path, own: Option<&Own>, started: u64, recording: &Recording, win
         blocks.see(at, sample.source, sample.metric, sample.value);
     })?;
     let counted = answers(recording, course.edges())?;
-    let known_by = if has_generator { KnownBy::SameClock } else { placed.clock.known_by };
+    let known_by = if same_clock { KnownBy::SameClock } else { placed.clock.known_by };
+    let within = about.scraped.as_ref().map_or(0, |scraped| scraped.longest_ns / 2);
     let clock = match known_by {
-        KnownBy::SameClock => HostClock { known_by, ahead_ms: Some(0.0), within_ms: Some(0.0) },
+        KnownBy::SameClock => HostClock { known_by, ahead_ms: Some(0.0), within_ms: Some(within as f64 / 1e6) },
         _ => placed.clock,
     };
     let origin = Origin {
@@ -151,6 +159,13 @@ fn host(path: &Path, own: Option<&Own>, started: u64, recording: &Recording, win
         ticks_per_s: about.ticks_per_s,
         own_cost: about.cpu_ns as f64 / (about.every_ns.max(1) as f64 * about.samples.max(1) as f64),
         has_generator,
+        scraped: about.scraped.as_ref().map(|scraped| Asked {
+            at: scraped.at.clone(),
+            counters: scraped.counters.clone(),
+            failures: scraped.failures,
+            why: scraped.why.clone(),
+            left_out: scraped.left_out,
+        }),
     };
     let policies = work_under(&names, &spans, &blocks, about.ticks_per_s);
     Ok(Host { policies, ..Host::of(origin, &course, &counted, window) })

@@ -206,7 +206,13 @@ impl Terms {
         let recording = read(run.path(), options).map_err(Error::Read)?;
         let own = Own::read(run.path(), broken)?;
         let (ask, verdict) = self.verdict(run.name().to_owned(), &recording, slice::from_ref(&own))?;
-        let server_side = hosts::of(&self.hosts, run.path(), own.as_ref(), &recording, &verdict.window)?;
+        let server_side = hosts::of(
+            &self.hosts,
+            run.path(),
+            own.as_ref().and_then(|own| own.record.as_ref()),
+            &recording,
+            &verdict.window,
+        )?;
         Ok(Judged { recording, ask, verdict: Verdict { server_side, ..verdict }, own })
     }
 

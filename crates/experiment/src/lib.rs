@@ -56,6 +56,7 @@ mod place;
 pub mod plan;
 mod record;
 mod run;
+mod scraping;
 pub mod simulated;
 pub mod site;
 mod summary;

@@ -78,6 +78,7 @@ impl Observing {
             samples: 0,
             missed: 0,
             cpu_ns: 0,
+            scraped: None,
         };
         told(Seen::Begins { name: &about.name, clock_at: answerer.as_ref().map(|(_, at)| *at) });
         let mut due = Instant::ZERO;

@@ -24,6 +24,7 @@ use crate::beyond::{Beyond, beyond};
 use crate::collect::{Collected, Collector, Keep, Unsent, View, Watch};
 use crate::kept::{BLANKED, kept, wherever};
 use crate::place::{MeetingPlace, Upload};
+use crate::scraping::Scraping;
 use crate::summary::Summary;
 use crate::{Error, Point, calibrate, cores, hosts};
 
@@ -272,6 +273,9 @@ impl Ready<'_> {
         numbered: bool,
         waiting: &mut dyn FnMut(&[u64]),
     ) -> Result<Self, Error> {
+        if place.is_in_store() && !self.plan.workload.observe().scrapes.is_empty() {
+            return Err(Error::ScrapedIntoStore);
+        }
         let text = kept(self.plan.text);
         let digest = digest(wherever(&text).as_bytes());
         let me = offered_meet::Worker {
@@ -395,7 +399,9 @@ impl Ready<'_> {
             None => Keep::Here(workload.labels()),
         };
         let start = start_at.map(|at| Clock::starting_at(&wall, at));
-        let launched = launch(&generator, start, Collector::start(keep, for_nobody, watch)?);
+        let asks = load == Load::Target && share.index() == 0;
+        let scraping = Scraping::start(workload.observe(), out.filter(|_| asks), wall)?;
+        let launched = launch(&generator, start, Collector::start(keep, for_nobody, watch)?, scraping);
         if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(store)) = (&launched, &store) {
             store.forget();
             upload.into_iter().for_each(Upload::forget);
@@ -428,7 +434,7 @@ impl Ready<'_> {
         let (recording, mut unkept) = recording(workload, events, store.as_ref(), &record, counts).map_err(unjudged)?;
         let skipped = (workload.skip_first().max(from), workload.skip_last());
         let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
-        let verdict = verify(&recording, &ask).map_err(|why| unjudged(why.into()))?;
+        let verdict = verdict(&recording, &ask, out.filter(|_| !for_nobody), &record).map_err(unjudged)?;
         let mut summary =
             Summary::new(workload, share, &recording, &done, &verdict).map_err(|why| unjudged(why.into()))?;
         summary.out = shown;
@@ -467,14 +473,30 @@ fn beating(own: PathBuf, mut alive: Alive) -> Result<Box<dyn FnMut(u64) + Send>,
     }))
 }
 
-/// Launches everything; what was collected of it.
-fn launch(generator: &Generator, start: Option<Clock>, collector: Collector) -> Result<(Done, Collected), Error> {
+/// Launches everything, while `scraping` asks; what was collected of it.
+fn launch(
+    generator: &Generator,
+    start: Option<Clock>,
+    collector: Collector,
+    scraping: Scraping,
+) -> Result<(Done, Collected), Error> {
     let outcome = generator.run(start, || collector.sink(), |clock| collector.begin(clock));
+    let scraped = scraping.finish();
     // The collector ends when the ways to it are gone.
     let done = outcome.map(|(done, _)| done);
     // Also a run that could not begin takes its block away before it says why.
     let collected = collector.finish();
-    Ok((done?, collected))
+    let done = done?;
+    scraped?;
+    Ok((done, collected))
+}
+
+/// What to believe of it, with what the directory `observed` keeps of those that served.
+fn verdict(recording: &Recording, ask: &Ask, observed: Option<&Path>, record: &RunRecord) -> Result<Verdict, Error> {
+    let verdict = verify(recording, ask)?;
+    let of = |run: &Path| hosts::of(&[], run, Some(record), recording, &verdict.window);
+    let server_side = observed.map_or(Ok(None), of)?;
+    Ok(Verdict { server_side, ..verdict })
 }
 
 /// What is seen of the generator beside its events.

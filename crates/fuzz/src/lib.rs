@@ -14,9 +14,10 @@ mod texts;
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 20] = [
     ("catalogues", texts::catalogues),
     ("chunked", texts::chunked),
+    ("scrapes", texts::scrapes),
     ("commands", plans::commands),
     ("descriptions", plans::descriptions),
     ("gatling_binary", files::gatling_binary),

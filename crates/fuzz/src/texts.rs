@@ -7,6 +7,7 @@ use offered_logs::Choice;
 use offered_model::catalogue::{Catalogue, Index, OneOf};
 use offered_model::template::{Template, in_url};
 use offered_model::{Seed, Trace, Workload};
+use offered_observe::{Chosen, scraped};
 
 /// A chunked body. The first byte says how the rest is cut, which changes nothing.
 pub(crate) fn chunked(bytes: &[u8]) {
@@ -14,6 +15,18 @@ pub(crate) fn chunked(bytes: &[u8]) {
     let whole = put_together(bytes, bytes.len().max(1), 256);
     assert_eq!(put_together(bytes, usize::from(*cut) + 1, 256), whole);
     assert!(whole.is_err() || whole.is_ok_and(|(data, _)| data.len() <= bytes.len()));
+}
+
+/// What who is asked for its numbers answers: whatever it is, what is told are numbers, and no more series than are kept.
+pub(crate) fn scrapes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (mut series, mut finite) = (0, true);
+    let found = scraped(&text, &Chosen::default(), &mut |source, _, value| {
+        series += usize::from(source.starts_with('{'));
+        finite &= value.is_finite();
+    });
+    assert!(finite);
+    assert_eq!(found.map_or(0, |found| found.series), series);
 }
 
 /// A catalogue, or a trace, as the first byte says: what is drawn is listed, and found again by its path.

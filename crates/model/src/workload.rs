@@ -32,7 +32,7 @@ pub use generator::{Generator, OnDiskFull, Precision};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
-pub use observe::Observe;
+pub use observe::{Observe, Scrape};
 pub use policies::{Policies, Turn};
 pub use read::{Files, digest};
 pub use request::{Call, Chat, Request, bytes_of_hex};

@@ -8,9 +8,12 @@
 //! Linux only, and control groups of version 2; elsewhere [`Counters::open`] says so. In a container `/proc` tells of the whole machine.
 
 mod counters;
+mod exposition;
 mod parse;
+mod scraped;
 
 pub use counters::{Counters, Error, Gone};
+pub use scraped::{Chosen, Found, TICKS_PER_S, scraped};
 
 /// Ticks in a second, which the kernel counts processor time in.
 pub fn ticks_per_s() -> u64 {

@@ -50,7 +50,7 @@ pub use rundir::following::{Followed, Following, Standing};
 pub use rundir::packed::pack;
 pub use rundir::workers::{attempts, is_worker, worker};
 pub use rundir::{Writer, files, read_events};
-pub use samples::{Observed, Sample, SampleWriter, Samples};
+pub use samples::{Observed, Sample, SampleWriter, Samples, Scraped};
 pub use table::{Cells, Column, write_table};
 pub use tape::Spool;
 pub use unkept::Unkept;

@@ -8,7 +8,7 @@
 //! A file is whole when it has been finished, and has its name only then: of an observer that was killed nothing is left but what stands in
 //! `FILE.tmp`, which no reader takes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -67,8 +67,30 @@ pub struct Observed {
     pub samples: u64,
     /// How many more there would be, had the machine let them be taken at their instants.
     pub missed: u64,
-    /// What taking them cost, in processor time.
+    /// What taking them cost, in processor time; 0 where that is not known.
     pub cpu_ns: u64,
+    /// How they were asked for; `None`: an observer took them itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scraped: Option<Scraped>,
+}
+
+/// How numbers were asked for that somebody else counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scraped {
+    /// Who was asked.
+    pub at: String,
+    /// Whether that is the machine that asked.
+    pub is_here: bool,
+    /// The names of those that only rise, among series.
+    pub counters: BTreeSet<String>,
+    /// How often it was asked in vain.
+    pub failures: u64,
+    /// Why, the first time.
+    pub why: Option<String>,
+    /// The longest that an answer took.
+    pub longest_ns: u64,
+    /// Series of an answer that were not kept, for they were too many.
+    pub left_out: u64,
 }
 
 impl Document for Observed {
@@ -343,6 +365,7 @@ mod tests {
             samples: 70_000,
             missed: 2,
             cpu_ns: 70_000_000,
+            scraped: None,
         }
     }
 

@@ -20,6 +20,7 @@ pub use law::{Counter, UtilisationLaw};
 pub use measures::{Measure, Resource};
 pub use note::HostNote;
 
+use std::collections::BTreeSet;
 use std::io;
 
 use offered_model::time::span;
@@ -61,10 +62,16 @@ pub struct Host {
     pub samples: u64,
     /// Its processors; 0 where the samples do not tell.
     pub processors: u64,
-    /// The share of one processor that observing took.
+    /// The share of one processor that observing took; 0 where that is not known.
     pub own_cost: f64,
+    /// Who was asked for its numbers again and again; `None`: an observer took them there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<String>,
     /// The ends of the windows, from the run's start, one more than there are windows.
     pub edges_s: Vec<f64>,
+    /// Answers per second of the whole run in each window.
+    #[serde(default)]
+    pub answers_per_s: Vec<f64>,
     /// What was measured of it.
     pub measures: Vec<Measure>,
     /// Of policies that took turns: what was at work while each counted.
@@ -148,6 +155,23 @@ pub struct Origin {
     pub own_cost: f64,
     /// Whether the generator ran on that machine too.
     pub has_generator: bool,
+    /// How its numbers were asked for; `None`: an observer took them there.
+    pub scraped: Option<Asked>,
+}
+
+/// How numbers were asked for that somebody else counts.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Who was asked.
+    pub at: String,
+    /// The names of those that only rise, among series.
+    pub counters: BTreeSet<String>,
+    /// How often it was asked in vain.
+    pub failures: u64,
+    /// Why, the first time.
+    pub why: Option<String>,
+    /// Series that were not kept, for they were too many.
+    pub left_out: u64,
 }
 
 /// The ends of windows for a run that is judged in `window`, of a machine that was looked at every so many ns: in ns since what the window
@@ -189,10 +213,20 @@ pub fn answers(recording: &Recording, edges: &[i64]) -> io::Result<(Vec<u64>, f6
 impl Host {
     /// What a machine did, by the `course` of its counters over the run that was judged in `window`; `answers` as [`answers`] counts them.
     pub fn of(origin: Origin, course: &Course, answers: &(Vec<u64>, f64), window: &Window) -> Self {
-        let Origin { name, path, clock, every_ns, ticks_per_s, own_cost, has_generator } = origin;
+        let Origin { name, path, clock, every_ns, ticks_per_s, own_cost, has_generator, scraped } = origin;
         let mut notes = Vec::new();
         let judged = course.judged(window);
-        let measures = measures::of(course, ticks_per_s, &judged);
+        let mut measures = measures::of(course, ticks_per_s, &judged);
+        let asked_at = scraped.as_ref().map(|asked| asked.at.clone());
+        if let Some(Asked { counters, failures, why, left_out, .. }) = scraped {
+            let (series, still) = measures::series(course, &counters, &judged);
+            measures.extend(series);
+            notes.extend((failures > 0).then(|| HostNote::AskedInVain { failures, why: why.unwrap_or_default() }));
+            notes.extend((left_out > 0).then_some(HostNote::TooMany { left_out }));
+            notes.extend((still > 0).then_some(HostNote::NotShown { series: still }));
+            notes.extend(course.began_anew(&counters).into_iter().map(|name| HostNote::BeganAnew { name }));
+        }
+        notes.extend(course.machine_began_anew().then(|| HostNote::BeganAnew { name: "processors".to_owned() }));
         let processors = course.sources().filter(|source| measures::is_core(source)).count() as u64;
         if course.samples() == 0 {
             notes.push(HostNote::NotObserved);
@@ -208,7 +242,7 @@ impl Host {
         };
         notes.extend(law.iter().filter(|law| law.counter == Counter::Machine).map(|_| HostNote::WholeMachine));
         notes.extend(of_others(&measures, processors, law.as_ref()));
-        notes.extend(has_generator.then_some(HostNote::HasGenerator));
+        notes.extend((has_generator && processors > 0).then_some(HostNote::HasGenerator));
         notes.extend((clock.known_by == KnownBy::Believed).then_some(HostNote::ClockBelieved));
         Self {
             name,
@@ -218,7 +252,9 @@ impl Host {
             samples: course.samples(),
             processors,
             own_cost,
+            asked_at,
             edges_s: course.edges().iter().map(|edge| *edge as f64 / 1e9).collect(),
+            answers_per_s: answers_per_s(course, &answers.0),
             measures,
             policies: Vec::new(),
             law,
@@ -234,6 +270,16 @@ impl Host {
     /// The mean of this resource over the time that was judged, of the first where there are several.
     pub fn mean(&self, resource: Resource) -> Option<f64> {
         self.measure(resource)?.mean
+    }
+
+    /// What it told of itself that is no figure of a machine.
+    pub fn series(&self) -> impl Iterator<Item = &Measure> {
+        self.measures.iter().filter(|measure| measure.resource.is_series())
+    }
+
+    /// Whether anything of the machine itself is known, to be shown in a table of machines.
+    pub fn is_machine(&self) -> bool {
+        self.averages().iter().any(Option::is_some)
     }
 
     /// What a table of machines shows of it, means over the time that was judged: all processors, the busiest of them, processes that
@@ -266,6 +312,10 @@ impl Host {
             }
             _ => "its clock was not asked".to_owned(),
         };
+        if let Some(at) = &self.asked_at {
+            let within = clock.within_ms.map_or_else(String::new, |within| format!(", placed to {}", ms(within)));
+            return format!("{samples} answers of {at}, one in {}{within}", ms(*every_ms));
+        }
         let cost = 100.0 * own_cost;
         format!("{samples} samples, one in {}, {placed}; observing took {cost:.2} % of a processor", ms(*every_ms))
     }
@@ -282,7 +332,35 @@ impl Host {
     }
 }
 
+/// Answers per second in each window.
+fn answers_per_s(course: &Course, counts: &[u64]) -> Vec<f64> {
+    counts.iter().enumerate().map(|(window, count)| *count as f64 / course.seconds(window, window + 1)).collect()
+}
+
 impl ServerSide {
+    /// The machines among what was observed: not those of which only series are known.
+    pub fn machines(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter().filter(|host| host.is_machine())
+    }
+
+    /// How work was split between the machines, each with its shares of the processors at work and of the bytes that came and went; of
+    /// one machine, and where that is not known of all of them, there is nothing to say.
+    pub fn split(&self) -> Vec<(&Host, [Option<f64>; 2])> {
+        let machines: Vec<&Host> = self.machines().collect();
+        if machines.len() < 2 {
+            return Vec::new();
+        }
+        let of = |host: &Host| {
+            let [busy, _, _, _, came_in, went_out, _] = host.averages();
+            [busy.map(|busy| busy * host.processors as f64), came_in.zip(went_out).map(|(came, went)| came + went)]
+        };
+        let each: Vec<[Option<f64>; 2]> = machines.iter().map(|host| of(host)).collect();
+        let all = |what: usize| each.iter().map(|own| own[what]).sum::<Option<f64>>().filter(|all| *all > 0.0);
+        let all = [all(0), all(1)];
+        let share = |own: &[Option<f64>; 2], what: usize| Some(own[what]? / all[what]?);
+        machines.iter().zip(&each).map(|(host, own)| (*host, [share(own, 0), share(own, 1)])).collect()
+    }
+
     /// Of these machines.
     pub fn of(hosts: Vec<Host>) -> Self {
         Self { saturation: saturation(&hosts), hosts }

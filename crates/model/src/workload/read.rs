@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Precision, Request, Sessions, Workload};
+use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Precision, Request, Scrape, Sessions, Workload};
 use crate::catalogue::Catalogue;
 use crate::count::Count;
 use crate::nearest;
@@ -102,13 +102,50 @@ impl Reader<'_> {
             server: root.get("server").map(|value| self.server(&value, all_bring_work)).transpose()?,
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
-            observe: root.get("observe").map_or(Ok(Observe::default()), |value| observe(&value))?,
+            observe: root.get("observe").map_or(Ok(Observe::default()), |value| self.observe(&value))?,
             policies: root.get("policies").map(|value| policies(&value)).transpose()?,
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
             requests,
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
         };
         Workload::checked(draft).map_err(|misfit| at(root, &self.tables.borrow(), misfit))
+    }
+
+    fn observe(&self, value: &Value<'_>) -> Result<Observe, Mistake> {
+        let table = value.table(&shape::OBSERVE)?;
+        let hosts = table
+            .get("hosts")
+            .map_or(Ok(Vec::new()), |value| value.entries("observers such as db = \"10.0.0.2:7799\""))?;
+        let host = |(name, value): (&str, Value<'_>)| {
+            Ok((name.to_owned(), value.checked(super::observe::checked(value.text()?))?))
+        };
+        let mut scrapes: Vec<Scrape> = Vec::new();
+        for value in table.get("scrape").map_or(Ok(Vec::new()), |value| value.list())? {
+            let scrape = self.scrape(&value)?;
+            if scrapes.iter().any(|other| other.name() == scrape.name()) {
+                return Err(value.mistake(format!("another is called `{}` already", scrape.name())));
+            }
+            scrapes.push(scrape);
+        }
+        Ok(Observe { hosts: hosts.into_iter().map(host).collect::<Result<_, _>>()?, scrapes })
+    }
+
+    fn scrape(&self, value: &Value<'_>) -> Result<Scrape, Mistake> {
+        let table = value.table(&shape::SCRAPE)?;
+        let name = table.need("name", "\"db\"")?;
+        let target = target::target(&table.need("target", "{ url = \"http://10.0.0.2:9100/metrics\" }")?, self.folder)?;
+        let mut scrape = value.checked(Scrape::new(name.text()?, target))?;
+        if let Some(sql) = table.get("sql") {
+            scrape = sql.checked(scrape.with_sql(Some(sql.text()?.to_owned())))?;
+        }
+        if let Some(every) = table.get("every") {
+            scrape = every.checked(scrape.with_every(every.parsed()?))?;
+        }
+        let patterns = |key: &str| -> Result<Vec<String>, Mistake> {
+            let all = table.get(key).map_or(Ok(Vec::new()), |value| value.list())?;
+            all.iter().map(|pattern| Ok(pattern.text()?.to_owned())).collect()
+        };
+        Ok(scrape.with_series(patterns("series")?).with_counters(patterns("counters")?))
     }
 }
 
@@ -199,16 +236,6 @@ fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
         None => Ok(generator),
         Some(threads) => threads.checked(generator.with_threads(threads.count()?)),
     }
-}
-
-fn observe(value: &Value<'_>) -> Result<Observe, Mistake> {
-    let table = value.table(&shape::OBSERVE)?;
-    let hosts =
-        table.get("hosts").map_or(Ok(Vec::new()), |value| value.entries("observers such as db = \"10.0.0.2:7799\""))?;
-    let host = |(name, value): (&str, Value<'_>)| {
-        Ok((name.to_owned(), value.checked(super::observe::checked(value.text()?))?))
-    };
-    Ok(Observe { hosts: hosts.into_iter().map(host).collect::<Result<_, _>>()? })
 }
 
 fn policies(value: &Value<'_>) -> Result<Policies, Mistake> {

@@ -533,12 +533,40 @@ pub(super) static STATION: Shape = shape(
 
 pub(super) static OBSERVE: Shape = shape(
     "The machines that serve, as far as they are asked something themselves.",
-    &[key(
-        "hosts",
-        Named(&Text),
-        "Observers whose clocks are asked before the run and after it, such as { db = \"10.0.0.2:7799\" }: by name, where each listens.",
-    )],
+    &[
+        key(
+            "hosts",
+            Named(&Text),
+            "Observers whose clocks are asked before the run and after it, such as { db = \"10.0.0.2:7799\" }: by name, where each listens.",
+        ),
+        key(
+            "scrape",
+            List(&Kind::Table(&SCRAPE)),
+            "What tells its numbers to whoever asks: exporters for Prometheus, nginx's stub_status, a database's own statistics.",
+        ),
+    ],
 );
+
+pub(super) static SCRAPE: Shape = shape(
+    "Something that is asked for its numbers again and again while the run goes on.",
+    &[
+        key("name", Form(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"), "What its numbers are kept under. Unlike the others'."),
+        key("target", Kind::Table(&TARGET), "Who is asked, such as target.url = \"http://10.0.0.2:9100/metrics\"."),
+        key(
+            "sql",
+            Text,
+            "Of a database: its numbers are series, named after their columns, and its texts tell rows apart. Default: pg_stat_database.",
+        ),
+        key("every", Time, "From one to the next. Default 1s."),
+        key(
+            "series",
+            List(&Text),
+            "Those that are kept, such as [\"http_requests_*\"]. Default: of node_exporter the machine's figures, of others all but buckets.",
+        ),
+        key("counters", List(&Text), "Numbers that only rise, where nobody else says so, such as [\"calls\", \"*_time\"]."),
+    ],
+)
+.needs(&["name", "target"]);
 
 pub(super) static POLICIES: Shape = shape(
     "Policies of the server that take turns within one run, forth and back (ABBA): launches go on, and a command puts each in place.",

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use toml_writer::{ToTomlKey, ToTomlValue};
 
+use super::observe::EVERY;
 use super::read::{beginning, has_group, usual_name};
 use super::script::{
     AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, Objects, OnFailure, Order, Otherwise, Part, Per,
@@ -18,7 +19,7 @@ use super::script::{
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
     Call, Closed, Descriptors, Draft, Generator, Late, OnDiskFull, Opening, Pace, Policies, Precision, Protocol,
-    Request, Reuse, Server, Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
+    Request, Reuse, Scrape, Server, Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
 };
 use crate::arrivals::Schedule;
 use crate::catalogue::OneOf;
@@ -54,6 +55,9 @@ impl fmt::Display for Workload {
             let hosts = self.0.observe.hosts.iter().map(|(name, at)| (name.to_toml_key(), at.to_toml_value()));
             let hosts = Pairs(hosts.collect()).table();
             section(&mut text, "[observe]", &[("hosts".to_owned(), hosts)]);
+        }
+        for scrape in &self.0.observe.scrapes {
+            section(&mut text, "[[observe.scrape]]", &of_scrape(scrape));
         }
         if let Some(Policies { names, block, settle, hook }) = &self.0.policies {
             let said = Pairs(Vec::new()).raw("names", list(names, ToTomlValue::to_toml_value));
@@ -338,6 +342,15 @@ fn credentials(auth: &Auth) -> String {
 
 fn of_server(server: &Server) -> Vec<Pair> {
     works(Pairs::default(), server).maybe(server.room, |said, room| said.raw("room", room)).0
+}
+
+fn of_scrape(scrape: &Scrape) -> Vec<Pair> {
+    let Scrape { name, target, sql, every, series, counters } = scrape;
+    let said = Pairs::default().text("name", name).raw("target", Pairs(of_target(target)).table());
+    let said = said.maybe(sql.as_ref(), |said, sql| said.text("sql", sql));
+    let said = said.when(*every != EVERY, |said| said.text("every", *every));
+    let said = said.when(!series.is_empty(), |said| said.raw("series", list(series, ToTomlValue::to_toml_value)));
+    said.when(!counters.is_empty(), |said| said.raw("counters", list(counters, ToTomlValue::to_toml_value))).0
 }
 
 fn of_station(station: &Station) -> Vec<Pair> {

@@ -13,7 +13,10 @@ const TIME: &str = "time of the run (s)";
 
 pub(super) fn section(run: &Run) -> Option<Section> {
     let side = run.verdict.server_side.as_ref()?;
-    let mut blocks = vec![Block::Words(sentence(side.saturation.clone())), Block::Table(table(side))];
+    let mut blocks = vec![Block::Words(sentence(side.saturation.clone()))];
+    blocks.extend(side.machines().next().map(|_| Block::Table(table(side))));
+    blocks.extend(split(side).map(Block::Table));
+    blocks.extend(told(side).map(Block::Table));
     for host in &side.hosts {
         let law = host.law.iter().map(UtilisationLaw::in_words);
         let said = law.chain([host.observed_in_words()]).chain(host.notes.iter().map(HostNote::words)).map(sentence);
@@ -23,6 +26,8 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     let course = over_time.and_then(responses::course);
     let above = [over_time.and_then(load), course.map(|chart| Chart { x: Axis::linear(TIME), ..chart })];
     blocks.extend(above.into_iter().flatten().chain(charts(side)).map(Block::Chart));
+    blocks.extend(against_throughput(side).map(Block::Chart));
+    blocks.extend(side.hosts.iter().flat_map(told_over_time).map(Block::Chart));
     blocks.extend(side.hosts.iter().filter_map(|host| law(host, host.law.as_ref()?)).map(Block::Chart));
     Some(Section {
         id: "server-side".into(),
@@ -62,8 +67,112 @@ fn table(side: &ServerSide) -> Table {
             "out MB/s",
             "memory",
         ],
-        rows: side.hosts.iter().map(row).collect(),
+        rows: side.machines().map(row).collect(),
     }
+}
+
+/// How the work was split between several machines.
+fn split(side: &ServerSide) -> Option<Table> {
+    let split = side.split();
+    let percent = |share: Option<f64>| Cell::from(share.map(|share| 100.0 * share));
+    let rows = split.iter().map(|(host, [work, bytes])| vec![Cell::from(&host.name), percent(*work), percent(*bytes)]);
+    let rows: Vec<_> = rows.collect();
+    (!rows.is_empty()).then(|| Table {
+        caption: "How work was split between them, in per cent of what all of them did".into(),
+        heads: vec!["machine", "processors at work", "bytes in and out"],
+        rows,
+    })
+}
+
+/// What was told by those that were asked.
+fn told(side: &ServerSide) -> Option<Table> {
+    let row = |(host, measure): (&Host, &Measure)| {
+        let all = || measure.over_time.iter().flatten().copied();
+        let extremes = [all().reduce(f64::min), all().reduce(f64::max)];
+        let values = [measure.mean, extremes[0], extremes[1]].map(Cell::from);
+        [Cell::from(&host.name), Cell::from(&measure.words())].into_iter().chain(values).collect::<Vec<_>>()
+    };
+    let all = side.hosts.iter().flat_map(|host| host.series().map(move |measure| (host, measure)));
+    let rows: Vec<_> = all.map(row).collect();
+    (!rows.is_empty()).then(|| Table {
+        caption: "What was told by those that were asked: on average over the time that was judged, and in its lowest and highest window"
+            .into(),
+        heads: vec!["asked", "series", "mean", "lowest", "highest"],
+        rows,
+    })
+}
+
+/// The series of one that was asked, a chart for each name.
+fn told_over_time(host: &Host) -> Vec<Chart> {
+    fn name(measure: &Measure) -> &str {
+        measure.of.split('{').next().unwrap_or_default()
+    }
+    let all: Vec<&Measure> = host.series().collect();
+    let charts = all.chunk_by(|one, other| name(one) == name(other)).filter_map(|of_name| {
+        let rises = of_name[0].resource == Resource::SeriesRate;
+        let series = of_name.iter().enumerate().map(|(n, measure)| {
+            let labels = measure.of.strip_prefix(name(measure)).unwrap_or_default();
+            let labels = if labels.is_empty() { measure.of.as_str() } else { labels };
+            Series::new(labels, Ink::Nth(n), course(host, measure, 1.0))
+        });
+        let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+        over_time_chart(
+            &format!("told-{}-{}", plain(&host.name), plain(name(of_name[0]))),
+            &format!("{}: {}", host.name, name(of_name[0])),
+            if rises { "By how much it rose per second." } else { "What it was, each time it was asked." },
+            if rises { "per second" } else { "" },
+            series.collect(),
+        )
+    });
+    charts.collect()
+}
+
+/// What each machine did against what all of them answered together, a point for each window.
+fn against_throughput(side: &ServerSide) -> impl Iterator<Item = Chart> {
+    let machines: Vec<&Host> = side.machines().collect();
+    let several = machines.len() > 1;
+    let chart = |id: &str, title: &str, reading: &str, unit: &str, value: &dyn Fn(&Host, usize) -> Option<f64>| {
+        let series = machines.iter().enumerate().map(|(n, host)| {
+            let windows = host.answers_per_s.iter().enumerate();
+            let points =
+                windows.filter(|(_, rate)| **rate > 0.0).filter_map(|(at, rate)| Some([*rate, value(host, at)?]));
+            Series::new(&host.name, Ink::Nth(n), Shape::Points(points.collect()))
+        });
+        Chart {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            reading: reading.to_owned(),
+            x: Axis::linear("answers per second, all machines together"),
+            y: Axis::linear(unit),
+            series: series.collect(),
+        }
+        .some()
+    };
+    let at = |measure: Option<&Measure>, window: usize| *measure?.over_time.get(window)?;
+    let charts = several.then(|| {
+        [
+            chart(
+                "balance-processors",
+                "Processors of each machine against throughput",
+                "The share of the time in which its processors worked. Where a balancer splits work evenly the machines lie on one line; \
+                 one that is steeper is favoured, or slower.",
+                "share of the time",
+                &|host, window| at(host.measure(Resource::Processors), window),
+            ),
+            chart(
+                "balance-network",
+                "Network of each machine against throughput",
+                "What came in and went out of it, without what stayed on the machine.",
+                "MB/s",
+                &|host, window| {
+                    let kinds = [Resource::NetworkIn, Resource::NetworkOut];
+                    let all = host.measures.iter().filter(|m| kinds.contains(&m.resource) && m.of != "lo");
+                    all.filter_map(|measure| at(Some(measure), window)).reduce(|a, b| a + b).map(|bytes| bytes / 1e6)
+                },
+            ),
+        ]
+    });
+    charts.into_iter().flatten().flatten()
 }
 
 /// What was launched and answered, to be laid above the machines.

@@ -1,6 +1,6 @@
 //! The course of counters over windows, from samples as they come; memory is bounded by the windows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::verdict::Window;
@@ -19,6 +19,9 @@ pub struct Course {
 #[derive(Clone, Debug, Default)]
 struct Track {
     last: Option<(i64, f64)>,
+    /// As a counter: what it had counted before it began anew, and how often it did.
+    before: f64,
+    anew: u32,
     /// As a counter: what it was at each end.
     at: Vec<Option<f64>>,
     /// As a level: the sum of what was read in each window, and how often that was.
@@ -32,7 +35,7 @@ impl Course {
     }
 
     /// Takes the number that was read of `source` at `at`; those of one source and metric come in the order of time.
-    pub fn see(&mut self, at: i64, source: &str, metric: &str, value: f64) {
+    pub fn see(&mut self, at: i64, source: &str, metric: &str, mut value: f64) {
         let windows = self.edges.len().saturating_sub(1);
         let (Some(first), Some(end)) = (self.edges.first(), self.edges.last()) else { return };
         if (*first..*end).contains(&at) && self.last.is_none_or(|last| last < at) {
@@ -44,7 +47,13 @@ impl Course {
         }
         let of_source = self.tracks.get_mut(source).expect("it is there now");
         if !of_source.contains_key(metric) {
-            let track = Track { last: None, at: vec![None; windows + 1], levels: vec![(0.0, 0); windows] };
+            let track = Track {
+                last: None,
+                before: 0.0,
+                anew: 0,
+                at: vec![None; windows + 1],
+                levels: vec![(0.0, 0); windows],
+            };
             of_source.insert(metric.to_owned(), track);
         }
         let track = of_source.get_mut(metric).expect("it is there now");
@@ -52,13 +61,21 @@ impl Course {
             *level = (level.0 + value, level.1 + 1);
         }
         match track.last {
-            // A counter that falls has begun anew, and nobody knows what it was between.
-            Some((before, was)) if at > before && value >= was => {
-                let (from, to) =
-                    (self.edges.partition_point(|edge| *edge < before), self.edges.partition_point(|edge| *edge <= at));
-                for edge in from..to {
+            Some((before, was)) if at > before => {
+                let from = track.before + was;
+                // A counter that falls to less than half has begun anew, from zero; of one that falls a little (some of the kernel's do)
+                // that is forgotten.
+                if value < was / 2.0 {
+                    (track.before, track.anew) = (from, track.anew + 1);
+                } else {
+                    value = value.max(was);
+                }
+                let to = track.before + value;
+                let first = self.edges.partition_point(|edge| *edge < before);
+                let behind = self.edges.partition_point(|edge| *edge <= at);
+                for edge in first..behind {
                     let share = (self.edges[edge] - before) as f64 / (at - before) as f64;
-                    track.at[edge] = Some(was + share * (value - was));
+                    track.at[edge] = Some(from + share * (to - from));
                 }
             }
             _ => {}
@@ -69,6 +86,24 @@ impl Course {
     /// The ends of the windows, ns.
     pub fn edges(&self) -> &[i64] {
         &self.edges
+    }
+
+    /// The names, among `counters`, of series that began anew.
+    pub(super) fn began_anew(&self, counters: &BTreeSet<String>) -> Vec<String> {
+        let anew = |name: &&String| {
+            self.tracks.values().any(|of_source| of_source.get(*name).is_some_and(|track| track.anew > 0))
+        };
+        counters.iter().filter(anew).cloned().collect()
+    }
+
+    /// Whether the machine did.
+    pub(super) fn machine_began_anew(&self) -> bool {
+        self.tracks.get("cpu").and_then(|cpu| cpu.get("idle_ticks")).is_some_and(|track| track.anew > 0)
+    }
+
+    /// The numbers read of this source.
+    pub(super) fn metrics(&self, source: &str) -> impl Iterator<Item = &str> {
+        self.tracks.get(source).into_iter().flat_map(BTreeMap::keys).map(String::as_str)
     }
 
     /// How many samples fell into them.

@@ -1,5 +1,6 @@
 //! What was measured of a machine: shares of time, rates and levels, made of its counters.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use schemars::JsonSchema;
@@ -12,6 +13,8 @@ pub(super) const BUSY: [&str; 5] = ["user_ticks", "nice_ticks", "system_ticks", 
 const IDLE: [&str; 3] = ["idle_ticks", "iowait_ticks", "steal_ticks"];
 /// Interfaces, and disks, that are shown: the busiest.
 const SHOWN: usize = 6;
+/// Series of one that was asked that are shown.
+const MOST_SERIES: usize = 60;
 /// Below such a share of the time a virtual machine's processors are its own.
 const STOLEN: f64 = 0.001;
 const SECTOR: f64 = 512.0;
@@ -51,10 +54,19 @@ offered_model::named! {
         Pressure = "pressure",
         /// The share of memory that could not be had.
         Memory = "memory",
+        /// A series that somebody counts: its rise per second.
+        SeriesRate = "series-rate",
+        /// A series that somebody tells: what it was.
+        SeriesLevel = "series-level",
     }
 }
 
 impl Resource {
+    /// Whether it is what somebody told of itself, and no figure of a machine.
+    pub fn is_series(self) -> bool {
+        matches!(self, Self::SeriesRate | Self::SeriesLevel)
+    }
+
     /// Whether 1 is all that there is of it, and who asks for more waits.
     pub fn is_utilisation(self) -> bool {
         matches!(self, Self::Processors | Self::Core | Self::GroupLimit | Self::Disk)
@@ -98,6 +110,8 @@ impl Measure {
                 None => format!("held up for {of}"),
             },
             Resource::Memory => "memory in use".to_owned(),
+            Resource::SeriesRate => format!("{}, per second", self.of),
+            Resource::SeriesLevel => self.of.clone(),
         }
     }
 }
@@ -179,6 +193,33 @@ pub(super) fn of(course: &Course, ticks_per_s: u64, judged: &Range<usize>) -> Ve
     measures.push(making.rate(Resource::Memory, "", used));
     measures.retain(|measure| measure.over_time.iter().any(Option::is_some));
     measures
+}
+
+/// What somebody told of itself, those of a name together and of many the busiest; and how many more there are. The names of `counters`
+/// only rise.
+pub(super) fn series(course: &Course, counters: &BTreeSet<String>, judged: &Range<usize>) -> (Vec<Measure>, u64) {
+    let making = Making { course, judged };
+    let mut by_name: BTreeMap<&str, Vec<Measure>> = BTreeMap::new();
+    let mut all = 0;
+    for source in course.sources().filter(|source| source.starts_with('{')) {
+        for name in course.metrics(source) {
+            all += 1;
+            let of = if source == "{}" { name.to_owned() } else { format!("{name}{source}") };
+            let measure = if counters.contains(name) {
+                let rise = |from, to| Some(course.rise(source, name, from, to)? / course.seconds(from, to));
+                making.rate(Resource::SeriesRate, &of, rise)
+            } else {
+                making.rate(Resource::SeriesLevel, &of, |from, to| course.level(source, name, from..to))
+            };
+            if measure.over_time.iter().flatten().any(|value| *value != 0.0) {
+                by_name.entry(name).or_default().push(measure);
+            }
+        }
+    }
+    let shown = by_name.into_values().flat_map(|measures| busiest(measures, SHOWN)).take(MOST_SERIES);
+    let shown: Vec<Measure> = shown.collect();
+    let rest = all - shown.len() as u64;
+    (shown, rest)
 }
 
 /// What is made of the counters between two ends.

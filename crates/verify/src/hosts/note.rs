@@ -29,6 +29,28 @@ pub enum HostNote {
     HasGenerator,
     /// Nobody asked its clock.
     ClockBelieved,
+    /// It was asked for its numbers in vain.
+    AskedInVain {
+        /// How often.
+        failures: u64,
+        /// Why, the first time.
+        why: String,
+    },
+    /// An answer had more series than are kept.
+    TooMany {
+        /// How many more.
+        left_out: u64,
+    },
+    /// Series that are kept and not shown: they did nothing, or there were busier ones of their name.
+    NotShown {
+        /// How many.
+        series: u64,
+    },
+    /// A counter fell: who counts has begun anew.
+    BeganAnew {
+        /// Which.
+        name: String,
+    },
 }
 
 impl HostNote {
@@ -47,6 +69,19 @@ impl HostNote {
             Self::HasGenerator => "the generator ran on this machine: what it used is in the figures of all processors".to_owned(),
             Self::ClockBelieved => {
                 "nobody asked its clock: samples lie where its wall clock says, and nobody knows how well".to_owned()
+            }
+            Self::AskedInVain { failures, why } => {
+                let times = if *failures == 1 { "once".to_owned() } else { format!("{failures} times") };
+                format!("it was asked in vain {times}, the first time: {why}")
+            }
+            Self::TooMany { left_out } => {
+                format!("{left_out} more series of it were not kept; name those that matter (series = [...])")
+            }
+            Self::NotShown { series } => {
+                format!("{series} more series are kept and not shown: they did nothing, or there were busier ones of their name")
+            }
+            Self::BeganAnew { name } => {
+                format!("{name} began anew from zero in the time of the run; what it counted just before that is lost")
             }
         }
     }

@@ -17,6 +17,7 @@ fn origin() -> Origin {
         ticks_per_s: 100,
         own_cost: 0.001,
         has_generator: false,
+        scraped: None,
     }
 }
 
@@ -172,17 +173,24 @@ fn what_was_saturated_is_named_and_a_lone_thread_too() {
 }
 
 #[test]
-fn a_counter_that_begins_anew_and_a_time_that_was_not_observed_are_gaps() {
+fn a_counter_that_begins_anew_goes_on_and_a_time_that_was_not_observed_is_a_gap() {
     let mut course = Course::new((0..=10).map(|second| second * SECOND).collect());
     for (second, ticks) in [(1, 100.0), (3, 300.0), (5, 10.0), (8, 40.0)] {
         course.see(second * SECOND, "cpu", "user_ticks", ticks);
     }
     let rise = |from, to| course.rise("cpu", "user_ticks", from, to);
     assert_eq!((rise(1, 2), rise(2, 3), rise(0, 1)), (Some(100.0), Some(100.0), None));
-    assert_eq!((rise(3, 4), rise(4, 5), rise(5, 8), rise(8, 9)), (None, None, Some(30.0), None));
-    assert_eq!(rise(3, 8), None, "less than it was");
-    assert_eq!(course.judged(&window(0.0, 10.0)), 1..8);
-    assert_eq!(course.samples(), 4);
+    assert_eq!((rise(3, 4), rise(4, 5), rise(5, 8), rise(8, 9)), (Some(5.0), Some(5.0), Some(30.0), None));
+    assert_eq!(rise(1, 8), Some(240.0), "what it counted since it began from zero is added to what it was");
+    // The kernel's own go back a little at times.
+    course.see(9 * SECOND, "cpu", "user_ticks", 39.0);
+    course.see(10 * SECOND, "cpu", "user_ticks", 41.0);
+    assert_eq!(
+        (course.rise("cpu", "user_ticks", 8, 9), course.rise("cpu", "user_ticks", 9, 10)),
+        (Some(0.0), Some(1.0))
+    );
+    assert_eq!(course.judged(&window(0.0, 10.0)), 1..10);
+    assert_eq!(course.samples(), 5);
     let host = Host::of(origin(), &Course::new(vec![0, SECOND]), &(vec![0], 0.0), &window(0.0, 1.0));
     assert!(host.notes == [HostNote::NotObserved] && host.measures.is_empty());
 }

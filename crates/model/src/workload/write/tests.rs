@@ -371,6 +371,13 @@ fn general() -> impl Strategy<Value = String> {
         }
         text += if late { "late = \"skip\"\nlate_after = \"5ms\"\n" } else { "" };
         text += if sleep { "observe.hosts = { db = \"10.0.0.2:7799\", \"web 1\" = \"[::1]:7\" }\n" } else { "" };
+        text += if sleep && late {
+            "observe.scrape = [{ name = \"db\", target = { url = \"postgres://me@h/shop\" }, sql = \"select calls from s\", \
+             every = \"2s\", counters = [\"calls\"] }, { name = \"web\", series = [\"up\", \"nginx_*\"], \
+             target = { url = \"http://h:9100/metrics\", headers = { Accept = \"text/plain\" } } }]\n"
+        } else {
+            ""
+        };
         text += if sleep { "generator = { threads = 3, precision = \"sleep\", tolerance = \"7.5%\" }\n" } else { "" };
         text
     })
