@@ -242,7 +242,7 @@ mod tests {
         (told, found)
     }
 
-    /// Lines of node_exporter's own expected output (`collector/fixtures/e2e-output.txt`, Apache-2.0), with its figures of a machine.
+    /// Lines of `node_exporter`'s own expected output (`collector/fixtures/e2e-output.txt`, Apache-2.0), with its figures of a machine.
     const NODE: &str = include_str!("../tests/node_exporter.txt");
 
     #[test]
