@@ -64,7 +64,7 @@ fn a_prometheus_counts_what_the_run_counts() -> Tested {
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     assert!(ended.stderr.contains("waiting up to 15 s") && !ended.stderr.contains("nobody fetched"), "{ended:?}");
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let requests = summary["verdict"]["requests"].as_array().unwrap();
+    let requests = summary["requests"].as_array().unwrap();
     let total = requests.iter().find(|row| row["label"] == "Total").unwrap();
     // What was scraped last is the end of the run, which is stale by now.
     let asked = |figure: &str| {

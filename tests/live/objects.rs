@@ -255,7 +255,8 @@ fn a_worker_that_is_killed_leaves_what_it_had_kept_and_is_taken_up() -> Tested {
 
 fn a_store_that_is_gone_for_a_while_costs_nothing() -> Tested {
     let store = Store::start()?;
-    let load = ["--open", "100/s", "-d", "12s"];
+    // Long enough that it is not over before the store is gone, where the machine is slow.
+    let load = ["--open", "100/s", "-d", "18s"];
     let workers = ["1/2", "2/2"].map(|share| store.worker(share, &load));
     let part =
         |number: u32| store.door.until_asked(&format!("PUT /bucket/runs/7/worker-2-of-2/events/part-{number:04}"));
