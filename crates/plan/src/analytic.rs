@@ -14,6 +14,7 @@ use offered_model::law::Shape;
 use offered_model::workload::{self, Server, Workload};
 use offered_model::{Policy, Rate};
 
+use crate::closed::Launches;
 use crate::closed::bounds::{self, Bounds};
 use crate::{AtStation, Error, Kind, Percentiles, Solution, Station, load};
 use service::Service;
@@ -36,6 +37,8 @@ pub enum System {
         geometric: bool,
         /// Z, seconds.
         think: f64,
+        /// Whether think times are exponential.
+        exponential: bool,
     },
     /// N users.
     Closed {
@@ -68,8 +71,12 @@ pub struct Known {
     pub utilisation: f64,
     /// Q.
     pub in_system: f64,
+    /// Standard deviation of R where it is known, seconds; infinite where the third moment of the service is.
+    pub sdev: Option<f64>,
     /// Percentiles of R where they are known.
     pub percentiles: Option<Percentiles>,
+    /// How regular the launches of a closed system are, where that is known.
+    pub launches: Option<Launches>,
     /// Share of arrivals turned away, where there is limited room.
     pub lost: Option<f64>,
     /// Each station of a network.
@@ -124,7 +131,9 @@ impl Known {
             throughput,
             utilisation: load,
             in_system: throughput * response,
+            sdev: None,
             percentiles: None,
+            launches: None,
             lost: None,
             stations: vec![],
             method,
@@ -150,11 +159,12 @@ impl System {
         Ok(match workload.sessions() {
             workload::Sessions::Replay(_) => return Err("a trace has no closed form"),
             workload::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
-            workload::Sessions::PartlyOpen { schedule, length, .. } => Self::PartlyOpen {
+            workload::Sessions::PartlyOpen { schedule, length, think, .. } => Self::PartlyOpen {
                 sessions: poisson_rate(schedule)?,
                 requests: length.mean(),
                 geometric: length.stay().is_some(),
                 think: mean_think,
+                exponential: matches!(think.shape(), Shape::Exponential(_)),
             },
             workload::Sessions::Closed(closed) if closed.pace().is_some() => return Err("users keep a pace"),
             workload::Sessions::Closed(closed) => Self::Closed {
@@ -174,9 +184,9 @@ impl System {
         let (m, service) = servers.slowest()?;
         Ok(match self {
             Self::Open { .. } => Self::Open { rate: load::open_rate(load, m, service)? },
-            Self::PartlyOpen { requests, geometric, think, .. } => {
+            Self::PartlyOpen { requests, geometric, think, exponential, .. } => {
                 let sessions = load::session_rate(load, m, service, 1.0 - 1.0 / requests)?;
-                Self::PartlyOpen { sessions, requests, geometric, think }
+                Self::PartlyOpen { sessions, requests, geometric, think, exponential }
             }
             Self::Closed { users, exponential, .. } => {
                 let throughput = |think: f64| {
@@ -291,10 +301,17 @@ pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error>
             });
         }
     };
-    match load {
-        Some(load) => solve_at_load(system, load, &servers),
-        None => solve(system, &servers),
+    let mut answer = match load {
+        Some(load) => solve_at_load(system, load, &servers)?,
+        None => solve(system, &servers)?,
+    };
+    if let (Some(System::Closed { users, think, exponential }), Servers::One(server, service), Some(known)) =
+        (answer.system, &servers, &mut answer.known)
+        && let Some((sdev, launches)) = closed::spread(users, think, exponential, server, service)
+    {
+        (known.sdev, known.launches) = (known.sdev.or(sdev), Some(launches));
     }
+    Ok(answer)
 }
 
 /// Solves a system model at the rate, session rate or think time that puts this load on the servers.
@@ -322,8 +339,9 @@ fn solve(system: System, servers: &Servers<'_>) -> Result<Analysis, Error> {
         Servers::One(server, service) => match system {
             System::Open { rate } => open::solve(rate, server, service)?,
             System::Closed { users, think, exponential } => closed::solve(users, think, exponential, server, service)?,
-            System::PartlyOpen { sessions, requests, geometric, think } => {
-                partly_open::solve(sessions, requests, geometric, think, server, service)?
+            System::PartlyOpen { sessions, requests, geometric, think, exponential } => {
+                let memoryless = geometric && (exponential || think == 0.0);
+                partly_open::solve(sessions, requests, memoryless, think, server, service)?
             }
         },
     };

@@ -39,12 +39,22 @@ mod moments;
 pub mod open;
 pub mod partly_open;
 mod percentile;
+mod phase_type;
 mod station;
 pub mod web_users;
 
 pub use error::Error;
 pub use percentile::Percentiles;
 pub use station::{AtStation, Kind, Solution, Station};
+
+/// A response time: its mean and its standard deviation, seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Response {
+    /// E\[R\].
+    pub mean: f64,
+    /// The square root of its variance.
+    pub sdev: f64,
+}
 
 #[cfg(test)]
 mod checks;

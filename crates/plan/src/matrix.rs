@@ -37,6 +37,18 @@ impl Matrix {
         &self.at[i * self.cols..][..self.cols]
     }
 
+    fn row_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.at[i * self.cols..][..self.cols]
+    }
+
+    /// Row `i`, and row `j` to be changed; they are not the same.
+    fn rows(&mut self, i: usize, j: usize) -> (&[f64], &mut [f64]) {
+        let cols = self.cols;
+        let (before, behind) = self.at.split_at_mut(i.max(j) * cols);
+        let (first, second) = (&mut before[i.min(j) * cols..][..cols], &mut behind[..cols]);
+        if i < j { (first, second) } else { (second, first) }
+    }
+
     pub(crate) fn row_sums(&self) -> Vec<f64> {
         (0..self.rows).map(|i| self.row(i).iter().sum()).collect()
     }
@@ -48,8 +60,7 @@ impl Matrix {
             for k in 0..self.cols {
                 let factor = self.get(i, k);
                 if factor != 0.0 {
-                    let row = &mut product.at[i * other.cols..][..other.cols];
-                    row.iter_mut().zip(other.row(k)).for_each(|(sum, b)| *sum += factor * b);
+                    add(product.row_mut(i), factor, other.row(k));
                 }
             }
         }
@@ -66,7 +77,7 @@ impl Matrix {
     pub(crate) fn under(&self, v: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; self.cols];
         for (i, factor) in v.iter().enumerate() {
-            product.iter_mut().zip(self.row(i)).for_each(|(sum, b)| *sum += factor * b);
+            add(&mut product, *factor, self.row(i));
         }
         product
     }
@@ -75,6 +86,11 @@ impl Matrix {
     pub(crate) fn on(&self, v: &[f64]) -> Vec<f64> {
         (0..self.rows).map(|i| self.row(i).iter().zip(v).map(|(a, b)| a * b).sum()).collect()
     }
+}
+
+/// Adds so many times `more`.
+fn add(to: &mut [f64], times: f64, more: &[f64]) {
+    to.iter_mut().zip(more).for_each(|(to, more)| *to += times * more);
 }
 
 /// States with rates between them and a rate out of each, eliminated in order; the diagonal of `between` is ignored.
@@ -93,9 +109,8 @@ impl Eliminated {
             for i in k + 1..d {
                 let share = between.get(i, k) / pivot[k];
                 if share != 0.0 {
-                    for j in k + 1..d {
-                        *between.of(i, j) += share * between.get(k, j);
-                    }
+                    let (row, of) = between.rows(k, i);
+                    add(&mut of[k + 1..], share, &row[k + 1..]);
                     out[i] += share * out[k];
                 }
             }
@@ -121,16 +136,30 @@ impl Eliminated {
         gain
     }
 
-    /// The matrix of expected times: entry (i, j) is the time spent in j before leaving when starting from i.
+    /// The matrix of expected times: entry (i, j) is the time spent in j before leaving when starting from i; [`Self::until_out`] of a
+    /// unit in each j, all at once.
     pub(crate) fn sojourns(&self) -> Matrix {
         let d = self.pivot.len();
-        let mut times = Matrix::zero(d, d);
-        for j in 0..d {
-            let mut unit = vec![0.0; d];
-            unit[j] = 1.0;
-            for (i, time) in self.until_out(&unit).into_iter().enumerate() {
-                *times.of(i, j) = time;
+        let mut times = Matrix::diagonal(&vec![1.0; d]);
+        for k in 0..d {
+            for i in k + 1..d {
+                let share = self.between.get(i, k) / self.pivot[k];
+                if share != 0.0 {
+                    let (row, of) = times.rows(k, i);
+                    add(&mut of[..=k], share, &row[..=k]);
+                }
             }
+        }
+        for k in (0..d).rev() {
+            for j in k + 1..d {
+                let rate = self.between.get(k, j);
+                if rate != 0.0 {
+                    let (row, of) = times.rows(j, k);
+                    add(of, rate, row);
+                }
+            }
+            let pivot = self.pivot[k];
+            times.row_mut(k).iter_mut().for_each(|time| *time = if pivot == 0.0 { 0.0 } else { *time / pivot });
         }
         times
     }

@@ -3,12 +3,14 @@
 //! Source: Schroeder, Wierman and Harchol-Balter 2006, section 2. A session has 1/(1-p) requests on average, so the load is
 //! lambda0 E\[S\] / (m (1 - p)).
 
+mod fcfs;
+
 use offered_model::Law;
 
-use crate::Error;
 use crate::error::{below_one, positive, some};
 use crate::open::mg1::Mg1;
 use crate::open::mmm::Mmm;
+use crate::{Error, Response};
 
 /// Sessions and their lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,8 +44,21 @@ impl Sessions {
         Ok(Mmm::new(servers, service, self.requests())?.response())
     }
 
-    /// Mean responses under FCFS on one server with any service law, in the limits of think time zero and infinite; between
-    /// them there is no closed form.
+    /// The response under FCFS on one server whose service is made of exponential phases, with exponential think times of mean `think`
+    /// seconds: exactly, by a Markov chain.
+    ///
+    /// # Errors
+    /// A load of 1 or more, a think time that is not above zero, service of another law, and a chain of too many states.
+    pub fn fcfs(&self, service: &Law, think: f64) -> Result<Response, Error> {
+        let queue = Mg1::new(service, self.requests())?;
+        positive("the think time", think)?;
+        if self.stay == 0.0 {
+            return Ok(Response { mean: queue.fcfs()?, sdev: queue.fcfs_sdev() });
+        }
+        fcfs::solve(self.rate, self.stay, think, service)
+    }
+
+    /// Mean responses under FCFS on one server with any service law, in the limits of think time zero and infinite.
     ///
     /// Thinking for ever makes the requests of a session strangers: M/G/1. Not thinking at all is Bernoulli feedback to the
     /// end of the queue (Takacs 1963), R = E\[S\] (1 + (1 - p) rho (C2 - 1) / 2) / (1 - rho).

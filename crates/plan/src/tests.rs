@@ -8,7 +8,7 @@ use crate::closed::multiclass::{self, Class};
 use crate::closed::{bounds, mva, phases, priority, schweitzer};
 use crate::emulate::Wanted;
 use crate::open::finite;
-use crate::open::mg1::Mg1;
+use crate::open::mg1::{Mg1, Work};
 use crate::open::mmm::Mmm;
 use crate::open::size_based::{Policy, response};
 use crate::partly_open::Sessions;
@@ -150,6 +150,38 @@ fn a_hundred_thousand_users_are_nothing() {
     assert!(p.p50 < p.p90 && p.p90 < p.p95 && p.p95 < p.p99);
     let h2 = Law::hyperexponential(0.01, 8.0).unwrap();
     assert!(phases::launches(&h2, 20_000, 150.0).unwrap().dispersion > 1.0);
+}
+
+#[test]
+fn responses_spread_as_the_order_of_service_has_it() {
+    let (mean, rate) = (0.01, 70.0);
+    let exponential = Law::exponential(mean).unwrap();
+    let (work, queue) = (Work::of(&exponential), Mg1::new(&exponential, rate).unwrap());
+    // Of M/M/1 the response is exponential; under preemptive LCFS it is a busy period; under PS it is Coffman, Muntz and Trotter's.
+    near(work.fcfs_sdev(rate), mean / 0.3, 1e-12);
+    near(Mmm::new(1, mean, rate).unwrap().sdev(), mean / 0.3, 1e-12);
+    near(work.lcfs_preemptive_sdev(rate), mean * (1.7_f64 / 0.3_f64.powi(3)).sqrt(), 1e-12);
+    near(queue.ps_sdev().unwrap(), mean / 0.3 * (2.7_f64 / 1.3).sqrt(), 1e-12);
+    // The second moments of the waits under FCFS and LCFS are as 1 - rho to 1, whatever the service (Takacs 1963).
+    for law in ["hyperexponential:10ms,8", "erlang:10ms,4", "constant:10ms", "lognormal:10ms,3"] {
+        let law: Law = law.parse().unwrap();
+        let (work, wait) = (Work::of(&law), Mg1::new(&law, rate).unwrap().fcfs().unwrap() - mean);
+        let squared = |sdev: f64| sdev * sdev - law.scv() * mean * mean + wait * wait;
+        near(squared(work.fcfs_sdev(rate)), 0.3 * squared(work.lcfs_sdev(rate)), 1e-9);
+    }
+    // Users without number are an open stream, and phases of one kind are exponential.
+    let many = MachineRepair::new(3, mean, 2_000_000, 10_000.0).unwrap();
+    near(many.sdev(), Mmm::new(3, mean, 200.0).unwrap().sdev(), 1e-3);
+    let few = MachineRepair::new(1, mean, 12, 0.1).unwrap();
+    near(phases::response(&exponential, 12, 0.1).unwrap().sdev, few.sdev(), 1e-9);
+    near(phases::response(&exponential, 12, 0.1).unwrap().mean, few.solve().response, 1e-9);
+    let varied = Law::hyperexponential(mean, 8.0).unwrap();
+    let (chain, means) = (phases::response(&varied, 12, 0.1).unwrap(), phases::solve(&varied, 12, 0.1).unwrap());
+    near(chain.mean, means.response, 1e-9);
+    // Nobody is met where hardly anybody comes, and one law is the limit of the other.
+    near(Mg1::new(&varied, 1e-6).unwrap().ps_sdev().unwrap(), mean * 8.0_f64.sqrt(), 1e-6);
+    let nearly = Law::hyperexponential(mean, 1.0 + 1e-7).unwrap();
+    near(Mg1::new(&nearly, rate).unwrap().ps_sdev().unwrap(), queue.ps_sdev().unwrap(), 1e-5);
 }
 
 #[test]

@@ -76,6 +76,9 @@ fn print(answer: &Analysis) {
     if let Some(known) = &answer.known {
         line("throughput X", rate(known.throughput));
         line("response R", time(known.response));
+        if let Some(sdev) = known.sdev {
+            line("sdev of R", time(sdev));
+        }
         if let Some(p) = known.percentiles {
             line(
                 "percentiles",
@@ -84,6 +87,13 @@ fn print(answer: &Analysis) {
         }
         line("in system Q", figure(known.in_system));
         line("utilisation U", figure(known.utilisation));
+        if let Some(of) = known.launches {
+            let [cov, lag, dispersion] = [of.cov, of.lag1, of.dispersion].map(figure);
+            line(
+                "launches",
+                format!("CoV {cov} of gaps, {lag} correlation of neighbours, {dispersion} dispersion of counts"),
+            );
+        }
         if let Some(lost) = known.lost {
             line("turned away", percent(lost));
         }

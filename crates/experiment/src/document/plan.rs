@@ -307,8 +307,14 @@ pub struct System {
     pub in_system: Option<f64>,
     /// The part of the requests that is turned away, where the room is bounded.
     pub lost: Option<f64>,
+    /// The standard deviation of R, where it is known; `null` too where it is infinite.
+    #[serde(default)]
+    pub response_sdev_s: Option<f64>,
     /// The percentiles of R, where its law is known.
     pub percentiles_s: Option<Percentiles>,
+    /// How regular the launches of a closed system are, where that is known.
+    #[serde(default)]
+    pub launches: Option<Launches>,
     /// Station by station.
     pub stations: Vec<Station>,
     /// Of a closed system, whatever its laws.
@@ -319,6 +325,17 @@ pub struct System {
     pub source: Option<String>,
     /// What it takes for granted, or why there is no answer.
     pub assumption: String,
+}
+
+/// The gaps between launches, and their counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Launches {
+    /// The CoV of the gaps.
+    pub cov: f64,
+    /// The correlation of neighbouring gaps.
+    pub lag1_correlation: f64,
+    /// Variance over mean of the counts in long windows.
+    pub dispersion: f64,
 }
 
 /// Percentiles of a time.

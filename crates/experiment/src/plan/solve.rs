@@ -3,7 +3,7 @@
 use offered_plan::analytic::{Analysis, Known, System};
 
 use crate::document::finite;
-use crate::document::plan::{Bounds, Percentiles, Station, System as Document};
+use crate::document::plan::{Bounds, Launches, Percentiles, Station, System as Document};
 
 /// N, Z and the stay probability, as far as the system model has them.
 pub fn population(system: Option<System>) -> (Option<u64>, Option<f64>, Option<f64>) {
@@ -26,6 +26,11 @@ pub fn document(answer: &Analysis) -> Document {
         utilisation: station.utilisation,
         throughput_per_s: station.throughput,
     });
+    let launches = |of: offered_plan::closed::Launches| Launches {
+        cov: of.cov,
+        lag1_correlation: of.lag1,
+        dispersion: of.dispersion,
+    };
     let percentiles =
         |known: &Known| known.percentiles.map(|p| Percentiles { p50: p.p50, p90: p.p90, p95: p.p95, p99: p.p99 });
     Document {
@@ -40,6 +45,8 @@ pub fn document(answer: &Analysis) -> Document {
         throughput_per_s: number(&|k| k.throughput),
         utilisation: number(&|k| k.utilisation),
         in_system: number(&|k| k.in_system),
+        response_sdev_s: known.and_then(|k| k.sdev).and_then(finite),
+        launches: known.and_then(|k| k.launches).map(launches),
         lost: known.and_then(|k| k.lost),
         percentiles_s: known.and_then(percentiles),
         stations: stations.collect(),

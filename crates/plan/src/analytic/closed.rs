@@ -7,7 +7,10 @@ use super::service::Service;
 use super::{Finding, Known};
 use crate::Error;
 use crate::closed::machine_repair::MachineRepair;
-use crate::closed::{Means, phases, priority};
+use crate::closed::{Launches, Means, phases, priority};
+
+/// Of more users the launches are not worked out: it would take seconds.
+const MOST_LAUNCHING: u64 = 100_000;
 
 /// `users` who think `think` seconds on average.
 pub(super) fn solve(
@@ -33,7 +36,8 @@ pub(super) fn solve(
     if insensitive || (blind && service.is_exponential()) {
         let machines = MachineRepair::new(m, mean, users, think)?;
         let answer = machines.solve();
-        let percentiles = (discipline == Policy::Fcfs).then(|| machines.percentiles());
+        let first_come = discipline == Policy::Fcfs;
+        let percentiles = first_come.then(|| machines.percentiles());
         let (name, assumption) = if insensitive {
             (model, "product form: only the means of service and think time count")
         } else {
@@ -41,6 +45,7 @@ pub(super) fn solve(
         };
         let known = Known {
             percentiles,
+            sdev: first_come.then(|| machines.sdev()),
             in_system: answer.in_system,
             ..Known::at(
                 answer.response,
@@ -97,6 +102,33 @@ fn never_idle(model: String, users: u64, m: u32, mean: f64) -> Finding {
     let rate = busy / mean;
     let known = Known::at(users as f64 / rate, rate, busy / f64::from(m), "Little's law, R = N/X", "Little 1961");
     Finding::known(model, known, "users who never think, servers never idle; R counts the requests under way as well")
+}
+
+/// How far responses spread, and how regular the launches are, where that follows from the chain that [`solve`] takes its means from. It
+/// costs several times as much as they do.
+pub(super) fn spread(
+    users: u64,
+    think: f64,
+    exponential_think: bool,
+    server: &Server,
+    service: &Service,
+) -> Option<(Option<f64>, Launches)> {
+    let (m, discipline) = (server.servers(), server.discipline());
+    let is_full = server.room().is_some_and(|room| u64::from(room) < users);
+    if !exponential_think || think == 0.0 || is_full || users > MOST_LAUNCHING {
+        return None;
+    }
+    let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
+    if service.is_exponential() && (blind || discipline == Policy::Ps(None)) {
+        return MachineRepair::new(m, service.mean(), users, think)
+            .and_then(|machines| machines.launches())
+            .ok()
+            .map(|launches| (None, launches));
+    }
+    let law = service.blind_law().filter(|_| m == 1 && blind && discipline != Policy::Lcfs { preemptive: true })?;
+    let sdev =
+        (discipline == Policy::Fcfs).then(|| phases::response(&law, users, think).ok().map(|response| response.sdev));
+    Some((sdev.flatten(), phases::launches(&law, users, think).ok()?))
 }
 
 fn by_class(users: u64, think: f64, discipline: Policy, service: &Service) -> Result<Option<Means>, Error> {

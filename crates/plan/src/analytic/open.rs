@@ -22,7 +22,8 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
     let (m, mean) = (server.servers(), service.mean());
     let load = rate * mean / f64::from(m);
     if server.discipline() == Policy::Infinite {
-        let known = Known::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962");
+        let own = libm::sqrt(service.second_moment() - mean * mean);
+        let known = Known { sdev: Some(own), ..Known::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962") };
         return Ok(Finding::known("M/G/infinity", known, "a server for every request: nobody waits"));
     }
     if let Some(room) = server.room() {
@@ -35,13 +36,23 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
     match (server.discipline(), m) {
         (Policy::Fcfs | Policy::Lcfs { .. }, _) if service.is_exponential() => {
             let queue = Mmm::new(m, mean, rate)?;
-            let percentiles = (server.discipline() == Policy::Fcfs).then(|| queue.percentiles());
-            let known = Known { percentiles, ..known(queue.response(), "closed form (Erlang C)", KLEINROCK) };
+            let (percentiles, sdev) = match server.discipline() {
+                Policy::Fcfs => (Some(queue.percentiles()), Some(queue.sdev())),
+                Policy::Lcfs { preemptive: true } if m == 1 => (None, Some(service.work().lcfs_preemptive_sdev(rate))),
+                Policy::Lcfs { preemptive: false } if m == 1 => (None, Some(service.work().lcfs_sdev(rate))),
+                _ => (None, None),
+            };
+            let known = Known { sdev, percentiles, ..known(queue.response(), "closed form (Erlang C)", KLEINROCK) };
             Ok(Finding::known(format!("M/M/{m}"), known, format!("{poisson}, exponential service, {m} server(s)")))
         }
         (Policy::Ps(None), _) => {
             let response = Mmm::new(m, mean, rate)?.response();
             let known = known(response, "closed form, insensitive to the service law", "Baskett et al. 1975 (BCMP)");
+            let sdev = match service.blind_law() {
+                Some(law) if m == 1 => Mg1::new(&law, rate)?.ps_sdev(),
+                _ => None,
+            };
+            let known = Known { sdev, ..known };
             Ok(Finding::known(
                 format!("M/G/{m} PS"),
                 known,
@@ -57,7 +68,11 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 Some(law) if server.discipline() == Policy::Fcfs => Mg1::new(&law, rate)?.fcfs_percentiles(),
                 _ => None,
             };
-            let known = Known { percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
+            let sdev = match server.discipline() {
+                Policy::Fcfs => service.work().fcfs_sdev(rate),
+                _ => service.work().lcfs_sdev(rate),
+            };
+            let known = Known { sdev: Some(sdev), percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
             Ok(Finding::known("M/G/1", known, format!("{poisson}, one server, order of service blind to sizes")))
         }
         (Policy::Lcfs { preemptive: true }, 1) => {
@@ -66,6 +81,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 "closed form, insensitive to the service law",
                 "Kleinrock 1976, section 4.5",
             );
+            let known = Known { sdev: Some(service.work().lcfs_preemptive_sdev(rate)), ..known };
             Ok(Finding::known("M/G/1 LCFS-PR", known, format!("{poisson}; the interrupted resume where they were")))
         }
         (Policy::Srpt, 1) => by_size(rate, load, size_based::Policy::Srpt, "Schrage and Miller 1966", &name, service),

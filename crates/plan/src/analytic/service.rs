@@ -4,6 +4,8 @@ use offered_model::law::Shape;
 use offered_model::workload::{Request, Server};
 use offered_model::{Law, Workload};
 
+use crate::open::mg1::Work;
+
 /// The laws of service by class of requests, with the share of each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Service {
@@ -30,6 +32,12 @@ impl Service {
     /// E[S^2] over all classes.
     pub(super) fn second_moment(&self) -> f64 {
         self.classes.iter().map(|(share, law)| share * law.second_moment()).sum()
+    }
+
+    /// The moments of all classes together.
+    pub(super) fn work(&self) -> Work {
+        let third = self.classes.iter().map(|(share, law)| share * law.third_moment()).sum();
+        Work { mean: self.mean(), second: self.second_moment(), third }
     }
 
     /// The one law, where there is one.

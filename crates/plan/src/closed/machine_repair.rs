@@ -49,15 +49,34 @@ impl MachineRepair {
 
     /// Percentiles of the response time under FCFS: an arrival finds what a system of one user fewer shows on average.
     pub fn percentiles(&self) -> Percentiles {
-        let found = match self.users {
-            1 => vec![1.0],
-            users => Self { users: users - 1, ..*self }.probabilities(),
-        };
+        let found = self.found();
         // Finding fewer than m there means no wait; finding n means waiting for n - m + 1 completions.
         let free = found.len().min(self.servers as usize);
         let mut ahead = vec![found[..free].iter().sum::<f64>()];
         ahead.extend(&found[free..]);
         Percentiles::of(self.solve().response, tail_behind(&ahead, self.service, self.servers))
+    }
+
+    /// Standard deviation of the response time under FCFS, seconds, by what an arrival finds.
+    pub fn sdev(&self) -> f64 {
+        let (m, mean) = (self.servers as usize, self.solve().response);
+        let one = self.service / f64::from(self.servers);
+        // Of k completions of all servers the second moment is k (k + 1) times the square of one's mean; one's own service has 2 S^2.
+        let squared = |n: usize| {
+            let ahead = (n + 1).saturating_sub(m) as f64;
+            let (wait, own) = (ahead * one, self.service);
+            wait * (wait + one) + 2.0 * wait * own + 2.0 * own * own
+        };
+        let second: f64 = self.found().iter().enumerate().map(|(n, p)| p * squared(n)).sum();
+        libm::sqrt(second - mean * mean)
+    }
+
+    /// The probabilities of n found on arrival.
+    fn found(&self) -> Vec<f64> {
+        match self.users {
+            1 => vec![1.0],
+            users => Self { users: users - 1, ..*self }.probabilities(),
+        }
     }
 
     /// How regular its launches are, with exponential think times and service.

@@ -5,54 +5,13 @@
 //! Think times are exponential.
 
 use offered_model::Law;
-use offered_model::law::Shape;
 
-use super::Launches;
-use super::Means;
-use crate::Error;
+use super::{Launches, Means};
 use crate::error::{positive, some};
 use crate::levels::{Level, Levels};
 use crate::matrix::Matrix;
-
-/// A service law as phases: where it starts, how it goes on, how it ends.
-struct Phases {
-    start: Vec<f64>,
-    onward: Matrix,
-    end: Vec<f64>,
-}
-
-/// More stages than this are refused: the chain would have N times as many states.
-const MOST_STAGES: f64 = 100.0;
-
-impl Phases {
-    fn of(law: &Law) -> Result<Self, Error> {
-        match law.shape() {
-            Shape::Exponential(mean) => Ok(Self::mixture(&[1.0], &[*mean])),
-            Shape::Hyperexponential { p, first, second } => Ok(Self::mixture(&[*p, 1.0 - p], &[*first, *second])),
-            Shape::Gamma { shape, scale } if shape.fract() == 0.0 && *shape <= MOST_STAGES => {
-                let stages = *shape as usize;
-                let mut start = vec![0.0; stages];
-                start[0] = 1.0;
-                let mut onward = Matrix::zero(stages, stages);
-                for i in 1..stages {
-                    *onward.of(i - 1, i) = 1.0 / scale;
-                }
-                let mut end = vec![0.0; stages];
-                end[stages - 1] = 1.0 / scale;
-                Ok(Self { start, onward, end })
-            }
-            _ => Err(Error::Refused(format!(
-                "{law} service is not made of exponential phases, so the closed FCFS system has no solvable chain; use \
-                 exponential, hyperexponential or erlang service, or simulate"
-            ))),
-        }
-    }
-
-    fn mixture(share: &[f64], mean: &[f64]) -> Self {
-        let d = share.len();
-        Self { start: share.to_vec(), onward: Matrix::zero(d, d), end: mean.iter().map(|m| 1.0 / m).collect() }
-    }
-}
+use crate::phase_type::{Phases, fcfs_response};
+use crate::{Error, Response};
 
 /// The exact means for `users` who think an exponential time of mean `think`; at zero everybody is always at the server.
 ///
@@ -76,6 +35,19 @@ pub fn solve(service: &Law, users: u64, think: f64) -> Result<Means, Error> {
 /// As [`solve`].
 pub fn launches(service: &Law, users: u64, think: f64) -> Result<Launches, Error> {
     Ok(Launches::of(&chain(service, users, think)?))
+}
+
+/// The response, by what those who launch find at the server.
+///
+/// # Errors
+/// As [`solve`]; also a think time of zero.
+pub fn response(service: &Law, users: u64, think: f64) -> Result<Response, Error> {
+    let chain = chain(service, users, think)?;
+    let found = chain.p.iter().enumerate().flat_map(|(there, p)| {
+        let rate = (users as usize - there) as f64 / think;
+        p.iter().enumerate().map(move |(phase, p)| (rate * p, there, phase))
+    });
+    Ok(fcfs_response(service, &Phases::of(service)?, found))
 }
 
 fn chain(service: &Law, users: u64, think: f64) -> Result<Levels, Error> {

@@ -45,19 +45,9 @@ impl<'a> Mg1<'a> {
         Ok(self.service.mean() + self.rate * second / (2.0 * (1.0 - self.load())))
     }
 
-    /// Standard deviation of the response under FCFS (Takacs 1962): the variance of the service, and that of the wait,
-    /// lambda E[S^3] / (3 (1 - rho)) + E\[W\]^2.
-    ///
-    /// # Errors
-    /// A service law without a third moment.
-    pub fn fcfs_sdev(&self) -> Result<f64, Error> {
-        let third = self.service.third_moment();
-        if third.is_infinite() {
-            return Err(Error::Refused(format!("{} service has an infinite third moment", self.service)));
-        }
-        let wait = self.fcfs()? - self.service.mean();
-        let service = self.service.scv() * self.service.mean() * self.service.mean();
-        Ok(libm::sqrt(service + self.rate * third / (3.0 * (1.0 - self.load())) + wait * wait))
+    /// Standard deviation of the response under FCFS, seconds; [`Work::fcfs_sdev`].
+    pub fn fcfs_sdev(&self) -> f64 {
+        Work::of(self.service).fcfs_sdev(self.rate)
     }
 
     /// Percentiles of the response under FCFS, where its transform can be inverted by hand: exponential and
@@ -66,17 +56,9 @@ impl<'a> Mg1<'a> {
     /// With S*(s) = p a/(a+s) + q b/(b+s), the Pollaczek-Khinchine transform of the response has two real poles, so
     /// P(R > t) is a sum of two exponentials.
     pub fn fcfs_percentiles(&self) -> Option<Percentiles> {
-        let (p, a, b) = match self.service.shape() {
-            Shape::Exponential(mean) => (1.0, 1.0 / mean, 2.0 / mean),
-            Shape::Hyperexponential { first, second, .. } if first == second => (1.0, 1.0 / first, 2.0 / first),
-            Shape::Hyperexponential { p, first, second } => (*p, 1.0 / first, 1.0 / second),
-            _ => return None,
-        };
+        let Branches { p, a, b, x, y } = self.branches()?;
         let q = 1.0 - p;
-        // Poles -x and -y of s^2 + (a + b - lambda) s + a b (1 - rho), and the numerator (1 - rho)(a b + (p a + q b) s).
-        let (half, product) = ((a + b - self.rate) / 2.0, a * b * (1.0 - self.load()));
-        let y = half + libm::sqrt((half * half - product).max(0.0));
-        let x = product / y;
+        // The numerator (1 - rho)(a b + (p a + q b) s).
         let numerator = |s: f64| (1.0 - self.load()) * (a * b + (p * a + q * b) * s);
         // A pole at -z contributes numerator(-z) / (z x (distance)) e^(-z t) to the tail.
         let (weight_x, weight_y) = (numerator(-x) / ((y - x) * x), numerator(-y) / ((x - y) * y));
@@ -90,10 +72,87 @@ impl<'a> Mg1<'a> {
         self.service.mean() / (1.0 - self.load())
     }
 
-    /// Standard deviation of the response under processor sharing with exponential service,
-    /// sqrt((2 + rho) / (2 - rho)) R (Coffman, Muntz and Trotter 1970); `None` for other service.
+    /// Standard deviation of the response under processor sharing, seconds, with exponential or two-phase hyperexponential service;
+    /// `None` for other service.
+    ///
+    /// Of a request of size x the variance is 2 / (1 - rho)^2 times the integral of (x - t) P(W > t) over t from 0 to x, where W is the wait
+    /// under FCFS (Yashkov 1983; Ott 1984); here that is averaged over sizes, and the variance of x / (1 - rho) is added. With
+    /// exponential service it is (2 + rho) / (2 - rho) R^2 (Coffman, Muntz and Trotter 1970).
     pub fn ps_sdev(&self) -> Option<f64> {
-        matches!(self.service.shape(), Shape::Exponential(_))
-            .then(|| libm::sqrt((2.0 + self.load()) / (2.0 - self.load())) * self.ps())
+        let Branches { p, a, b, x, y } = self.branches()?;
+        let (mean, idle) = (self.service.mean(), 1.0 - self.load());
+        let transform = |s: f64| p * a / (a + s) + (1.0 - p) * b / (b + s);
+        // P(W > t) is a sum of w e^(-z t) over the two poles; of each the integral is w (x / z - (1 - e^(-z x)) / z^2).
+        let part = |z: f64, other: f64| {
+            let weight = idle * (a - z) * (b - z) / ((other - z) * z);
+            weight * (mean / z - (1.0 - transform(z)) / (z * z))
+        };
+        let variance = 2.0 * (part(x, y) + part(y, x)) + self.service.scv() * mean * mean;
+        Some(libm::sqrt(variance) / idle)
+    }
+
+    /// Service as a mixture of two exponential laws, and where the transform of the response has its poles.
+    fn branches(&self) -> Option<Branches> {
+        let (p, a, b) = match self.service.shape() {
+            Shape::Exponential(mean) => (1.0, 1.0 / mean, 2.0 / mean),
+            Shape::Hyperexponential { first, second, .. } if first == second => (1.0, 1.0 / first, 2.0 / first),
+            Shape::Hyperexponential { p, first, second } => (*p, 1.0 / first, 1.0 / second),
+            _ => return None,
+        };
+        let (half, product) = ((a + b - self.rate) / 2.0, a * b * (1.0 - self.load()));
+        let y = half + libm::sqrt((half * half - product).max(0.0));
+        Some(Branches { p, a, b, x: product / y, y })
+    }
+}
+
+/// Rates a with probability p and b otherwise; the poles -x and -y of s^2 + (a + b - lambda) s + a b (1 - rho).
+struct Branches {
+    p: f64,
+    a: f64,
+    b: f64,
+    x: f64,
+    y: f64,
+}
+
+/// The moments of service that the spread of responses follows from, where the order of service does not look at sizes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// E\[S\], seconds.
+    pub mean: f64,
+    /// E[S^2], seconds squared.
+    pub second: f64,
+    /// E[S^3], seconds cubed; infinite is allowed, and its answers are.
+    pub third: f64,
+}
+
+impl Work {
+    /// Of this law.
+    pub fn of(law: &Law) -> Self {
+        Self { mean: law.mean(), second: law.second_moment(), third: law.third_moment() }
+    }
+
+    /// Standard deviation of the response under FCFS at `rate` a second, below load 1, seconds: the variance of the service, and that of
+    /// the wait, lambda E[S^3] / (3 (1 - rho)) + E\[W\]^2 (Takacs 1962).
+    pub fn fcfs_sdev(&self, rate: f64) -> f64 {
+        let idle = 1.0 - rate * self.mean;
+        let wait = rate * self.second / (2.0 * idle);
+        libm::sqrt(self.second - self.mean * self.mean + rate * self.third / (3.0 * idle) + wait * wait)
+    }
+
+    /// The same under LCFS without preemption: who finds the server busy waits for a busy period that begins with what is left of the
+    /// present service (Kleinrock 1975, section 5.10; Wishart 1960).
+    pub fn lcfs_sdev(&self, rate: f64) -> f64 {
+        let idle = 1.0 - rate * self.mean;
+        let wait = rate * self.second / (2.0 * idle);
+        let squared =
+            rate * self.third / (3.0 * idle * idle) + rate * rate * self.second * self.second / (2.0 * idle.powi(3));
+        libm::sqrt(self.second - self.mean * self.mean + squared - wait * wait)
+    }
+
+    /// The same under preemptive LCFS: a response is a busy period, whose second moment is E[S^2] / (1 - rho)^3 (Kleinrock 1975,
+    /// section 5.8).
+    pub fn lcfs_preemptive_sdev(&self, rate: f64) -> f64 {
+        let idle = 1.0 - rate * self.mean;
+        libm::sqrt(self.second / idle.powi(3) - (self.mean / idle).powi(2))
     }
 }

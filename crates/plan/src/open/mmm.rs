@@ -43,6 +43,12 @@ impl Mmm {
         self.service + self.waits() * self.service / (f64::from(self.servers) * (1.0 - self.load()))
     }
 
+    /// Standard deviation of R under FCFS, seconds: of the service, and of a wait that is exponential where there is one.
+    pub fn sdev(&self) -> f64 {
+        let (waits, wait) = (self.waits(), self.service / (f64::from(self.servers) * (1.0 - self.load())));
+        libm::sqrt(self.service * self.service + waits * (2.0 - waits) * wait * wait)
+    }
+
     /// Percentiles of R under FCFS.
     ///
     /// P(R > t) = e^(-mu t) + C mu (e^(-delta t) - e^(-mu t)) / (mu - delta), delta = m mu - lambda.

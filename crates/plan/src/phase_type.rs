@@ -1,0 +1,83 @@
+//! A service law as exponential phases: where it starts, how it goes on, how it ends.
+//!
+//! Source: Neuts 1981, chapter 2.
+
+use offered_model::Law;
+use offered_model::law::Shape;
+
+use crate::matrix::{Eliminated, Matrix};
+use crate::{Error, Response};
+
+/// The phases of a law; rates are per second.
+pub(crate) struct Phases {
+    /// The probability to start in each.
+    pub(crate) start: Vec<f64>,
+    /// The rates from one to another.
+    pub(crate) onward: Matrix,
+    /// The rate at which each ends the service.
+    pub(crate) end: Vec<f64>,
+}
+
+/// More stages than this are refused: a chain would have so many times as many states.
+const MOST_STAGES: f64 = 100.0;
+
+impl Phases {
+    pub(crate) fn of(law: &Law) -> Result<Self, Error> {
+        match law.shape() {
+            Shape::Exponential(mean) => Ok(Self::mixture(&[1.0], &[*mean])),
+            Shape::Hyperexponential { p, first, second } => Ok(Self::mixture(&[*p, 1.0 - p], &[*first, *second])),
+            Shape::Gamma { shape, scale } if shape.fract() == 0.0 && *shape <= MOST_STAGES => {
+                let stages = *shape as usize;
+                let mut start = vec![0.0; stages];
+                start[0] = 1.0;
+                let mut onward = Matrix::zero(stages, stages);
+                for i in 1..stages {
+                    *onward.of(i - 1, i) = 1.0 / scale;
+                }
+                let mut end = vec![0.0; stages];
+                end[stages - 1] = 1.0 / scale;
+                Ok(Self { start, onward, end })
+            }
+            _ => Err(Error::Refused(format!(
+                "{law} service is not made of exponential phases, so FCFS has no chain to be solved; use exponential, \
+                 hyperexponential or erlang service, or simulate"
+            ))),
+        }
+    }
+
+    fn mixture(share: &[f64], mean: &[f64]) -> Self {
+        let d = share.len();
+        Self { start: share.to_vec(), onward: Matrix::zero(d, d), end: mean.iter().map(|m| 1.0 / m).collect() }
+    }
+
+    /// What of a service in each phase is left: E\[left\] and E[left^2], seconds and their square.
+    pub(crate) fn left(&self) -> (Vec<f64>, Vec<f64>) {
+        let phases = Eliminated::new(self.onward.clone(), self.end.clone());
+        let first = phases.until_out(&vec![1.0; self.end.len()]);
+        let second = phases.until_out(&first.iter().map(|m| 2.0 * m).collect::<Vec<_>>());
+        (first, second)
+    }
+}
+
+/// The response under FCFS on one server, whose arrivals find each of these with that weight: how many are there, and the phase of the
+/// one that is served. What is left of that service, those of all who wait and one's own are independent.
+pub(crate) fn fcfs_response(
+    service: &Law,
+    phases: &Phases,
+    found: impl Iterator<Item = (f64, usize, usize)>,
+) -> Response {
+    let (mean, variance) = (service.mean(), service.scv() * service.mean() * service.mean());
+    let left = phases.left();
+    let (mut weight, mut first, mut second) = (0.0, 0.0, 0.0);
+    for (share, there, phase) in found {
+        // An empty server has none to finish.
+        let (ahead, squared) = if there == 0 { (0.0, 0.0) } else { (left.0[phase], left.1[phase]) };
+        let whole = there.max(1) as f64;
+        let response = ahead + whole * mean;
+        weight += share;
+        first += share * response;
+        second += share * (squared - ahead * ahead + whole * variance + response * response);
+    }
+    let mean = first / weight;
+    Response { mean, sdev: libm::sqrt(second / weight - mean * mean) }
+}
