@@ -14,7 +14,8 @@ use crate::process::{Serve, ended};
 tests![
     an_exporter_is_asked_beside_the_run,
     who_cannot_be_asked_is_told_and_the_run_goes_on,
-    what_cannot_be_scraped_is_refused
+    what_cannot_be_scraped_is_refused,
+    a_rate_is_set_for_a_load
 ];
 
 /// An exporter: the n-th that asks it is told `page(n)`, whole.
@@ -197,6 +198,60 @@ fn what_cannot_be_scraped_is_refused() {
         );
         fs::write(&workload, text).unwrap();
         let made = ended(&["run", workload.to_str().unwrap()]);
+        assert!(made.code == Some(2) && made.stderr.contains(why), "{why}: {made:?}");
+    }
+}
+
+/// Two processors, of which a tenth of one works always and 20 ms more for every answer.
+fn a_rate_is_set_for_a_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let answers = Arc::new(AtomicU64::new(0));
+    let counted = answers.clone();
+    let server = exporter(move |_| {
+        counted.fetch_add(1, Relaxed);
+        "well".to_owned()
+    });
+    let clock = offered_clock::Clock::start();
+    let node = exporter(move |_| {
+        let seconds = clock.now().0 as f64 / 1e9;
+        let busy = 0.1 * seconds + 0.02 * answers.load(Relaxed) as f64;
+        let cpu = |of: &str, mode: &str, value: f64| {
+            format!("node_cpu_seconds_total{{cpu=\"{of}\",mode=\"{mode}\"}} {value}\n")
+        };
+        let modes = ["nice", "system", "irq", "softirq", "steal", "iowait"].map(|mode| cpu("0", mode, 0.0)).concat();
+        let (user, idle) =
+            (cpu("0", "user", busy), cpu("0", "idle", 1e6 + seconds - busy) + &cpu("1", "idle", seconds));
+        format!("# TYPE node_cpu_seconds_total counter\n{user}{modes}{idle}")
+    });
+    let (run, workload) = (path("run"), path("w.toml"));
+    let text = format!(
+        "duration = \"6s\"\narrivals.open.rate = \"24/s\"\ntarget.url = \"http://{server}/\"\n\
+         [[observe.scrape]]\nname = \"shop\"\nevery = \"200ms\"\ntarget.url = \"http://{node}/\"\n"
+    );
+    fs::write(&workload, &text).unwrap();
+    let made = ended(&["run", &workload, "--load", "0.5", "--pilot", "13s", "--out", &run, "--json"]);
+    assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
+    assert!(made.stderr.contains("run-pilot-1"), "{made:?}");
+    let summary: Value = serde_json::from_str(&made.stdout).unwrap();
+    let set = &summary["set_load"];
+    // (0.5 x 2 - 0.1) / 0.02
+    let rate = set["rate_per_s"].as_f64().unwrap();
+    assert!((rate / 45.0 - 1.0).abs() < 0.15, "{set}");
+    assert!((summary["asked_rate_per_s"].as_f64().unwrap() - rate).abs() < 1e-3, "{summary}");
+    // What was measured is what was launched, whatever that was.
+    let answered = summary["answered_rate_per_s"].as_f64().unwrap();
+    let expected = 0.05 + 0.01 * answered;
+    assert!((set["measured"].as_f64().unwrap() / expected - 1.0).abs() < 0.15, "{set} of {answered}/s");
+
+    for (text, load, why) in [
+        (text.clone(), "1.2", "a queue grows without end"),
+        (text[..text.find("[[").unwrap()].to_owned(), "0.5", "nobody says what the server's processors do"),
+        (text.replace("arrivals.open.rate = \"24/s\"", "arrivals.closed.users = 3"), "0.5", "closed users"),
+        (text.replace("\"24/s\"", "{ ramp = [\"1/s\", \"9/s\"], over = \"6s\" }"), "0.5", "the rate must be constant"),
+    ] {
+        fs::write(&workload, text).unwrap();
+        let made = ended(&["run", &workload, "--load", load, "--out", &path("other")]);
         assert!(made.code == Some(2) && made.stderr.contains(why), "{why}: {made:?}");
     }
 }

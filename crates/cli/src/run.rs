@@ -9,11 +9,11 @@ mod quick;
 mod result;
 
 use std::net::{Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_experiment::{Made, MeetingPlace, Plan, Ready, View};
+use offered_experiment::{Made, MeetingPlace, Pilots, Plan, Ready, View};
 use offered_model::time::span;
 use offered_model::{Law, Nanos, Offset, RunId, Share, Workload};
 use offered_report::junit::junit;
@@ -37,6 +37,7 @@ Examples:
   offered run http://127.0.0.1:8080/ --closed 50 -n 10000          until 10000 requests are made
   offered run http://127.0.0.1:8080/ --partly-open 50/s --stay 0.8 --think exponential:2s
   offered run workload.toml --out runs/1 --json
+  offered run workload.toml --load 0.9 --out runs/1     at the rate that keeps nine tenths of the server's processors at work
   offered run workload.toml --format md                 the result as Markdown, for a pull request
   offered run workload.toml --once                      one session, each exchange shown: what is sent and what comes back
   offered run workload.toml --dry-run constant:10ms     what would be launched, in no time
@@ -77,6 +78,13 @@ pub(crate) struct Args {
     /// Show every test of the launches with its numbers
     #[arg(long)]
     details: bool,
+    /// Bring the server's processors to this load: runs before it find how much work an answer takes, from what is scraped of the server
+    /// ([[observe.scrape]]), and the rate of open or partly-open load is set so
+    #[arg(long, value_name = "LOAD", requires = "out", conflicts_with_all = ["share", "meet", "dry_run", "once", "start_at"])]
+    load: Option<f64>,
+    /// How long each run takes that finds the rate for --load
+    #[arg(long, value_name = "TIME", requires = "load", default_value = "30s")]
+    pilot: Nanos,
     /// Launch only the second of eight equal parts of the run (`2/8`); all parts together are exactly the whole
     #[arg(long, value_name = "K/N")]
     share: Option<Share>,
@@ -119,7 +127,8 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let sessions = args.look.sessions();
-    let (text, workload) = args.quick.workload(args.share.is_some() || args.meet.is_some(), sessions.is_some())?;
+    let (mut text, mut workload) =
+        args.quick.workload(args.share.is_some() || args.meet.is_some(), sessions.is_some())?;
     crate::places::say(&workload);
     if let Some(sessions) = sessions {
         return once::run(&workload, &run_now(args), sessions, args.look.verbose);
@@ -135,6 +144,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             out.display()
         )));
     }
+    let stop = Arc::new(AtomicBool::new(false));
+    let hurry = Arc::new(AtomicBool::new(false));
+    let mut set_load = None;
+    if let (Some(load), Some(out)) = (args.load, &args.out) {
+        signals::stop_then_hurry(&stop, &hurry)?;
+        let pilots = Pilots { input: &args.quick.input(text), load, each: args.pilot, out };
+        let (point, set) = pilots.run(&stop, &hurry, &mut |top, kept| piloting(args, top, kept))?;
+        (text, workload, set_load) = (point.text, point.workload, Some(set));
+    }
     let plan = Plan {
         text: &text,
         workload: &workload,
@@ -146,11 +164,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         name: out.as_ref().map_or_else(|| args.quick.target.clone(), |out| out.display().to_string()),
         see_failures: args.look.verbose,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let hurry = Arc::new(AtomicBool::new(false));
     plan.beyond().iter().for_each(|beyond| tell!("warning: {}", words::of_machine(beyond)));
-    let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone());
-    signals::stop_then_hurry(&stop, &hurry)?;
+    let is_heard = set_load.is_some();
+    let ready = plan.prepare(stop.clone())?.hurried_by(hurry.clone()).set_for(set_load);
+    if !is_heard {
+        signals::stop_then_hurry(&stop, &hurry)?;
+    }
     unobserved(&ready, &workload, args.dry_run.is_some() || out.is_some());
     let ready = match &args.meet {
         Some(meet) => {
@@ -195,8 +214,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let was_stopped = stop.load(Relaxed);
         metrics::end(metrics, args.quiet, || !hurry.load(Relaxed) && stop.load(Relaxed) == was_stopped);
     }
-    let sent =
-        made.sending.take().map_or(Ok(()), |sending| sending.finish(&hurry, &mut |why| refused(args.quiet, why)));
+    ended(args.quiet, &mut made, &hurry)
+}
+
+/// Waits until what is under way to elsewhere is there, and says how it ended.
+fn ended(quiet: bool, made: &mut Made, hurry: &Arc<AtomicBool>) -> Result<Exit, Failure> {
+    let sent = made.sending.take().map_or(Ok(()), |sending| sending.finish(hurry, &mut |why| refused(quiet, why)));
     if let Some(unkept) = &made.unkept {
         tell!("error: {}; the figures count what this machine still knew", shown(&unkept.to_string()));
         return Ok(Exit::Unkept);
@@ -211,7 +234,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             tell!("error: stopped, as on_disk_full says: {}", shown(why));
             Ok(Exit::Unkept)
         }
-        _ => Ok(Exit::of(&made)),
+        _ => Ok(Exit::of(made)),
+    }
+}
+
+/// Says that a run begins that finds the rate.
+fn piloting(args: &Args, top: f64, kept: &Path) {
+    if !args.quiet {
+        tell!("how much work an answer takes: up to {top:.4}/s for {}, kept in {}", args.pilot, kept.display());
     }
 }
 

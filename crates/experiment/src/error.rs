@@ -86,6 +86,14 @@ pub enum Error {
         "this is the copy that a run kept of its workload, without its secrets ((blanked)); give the workload that was run"
     )]
     Blanked,
+    /// No rate is found that brings a server to a load.
+    #[error("no rate is found for a load of {load}: {why}")]
+    NoRate {
+        /// What was asked for.
+        load: f64,
+        /// Why.
+        why: String,
+    },
     /// The directory of a new run cannot be made.
     #[error(transparent)]
     Out(offered_store::Error),

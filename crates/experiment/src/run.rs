@@ -26,7 +26,7 @@ use crate::kept::{BLANKED, kept, wherever};
 use crate::place::{MeetingPlace, Upload};
 use crate::scraping::Scraping;
 use crate::summary::Summary;
-use crate::{Error, Point, calibrate, cores, hosts};
+use crate::{Error, Point, SetLoad, calibrate, cores, hosts};
 
 /// From taking up a part that another has begun to its first launch: time to have everything in place.
 const PLACING: Nanos = Nanos::from_secs(1);
@@ -70,6 +70,8 @@ pub struct Ready<'a> {
     unsent: Option<Unsent>,
     /// The machines that serve, as far as their clocks are asked.
     hosts: Vec<AskedHost>,
+    /// The load that its rate was set for.
+    set_load: Option<SetLoad>,
 }
 
 /// What a worker launched, on its way to where all workers keep it.
@@ -221,7 +223,7 @@ impl<'a> Plan<'a> {
         }
         let asks = at_target && self.share.index() == 0;
         let hosts = if asks { hosts::before(self.workload.observe(), wall, &generator.stop()) } else { Vec::new() };
-        Ok(Ready { plan: self, run, generator, failures, wall, among: None, unsent: None, hosts })
+        Ok(Ready { plan: self, run, generator, failures, wall, among: None, unsent: None, hosts, set_load: None })
     }
 }
 
@@ -236,6 +238,12 @@ impl Ready<'_> {
     #[must_use]
     pub fn by(self, wall: Wall) -> Self {
         Self { wall, ..self }
+    }
+
+    /// The same, of which it is known for what load its rate was set.
+    #[must_use]
+    pub fn set_for(self, set_load: Option<SetLoad>) -> Self {
+        Self { set_load, ..self }
     }
 
     /// The same, and `unsent` is asked while it goes on.
@@ -349,9 +357,9 @@ impl Ready<'_> {
     /// # Errors
     /// The directory cannot be made or written to, or the system has no room for the threads; [`Error::Unjudged`]: afterwards.
     pub fn run(self, views: Vec<Box<dyn View>>) -> Result<Made, Error> {
-        let Self { plan, run, generator, failures, wall, among, unsent, mut hosts } = self;
+        let Self { plan, run, generator, failures, wall, among, unsent, mut hosts, set_load } = self;
         let Plan { text, workload, share, load, start_at, out, name, .. } = plan;
-        let for_nobody = matches!(load, Load::Nobody(_));
+        let for_nobody = load != Load::Target;
         let started = (!for_nobody).then(|| start_at.unwrap_or_else(|| wall.now()));
         let (place, from, before, clocks) = match among {
             Some(Among { place, own, from, before, clocks }) => {
@@ -399,8 +407,8 @@ impl Ready<'_> {
             None => Keep::Here(workload.labels()),
         };
         let start = start_at.map(|at| Clock::starting_at(&wall, at));
-        let asks = load == Load::Target && share.index() == 0;
-        let scraping = Scraping::start(workload.observe(), out.filter(|_| asks), wall)?;
+        let asked = out.filter(|_| load == Load::Target && share.index() == 0);
+        let scraping = Scraping::start(workload.observe(), asked, wall)?;
         let launched = launch(&generator, start, Collector::start(keep, for_nobody, watch)?, scraping);
         if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(store)) = (&launched, &store) {
             store.forget();
@@ -435,9 +443,9 @@ impl Ready<'_> {
         let skipped = (workload.skip_first().max(from), workload.skip_last());
         let ask = Ask { path: name, ..Ask::of_part(workload, share.fraction(), skipped.0, skipped.1) };
         let verdict = verdict(&recording, &ask, out.filter(|_| !for_nobody), &record).map_err(unjudged)?;
-        let mut summary =
-            Summary::new(workload, share, &recording, &done, &verdict).map_err(|why| unjudged(why.into()))?;
-        summary.out = shown;
+        let summary = Summary::new(workload, share, &recording, &done, &verdict);
+        let set_load = set_load.map(|set| set.measured_in(verdict.server_side.as_ref()));
+        let summary = Summary { out: shown, set_load, ..summary.map_err(|why| unjudged(why.into()))? };
         if let (Some(store), None) = (&store, &unkept) {
             unkept = record.clone().with(&summary, &verdict).write(&store.path).err();
         }

@@ -20,11 +20,16 @@ use offered_verify::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::SetLoad;
+
 /// What a run came to. Counts are of the whole run; rates, times and arrivals leave out `skip_first` and `skip_last`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// What this document is.
     pub schema: Schema<Summary>,
+    /// The load that the rate was set for, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_load: Option<SetLoad>,
     /// Launches (of the whole session) per second meant; `null` for a closed system, whose rate is the server's to give.
     pub asked_rate_per_s: Option<f64>,
     /// Launches per second that were sent.
@@ -223,6 +228,7 @@ impl Summary {
         let thresholds = Checked::all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),
+            set_load: None,
             asked_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
             offered_rate_per_s: verdict.queue.rate_per_s,
             answered_rate_per_s: verdict.keeps_up.map(|keeps_up| keeps_up.answered_per_s),

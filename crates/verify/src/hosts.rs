@@ -16,7 +16,7 @@ mod note;
 mod tests;
 
 pub use course::Course;
-pub use law::{Counter, UtilisationLaw};
+pub use law::{Counter, UtilisationLaw, WorkLine};
 pub use measures::{Measure, Resource};
 pub use note::HostNote;
 

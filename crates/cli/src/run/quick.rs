@@ -97,7 +97,7 @@ impl Quick {
     /// The text of the workload, and the workload. One part of a `shared` run must know its seed: another would draw another. Of a URL
     /// that is asked only `once` nobody needs to say how load arrives.
     pub(crate) fn workload(&self, shared: bool, once: bool) -> Result<(String, Workload), Failure> {
-        let file = (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target));
+        let file = self.file();
         let given = file.map(file::workload).transpose().map_err(|failure| match failure {
             Failure::Input(why) if self.target.contains(':') => {
                 Failure::input(format!("{why}; a URL begins with http://, https:// or unix:"))
@@ -124,8 +124,7 @@ impl Quick {
             self.target.parse::<Url>().map_err(|why| Failure::input(format!("target.url: {why}")))?;
         }
         self.edit(&mut document, file.is_some(), shared)?;
-        let text = document.to_string();
-        let input = Input::new(self.target.clone(), text, file::beside(file));
+        let input = self.input(document.to_string());
         input.located(&input.text).map_err(|mistake| {
             // Edits move lines; a mistake of the file's own is told at its own line.
             let own = given.as_ref().and_then(|given| Workload::parse(given, &self.target, &file::beside(file)).err());
@@ -136,6 +135,16 @@ impl Quick {
                 (_, None) => Failure::input(mistake),
             }
         })
+    }
+
+    /// The text of its workload, with the way to the files that it names.
+    pub(crate) fn input(&self, text: String) -> Input {
+        Input::new(self.target.clone(), text, file::beside(self.file()))
+    }
+
+    /// Its file, where it is not a URL.
+    fn file(&self) -> Option<&Path> {
+        (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target))
     }
 
     /// The flag that was given for this key of the workload, or for what is in it.

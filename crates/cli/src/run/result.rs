@@ -118,6 +118,9 @@ impl Page<'_> {
 
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
+        if let Some(set) = &s.set_load {
+            writeln!(f, "  set load   {}", set.in_words())?;
+        }
         let model = model(self.workload);
         let asked = s.asked_rate_per_s.map_or_else(|| allowed(self.workload), |rate| format!("{}/s", short(rate)));
         // Launches and answers of the same seconds.
