@@ -36,6 +36,7 @@ pub mod independence;
 pub mod line;
 pub mod order;
 pub mod periodicity;
+pub mod regression;
 pub mod steadiness;
 pub mod steady_state;
 pub mod summary;

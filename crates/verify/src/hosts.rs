@@ -9,6 +9,7 @@
 //! believed before that of the machine, which counts whatever else runs there.
 
 mod course;
+mod demands;
 mod law;
 mod measures;
 mod note;
@@ -16,6 +17,7 @@ mod note;
 mod tests;
 
 pub use course::Course;
+pub use demands::{Demand, Demands};
 pub use law::{Counter, UtilisationLaw, WorkLine};
 pub use measures::{Measure, Resource};
 pub use note::HostNote;
@@ -79,6 +81,9 @@ pub struct Host {
     pub policies: Vec<WorkUnder>,
     /// How much work an answer took; `None` where nobody can tell, which `notes` says.
     pub law: Option<UtilisationLaw>,
+    /// How much an answer of each label took; `None` where there is one label, or nobody can tell.
+    #[serde(default)]
+    pub demands: Option<Demands>,
     /// What a reader must know.
     pub notes: Vec<HostNote>,
 }
@@ -185,16 +190,33 @@ pub fn edges(window: &Window, every_ns: u64) -> Vec<i64> {
     (0..=span.div_ceil(width).max(1)).map(|edge| (edge * width) as i64).collect()
 }
 
-/// How many answers came in each window between `edges`, and the mean time that they took, in seconds. The recording is played once.
+/// What was answered, between the ends of windows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answers {
+    /// How many answers came in each window.
+    pub per_window: Vec<u64>,
+    /// The mean time from sending to answer, seconds.
+    pub stay_s: f64,
+    /// The labels.
+    pub labels: Vec<String>,
+    /// By label and window: answers that were worked on in it, each in parts as its stay lies.
+    pub worked: Vec<Vec<f64>>,
+}
+
+/// What was answered in the whole of a recording, between `edges` in ns since what it counts from.
 ///
 /// # Errors
-/// It can no longer be read.
-pub fn answers(recording: &Recording, edges: &[i64]) -> io::Result<(Vec<u64>, f64)> {
+/// The recording cannot be read.
+pub fn answers(recording: &Recording, edges: &[i64]) -> io::Result<Answers> {
     let origin = match recording.events.extent().sent {
         Some((first, _)) if !recording.on_run_clock => first,
         _ => Instant::ZERO,
     };
-    let (mut counts, mut stays, mut all) = (vec![0u64; edges.len().saturating_sub(1)], 0.0, 0u64);
+    let windows = edges.len().saturating_sub(1);
+    let labels = recording.labels.clone();
+    let (mut per_window, mut worked) = (vec![0u64; windows], vec![vec![0.0; windows]; labels.len()]);
+    let (mut stays, mut all) = (0.0, 0u64);
+    let window = |at: i64| edges.partition_point(|edge| *edge <= at).wrapping_sub(1);
     recording.events.each_answer(|event| {
         let (Some(sent), Some(done)) = (event.sent, event.done) else { return };
         if !event.outcome.is_answer() {
@@ -203,16 +225,27 @@ pub fn answers(recording: &Recording, edges: &[i64]) -> io::Result<(Vec<u64>, f6
         all += 1;
         stays += sent.until(done).as_secs_f64();
         let at = origin.until(done).0 as i64;
-        if let Some(count) = counts.get_mut(edges.partition_point(|edge| *edge <= at).wrapping_sub(1)) {
+        if let Some(count) = per_window.get_mut(window(at)) {
             *count += 1;
         }
+        let (Some(parts), from) = (worked.get_mut(usize::from(event.label)), origin.until(sent).0 as i64) else {
+            return;
+        };
+        let (first, stay) = (window(from), (at - from).max(1) as f64);
+        for index in if first < windows { first } else { 0 }..windows {
+            let inside = edges[index + 1].min(at.max(from + 1)) - edges[index].max(from);
+            if inside <= 0 {
+                break;
+            }
+            parts[index] += inside as f64 / stay;
+        }
     })?;
-    Ok((counts, if all == 0 { 0.0 } else { stays / all as f64 }))
+    Ok(Answers { per_window, stay_s: if all == 0 { 0.0 } else { stays / all as f64 }, labels, worked })
 }
 
 impl Host {
     /// What a machine did, by the `course` of its counters over the run that was judged in `window`; `answers` as [`answers`] counts them.
-    pub fn of(origin: Origin, course: &Course, answers: &(Vec<u64>, f64), window: &Window) -> Self {
+    pub fn of(origin: Origin, course: &Course, answers: &Answers, window: &Window) -> Self {
         let Origin { name, path, clock, every_ns, ticks_per_s, own_cost, has_generator, scraped } = origin;
         let mut notes = Vec::new();
         let judged = course.judged(window);
@@ -240,6 +273,13 @@ impl Host {
                 None
             }
         };
+        let demands = match demands::of(course, ticks_per_s, answers, &judged, processors) {
+            Ok(demands) => Some(demands),
+            Err(why) => {
+                notes.extend(why.filter(|_| law.is_some()).map(|why| HostNote::NoDemands { why }));
+                None
+            }
+        };
         notes.extend(law.iter().filter(|law| law.counter == Counter::Machine).map(|_| HostNote::WholeMachine));
         notes.extend(of_others(&measures, processors, law.as_ref()));
         notes.extend((has_generator && processors > 0).then_some(HostNote::HasGenerator));
@@ -254,10 +294,11 @@ impl Host {
             own_cost,
             asked_at,
             edges_s: course.edges().iter().map(|edge| *edge as f64 / 1e9).collect(),
-            answers_per_s: answers_per_s(course, &answers.0),
+            answers_per_s: answers_per_s(course, &answers.per_window),
             measures,
             policies: Vec::new(),
             law,
+            demands,
             notes,
         }
     }

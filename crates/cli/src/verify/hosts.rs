@@ -34,6 +34,7 @@ pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         }
         write!(f, "{table}")?;
     }
+    demands(f, side)?;
     series(f, side)?;
     for host in &side.hosts {
         let head = format!("{}: ", host.name);
@@ -42,6 +43,23 @@ pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         host.notes.iter().try_for_each(|note| wrapped(f, &head, &words::of_host(note)))?;
     }
     Ok(())
+}
+
+/// How much processor time an answer of each label took, where that can be told.
+fn demands(f: &mut Formatter<'_>, side: &ServerSide) -> fmt::Result {
+    let mut table = Table::new(["work of", "on", "ms an answer", "95 %", "of the work", "answers/s"]);
+    let all = side.hosts.iter().flat_map(|host| host.demands.iter().map(move |demands| (host, demands)));
+    let all: Vec<_> = all.flat_map(|(host, demands)| demands.labels.iter().map(move |of| (host, of))).collect();
+    for (host, of) in &all {
+        let interval = match (of.work_low_ms, of.work_high_ms) {
+            (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
+            _ => "too little to tell".to_owned(),
+        };
+        let (work, share, rate) =
+            (maybe(of.work_ms, 3), format!("{:.1} %", 100.0 * of.share), maybe(Some(of.answers_per_s), 1));
+        table.row([shown(&of.label), clipped(&host.name), work, interval, share, rate]);
+    }
+    if all.is_empty() { Ok(()) } else { write!(f, "{table}") }
 }
 
 /// What was told by those that were asked, on average over the time that was judged, and its extremes.

@@ -16,6 +16,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     let mut blocks = vec![Block::Words(sentence(side.saturation.clone()))];
     blocks.extend(side.machines().next().map(|_| Block::Table(table(side))));
     blocks.extend(split(side).map(Block::Table));
+    blocks.extend(side.hosts.iter().filter_map(demands).map(Block::Table));
     blocks.extend(told(side).map(Block::Table));
     for host in &side.hosts {
         let law = host.law.iter().map(UtilisationLaw::in_words);
@@ -81,6 +82,27 @@ fn split(side: &ServerSide) -> Option<Table> {
         caption: "How work was split between them, in per cent of what all of them did".into(),
         heads: vec!["machine", "processors at work", "bytes in and out"],
         rows,
+    })
+}
+
+/// How much processor time an answer of each label took.
+fn demands(host: &Host) -> Option<Table> {
+    let demands = host.demands.as_ref()?;
+    let rows = demands.labels.iter().map(|of| {
+        let [work, low, high] = [of.work_ms, of.work_low_ms, of.work_high_ms].map(Cell::from);
+        let (share, rate) = (Cell::from(Some(100.0 * of.share)), Cell::from(Some(of.answers_per_s)));
+        vec![Cell::from(&of.label), work, low, high, share, rate]
+    });
+    Some(Table {
+        caption: format!(
+            "Processor time of an answer of each label on {} ({}), by {} windows of {:.0} s; of less than a tenth of the work nothing is told",
+            host.name,
+            demands.counter.name(),
+            demands.windows,
+            demands.window_s
+        ),
+        heads: vec!["label", "ms", "from", "to (95 %)", "per cent of the work", "answers/s"],
+        rows: rows.collect(),
     })
 }
 

@@ -6,8 +6,8 @@ use offered_stats::line::line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Course;
 use super::measures::BUSY;
+use super::{Answers, Course};
 
 /// A window of the law is so long at least, seconds, for the sake of ticks, and so many times a mean stay, for what is answered in one
 /// window may have been worked on in the one before.
@@ -101,14 +101,15 @@ impl UtilisationLaw {
 pub(super) fn of(
     course: &Course,
     ticks_per_s: u64,
-    (answers, stay_s): &(Vec<u64>, f64),
+    answers: &Answers,
     judged: &Range<usize>,
 ) -> Result<UtilisationLaw, Option<String>> {
     let (counter, work) = work(course, ticks_per_s).ok_or(None)?;
     if judged.is_empty() {
         return Err(None);
     }
-    let count = |windows: Range<usize>| answers.get(windows).map_or(0, |counts| counts.iter().sum::<u64>()) as f64;
+    let count =
+        |windows: Range<usize>| answers.per_window.get(windows).map_or(0, |counts| counts.iter().sum::<u64>()) as f64;
     let all = count(judged.clone());
     let seconds = course.seconds(judged.start, judged.end);
     let used = work(judged.start, judged.end);
@@ -116,23 +117,19 @@ pub(super) fn of(
     if all == 0.0 {
         return Err(Some("none came in the time that was judged".to_owned()));
     }
-    let width = course.seconds(judged.start, judged.start + 1);
-    let together = (LONG.max(STAYS * stay_s) / width).ceil().max(1.0) as usize;
-    let starts = (judged.start..).step_by(together).take_while(|start| start + together <= judged.end);
-    let windows: Vec<[f64; 2]> = starts
-        .filter_map(|start| {
-            let (to, length) = (start + together, course.seconds(start, start + together));
-            Some([count(start..to) / length, work(start, to)? / length])
+    let spans = windows(course, answers.stay_s, judged);
+    let window_s = spans.first().map_or(0.0, |span| course.seconds(span.start, span.end));
+    let windows: Vec<[f64; 2]> = spans
+        .into_iter()
+        .filter_map(|span| {
+            let length = course.seconds(span.start, span.end);
+            Some([count(span.clone()) / length, work(span.start, span.end)? / length])
         })
         .collect();
     let (line, no_line) = match line(&windows) {
         _ if windows.len() < FEWEST => (
             None,
-            Some(format!(
-                "the time that was judged has {} of {FEWEST} windows of {:.1} s",
-                windows.len(),
-                width * together as f64
-            )),
+            Some(format!("the time that was judged has {} of {FEWEST} windows of {window_s:.1} s", windows.len())),
         ),
         Some(found) if found.slope_interval.high - found.slope <= KNOWN * found.slope => (Some(found), None),
         _ => (None, Some("the rate of answers hardly changed from window to window".to_owned())),
@@ -154,8 +151,16 @@ pub(super) fn of(
         line,
         no_line,
         windows,
-        window_s: width * together as f64,
+        window_s,
     })
+}
+
+/// The windows of `judged` put together until they are long enough for stays of mean `stay_s` seconds.
+pub(super) fn windows(course: &Course, stay_s: f64, judged: &Range<usize>) -> Vec<Range<usize>> {
+    let width = course.seconds(judged.start, judged.start + 1);
+    let together = (LONG.max(STAYS * stay_s) / width).ceil().max(1.0) as usize;
+    let starts = (judged.start..).step_by(together).take_while(|start| start + together <= judged.end);
+    starts.map(|start| start..start + together).collect()
 }
 
 /// Processor seconds between two ends, by the counter that knows best, and which that is.

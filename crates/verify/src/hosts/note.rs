@@ -16,6 +16,11 @@ pub enum HostNote {
         /// Why.
         why: String,
     },
+    /// The work of the answers of each label cannot be told.
+    NoDemands {
+        /// Why.
+        why: String,
+    },
     /// The work was counted by the counter of the whole machine.
     WholeMachine,
     /// Most of what the machine did was not the server's.
@@ -60,6 +65,7 @@ impl HostNote {
             Self::NotObserved => "none of its samples falls into the run: it was not observed then, or the clocks are wrong".to_owned(),
             Self::HardlyObserved => "it was not observed in the time that was judged, or too seldom for so short a run".to_owned(),
             Self::NoLaw { why } => format!("the work of an answer is not told: {why}"),
+            Self::NoDemands { why } => format!("the work of each label is not told: {why}"),
             Self::WholeMachine => "work is counted by /proc/stat, which counts whatever runs on the machine; on one that is shared observe \
                                    the control group or the processes of the server"
                 .to_owned(),

@@ -1,4 +1,4 @@
-use offered_model::{Event, Nanos, Outcome};
+use offered_model::{Event, Law, Nanos, Outcome, Purpose, Seed};
 
 use super::*;
 
@@ -134,10 +134,10 @@ fn a_line_is_not_drawn_where_it_says_nothing() {
     let counted = answers(&recording(), course.edges()).unwrap();
     let short = Host::of(origin(), &course, &counted, &window(2.0, 8.0)).law.unwrap();
     assert!(short.line.is_none() && short.no_line.as_deref().unwrap().contains("6 of 10 windows"), "{short:?}");
-    let level = (vec![25; counted.0.len()], counted.1);
+    let level = Answers { per_window: vec![25; counted.per_window.len()], ..counted.clone() };
     let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).law.unwrap();
     assert!(law.line.is_none() && law.no_line.unwrap().contains("hardly changed"));
-    let none = (vec![0; counted.0.len()], 0.0);
+    let none = Answers { per_window: vec![0; counted.per_window.len()], ..Answers::default() };
     let host = Host::of(origin(), &course, &none, &window(2.0, 58.0));
     assert!(host.law.is_none() && host.notes[0].words().contains("none came"), "{:?}", host.notes);
 }
@@ -191,7 +191,12 @@ fn a_counter_that_begins_anew_goes_on_and_a_time_that_was_not_observed_is_a_gap(
     );
     assert_eq!(course.judged(&window(0.0, 10.0)), 1..10);
     assert_eq!(course.samples(), 5);
-    let host = Host::of(origin(), &Course::new(vec![0, SECOND]), &(vec![0], 0.0), &window(0.0, 1.0));
+    let host = Host::of(
+        origin(),
+        &Course::new(vec![0, SECOND]),
+        &Answers { per_window: vec![0], ..Answers::default() },
+        &window(0.0, 1.0),
+    );
     assert!(host.notes == [HostNote::NotObserved] && host.measures.is_empty());
 }
 
@@ -214,4 +219,75 @@ fn a_machine_that_works_for_others_is_told() {
     assert!(said.starts_with("of 3.60 processors at work 0.4"), "{said}");
     let law = host.law.map(|law| UtilisationLaw { counter: Counter::Machine, ..law });
     assert_eq!(of_others(&host.measures, 4, law.as_ref()), None, "nobody knows");
+}
+
+/// A server of one processor in order of arrival, seen as it is: what labels `small` and `large` need, told by what it did in 120 s, and how busy
+/// it was. Small ones come four times as often; both have exponential service.
+fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
+    const SMALL: f64 = 0.004;
+    const LARGE: f64 = 0.02;
+    const RUN: f64 = 120.0;
+    let rate = utilisation / (0.8 * SMALL + 0.2 * LARGE);
+    let mut draw = Seed(seed).at(Purpose::Think, 0, 0);
+    let (gap, small, large) = (Law::exponential(1.0 / rate), Law::exponential(SMALL), Law::exponential(LARGE));
+    let (gap, small, large) = (gap.unwrap(), small.unwrap(), large.unwrap());
+    let (mut at, mut free, mut events, mut busy) = (0.0, 0.0_f64, Vec::new(), vec![(0.0, 0.0)]);
+    let mut used = 0.0;
+    loop {
+        at += gap.sample(&mut draw);
+        if at >= RUN {
+            break;
+        }
+        let label = u16::from(draw.uniform() < 0.2);
+        let service = if label == 1 { large.sample(&mut draw) } else { small.sample(&mut draw) };
+        let begins = free.max(at);
+        busy.push((begins, used));
+        (free, used) = (begins + service, used + service);
+        busy.push((free, used));
+        let instant = |seconds: f64| Instant((seconds * 1e9) as u64);
+        let (sent, done) = (instant(at), Some(instant(free)));
+        events.push(Event { sent: Some(sent), done, outcome: Outcome::Ok, label, ..Event::at(sent) });
+    }
+    let mut course = Course::new(edges(&window(0.0, RUN), 200_000_000));
+    let mut passed = 0;
+    for sample in 0..=605i64 {
+        let now = sample as f64 / 5.0;
+        while busy.get(passed + 1).is_some_and(|(at, _)| *at <= now) {
+            passed += 1;
+        }
+        let (since, done) = busy[passed];
+        let is_at_work = busy.get(passed + 1).is_some_and(|(_, used)| *used > done);
+        let used = if is_at_work { done + now - since } else { done };
+        course.see(sample * SECOND / 5, "cgroup:/web", "cpu_us", (1.0 + used) * 1e6);
+        course.see(sample * SECOND / 5, "cpu0", "busy_ticks", used * 100.0);
+    }
+    let recording = Recording::of_run(events, vec!["small".to_owned(), "large".to_owned()]);
+    let counted = answers(&recording, course.edges()).unwrap();
+    let judged = course.judged(&window(0.0, RUN));
+    demands::of(&course, 100, &counted, &judged, 1)
+}
+
+/// Of the runs with these seeds in which each demand is told: how many, in how many it is in its interval, and by how much the estimates are off on
+/// average, as a part of the truth.
+fn held(seeds: std::ops::Range<u64>, utilisation: f64) -> [(usize, usize, f64); 2] {
+    let mut held = [(0, 0, 0.0); 2];
+    for found in seeds.filter_map(|seed| demands_of(seed, utilisation).ok()) {
+        for ((told, within, off), (of, truth)) in held.iter_mut().zip(found.labels.iter().zip([4.0, 20.0])) {
+            let (Some(work), Some(low), Some(high)) = (of.work_ms, of.work_low_ms, of.work_high_ms) else { continue };
+            *told += 1;
+            *within += usize::from((low..=high).contains(&truth));
+            *off += (work / truth - 1.0).abs();
+        }
+    }
+    held.map(|(told, within, off)| (told, within, off / told as f64))
+}
+
+#[test]
+fn demands_by_label_are_told_with_intervals_that_hold() {
+    for utilisation in [0.2, 0.4, 0.6] {
+        let held = held(1000..1100, utilisation);
+        println!("U {utilisation}: told, within, off by: {held:.3?}");
+        assert!(held.iter().all(|(told, within, _)| *told >= 95 && within * 10 >= told * 9), "{utilisation}: {held:?}");
+    }
+    assert!(demands_of(1, 0.85).unwrap_err().unwrap().contains("above 0.7 work waits"));
 }
