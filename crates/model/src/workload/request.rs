@@ -58,6 +58,12 @@ impl Request {
         Ok(Self::of(method.to_owned(), path))
     }
 
+    /// What is said to a database, named after its statements.
+    pub fn sql(sql: Sql) -> Self {
+        let name = sql.statements.iter().map(|statement| &*statement.text).collect::<Vec<_>>().join("; ");
+        Self { name, call: Call::Sql(sql), ..Self::of("SQL".to_owned(), Template::literal("/")) }
+    }
+
     /// What the trace of a replay asks for.
     pub(super) fn of_trace(method: String, path: &str) -> Self {
         Self { name: format!("{method} {path}"), ..Self::of(method, Template::literal(path)) }
@@ -93,6 +99,12 @@ impl Request {
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
+    }
+
+    /// The same, with this done where it fails.
+    #[must_use]
+    pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
+        Self { on_failure, ..self }
     }
 
     /// The same, chosen so often against the others.

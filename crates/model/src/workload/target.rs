@@ -73,6 +73,12 @@ impl Target {
         }
     }
 
+    /// The same over so many connections at most; to a database, over exactly so many.
+    #[must_use]
+    pub fn with_connections(self, connections: u32) -> Self {
+        Self { connections: Some(connections), ..self }
+    }
+
     /// The same at another address.
     #[must_use]
     pub fn with_url(self, url: Url) -> Self {

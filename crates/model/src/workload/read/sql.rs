@@ -5,7 +5,7 @@ use super::{Reader, script, small};
 use crate::template::Template;
 use crate::workload::shape;
 use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Call, Pool, Request, Sql, Statement};
+use crate::workload::{Pool, Request, Sql, Statement};
 
 /// The keys of a `[[request]]` that only one in SQL has.
 pub(super) const OF_REQUEST: [&str; 4] = ["sql", "transaction", "parameters", "class"];
@@ -50,7 +50,7 @@ impl Reader<'_> {
     /// The request in SQL that a table is; `None`: it is another one.
     pub(super) fn sql(&self, table: &Table<'_>) -> Result<Option<Request>, Mistake> {
         let (sql, transaction) = (table.get("sql"), table.get("transaction"));
-        let (statements, text) = match (&sql, &transaction) {
+        let statements = match (&sql, &transaction) {
             (None, None) => {
                 let lone = OF_REQUEST.iter().find_map(|key| table.get(key));
                 return lone.map_or(Ok(None), |value| Err(value.mistake("goes with sql = \"select ...\"")));
@@ -60,7 +60,7 @@ impl Reader<'_> {
             }
             (Some(sql), None) => {
                 let text = statement_text(sql)?;
-                (vec![Statement { text: text.clone(), parameters: parameters(table)? }], text)
+                vec![Statement { text, parameters: parameters(table)? }]
             }
             (None, Some(transaction)) => {
                 if let Some(value) = table.get("parameters") {
@@ -73,8 +73,7 @@ impl Reader<'_> {
                 if statements.is_empty() {
                     return Err(transaction.mistake("expected at least one statement"));
                 }
-                let text = statements.iter().map(|statement| &*statement.text).collect::<Vec<_>>().join("; ");
-                (statements, text)
+                statements
             }
         };
         let foreign = KEYS.into_iter().chain(["method", "path", "grpc", "websocket", "headers"]).chain(METHODS);
@@ -82,16 +81,16 @@ impl Reader<'_> {
             return Err(value.mistake("does not go with a request in SQL"));
         }
         let class = table.get("class").map(|class| class.text().map(str::to_owned)).transpose()?;
-        let name = table.get("name").map_or(Ok(text), |name| name.text().map(str::to_owned))?;
+        let asked = Request::sql(Sql { statements, is_transaction: transaction.is_some(), class });
+        let name = table.get("name").map(|name| name.text().map(str::to_owned)).transpose()?;
         Ok(Some(Request {
-            name,
-            call: Call::Sql(Sql { statements, is_transaction: transaction.is_some(), class }),
+            name: name.unwrap_or_else(|| asked.name.clone()),
             weight: table.get("weight").map_or(Ok(1.0), |value| value.weight())?,
             extract: script::extractions(table)?,
             checks: script::checks(table)?,
             on_failure: script::on_failure(table)?,
             service: table.get("service").map(|law| self.law(&law)).transpose()?,
-            ..Request::of("SQL".to_owned(), Template::literal("/"))
+            ..asked
         }))
     }
 }
