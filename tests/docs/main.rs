@@ -294,12 +294,15 @@ fn every_example_is_launched_as_it_says() {
 }
 
 /// Sources that name flags of *other* programs: what is read of them, or how they are asked for what can be read.
-const FLAGS_OF_OTHERS: [&str; 11] = [
+const FLAGS_OF_OTHERS: [&str; 14] = [
     "import/src/curl.rs",
     "import/src/curl/options.rs",
-    "import/src/curl/words.rs",
+    "import/src/pgbench.rs",
+    "import/src/pgbench/options.rs",
+    "import/src/pgbench/paths.rs",
     "import/src/scripts/k6.rs",
     "import/src/scripts/locust.rs",
+    "import/src/words.rs",
     "run/src/script/body.rs", // a boundary of multipart bodies
     "run/src/transport/grpc.rs",
     "store/src/foreign/k6.rs",

@@ -101,10 +101,12 @@ fn what_is_imported_of_each_format_can_be_run() {
         ("pets.yaml", ("getPet", 0.25)),
         ("shop.postman.json", ("q", 1.0 / 3.0)),
         ("shop.sh", ("/search", 0.25)),
+        ("bank.sql", ("bank", 1.0 / 7.0)),
     ] {
         std::fs::copy(seeds.join(file), folder.path().join(file)).unwrap();
         let workload = format!("{file}.toml");
-        succeeds(folder.path(), &["import", file, "-o", &workload]);
+        let place = ["--set", "PGHOST=127.0.0.1", "--set", "PGUSER=me"];
+        succeeds(folder.path(), &[&["import", file, "-o", &workload][..], &place].concat());
         // The key of the commands comes from the environment.
         let written = std::fs::read_to_string(folder.path().join(&workload)).unwrap();
         std::fs::write(folder.path().join(&workload), written.replace("{ env = \"KEY\" }", "\"key\"")).unwrap();

@@ -82,7 +82,7 @@ impl Kind {
         Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "toml" => Self::Workload,
             "js" | "ts" | "py" | "scala" | "kt" | "java" | "lua" | "groovy" => Self::Program,
-            "har" | "json" | "yaml" | "yml" => Self::Plan,
+            "har" | "json" | "yaml" | "yml" | "sql" => Self::Plan,
             "jmx" => Self::JMeterPlan,
             "jtl" => Self::JMeterResult,
             "csv" | "parquet" | "gz" | "zst" | "db" => Self::Result,

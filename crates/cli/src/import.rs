@@ -26,16 +26,18 @@ Examples:
   offered import api.yaml -o api.toml              a sketch of what an OpenAPI 3 description offers
   offered import shop.postman_collection.json      each folder a flow
   pbpaste | offered import -                       curl commands, as browsers copy them
+  offered import load.sh                           a pgbench command, with the scripts that it names
+  offered import bank.sql --set PGHOST=127.0.0.1 --set PGUSER=me
 
 What a file is, is told by what stands in it, not by its name. What is not translated stands above the workload as comments, each with its line in the plan.
 Exit codes: 0 done; 1 could not write; 2 wrong input.";
 
-/// Turn a plan of another tool, a recording, a description or curl commands into a workload
+/// Turn a plan of another tool, a recording, a description, or commands of curl or pgbench into a workload
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A JMeter test plan, a browser's recording (HAR), an OpenAPI 3 description (JSON, YAML), a Postman collection (2.0, 2.1) or
-    /// curl commands; - for stdin
+    /// A JMeter test plan, a browser's recording (HAR), an OpenAPI 3 description (JSON, YAML), a Postman collection (2.0, 2.1),
+    /// curl commands, a pgbench script, or a command that runs some; - for stdin
     file: PathBuf,
     /// Where to write the workload; stdout if not given. An existing file is not overwritten
     #[arg(short, long, value_name = "FILE")]
@@ -75,6 +77,8 @@ enum Format {
     Postman,
     /// Command lines of curl
     Curl,
+    /// A script for pgbench, or a command that runs some
+    Pgbench,
 }
 
 impl From<Format> for offered_import::Format {
@@ -85,6 +89,7 @@ impl From<Format> for offered_import::Format {
             Format::Openapi => Self::Openapi,
             Format::Postman => Self::Postman,
             Format::Curl => Self::Curl,
+            Format::Pgbench => Self::Pgbench,
         }
     }
 }
@@ -279,5 +284,6 @@ fn summary(plan: &Plan) -> String {
     };
     let flows =
         if plan.flows.is_empty() { String::new() } else { format!(", {}", count(plan.flows.len() as u64, "flow")) };
-    format!("{arrivals}, {}, {}{flows}", plan.duration, count(plan.requests.len() as u64, "request"))
+    let length = plan.count.map_or(plan.duration.to_string(), |most| count(most.number(), "transaction"));
+    format!("{arrivals}, {length}, {}{flows}", count(plan.requests.len() as u64, "request"))
 }

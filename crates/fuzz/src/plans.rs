@@ -1,6 +1,6 @@
 //! Plans of other tools: each is one, or one line says why not; and what is written of it can be read.
 
-use offered_import::Format::{self, Curl, Har, Jmx, Openapi, Postman};
+use offered_import::Format::{self, Curl, Har, Jmx, Openapi, Pgbench, Postman};
 use offered_import::Given;
 use offered_model::Workload;
 
@@ -17,14 +17,17 @@ pub(crate) fn descriptions(bytes: &[u8]) {
 }
 
 pub(crate) fn commands(bytes: &[u8]) {
-    import_as(bytes, &[Curl]);
+    import_as(bytes, &[Curl, Pgbench]);
 }
 
 fn import_as(bytes: &[u8], formats: &[Format]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let none = |name: &str| Err(name.to_owned());
+    // Where a database is, its script does not say.
+    let values = [("PGHOST", "h"), ("PGUSER", "u")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     for format in formats {
-        match offered_import::read(text, "fuzz", &Given { format: Some(*format), ..Given::default() }) {
+        let given = Given { format: Some(*format), values: Some(&values), ..Given::default() };
+        match offered_import::read(text, "fuzz", &given) {
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
             Ok(plans) => {
                 for plan in plans {

@@ -1,7 +1,6 @@
 //! Command lines of curl, one or more, as a person types them or a browser copies them.
 
 mod options;
-mod words;
 
 use offered_model::Nanos;
 use offered_model::workload::script::{Auth, Body, Part, Per};
@@ -13,9 +12,9 @@ use crate::note::Note;
 use crate::plan::{Plan, Request, Value, Variable};
 use crate::text::{self, Text};
 use crate::visits::{Asked, Known, Visit, Who, name};
+use crate::words::{self, Command, Word};
 use crate::{Error, Given};
 use options::{Kind, kind};
-use words::{Command, Word};
 
 /// Redirects that curl follows, where it follows them.
 const REDIRECTS: u32 = 50;

@@ -74,6 +74,11 @@ impl Delay {
         }
     }
 
+    /// Whether nothing is waited.
+    pub(crate) fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The mean, seconds.
     pub(crate) fn mean(&self) -> f64 {
         self.fixed + self.law.as_ref().map_or(0.0, Law::mean)

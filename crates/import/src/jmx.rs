@@ -377,8 +377,20 @@ impl<'e> Reader<'e, '_> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.variables.notes.iter().cloned());
         let when = group::when(group);
-        let mut plan =
-            Plan { name, origin, when, duration, arrivals, target, variables, requests, flows, remark: None, notes };
+        let mut plan = Plan {
+            name,
+            origin,
+            when,
+            duration,
+            count: None,
+            arrivals,
+            target,
+            variables,
+            requests,
+            flows,
+            remark: None,
+            notes,
+        };
         names::settle(&mut plan, group.element.line, |name| format!("${{{name}}}"));
         plan
     }

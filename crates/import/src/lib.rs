@@ -17,6 +17,7 @@ mod jmx;
 mod names;
 mod note;
 mod openapi;
+mod pgbench;
 mod plan;
 mod postman;
 mod program;
@@ -26,6 +27,7 @@ pub mod scripts;
 mod tests;
 mod text;
 mod visits;
+mod words;
 mod write;
 
 pub use note::Note;
@@ -147,9 +149,11 @@ pub enum Format {
     Postman,
     /// Command lines of curl.
     Curl,
+    /// A script for pgbench, or a command that runs some.
+    Pgbench,
 }
 
-const FORMATS: &str = "a JMeter test plan (.jmx), a browser's recording (HAR), an OpenAPI 3 description, a Postman collection or curl commands";
+const FORMATS: &str = "a JMeter test plan (.jmx), a browser's recording (HAR), an OpenAPI 3 description, a Postman collection, curl commands, or a pgbench script or command";
 
 /// The plans of `text`, the content of `file`: one for every group of users in it. Without a format, which one it is is told
 /// by what stands in it, whatever the file is called.
@@ -172,6 +176,7 @@ fn read_as(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
     match given.format {
         Some(Format::Jmx) => return jmx::read(text, file, given),
         Some(Format::Curl) => return curl::read(text, file, given).map(one),
+        Some(Format::Pgbench) => return pgbench::read(text, file, given).map(one),
         Some(_) => {}
         None if begins == '<' => return jmx::read(text, file, given),
         None if !['{', '['].contains(&begins) => {
@@ -182,6 +187,9 @@ fn read_as(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
             // A description may quote commands.
             if (curl::begins(text) || !openapi) && curl::is(text) {
                 return curl::read(text, file, given).map(one);
+            }
+            if !openapi && pgbench::is(text) {
+                return pgbench::read(text, file, given).map(one);
             }
             if !openapi {
                 return Err(refused(format!("not a plan that offered knows: {FORMATS}")));
@@ -194,7 +202,7 @@ fn read_as(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
     let plan = match format {
         Format::Har => har::read(&data, file, given),
         Format::Postman => postman::read(&data, file, given),
-        Format::Openapi | Format::Jmx | Format::Curl => openapi::read(&data, file, given),
+        Format::Openapi | Format::Jmx | Format::Curl | Format::Pgbench => openapi::read(&data, file, given),
     };
     plan.map(one)
 }

@@ -1,9 +1,9 @@
 //! The neutral plan: what every format is read into, and one workload is written from.
 
 use offered_model::arrivals::Process;
-use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, Per};
-use offered_model::workload::{Pace, Target, Visitor};
-use offered_model::{Law, Nanos};
+use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, OnFailure, Per};
+use offered_model::workload::{Pace, Sql, Target, Visitor};
+use offered_model::{Count, Law, Nanos};
 
 use crate::address::{header, own_header};
 use crate::note::Note;
@@ -18,8 +18,10 @@ pub struct Plan {
     pub origin: String,
     /// When it runs, against the other plans of the file.
     pub when: When,
-    /// How long it launches.
+    /// How long it launches; [`Nanos::MAX`] where only the count ends it.
     pub duration: Nanos,
+    /// How much it launches at most.
+    pub count: Option<Count>,
     /// Who comes.
     pub arrivals: Arrivals,
     /// Who is asked.
@@ -151,6 +153,10 @@ pub struct Request {
     pub extract: Vec<Extraction>,
     /// What its answer must be.
     pub check: Vec<Check>,
+    /// What its session does where it fails.
+    pub on_failure: OnFailure,
+    /// What it says to a database, where that is asked; method, path and what belongs to them then mean nothing.
+    pub sql: Option<Sql>,
     /// Paths that are fetched after the answer, as a browser does.
     pub objects: Vec<Text>,
     /// Whether all is well though one of them fails.

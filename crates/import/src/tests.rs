@@ -12,6 +12,7 @@ mod formats;
 mod groups;
 mod hostile;
 mod manners;
+mod pgbench;
 mod silent;
 mod table;
 

@@ -82,6 +82,18 @@ impl Text {
         }
     }
 
+    /// What is said, with values in their places; or the name of one that there is none for.
+    pub(crate) fn filled(&self, value: &dyn Fn(&str) -> Option<String>) -> Result<String, &str> {
+        let mut filled = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Said(said) => filled.push_str(said),
+                Piece::Value(name) => filled.push_str(&value(name).ok_or(name.as_str())?),
+            }
+        }
+        Ok(filled)
+    }
+
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

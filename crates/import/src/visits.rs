@@ -126,6 +126,7 @@ impl Known {
             origin: self.origin.to_owned(),
             when: When::Load,
             duration: DURATION,
+            count: None,
             arrivals,
             target,
             variables: self.variables,

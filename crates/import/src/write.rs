@@ -36,6 +36,7 @@ impl Plan {
             _ => Nanos::ZERO,
         };
         Workload::new(Draft {
+            count: self.count,
             skip_first,
             target: Some(self.target.clone()),
             variables: self.variables.iter().map(variable).collect::<Result<_, _>>()?,
@@ -199,7 +200,11 @@ fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong
         when: When::After,
         may_fail: request.objects_may_fail,
     });
-    Ok(workload::Request::new(&request.method.to_uppercase(), request.path.template())?
+    let asked = match &request.sql {
+        Some(sql) => workload::Request::sql(sql.clone()),
+        None => workload::Request::new(&request.method.to_uppercase(), request.path.template())?,
+    };
+    Ok(asked
         .named(&request.name)
         .with_weight(if weighted { short(request.weight) } else { 1.0 })
         .with_headers(texts(&request.headers))
@@ -207,6 +212,7 @@ fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong
         .with_auth(request.auth.clone())
         .with_extract(request.extract.clone())
         .with_checks(request.check.clone())
+        .with_on_failure(request.on_failure)
         .with_objects(objects))
 }
 

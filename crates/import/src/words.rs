@@ -7,29 +7,29 @@ use crate::text::Text;
 
 /// One word.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Word {
-    pub(super) text: Text,
-    pub(super) line: usize,
+pub(crate) struct Word {
+    pub(crate) text: Text,
+    pub(crate) line: usize,
     /// Whether a shell would run something to know it.
-    pub(super) computed: bool,
+    pub(crate) computed: bool,
 }
 
 impl Word {
     /// What is said, where there are no variables in it.
-    pub(super) fn said(&self) -> &str {
+    pub(crate) fn said(&self) -> &str {
         self.text.said().unwrap_or("")
     }
 }
 
 /// One command, and whether it reads what the one before writes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Command {
-    pub(super) words: Vec<Word>,
-    pub(super) piped: bool,
+pub(crate) struct Command {
+    pub(crate) words: Vec<Word>,
+    pub(crate) piped: bool,
 }
 
 /// The commands of `text`, or the line of a quote that is never closed.
-pub(super) fn commands(text: &str) -> Result<Vec<Command>, usize> {
+pub(crate) fn commands(text: &str) -> Result<Vec<Command>, usize> {
     // Browsers on Windows copy commands for its own shell, where a caret is what a backslash is elsewhere.
     if text.contains(" ^\n") || text.contains(" ^\r\n") || text.contains("^\"") {
         return Splitter::new(&without_carets(text)).all();

@@ -1,0 +1,439 @@
+//! Scripts for pgbench, and the commands that run them.
+//!
+//! What it means to pgbench is looked up in `src/bin/pgbench` of PostgreSQL; each construct is a row of `tests/import/pgbench.csv`. A
+//! transaction of pgbench, one run through a script, is a request where it says one statement or one block, else a walk through a flow.
+
+mod built_in;
+mod expression;
+mod options;
+mod paths;
+mod requests;
+mod script;
+
+use std::collections::BTreeMap;
+
+use offered_model::arrivals::Process;
+use offered_model::workload::script::OnFailure;
+use offered_model::workload::{Address, Login, Target, Url, Visitor};
+use offered_model::{Count, Law, Nanos};
+
+use crate::delay::Delay;
+use crate::note::Note;
+use crate::plan::{Arrivals, Flow, Plan, Profile, Step, When, unlike};
+use crate::{Error, Given, Kind, words};
+use expression::{Expression, Value};
+use options::{Mode, Options, Script};
+use paths::{Outside, Way};
+use requests::{Requests, Walk};
+
+/// What is wrong at a line.
+type At = (usize, String);
+
+/// A walk through the script of a title, and how often it is taken against the others.
+type Titled = (String, f64, Walk);
+
+/// How long, where nothing is said of it.
+const DURATION: Nanos = Nanos::from_secs(600);
+
+/// What pgbench does where neither a time nor a number is said.
+const TRANSACTIONS: u32 = 10;
+
+/// Clients at most, as connections are counted.
+const MOST_CLIENTS: u64 = u32::MAX as u64;
+
+/// Words that statements begin with.
+const STATEMENTS: [&str; 16] = [
+    "select", "insert", "update", "delete", "merge", "with", "begin", "start", "commit", "end", "set", "call",
+    "values", "truncate", "vacuum", "create",
+];
+
+/// Whether `text` is a script for pgbench, or has a command that runs some.
+pub(crate) fn is(text: &str) -> bool {
+    is_command(text) || is_script(text)
+}
+
+fn is_command(text: &str) -> bool {
+    let runs = |line: &str| {
+        let mut words =
+            line.split_whitespace().skip_while(|word| word.contains('=') || ["$", "sudo", "time"].contains(word));
+        words.next().is_some_and(options::is_pgbench)
+    };
+    text.lines().take(10_000).any(runs)
+}
+
+/// Begins with a statement or a command of pgbench, and has an end of one.
+fn is_script(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    while let script::Said::Comment(bytes) = script::begins_with(rest, None) {
+        rest = rest[bytes..].trim_start();
+    }
+    if let Some(said) = rest.strip_prefix('\\') {
+        let word = said.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        return ["set", "sleep", "if", "setshell", "shell", "startpipeline"].contains(&word);
+    }
+    let word = rest.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default().to_lowercase();
+    STATEMENTS.contains(&word.as_str()) && (rest.contains(';') || rest.contains("\n\\"))
+}
+
+/// The plan of `text`, the content of `file`.
+pub(crate) fn read(text: &str, file: &str, given: &Given) -> Result<Plan, Error> {
+    Reader { file, given, notes: Vec::new() }.read(text)
+}
+
+struct Reader<'g> {
+    file: &'g str,
+    given: &'g Given<'g>,
+    notes: Vec<Note>,
+}
+
+impl Reader<'_> {
+    fn at(&self, (line, what): At) -> Error {
+        Error::At { file: self.file.to_owned(), line, what }
+    }
+
+    fn note(&mut self, line: usize, element: impl Into<String>, what: impl Into<String>) {
+        self.notes.push(Note { line, element: element.into(), what: what.into() });
+    }
+
+    fn read(mut self, text: &str) -> Result<Plan, Error> {
+        let is_command = is_command(text);
+        let mut options = match is_command {
+            true => self.command(text)?,
+            false => Options { keeps_tables: true, ..Options::default() },
+        };
+        if !is_command {
+            let name = self.file.to_owned();
+            options.scripts.push(Script { line: 1, name, is_built_in: false, weight: 1 });
+        } else if options.scripts.is_empty() {
+            let name = "tpcb-like".to_owned();
+            options.scripts.push(Script { line: options.line, name, is_built_in: true, weight: 1 });
+        }
+        let clients = options.clients.unwrap_or(1);
+        let connections = u32::try_from(clients.min(MOST_CLIENTS)).unwrap_or(u32::MAX);
+        let (mut requests, mut walks) = self.walks(&options, text, is_command)?;
+        let url = self.url(&options)?;
+        self.manners(&options, is_command, &requests, clients);
+        let transactions = options.transactions.or((is_command && options.seconds.is_none()).then_some(TRANSACTIONS));
+        let counted = options.rate.is_some() || transactions.is_some();
+        let asks = |walk: &Walk| !walk.steps.is_empty();
+        let Some((_, _, Walk { first, .. })) = walks.iter().find(|(.., walk)| asks(walk)) else {
+            return Err(self.at((options.line.max(1), "the script asks nothing of a database".to_owned())));
+        };
+        let first = first.clone();
+        let idle = |walk: &Walk| !asks(walk) && (counted || !walk.first.is_zero());
+        if walks.iter().any(|(.., walk)| idle(walk)) {
+            let what = "on some way a script asks nothing, and pgbench counts that as a transaction or waits for it; a workload cannot";
+            return Err(self.at((options.line.max(1), what.to_owned())));
+        }
+        walks.retain(|(.., walk)| asks(walk));
+        if walks.iter().any(|(.., walk)| walk.first != first) {
+            let what = "scripts, or ways through one, that wait for different times before their first statement are not translated";
+            return Err(self.at((options.line.max(1), what.to_owned())));
+        }
+        let single = walks.iter().all(|(.., walk)| walk.steps.len() == 1 && walk.steps[0].1.is_zero());
+        let usual = if options.rate.is_some() { Delay::default() } else { first.clone() };
+        let mut flows = Vec::new();
+        if single {
+            for (_, weight, walk) in &walks {
+                requests.all[walk.steps[0].0].weight += weight;
+            }
+        } else {
+            for (title, weight, walk) in &walks {
+                let name = unlike(title, |name| flows.iter().any(|flow: &Flow| flow.name == name));
+                flows.push(Flow {
+                    name,
+                    weight: *weight,
+                    steps: steps(walk, &usual, &requests, options.rate.is_none()),
+                });
+            }
+            requests.all.iter_mut().for_each(|request| request.on_failure = OnFailure::EndSession);
+        }
+        let arrivals = match options.rate {
+            None => Arrivals::Closed {
+                users: clients,
+                visits: transactions,
+                pace: None,
+                visitor: Visitor::Same,
+                ramp: Nanos::ZERO,
+                think: usual.law().0,
+            },
+            Some(rate) => {
+                self.throttled(&options, &first, !single);
+                let think = Law::constant(0.0).expect("zero is a constant");
+                Arrivals::Open { rate: Profile::Constant(rate), process: Process::Poisson, think }
+            }
+        };
+        let (duration, count) = match (transactions, options.seconds) {
+            (Some(each), _) => (Nanos::MAX, Some(Count::Sessions(clients.saturating_mul(u64::from(each))))),
+            (None, Some(seconds)) => (Nanos::from_secs(seconds.min(1 << 32)), None),
+            (None, None) => (DURATION, None),
+        };
+        self.notes.sort_by_key(|note| note.line);
+        let variables = requests.variables(if single { requests::Per::Request } else { requests::Per::Visit });
+        Ok(Plan {
+            name: title(self.file),
+            origin: if is_command { "a command of pgbench" } else { "a pgbench script" }.to_owned(),
+            when: When::Load,
+            duration,
+            count,
+            arrivals,
+            target: Target::new(url).with_connections(connections),
+            variables,
+            requests: requests.all,
+            flows,
+            remark: (!is_command).then_some(
+                "How many clients, and for how long, is for you to say: here one that begins again and again.",
+            ),
+            notes: self.notes,
+        })
+    }
+
+    /// What is walked through: the title of its script, how often, and the walk.
+    fn walks(&mut self, options: &Options, text: &str, is_command: bool) -> Result<(Requests, Vec<Titled>), Error> {
+        let scripts = self.scripts(options, text, is_command)?;
+        let mut requests = Requests::new(options.mode == Mode::Simple);
+        let mut walks = Vec::new();
+        for (script, title, ways) in scripts {
+            let file = if script.is_built_in || !is_command { String::new() } else { script.name.clone() };
+            for way in ways {
+                let weight = way.weight * f64::from(script.weight);
+                let walk = requests.walk(way, &title).map_err(|at| self.of(&script, is_command, at))?;
+                if weight > 0.0 {
+                    walks.push((title.clone(), weight, walk));
+                }
+            }
+            for (line, element, what) in requests.notes.drain(..) {
+                let element = match (file.is_empty(), element.is_empty()) {
+                    (true, _) => element,
+                    (false, true) => format!("of {file}"),
+                    (false, false) => format!("of {file} {element}"),
+                };
+                self.note(if script.is_built_in { 0 } else { line }, element, what);
+            }
+        }
+        Ok((requests, walks))
+    }
+
+    /// The one command in `text` that makes load.
+    fn command(&mut self, text: &str) -> Result<Options, Error> {
+        let commands = words::commands(text)
+            .map_err(|line| self.at((line, "a quote that is never closed; the command is cut off".to_owned())))?;
+        let mut found: Option<Options> = None;
+        for command in &commands {
+            let first = command.words.iter().find(|word| !word.said().contains('='));
+            let line = command.words.first().map_or(1, |word| word.line);
+            if options::arguments(command).is_none() {
+                if let Some(first) = first {
+                    self.note(line, first.text.shown(), "is no command of pgbench; left out");
+                }
+                continue;
+            }
+            let value = |name: &str| self.given.value(name).map(str::to_owned);
+            let options = Options::read(command, &value).map_err(|at| self.at(at))?;
+            if options.initialises {
+                self.note(line, "pgbench -i", "makes tables, and no load; run it before");
+            } else if let Some(first) = found.replace(options) {
+                let what =
+                    format!("a second command; a workload is one of them, and the first is in line {}", first.line);
+                return Err(self.at((line, what)));
+            }
+        }
+        found.ok_or_else(|| {
+            let what = "no command of pgbench that makes load: -i makes tables";
+            self.at((1, what.to_owned()))
+        })
+    }
+
+    /// What is wrong in a script, at its line.
+    fn of(&self, script: &Script, is_command: bool, at: At) -> Error {
+        match is_command {
+            true => Error::At { file: script.name.clone(), line: at.0, what: at.1 },
+            false => self.at(at),
+        }
+    }
+
+    /// Each script with its title and the ways through it.
+    fn scripts(
+        &mut self,
+        options: &Options,
+        text: &str,
+        is_command: bool,
+    ) -> Result<Vec<(Script, String, Vec<Way>)>, Error> {
+        let mut known: BTreeMap<String, Expression> = BTreeMap::new();
+        known.insert("scale".to_owned(), Expression::Is(Value::Whole(options.scale.unwrap_or(1))));
+        if options.rate.is_none() {
+            known.insert("client_id".to_owned(), Expression::Client);
+        }
+        known.extend(options.defined.iter().map(|(name, value)| (name.clone(), Expression::Text(value.clone()))));
+        let mut given = Vec::new();
+        for (name, value) in self.given.values.into_iter().flatten() {
+            given.push(name.clone());
+            known.insert(name.clone(), Expression::Text(value.clone()));
+        }
+        let mut read = Vec::new();
+        for script in &options.scripts {
+            let of = |at| self.of(script, is_command, at);
+            let (script, text, title) = if script.is_built_in {
+                let (name, text) = built_in::script(&script.name).map_err(|what| self.at((script.line, what)))?;
+                (Script { name: name.to_owned(), ..script.clone() }, text.to_owned(), name.to_owned())
+            } else if is_command {
+                let included = self.given.included.filter(|_| script.name != "-");
+                let cannot = |why: String| self.at((script.line, format!("-f {}: {why}", script.name)));
+                let read = included.ok_or_else(|| cannot("is no file beside it".to_owned()))?;
+                (script.clone(), read(&script.name).map_err(cannot)?, title(&script.name))
+            } else {
+                (script.clone(), text.to_owned(), title(&script.name))
+            };
+            let text = text.trim_start_matches('\u{feff}').to_owned();
+            let commands = script::commands(&text).map_err(of)?;
+            read.push((script, title, commands));
+        }
+        let mut somewhere: Vec<String> = read.iter().flat_map(|(.., commands)| paths::set(commands)).collect();
+        if options.rate.is_some() {
+            somewhere.push("client_id".to_owned());
+        }
+        let pasted = options.mode == Mode::Simple;
+        let outside = Outside { known: &known, given: &given, somewhere: &somewhere, pasted };
+        if read.iter().any(|(script, ..)| script.is_built_in) {
+            let what = match options.scale.is_some() {
+                true => {
+                    "for its own scripts pgbench takes the scale from the rows of pgbench_branches; here as it is said"
+                }
+                false => {
+                    "pgbench counts the rows of pgbench_branches; here the scale is 1, unless -s or -D scale=... says another"
+                }
+            };
+            if !known.get("scale").is_some_and(|scale| matches!(scale, Expression::Text(_))) {
+                self.note(options.line, "-s", what);
+            }
+        }
+        let ways = |(script, title, commands): (Script, String, Vec<script::Command>)| {
+            let ways = paths::ways(&commands, &outside).map_err(|at| self.of(&script, is_command, at))?;
+            Ok((script, title, ways))
+        };
+        read.into_iter().map(ways).collect()
+    }
+
+    /// Where it goes: as libpq has it, from the command, its environment, or what is given.
+    fn url(&self, options: &Options) -> Result<Url, Error> {
+        let known = |name: &str| {
+            let given = self.given.value(name).or_else(|| options.environment(name));
+            given.filter(|value| !value.is_empty()).map(str::to_owned)
+        };
+        let unnamed = |name: &str| Error::Unnamed {
+            file: self.file.to_owned(),
+            element: if options.line > 0 {
+                format!("line {} `pgbench`", options.line)
+            } else {
+                "the script".to_owned()
+            },
+            kind: Kind::Variable,
+            name: name.to_owned(),
+        };
+        let wrong = |what: String| self.at((options.line.max(1), what));
+        if let Some(url) = options.database.as_ref().filter(|name| name.contains("://")) {
+            return url.parse().map_err(|why: offered_model::Wrong| wrong(why.to_string()));
+        }
+        if options.database.as_ref().is_some_and(|name| name.contains('=')) {
+            return Err(wrong(
+                "says where to connect in a list of settings; write it as a URL: postgres://user@host/database"
+                    .to_owned(),
+            ));
+        }
+        let host = options.host.clone().or_else(|| known("PGHOST")).ok_or_else(|| unnamed("PGHOST"))?;
+        let user = options.user.clone().or_else(|| known("PGUSER")).ok_or_else(|| unnamed("PGUSER"))?;
+        let database = options.database.clone().or_else(|| known("PGDATABASE")).unwrap_or_else(|| user.clone());
+        let port = options.port.clone().or_else(|| known("PGPORT")).unwrap_or_else(|| "5432".to_owned());
+        let port: u16 = port.parse().map_err(|_| wrong(format!("`{port}` is not a port")))?;
+        if host.contains(',') {
+            return Err(wrong("several hosts are several targets".to_owned()));
+        }
+        let setting = |name: &str, variable: &str| known(variable).map(|value| (name.to_owned(), value));
+        let settings = setting("application_name", "PGAPPNAME").into_iter().chain(setting("options", "PGOPTIONS"));
+        let encryption = known("PGSSLMODE").map_or(Ok(offered_model::workload::Encryption::default()), |mode| {
+            mode.parse().map_err(|why: offered_model::Wrong| wrong(why.to_string()))
+        })?;
+        let address = match host.starts_with('/') {
+            true => Address::Unix(format!("{host}/.s.PGSQL.{port}")),
+            false => Address::Tcp { host, port },
+        };
+        let secure =
+            matches!(address, Address::Tcp { .. }) && encryption != offered_model::workload::Encryption::Disabled;
+        let login = Login { user, password: None, database, encryption, settings: settings.collect() };
+        let url = Url { address, path: "/".to_owned(), secure, login: Some(Box::new(login)) };
+        match url.to_string().parse::<Url>() {
+            Ok(same) if same == url => Ok(url),
+            _ => Err(wrong("says where to connect in a way that no URL does".to_owned())),
+        }
+    }
+
+    /// What pgbench does otherwise, whatever the script says.
+    fn manners(&mut self, options: &Options, is_command: bool, requests: &Requests, clients: u64) {
+        let line = options.line;
+        let anew = match options.mode {
+            Mode::Simple => Some((
+                "-M simple",
+                "sends statements with the values in them, which are parsed and planned each time; here they are prepared once",
+            )),
+            Mode::Extended => Some(("-M extended", "has each statement parsed each time; here they are prepared once")),
+            Mode::Prepared => None,
+        };
+        if let Some((element, what)) = anew {
+            self.note(line, element, what);
+        }
+        if is_command && !options.keeps_tables {
+            let what = "without it pgbench_history is emptied before, and pgbench_branches and pgbench_tellers are vacuumed; here nothing is done before";
+            self.note(line, "-n", what);
+        }
+        if !options.goes_on {
+            let what = "an error of the database ends a client of pgbench, unless it is a serialization failure or a deadlock; here that launch fails, and the next begins";
+            self.note(line, "", what);
+        }
+        if let Some(stateful) = requests.stateful.first().filter(|_| clients > 1 || options.rate.is_some()) {
+            let what = "changes what its connection knows, which a client of pgbench has for itself; here connections are shared by all";
+            self.note(stateful.0, stateful.1.clone(), what);
+        }
+        for (line, element, what) in options.left.clone() {
+            self.note(line, element, what);
+        }
+    }
+
+    /// What differs where transactions come at a rate.
+    fn throttled(&mut self, options: &Options, first: &Delay, many: bool) {
+        let mut note =
+            |what: &str| self.notes.push(Note { line: options.line, element: "-R".to_owned(), what: what.to_owned() });
+        if options.threads.is_some_and(|threads| threads > 1) {
+            note(
+                "with -j each thread of pgbench has its own part of the arrivals and of the clients; here who comes takes the connection that is free",
+            );
+        }
+        if many {
+            note(
+                "a client of pgbench has its connection to itself for the whole script; here each statement or block takes one that is free",
+            );
+        }
+        if !first.is_zero() {
+            note("a script waits before its first statement; here the first is sent when its transaction arrives");
+        }
+    }
+}
+
+/// The steps of a walk. Who begins again waits after the last step as before the first.
+fn steps(walk: &Walk, usual: &Delay, requests: &Requests, again: bool) -> Vec<Step> {
+    let last = walk.steps.len() - 1;
+    let mut steps: Vec<Step> = Vec::new();
+    for (here, (at, pause)) in walk.steps.iter().enumerate() {
+        let request = requests.all[*at].name.clone();
+        let name = unlike(&request, |name| steps.iter().any(|step| step.name == name));
+        let pause = if here == last && again { pause.plus(&walk.first) } else { pause.clone() };
+        let think = (pause.law() != usual.law()).then(|| pause.law().0);
+        steps.push(Step { name, request, repeat: 1, think, next: vec![((here < last).then_some(here + 1), 1.0)] });
+    }
+    steps
+}
+
+/// What a file is called, without its folder and its ending.
+fn title(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.strip_suffix(".sql").unwrap_or(name).to_owned()
+}

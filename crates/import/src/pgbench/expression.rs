@@ -1,0 +1,351 @@
+//! What `\set` and `\if` compute: pgbench's expressions, and their values as `pgbench.c` computes them.
+
+mod parse;
+
+use std::fmt;
+
+/// Parts of an expression at most: what is set from itself again and again doubles.
+pub(super) const MOST_PARTS: usize = 1_000;
+
+/// A value of pgbench.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Truth(bool),
+    Whole(i64),
+    Double(f64),
+}
+
+/// As it is put into a statement (`getVariable`): numbers with fifteen digits.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("NULL"),
+            Self::Truth(truth) => write!(f, "{truth}"),
+            Self::Whole(number) => write!(f, "{number}"),
+            Self::Double(number) => f.write_str(&in_fifteen_digits(*number)),
+        }
+    }
+}
+
+/// C's `%.15g`.
+fn in_fifteen_digits(number: f64) -> String {
+    if !number.is_finite() {
+        return format!("{number}").to_lowercase();
+    }
+    let scientific = format!("{number:.14e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let short = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    if (-4..15).contains(&exponent) {
+        short(&format!("{number:.*}", usize::try_from(14 - exponent).unwrap_or(0)))
+    } else {
+        format!("{}e{}{:02}", short(digits), if exponent < 0 { '-' } else { '+' }, exponent.abs())
+    }
+}
+
+impl Value {
+    /// What a text is that `-D` gives (`makeVariableValue`).
+    pub(super) fn of(text: &str) -> Result<Self, String> {
+        let lower = text.to_lowercase();
+        let begins = |word: &str| !lower.is_empty() && word.starts_with(&lower);
+        match () {
+            () if lower == "null" => Ok(Self::Null),
+            () if begins("true") || begins("yes") || lower == "on" => Ok(Self::Truth(true)),
+            () if begins("false") || begins("no") || lower == "off" || lower == "of" => Ok(Self::Truth(false)),
+            () => {
+                let whole = text.trim().parse().map(Self::Whole).ok();
+                let number = whole.or_else(|| text.trim().parse().map(Self::Double).ok());
+                number.ok_or_else(|| format!("`{text}` is not a number"))
+            }
+        }
+    }
+
+    /// Whether a condition that has come to this holds.
+    pub(super) fn holds(self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Truth(truth) => truth,
+            Self::Whole(number) => number != 0,
+            Self::Double(number) => number != 0.0,
+        }
+    }
+
+    fn truth(self) -> Result<bool, String> {
+        match self {
+            Self::Truth(truth) => Ok(truth),
+            other => Err(format!("{other} is neither true nor false")),
+        }
+    }
+
+    fn double(self) -> Result<f64, String> {
+        match self {
+            Self::Double(number) => Ok(number),
+            Self::Whole(number) => Ok(number as f64),
+            other => Err(format!("{other} is not a number")),
+        }
+    }
+
+    pub(super) fn whole(self) -> Result<i64, String> {
+        match self {
+            Self::Whole(number) => Ok(number),
+            Self::Double(number) => {
+                let rounded = number.round_ties_even();
+                let fits = (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&rounded);
+                if fits { Ok(rounded as i64) } else { Err(format!("{self} is no whole number of 64 bits")) }
+            }
+            other => Err(format!("{other} is not a number")),
+        }
+    }
+}
+
+/// An expression. What is behind `Drawn` and `Taken` is known when the load runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expression {
+    Is(Value),
+    /// A variable, by its name.
+    Variable(String),
+    /// An operator or a function, by pgbench's name for it.
+    Call(&'static str, Vec<Expression>),
+    /// The number of a draw.
+    Drawn(usize),
+    /// A value from an answer: the variable it was put into, and the how manieth of that name it is, from 0.
+    Taken(String, usize),
+    /// The number of the client.
+    Client,
+    /// A text that `-D` gives.
+    Text(String),
+}
+
+impl Expression {
+    /// How many parts it has.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Call(_, arguments) => 1 + arguments.iter().map(Self::size).sum::<usize>(),
+            _ => 1,
+        }
+    }
+
+    /// With draws that can only be one number in their places, and computed where that is all.
+    pub(super) fn settled(&self, only: &dyn Fn(usize) -> Option<i64>) -> Result<Self, String> {
+        match self {
+            Self::Drawn(draw) => Ok(only(*draw).map_or(Self::Drawn(*draw), |number| Self::Is(Value::Whole(number)))),
+            Self::Call(name, arguments) => {
+                let arguments = arguments.iter().map(|argument| argument.settled(only)).collect::<Result<_, _>>()?;
+                let call = Self::Call(name, arguments);
+                Ok(if call.draws().is_empty() && !call.takes() { Self::Is(call.value(&|_| 0)?) } else { call })
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
+    /// The draws in it, each once.
+    pub(super) fn draws(&self) -> Vec<usize> {
+        let mut draws = match self {
+            Self::Drawn(draw) => vec![*draw],
+            Self::Call(_, arguments) => arguments.iter().flat_map(Self::draws).collect(),
+            _ => Vec::new(),
+        };
+        draws.sort_unstable();
+        draws.dedup();
+        draws
+    }
+
+    /// Whether something is in it of which nothing can be computed before the load runs.
+    pub(super) fn takes(&self) -> bool {
+        match self {
+            Self::Taken(..) | Self::Client => true,
+            Self::Call(_, arguments) => arguments.iter().any(Self::takes),
+            _ => false,
+        }
+    }
+
+    /// Its value, where `draw` is what was drawn.
+    pub(super) fn value(&self, draw: &dyn Fn(usize) -> i64) -> Result<Value, String> {
+        match self {
+            Self::Is(value) => Ok(*value),
+            Self::Text(text) => Value::of(text),
+            Self::Drawn(number) => Ok(Value::Whole(draw(*number))),
+            Self::Client => Err("the number of a client is only known when the load runs".to_owned()),
+            Self::Variable(name) | Self::Taken(name, _) => Err(format!("`:{name}` is only known when the load runs")),
+            Self::Call("case", arguments) => {
+                let mut arguments = arguments.iter();
+                while let (Some(first), second) = (arguments.next(), arguments.next()) {
+                    match second {
+                        None => return first.value(draw),
+                        Some(then) if first.value(draw)?.holds() => return then.value(draw),
+                        Some(_) => {}
+                    }
+                }
+                Ok(Value::Null)
+            }
+            Self::Call(name @ ("and" | "or"), arguments) => {
+                let mut last = Value::Null;
+                for argument in arguments {
+                    last = argument.value(draw)?;
+                    if last == Value::Null || last.truth()? == (*name == "or") {
+                        break;
+                    }
+                }
+                Ok(last)
+            }
+            Self::Call(name, arguments) => {
+                let values = arguments.iter().map(|argument| argument.value(draw)).collect::<Result<Vec<_>, _>>()?;
+                called(name, &values)
+            }
+        }
+    }
+}
+
+/// What a function, or an operator that looks at all of its sides, makes of these.
+fn called(name: &str, values: &[Value]) -> Result<Value, String> {
+    if values.contains(&Value::Null) && !["is", "debug"].contains(&name) {
+        return Ok(Value::Null);
+    }
+    let out_of_range = || format!("`{name}` goes out of the range of 64 bits");
+    let whole = |at: usize| values[at].whole();
+    let double = |at: usize| values[at].double();
+    let doubles = values.iter().any(|value| matches!(value, Value::Double(_)));
+    Ok(match name {
+        "+" | "-" | "*" | "/" | "=" | "<>" | "<" | "<=" if doubles => {
+            let (left, right) = (double(0)?, double(1)?);
+            match name {
+                "+" => Value::Double(left + right),
+                "-" => Value::Double(left - right),
+                "*" => Value::Double(left * right),
+                "/" => Value::Double(left / right),
+                #[expect(clippy::float_cmp, reason = "as pgbench compares them")]
+                "=" => Value::Truth(left == right),
+                #[expect(clippy::float_cmp, reason = "as pgbench compares them")]
+                "<>" => Value::Truth(left != right),
+                "<" => Value::Truth(left < right),
+                _ => Value::Truth(left <= right),
+            }
+        }
+        "/" | "mod" if whole(1)? == 0 => return Err("divides by zero".to_owned()),
+        "+" => Value::Whole(whole(0)?.checked_add(whole(1)?).ok_or_else(out_of_range)?),
+        "-" => Value::Whole(whole(0)?.checked_sub(whole(1)?).ok_or_else(out_of_range)?),
+        "*" => Value::Whole(whole(0)?.checked_mul(whole(1)?).ok_or_else(out_of_range)?),
+        "/" => Value::Whole(whole(0)?.checked_div(whole(1)?).ok_or_else(out_of_range)?),
+        "mod" => Value::Whole(whole(0)?.wrapping_rem(whole(1)?)),
+        "=" => Value::Truth(whole(0)? == whole(1)?),
+        "<>" => Value::Truth(whole(0)? != whole(1)?),
+        "<" => Value::Truth(whole(0)? < whole(1)?),
+        "<=" => Value::Truth(whole(0)? <= whole(1)?),
+        "&" => Value::Whole(whole(0)? & whole(1)?),
+        "|" => Value::Whole(whole(0)? | whole(1)?),
+        "#" => Value::Whole(whole(0)? ^ whole(1)?),
+        "<<" | ">>" => {
+            let by = u32::try_from(whole(1)?).ok().filter(|by| *by < 64).ok_or_else(out_of_range)?;
+            Value::Whole(if name == "<<" { whole(0)? << by } else { whole(0)? >> by })
+        }
+        "not" => Value::Truth(!values[0].truth()?),
+        "is" => Value::Truth(match (values[0], values[1]) {
+            (Value::Null, Value::Null) => true,
+            (Value::Truth(one), Value::Truth(other)) => one == other,
+            _ => false,
+        }),
+        "pi" => Value::Double(std::f64::consts::PI),
+        "abs" => match values[0] {
+            Value::Double(number) => Value::Double(number.abs()),
+            other => Value::Whole(other.whole()?.checked_abs().ok_or_else(out_of_range)?),
+        },
+        "debug" => values[0],
+        "double" => Value::Double(double(0)?),
+        "sqrt" => Value::Double(double(0)?.sqrt()),
+        "ln" => Value::Double(libm::log(double(0)?)),
+        "exp" => Value::Double(libm::exp(double(0)?)),
+        "int" => Value::Whole(whole(0)?),
+        "pow" | "power" => Value::Double(libm::pow(double(0)?, double(1)?)),
+        "least" | "greatest" => {
+            let largest = name == "greatest";
+            if doubles {
+                let all = values.iter().map(|value| value.double()).collect::<Result<Vec<_>, _>>()?;
+                Value::Double(all.into_iter().reduce(if largest { f64::max } else { f64::min }).unwrap_or(0.0))
+            } else {
+                let all = values.iter().map(|value| value.whole()).collect::<Result<Vec<_>, _>>()?;
+                Value::Whole(if largest { all.iter().max() } else { all.iter().min() }.copied().unwrap_or(0))
+            }
+        }
+        _ => return Err(format!("`{name}` has no equivalent in a workload")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<String, String> {
+        Expression::parse(text)?.value(&|_| 0).map(|value| value.to_string())
+    }
+
+    /// What pgbench 15.18 says of each (`\set x debug(...)`).
+    #[test]
+    fn expressions_come_to_what_pgbench_says() {
+        for (text, expected) in [
+            ("1 + 2 * 3", "7"),
+            ("(1 + 2) * 3", "9"),
+            ("-7 / 2", "-3"),
+            ("-7 % 3", "-1"),
+            ("7 - 2 - 1", "4"),
+            ("1 << 3 + 1", "16"),
+            ("5 & 3 | 8", "9"),
+            ("~1", "-2"),
+            ("~1 + 2", "-4"),
+            ("-2 * 3", "-6"),
+            ("1 # 3", "2"),
+            ("2 < 3 and not 3 <= 2", "true"),
+            ("1 = 2 or 1 <> 2", "true"),
+            ("null + 1", "NULL"),
+            ("null is null", "true"),
+            ("1 is not null", "true"),
+            ("1 isnull", "false"),
+            ("1 is true", "false"),
+            ("1 / 2.0", "0.5"),
+            ("1e3", "1000"),
+            ("1.5e20", "1.5e+20"),
+            ("0.00001", "1e-05"),
+            ("2.0 / 3", "0.666666666666667"),
+            ("int(2.5)", "2"),
+            ("int(3.5)", "4"),
+            ("double(5)", "5"),
+            ("greatest(1, 2.5, 2)", "2.5"),
+            ("least(3, 2)", "2"),
+            ("abs(-17)", "17"),
+            ("mod(54, 32)", "22"),
+            ("pow(2, 10)", "1024"),
+            ("sqrt(2.0)", "1.4142135623731"),
+            ("case when 0 then 1 when 2 then 3 else 4 end", "3"),
+            ("case when false then 1 end", "NULL"),
+            ("debug(5432.1)", "5432.1"),
+            ("1 > 0 or 1 / 0 = 1", "true"),
+        ] {
+            assert_eq!(value(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_says_why() {
+        for (text, why) in [
+            ("", "expected a value at the end"),
+            ("1 +", "expected a value at the end"),
+            ("(1", "expected `)` at the end"),
+            ("1 2", "`2` is not expected here"),
+            ("1 / 0", "divides by zero"),
+            ("9223372036854775807 + 1", "out of the range"),
+            ("99999999999999999999", "no number of 64 bits"),
+            ("not 1", "neither true nor false"),
+            ("nothing(1)", "no function `nothing`"),
+            ("random(1)", "does not take 1 arguments"),
+            ("1 ! 2", "`!` is not expected here"),
+            ("hash(1)", "`hash` has no equivalent"),
+            (&"(".repeat(1000), "within each other"),
+        ] {
+            let told = value(text).unwrap_err();
+            assert!(told.contains(why), "{text}: {told}");
+        }
+    }
+}

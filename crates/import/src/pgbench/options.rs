@@ -1,0 +1,296 @@
+//! The command line of pgbench: who comes, what they are asked to do, and where.
+
+use crate::words::{Command, Word};
+
+use super::At;
+
+/// How statements are sent (`-M`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Values are pasted into texts.
+    #[default]
+    Simple,
+    /// Values are parameters; each statement is parsed anew.
+    Extended,
+    /// Values are parameters, and statements are parsed once.
+    Prepared,
+}
+
+/// Which script, and how often against the others.
+#[derive(Clone, Debug)]
+pub(super) struct Script {
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) is_built_in: bool,
+    pub(super) weight: u32,
+}
+
+/// What a command line says.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    pub(super) line: usize,
+    pub(super) scripts: Vec<Script>,
+    pub(super) clients: Option<u64>,
+    pub(super) threads: Option<u64>,
+    pub(super) rate: Option<f64>,
+    pub(super) seconds: Option<u64>,
+    pub(super) transactions: Option<u32>,
+    pub(super) scale: Option<i64>,
+    pub(super) mode: Mode,
+    pub(super) defined: Vec<(String, String)>,
+    /// Whether it makes pgbench's tables, and no load.
+    pub(super) initialises: bool,
+    pub(super) keeps_tables: bool,
+    /// Whether an error does not end a client.
+    pub(super) goes_on: bool,
+    pub(super) host: Option<String>,
+    pub(super) port: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) database: Option<String>,
+    /// libpq's variables of the environment, which stand before the command.
+    pub(super) environment: Vec<(String, String)>,
+    /// Options that are not translated: how they stand there, and what they would do.
+    pub(super) left: Vec<(usize, String, &'static str)>,
+}
+
+/// Options that take a value: the letter, and the long name.
+const VALUED: [(char, &str); 14] = [
+    ('b', "builtin"),
+    ('c', "client"),
+    ('D', "define"),
+    ('f', "file"),
+    ('h', "host"),
+    ('j', "jobs"),
+    ('L', "latency-limit"),
+    ('M', "protocol"),
+    ('P', "progress"),
+    ('p', "port"),
+    ('R', "rate"),
+    ('s', "scale"),
+    ('t', "transactions"),
+    ('T', "time"),
+];
+const VALUED_TOO: [(char, &str); 8] = [
+    ('U', "username"),
+    ('F', "fillfactor"),
+    ('I', "init-steps"),
+    ('\0', "max-tries"),
+    ('\0', "random-seed"),
+    ('\0', "log-prefix"),
+    ('\0', "sampling-rate"),
+    ('\0', "aggregate-interval"),
+];
+const PLAIN: [(char, &str); 16] = [
+    ('C', "connect"),
+    ('d', "debug"),
+    ('i', "initialize"),
+    ('l', "log"),
+    ('N', "skip-some-updates"),
+    ('n', "no-vacuum"),
+    ('q', "quiet"),
+    ('r', "report-per-command"),
+    ('r', "report-latencies"),
+    ('S', "select-only"),
+    ('v', "vacuum-all"),
+    ('\0', "progress-timestamp"),
+    ('\0', "failures-detailed"),
+    ('\0', "verbose-errors"),
+    ('\0', "exit-on-abort"),
+    ('\0', "continue-on-error"),
+];
+
+/// Words that may stand before a command.
+const BEFORE: [&str; 6] = ["$", "sudo", "time", "nohup", "nice", "exec"];
+
+/// Whether a word is the name of the program.
+pub(super) fn is_pgbench(word: &str) -> bool {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    name == "pgbench" || name.eq_ignore_ascii_case("pgbench.exe")
+}
+
+/// What stands before the program in a command: assignments, and words that change nothing.
+fn before(word: &Word) -> bool {
+    BEFORE.contains(&word.said()) || assignment(word).is_some()
+}
+
+fn assignment(word: &Word) -> Option<(String, String)> {
+    let (name, value) = word.text.said()?.split_once('=')?;
+    let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    (!name.is_empty() && name.chars().all(fits)).then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// The words of a command behind the program's name, where it is pgbench.
+pub(super) fn arguments(command: &Command) -> Option<&[Word]> {
+    let at = command.words.iter().position(|word| !before(word))?;
+    is_pgbench(command.words[at].said()).then(|| &command.words[at + 1..])
+}
+
+impl Options {
+    /// What a command says. `value` gives the variables of the shell their values.
+    pub(super) fn read(command: &Command, value: &dyn Fn(&str) -> Option<String>) -> Result<Self, At> {
+        let line = command.words.first().map_or(1, |word| word.line);
+        let environment = command.words.iter().map_while(|word| before(word).then(|| assignment(word))).flatten();
+        let mut options = Self { line, environment: environment.collect(), ..Self::default() };
+        let mut words = arguments(command).unwrap_or_default().iter();
+        let mut only_names = false;
+        while let Some(word) = words.next() {
+            let said = plain(word, value)?;
+            let known = |word: Option<&Word>| word.map(|word| plain(word, value)).transpose();
+            if only_names || !said.starts_with('-') || said == "-" {
+                if options.database.replace(said).is_some() {
+                    return Err((word.line, "two databases are named".to_owned()));
+                }
+            } else if said == "--" {
+                only_names = true;
+            } else if let Some(long) = said.strip_prefix("--") {
+                let (name, given) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+                if VALUED.iter().chain(&VALUED_TOO).any(|(_, known)| *known == name) {
+                    let value = match given {
+                        Some(given) => Some(given.to_owned()),
+                        None => known(words.next())?,
+                    };
+                    options.valued(word.line, name, value)?;
+                } else if name == "dbname" {
+                    options.database = given.map_or_else(|| known(words.next()), |given| Ok(Some(given.to_owned())))?;
+                } else {
+                    options.plain(word.line, name)?;
+                }
+            } else {
+                for (at, letter) in said.char_indices().skip(1) {
+                    if let Some((_, name)) = VALUED.iter().chain(&VALUED_TOO).find(|(known, _)| *known == letter) {
+                        let rest = &said[at + letter.len_utf8()..];
+                        let value = if rest.is_empty() { known(words.next())? } else { Some(rest.to_owned()) };
+                        options.valued(word.line, name, value)?;
+                        break;
+                    }
+                    let name = PLAIN.iter().find(|(known, _)| *known == letter).map(|(_, name)| *name);
+                    options.plain(word.line, name.ok_or_else(|| unknown(word.line, &format!("-{letter}")))?)?;
+                }
+            }
+        }
+        if options.transactions.is_some() && options.seconds.is_some() {
+            return Err((line, "-t and -T do not go together".to_owned()));
+        }
+        Ok(options)
+    }
+
+    /// libpq's variable of this name.
+    pub(super) fn environment(&self, name: &str) -> Option<&str> {
+        self.environment.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    fn valued(&mut self, line: usize, name: &str, value: Option<String>) -> Result<(), At> {
+        let value = value.ok_or_else(|| (line, format!("the command ends after {name}, which takes a value")))?;
+        let wrong = || (line, format!("--{name} {value}: not a number it can be"));
+        let number = |least: u64| value.parse().ok().filter(|number| *number >= least).ok_or_else(wrong);
+        match name {
+            "builtin" => self.script(line, &value, true)?,
+            "file" => self.script(line, &value, false)?,
+            "client" => self.clients = Some(number(1)?),
+            "jobs" => self.threads = Some(number(1)?),
+            "time" => self.seconds = Some(number(1)?),
+            "transactions" => self.transactions = Some(u32::try_from(number(1)?).map_err(|_| wrong())?),
+            "scale" => self.scale = Some(i64::try_from(number(1)?).map_err(|_| wrong())?),
+            "rate" => {
+                let rate: f64 = value.parse().map_err(|_| wrong())?;
+                self.rate = Some(if rate.is_finite() && rate > 0.0 { rate } else { return Err(wrong()) });
+            }
+            "protocol" => {
+                self.mode = match value.as_str() {
+                    "simple" => Mode::Simple,
+                    "extended" => Mode::Extended,
+                    "prepared" => Mode::Prepared,
+                    _ => return Err((line, format!("-M {value} is none of simple, extended and prepared"))),
+                };
+            }
+            "define" => {
+                let (name, value) = value
+                    .split_once('=')
+                    .filter(|(name, _)| !name.is_empty())
+                    .ok_or_else(|| (line, format!("-D {value}: expected NAME=VALUE")))?;
+                self.defined.push((name.to_owned(), value.to_owned()));
+            }
+            "host" => self.host = Some(value),
+            "port" => self.port = Some(value),
+            "username" => self.user = Some(value),
+            "latency-limit" => {
+                let what = "counts slower transactions apart and, with -R, leaves out those that begin too late; say it with [thresholds]";
+                self.left.push((line, format!("-L {value}"), what));
+            }
+            "max-tries" if value != "1" => {
+                self.left.push((
+                    line,
+                    format!("--max-tries {value}"),
+                    "would try failed transactions again; here none is",
+                ));
+            }
+            "random-seed" => {
+                self.left.push((
+                    line,
+                    format!("--random-seed {value}"),
+                    "would draw the numbers of its own generator; `seed` draws others",
+                ));
+            }
+            "fillfactor" | "init-steps" => self.initialises = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn plain(&mut self, line: usize, name: &str) -> Result<(), At> {
+        match name {
+            "skip-some-updates" => self.script(line, "simple-update", true)?,
+            "select-only" => self.script(line, "select-only", true)?,
+            "no-vacuum" => self.keeps_tables = true,
+            "vacuum-all" => {
+                self.left.push((
+                    line,
+                    "-v".to_owned(),
+                    "would vacuum and analyze pgbench_accounts before; here nothing is done before",
+                ));
+            }
+            "continue-on-error" => self.goes_on = true,
+            "exit-on-abort" => {
+                let what = "would end the run with the first error; say it with on_failure = \"stop\"";
+                self.left.push((line, "--exit-on-abort".to_owned(), what));
+            }
+            "initialize" => self.initialises = true,
+            "connect" => {
+                return Err((
+                    line,
+                    "-C makes a connection for each transaction; a workload makes those to a database before the run"
+                        .to_owned(),
+                ));
+            }
+            name if PLAIN.iter().any(|(_, known)| *known == name) => {}
+            name => return Err(unknown(line, &format!("--{name}"))),
+        }
+        Ok(())
+    }
+
+    /// `NAME` or `NAME@WEIGHT`.
+    fn script(&mut self, line: usize, said: &str, is_built_in: bool) -> Result<(), At> {
+        let (name, weight) = match said.rsplit_once('@') {
+            None => (said, 1),
+            Some((name, weight)) => {
+                let weight = weight.parse().map_err(|_| (line, format!("`{said}`: `{weight}` is no weight")))?;
+                (name, weight)
+            }
+        };
+        self.scripts.push(Script { line, name: name.to_owned(), is_built_in, weight });
+        Ok(())
+    }
+}
+
+/// A word with the variables of the shell put in.
+fn plain(word: &Word, value: &dyn Fn(&str) -> Option<String>) -> Result<String, At> {
+    if word.computed {
+        return Err((word.line, format!("`{}` is what a command finds out", word.text.shown())));
+    }
+    let lacks = |name: &str| (word.line, format!("the variable `{name}` of the shell has no value"));
+    word.text.filled(value).map_err(lacks)
+}
+
+fn unknown(line: usize, option: &str) -> At {
+    (line, format!("{option} is no option of pgbench that is known here"))
+}

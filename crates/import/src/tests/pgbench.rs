@@ -1,0 +1,173 @@
+//! The table of everything that a script for pgbench and its command line say: what it means to pgbench, what it is here, and that
+//! it is so.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+const TABLE: &str = include_str!("../../../../tests/import/pgbench.csv");
+
+/// The notes that every import has.
+const ALWAYS: &str = "an error of the database ends a client";
+
+/// One row of the table.
+#[derive(Debug)]
+struct Row {
+    /// A script, one whose values are pasted (`-M simple`), or the words of a command.
+    kind: String,
+    sample: String,
+    /// exact, noted or refused.
+    how: String,
+    /// What shows it: in the workload, in a note, in the refusal.
+    shows: String,
+}
+
+fn table() -> Vec<Row> {
+    let mut reader = csv::Reader::from_reader(TABLE.as_bytes());
+    let row = |record: csv::StringRecord| {
+        let cell = |at: usize| record[at].to_owned();
+        Row { kind: cell(0), sample: cell(2), how: cell(5), shows: cell(6) }
+    };
+    reader.records().map(|record| row(record.unwrap())).collect()
+}
+
+/// The plan of a command, beside which these scripts are.
+fn commanded(command: &str, scripts: &[(&str, &str)]) -> Result<Plan, Error> {
+    let included = |name: &str| {
+        let script = scripts.iter().find(|(other, _)| *other == name);
+        script.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
+    };
+    let given = Given { included: Some(&included), ..Given::default() };
+    super::super::read(command, "load.sh", &given).map(|mut plans| plans.remove(0))
+}
+
+#[test]
+fn every_row_of_the_table_is_so() {
+    let mut wrong = Vec::new();
+    for row in table() {
+        let beside = [
+            ("it.sql", row.sample.as_str()),
+            ("a.sql", "select 1;"),
+            ("two.sql", "select 1;\nselect 2;"),
+            ("x.sql", "select :x;"),
+            ("scale.sql", "select :scale;"),
+            ("client.sql", "select :client_id;"),
+        ];
+        let command = match row.kind.as_str() {
+            "script" => "-M prepared -T 9 -c 2 -f it.sql",
+            "simple" => "-T 9 -c 2 -f it.sql",
+            "command" if row.sample.contains("-M") => &row.sample,
+            "command" => &format!("-M prepared {}", row.sample),
+            other => panic!("{row:?}: no kind is called {other}"),
+        };
+        let (written, notes, refusal) = match commanded(&format!("pgbench -n -h h -U u {command}\n"), &beside) {
+            Ok(plan) => {
+                (plan.text("load.sh").unwrap_or_else(|why| panic!("{row:?}: {why}")), plan.notes, String::new())
+            }
+            Err(error) => (String::new(), Vec::new(), error.to_string()),
+        };
+        let is_usual = |note: &Note| note.what.contains(ALWAYS) || row.kind == "simple" && note.element == "-M simple";
+        let own: Vec<&Note> = notes.iter().filter(|note| !is_usual(note)).collect();
+        let body = written.split_once("seed = ").map_or("", |(_, body)| body);
+        let holds = match row.how.as_str() {
+            "exact" => own.is_empty() && body.contains(&row.shows),
+            "noted" => own.iter().any(|note| note.what.contains(&row.shows) && note.line > 0),
+            "refused" => refusal.contains(&row.shows),
+            _ => false,
+        };
+        if !written.is_empty()
+            && let Err(mistake) = Workload::parse(&written, "w", &|name| Err(name.to_owned()))
+        {
+            wrong.push(format!("{row:?} is not read again: {mistake}"));
+        }
+        if !holds {
+            wrong.push(format!("{row:?}\n  notes {own:?} {refusal}\n  {written}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows are not so:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What stands in a file is told from what it says.
+#[test]
+fn scripts_and_commands_are_known_by_what_they_say() {
+    let values: BTreeMap<String, String> = ["PGHOST", "PGUSER"].map(|name| (name.to_owned(), "me".to_owned())).into();
+    let given = Given { values: Some(&values), ..Given::default() };
+    for text in [
+        "select 1;",
+        "-- a script\n\n/* of ours */\nSELECT 1;\n",
+        "\\set x 1\nselect :x",
+        "\\if true\nselect 1;\n\\endif",
+        "begin;\nupdate a set b = 1;\nend;",
+        "#!/bin/sh\ncreatedb bank\npgbench -i -s 2 bank\nPGUSER=me /usr/bin/pgbench -T 5 bank | tee out\n",
+        "$ time pgbench -T 5 -S",
+    ] {
+        let plan = super::super::read(text, "x", &given).unwrap_or_else(|why| panic!("{text}: {why}"));
+        assert!(plan[0].requests.iter().all(|request| request.sql.is_some()), "{text}");
+    }
+    for text in ["select a plan", "Selected works; volume two", "begin at the beginning", "\\documentclass{article}"] {
+        let told = super::super::read(text, "x", &given).unwrap_err().to_string();
+        assert!(told.contains("not a plan that offered knows"), "{text}: {told}");
+    }
+}
+
+/// What the file does not say of the server, and what is wrong elsewhere, is named with its place.
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    let refused = |command: &str, scripts: &[(&str, &str)]| commanded(command, scripts).unwrap_err().to_string();
+    for (command, why) in [
+        ("pgbench -U me", "load.sh: line 1 `pgbench` goes to a server whose name is not known: the variable `PGHOST`"),
+        ("PGHOST=h pgbench", "the variable `PGUSER` has no value"),
+        ("pgbench -h h -U me -p x", "load.sh:1: `x` is not a port"),
+        ("pgbench -T 5 \"host=h user=me\"", "write it as a URL"),
+        ("pgbench -h h -U me -c", "ends after client, which takes a value"),
+        ("pgbench -h h -U me -c 0", "--client 0: not a number it can be"),
+        ("pgbench -h h -U me -t 1 -T 1", "-t and -T do not go together"),
+        ("pgbench -h h -U me -b s", "begins the names of several"),
+        ("pgbench -h h -U me -b x", "has no script `x`"),
+        ("pgbench -h h -U me -f gone.sql", "-f gone.sql: no such file"),
+        ("pgbench -h h -U me -f -", "is no file beside it"),
+        ("pgbench -h h -U me -f bad.sql", "bad.sql:2: \\set: expected a value at the end"),
+        ("pgbench -h h -U me -f empty.sql", "asks nothing of a database"),
+        ("pgbench -h h -U me -f a.sql@x", "`x` is no weight"),
+        ("pgbench -h h -U me -c $N", "the variable `N` of the shell has no value"),
+        ("pgbench -h h -U me -t $(nproc)", "is what a command finds out"),
+        ("pgbench -h h -U me a b", "two databases are named"),
+        ("\npgbench -h h -U me\npgbench -h h -U me -S\n", "load.sh:3: a second command"),
+        ("pgbench -h 'h", "a quote that is never closed"),
+    ] {
+        let told = refused(
+            command,
+            &[("bad.sql", "select 1;\n\\set x 1 +"), ("empty.sql", "-- nothing"), ("a.sql", "select 1")],
+        );
+        assert!(told.contains(why), "{command}: {told}");
+    }
+    let url = |command: &str| commanded(command, &[]).unwrap().target.url().to_string();
+    assert_eq!(url("PGPORT=7 pgbench -h /run/pg -U me"), "postgres://me@/me?host=/run/pg&port=7");
+    assert_eq!(url("pgbench -T 1 postgres://me@h/bank?sslmode=disable"), "postgres://me@h/bank?sslmode=disable");
+    assert_eq!(
+        url("PGOPTIONS='-c a.b=c' PGSSLMODE=disable pgbench -hh -Ume -d bank"),
+        "postgres://me@h/bank?sslmode=disable&options=-c%20a.b%3Dc"
+    );
+}
+
+/// Conditions on what is drawn: how often each way is gone, and from what is left the number is drawn, is what pgbench makes of it.
+#[test]
+fn ways_are_gone_as_often_as_pgbench_goes_them() {
+    let script = "\\set r random(1, 10)\n\\set s random(1, 4)\n\\if :r <= 5 and :r <> 3\nselect 'a';\n\\if :s = 1\nselect 'b', :s;\n\\endif\n\\elif :r = 3\n\
+                  select 'c', :r;\n\\else\nselect 'd', :r;\n\\endif\n";
+    let plan = commanded("pgbench -n -M prepared -h h -U u -T 5 -f a.sql", &[("a.sql", script)]).unwrap();
+    let asked = |flow: &Flow| {
+        let sql = |step: &Step| {
+            let request = plan.requests.iter().find(|request| request.name == step.request).unwrap();
+            request.sql.as_ref().unwrap().statements[0].text.clone()
+        };
+        (flow.steps.iter().map(sql).collect::<Vec<_>>().join(" "), (flow.weight * 1e9).round() / 1e9)
+    };
+    let ways: Vec<(String, f64)> = plan.flows.iter().map(asked).collect();
+    let expected =
+        [("select 'a' select 'b', $1", 0.1), ("select 'a'", 0.3), ("select 'c', $1", 0.1), ("select 'd', $1", 0.5)];
+    assert_eq!(ways, expected.map(|(text, weight)| (text.to_owned(), weight)));
+    let drawn =
+        |name: &str| plan.variables.iter().find(|variable| variable.name == name).map(|variable| &variable.value);
+    assert_eq!(drawn("r_2").or(drawn("r")), Some(&Value::Between(6, 10)));
+}
