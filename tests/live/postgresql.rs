@@ -1,5 +1,6 @@
 //! A real PostgreSQL, made by `initdb` in a temporary folder: whoever logs in, what it is asked and what it answers are events.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::harness::{Missing, Tested, needs};
-use crate::process::{Process, ended, soon};
+use crate::process::{Process, ended, offered, soon};
 use crate::run::{Run, run};
 use crate::servers::free_port;
 use crate::tls::certificates;
@@ -21,7 +22,8 @@ tests![
     what_is_not_answered_in_time_is_cancelled,
     few_connections_are_a_queue_and_lost_ones_are_made_again,
     every_connection_is_hooked_before_the_first_launch,
-    its_own_statistics_are_laid_beside_the_run
+    its_own_statistics_are_laid_beside_the_run,
+    what_pgbench_does_is_imported_and_done_alike
 ];
 
 /// A server under way.
@@ -405,5 +407,104 @@ fn its_own_statistics_are_laid_beside_the_run() -> Tested {
     assert!(mean(0, "xact_commit{datname=\"postgres\"}") > 0.0 && mean(0, "numbackends{datname=\"postgres\"}") >= 6.0);
     assert_eq!(mean(1, "level{kind=\"a\"}"), 42.0);
     assert!(mean(1, "seconds{kind=\"a\"}") > 0.0);
+    Ok(())
+}
+
+/// Goes two ways by chance, and says in a table what it did: who, which way, what was drawn, and what was computed or answered.
+const SCRIPT: &str = "\\set r random(1, 10)
+\\set x :r * 3 - 1
+\\if :r <= 4
+insert into seen (client, way, r, x) values (:client_id, 'drawn', :r, :x);
+\\else
+select count(*) as before from seen where client = :client_id \\gset
+\\sleep 1 ms
+insert into seen (client, way, r, x) values (:client_id, 'asked', :r, :before);
+\\endif
+";
+
+/// The statements of each transaction in the server's log, by the program that said them, with how often each list of them was said.
+fn transactions(log: &str) -> BTreeMap<String, BTreeMap<Vec<String>, usize>> {
+    let mut open: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    let mut done: BTreeMap<String, BTreeMap<Vec<String>, usize>> = BTreeMap::new();
+    for line in log.lines().filter_map(|line| line.strip_prefix("said by ")) {
+        let Some((who, said)) = line.split_once(" LOG:  ") else { continue };
+        let Some((program, process)) = who.split_once(' ') else { continue };
+        let Some((_, statement)) =
+            said.split_once(": ").filter(|(how, _)| how.starts_with("execute") || *how == "statement")
+        else {
+            continue;
+        };
+        let statement = statement.to_lowercase().replace("end;", "commit").replace(';', "");
+        let statements = open.entry((program, process)).or_default();
+        if statements.is_empty() && statement != "begin" {
+            continue;
+        }
+        let is_last = statement == "commit";
+        statements.push(statement);
+        if is_last {
+            *done.entry(program.to_owned()).or_default().entry(std::mem::take(statements)).or_default() += 1;
+        }
+    }
+    done
+}
+
+fn what_pgbench_does_is_imported_and_done_alike() -> Tested {
+    let mut cluster = Cluster::start()?;
+    let folder = cluster.folder.path().to_str().unwrap().to_owned();
+    let place = format!("-h {folder} -p {} -U me", cluster.port);
+    let pgbench = |words: &str| {
+        let mut command = cluster.command("pgbench");
+        let said = command.args(place.split(' ').chain(words.split(' '))).output().unwrap();
+        assert!(said.status.success(), "{words}: {}", String::from_utf8_lossy(&said.stderr));
+    };
+    let imported = |words: &str| {
+        std::fs::write(cluster.path("load.sh"), format!("PGAPPNAME=offered pgbench {place} {words}\n")).unwrap();
+        let (from, to) = (cluster.path("load.sh"), cluster.path("load.toml"));
+        let _ = std::fs::remove_file(&to);
+        let ended = Process::start(offered(&["import", from.to_str().unwrap(), "-o", to.to_str().unwrap()])).end();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let run = run(&[to.to_str().unwrap()]);
+        run.all(Outcome::Ok, "");
+        run
+    };
+    pgbench("-i -q -s 1 postgres");
+    cluster.ask("create table seen (n serial, client int, way text, r int, x bigint)");
+    for setting in ["log_line_prefix = 'said by %a %p '", "log_statement = 'all'"] {
+        cluster.ask(&format!("alter system set {setting}"));
+    }
+    cluster.ask("select pg_reload_conf()");
+
+    // So many transactions, each the same statements in the same order: what the database counted, and its log.
+    let built_in = "-n -M prepared -c 3 -t 20 -D scale=1 -b tpcb-like";
+    let history = "select count(*), sum(delta) = (select sum(bbalance) from pgbench_branches), \
+                   sum(delta) = (select sum(tbalance) from pgbench_tellers), \
+                   sum(delta) = (select sum(abalance) from pgbench_accounts), max(tid) <= 10, min(delta) < -2500, max(delta) > 2500 \
+                   from pgbench_history";
+    pgbench(&format!("{built_in} postgres"));
+    assert_eq!(cluster.ask(history), "60|t|t|t|t|t|t");
+    let run = imported(&format!("{built_in} postgres"));
+    assert_eq!((run.events.len(), run.connections()), (60, 3));
+    assert_eq!(cluster.ask(history), "120|t|t|t|t|t|t");
+
+    // A script of its own, whose values are pasted: the same ways as often, the same numbers, each client its own.
+    std::fs::write(cluster.path("it.sql"), SCRIPT).unwrap();
+    let own = "select client, count(*), count(*) filter (where way = 'drawn') between 15 and 65, \
+               count(*) filter (where way = 'drawn' and (r not between 1 and 4 or x <> r * 3 - 1)), \
+               count(*) filter (where way = 'asked' and (r not between 5 and 10 or x <> before)) \
+               from (select *, row_number() over (partition by client order by n) - 1 as before from seen) s group by client order by client";
+    let both = "0|100|t|0|0\n1|100|t|0|0";
+    let script = format!("-n -c 2 -t 100 -f {folder}/it.sql postgres");
+    pgbench(&script);
+    assert_eq!(cluster.ask(own), both, "by pgbench");
+    cluster.ask("truncate seen");
+    imported(&script.replace(&format!("{folder}/"), ""));
+    assert_eq!(cluster.ask(own), both, "imported");
+
+    let process = cluster.process.take().unwrap();
+    process.signal(Signal::QUIT);
+    let log = process.end().stderr;
+    let said = transactions(&log);
+    assert_eq!(said.keys().map(String::as_str).collect::<Vec<_>>(), ["offered", "pgbench"], "{log}");
+    assert!(said["offered"] == said["pgbench"] && said["pgbench"].values().eq(&[60]), "{said:?}");
     Ok(())
 }
