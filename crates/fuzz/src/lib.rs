@@ -17,7 +17,6 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: [(&str, Target); 20] = [
     ("catalogues", texts::catalogues),
     ("chunked", texts::chunked),
-    ("scrapes", texts::scrapes),
     ("commands", plans::commands),
     ("descriptions", plans::descriptions),
     ("gatling_binary", files::gatling_binary),
@@ -30,6 +29,7 @@ pub const TARGETS: [(&str, Target); 20] = [
     ("recordings", plans::recordings),
     ("report", files::report),
     ("run_directories", files::run_directories),
+    ("scrapes", texts::scrapes),
     ("sniffed", files::sniffed),
     ("tables", files::tables),
     ("templates", texts::templates),
