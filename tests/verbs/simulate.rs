@@ -176,7 +176,10 @@ fn wrong_input_is_one_line_and_code_2() {
         (&["list.toml"], "list.toml:7: server.service.empirical"),
         (&["work.toml"], "requests bring no work"),
         (&["gone.toml"], "cannot read `gone.swf`"),
-        (&["broken.toml"], "broken.swf has no job with a run time, is it a log in SWF?; broken.swf:2: the run time -7"),
+        (
+            &["broken.toml"],
+            "broken.swf has no job with a run time, is it a log in SWF?; broken.swf:2: its run time is neither a time nor -1",
+        ),
         (&["zip.toml"], "zip.swf.gz:1: cannot be read on"),
     ] {
         let output = offered(folder.path(), args);
