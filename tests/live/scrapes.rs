@@ -244,6 +244,12 @@ fn a_rate_is_set_for_a_load() {
     let expected = 0.05 + 0.01 * answered;
     assert!((set["measured"].as_f64().unwrap() / expected - 1.0).abs() < 0.15, "{set} of {answered}/s");
 
+    // A machine that does nothing for it, and a server that answers nothing well, are not loaded ever more.
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    fs::write(&workload, text.replace(&server.to_string(), &gone.to_string())).unwrap();
+    let made = ended(&["run", &workload, "--load", "0.5", "--pilot", "2s", "--out", &path("gone")]);
+    assert!(made.code != Some(0) && !made.stderr.contains("gone-pilot-2"), "{made:?}");
+
     for (text, load, why) in [
         (text.clone(), "1.2", "a queue grows without end"),
         (text[..text.find("[[").unwrap()].to_owned(), "0.5", "nobody says what the server's processors do"),

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::workload::Sessions;
 use offered_model::{Nanos, Workload};
+use offered_verify::Judgement;
 use offered_verify::hosts::{Counter, Host, ServerSide, WorkLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ const MOST: u32 = 4;
 const STEPS: u32 = 4;
 /// Half the interval of S may be so much of it.
 const KNOWN: f64 = 0.1;
+/// And in the end, when there is no run left, so much.
+const ROUGHLY: f64 = 0.25;
 /// The last step has had so much of the load that is asked for.
 const NEAR: f64 = 0.4;
 /// And goes for so much of it, and so many times as high as the one before, at most.
@@ -89,7 +92,7 @@ impl Pilots<'_> {
                     .to_owned(),
             ));
         }
-        let mut found: Option<SetLoad> = None;
+        let mut known: Vec<SetLoad> = Vec::new();
         for number in 1..=MOST {
             let mut name = self.out.as_os_str().to_owned();
             name.push(format!("-pilot-{number}"));
@@ -107,9 +110,11 @@ impl Pilots<'_> {
                     "at {top:.4}/s all {processors} processors of {name} were at work already; begin with a lower rate"
                 )));
             }
-            let set = side.hosts.iter().filter_map(|host| self.set(host, answers));
-            found = set.min_by(|one, other| one.rate_per_s.total_cmp(&other.rate_per_s)).or(found);
-            let Some(set) = &found else {
+            for set in side.hosts.iter().filter_map(|host| self.set(host, answers)) {
+                known.retain(|before| before.host != set.host);
+                known.push(set);
+            }
+            let Some(set) = first(&known) else {
                 if number == MOST {
                     return Err(none(untold(&side)));
                 }
@@ -128,7 +133,14 @@ impl Pilots<'_> {
             }
             top = (CLIMB.0 * set.rate_per_s).min(CLIMB.1 * top).max(top);
         }
-        let set = found.ok_or_else(|| none("nothing was found".to_owned()))?;
+        let set = first(&known).cloned().ok_or_else(|| none("nothing was found".to_owned()))?;
+        let WorkLine { work_ms, work_low_ms, work_high_ms, .. } = set.line;
+        if work_high_ms - work_ms > ROUGHLY * work_ms {
+            return Err(none(format!(
+                "an answer takes {work_low_ms:.4} to {work_high_ms:.4} ms of {}'s processors, which is all that {MOST} runs tell; let each take longer",
+                set.host
+            )));
+        }
         let rate = (Field::Rate, format!("{}", (set.rate_per_s * 1e3).round() / 1e3));
         Ok((point(self.input, vec![rate])?, set))
     }
@@ -157,10 +169,17 @@ impl Pilots<'_> {
         )?;
         let plan = Plan { name: out.display().to_string(), ..Plan::of(&point, Some(out)) };
         let made = plan.prepare(stop.clone())?.hurried_by(hurry.clone()).run(Vec::new())?.kept()?;
-        made.verdict.server_side.ok_or_else(|| Error::NoRate {
-            load: self.load,
-            why: format!("nothing was heard of the server; {} has why", out.display()),
-        })
+        let none = |why: String| Error::NoRate { load: self.load, why };
+        // Whatever its processors do, no more of it helps.
+        let fell_behind = made.summary.keeps_up.is_some_and(|keeps_up| keeps_up.judgement == Judgement::Fails);
+        if fell_behind || !made.summary.succeeded() {
+            return Err(none(format!(
+                "at {top:.4}/s it did not keep up, or answered nothing well; {} has it",
+                out.display()
+            )));
+        }
+        let unheard = || none(format!("nothing was heard of the server; {} has why", out.display()));
+        made.verdict.server_side.ok_or_else(unheard)
     }
 
     /// The rate at which this machine has the load, if its line is known; `answers` are those of one arrival.
@@ -219,6 +238,11 @@ fn arrivals(workload: &Workload) -> Result<(&'static str, f64, f64), &'static st
         .as_constant()
         .ok_or("the rate must be constant; write the one to begin with, for example rate = \"10/s\"")?;
     Ok((path, rate.per_sec(), answers))
+}
+
+/// Of the machines, the one that has the load first.
+fn first(known: &[SetLoad]) -> Option<&SetLoad> {
+    known.iter().min_by(|one, other| one.rate_per_s.total_cmp(&other.rate_per_s))
 }
 
 /// The most processors that were at work in a window.

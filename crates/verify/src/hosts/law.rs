@@ -132,7 +132,16 @@ pub(super) fn of(
             Some(format!("the time that was judged has {} of {FEWEST} windows of {window_s:.1} s", windows.len())),
         ),
         Some(found) if found.slope_interval.high - found.slope <= KNOWN * found.slope => (Some(found), None),
-        _ => (None, Some("the rate of answers hardly changed from window to window".to_owned())),
+        Some(found) => {
+            let [low, high] = [found.slope_interval.low, found.slope_interval.high].map(|slope| slope * 1e3);
+            (
+                None,
+                Some(format!(
+                    "by the line through windows an answer takes {low:.3} to {high:.3} ms, which tells too little"
+                )),
+            )
+        }
+        None => (None, Some("the rate of answers did not change from window to window".to_owned())),
     };
     let line = line.map(|found| WorkLine {
         work_ms: found.slope * 1e3,

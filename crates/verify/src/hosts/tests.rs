@@ -136,7 +136,7 @@ fn a_line_is_not_drawn_where_it_says_nothing() {
     assert!(short.line.is_none() && short.no_line.as_deref().unwrap().contains("6 of 10 windows"), "{short:?}");
     let level = Answers { per_window: vec![25; counted.per_window.len()], ..counted.clone() };
     let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).law.unwrap();
-    assert!(law.line.is_none() && law.no_line.unwrap().contains("hardly changed"));
+    assert!(law.line.is_none() && law.no_line.unwrap().contains("did not change"));
     let none = Answers { per_window: vec![0; counted.per_window.len()], ..Answers::default() };
     let host = Host::of(origin(), &course, &none, &window(2.0, 58.0));
     assert!(host.law.is_none() && host.notes[0].words().contains("none came"), "{:?}", host.notes);
