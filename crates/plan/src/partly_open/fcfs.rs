@@ -17,6 +17,10 @@ use crate::{Error, Response};
 
 /// More states of a level than this are refused: it would take longer than half a minute.
 const MOST_STATES: usize = 1000;
+/// And so many products over all levels: near load 1 there is no end of them.
+const MOST_WORK: f64 = 3e10;
+/// From this level on it is known how fast levels fall off.
+const BEFORE_LONG: usize = 100;
 /// The share of a mean that what is cut off may have.
 const TOLERANCE: f64 = 1e-10;
 
@@ -28,12 +32,13 @@ pub(super) fn solve(sessions: f64, stay: f64, think: f64, service: &Law) -> Resu
     let thinkers = requests * stay * think;
     let mut most = (thinkers + 6.0 * libm::sqrt(thinkers) + 10.0) as usize;
     loop {
-        if (most + 1) * phases.end.len() > MOST_STATES {
+        let cut = Cut { phases: &phases, sessions, stay, think, most };
+        let found = if cut.states() > MOST_STATES { None } else { Stay::of(&cut) };
+        let Some(found) = found else {
             return Err(Error::Refused(format!(
                 "FCFS between sessions of which some {thinkers:.0} think at a time has a chain of too many states"
             )));
-        }
-        let found = Stay::of(&Cut { phases: &phases, sessions, stay, think, most });
+        };
         if found.at_edge * (most as f64) < TOLERANCE * thinkers {
             let spread = fcfs_response(service, &phases, found.found.into_iter());
             return Ok(Response { mean: found.in_system / requests, sdev: spread.sdev });
@@ -52,6 +57,11 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
+    /// States of a level.
+    fn states(&self) -> usize {
+        (self.most + 1) * self.phases.end.len()
+    }
+
     /// Rates of arrivals, by who comes first or has thought, where `n` are at the server.
     fn up(&self, n: usize) -> Matrix {
         let d = self.phases.end.len();
@@ -131,7 +141,8 @@ struct Stay {
 }
 
 impl Stay {
-    fn of(cut: &Cut<'_>) -> Self {
+    /// `None` where the queue has more levels than can be gone through.
+    fn of(cut: &Cut<'_>) -> Option<Self> {
         let times = cut.until_idle();
         let (begin, up) = (cut.up(0).times(&times), cut.up(1).times(&times));
         let between = begin.times(&cut.down(1));
@@ -157,13 +168,19 @@ impl Stay {
             }
             level = if n == 0 { begin.under(&level) } else { up.under(&level) };
             n += 1;
+            // At the rate at which levels fall off by now, so many are still to come.
+            let fall = 1.0 - level.iter().sum::<f64>() / here;
+            let to_come = if n > BEFORE_LONG && fall > 0.0 { -libm::log(f64::EPSILON) / fall } else { 0.0 };
+            if (n as f64).max(to_come) * (cut.states() * cut.states()) as f64 > MOST_WORK {
+                return None;
+            }
         }
-        Self {
+        Some(Self {
             in_system: stay.in_system / total,
             answers: stay.answers / total,
             at_edge: stay.at_edge / total,
             found: stay.found,
-        }
+        })
     }
 }
 
@@ -204,7 +221,7 @@ mod tests {
     fn arrivals_and_outside_observers_agree() {
         for law in ["hyperexponential:10ms,4", "erlang:10ms,3"] {
             let (service, phases) = (law.parse().unwrap(), Phases::of(&law.parse().unwrap()).unwrap());
-            let stay = Stay::of(&Cut { phases: &phases, sessions: 14.0, stay: 0.8, think: 0.05, most: 30 });
+            let stay = Stay::of(&Cut { phases: &phases, sessions: 14.0, stay: 0.8, think: 0.05, most: 30 }).unwrap();
             near(fcfs_response(&service, &phases, stay.found.into_iter()).mean, stay.in_system / 70.0, 1e-9);
             near(stay.answers, 70.0, 1e-9);
         }
@@ -215,5 +232,7 @@ mod tests {
         let service = Law::hyperexponential(0.001, 100.0).unwrap();
         assert!(solve(50.0, 0.95, 60.0, &service).is_err());
         assert!(solve(1.0, 0.5, 1.0, &Law::constant(0.1).unwrap()).is_err());
+        let hardly = Law::hyperexponential(0.01 * (1.0 - 1e-9), 8.0).unwrap();
+        assert!(solve(50.0, 0.5, 2e-2, &hardly).is_err(), "a queue without end");
     }
 }
