@@ -22,7 +22,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
     let (m, mean) = (server.servers(), service.mean());
     let load = rate * mean / f64::from(m);
     if server.discipline() == Policy::Infinite {
-        let own = libm::sqrt(service.second_moment() - mean * mean);
+        let own = libm::sqrt(service.work().variance());
         let known = Known { sdev: Some(own), ..Known::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962") };
         return Ok(Finding::known("M/G/infinity", known, "a server for every request: nobody waits"));
     }

@@ -131,12 +131,17 @@ impl Work {
         Self { mean: law.mean(), second: law.second_moment(), third: law.third_moment() }
     }
 
+    /// That of the service, seconds squared; rounding brings it below zero nowhere.
+    pub fn variance(&self) -> f64 {
+        (self.second - self.mean * self.mean).max(0.0)
+    }
+
     /// Standard deviation of the response under FCFS at `rate` a second, below load 1, seconds: the variance of the service, and that of
     /// the wait, lambda E[S^3] / (3 (1 - rho)) + E\[W\]^2 (Takacs 1962).
     pub fn fcfs_sdev(&self, rate: f64) -> f64 {
         let idle = 1.0 - rate * self.mean;
         let wait = rate * self.second / (2.0 * idle);
-        libm::sqrt(self.second - self.mean * self.mean + rate * self.third / (3.0 * idle) + wait * wait)
+        libm::sqrt(self.variance() + rate * self.third / (3.0 * idle) + wait * wait)
     }
 
     /// The same under LCFS without preemption: who finds the server busy waits for a busy period that begins with what is left of the
@@ -146,13 +151,13 @@ impl Work {
         let wait = rate * self.second / (2.0 * idle);
         let squared =
             rate * self.third / (3.0 * idle * idle) + rate * rate * self.second * self.second / (2.0 * idle.powi(3));
-        libm::sqrt(self.second - self.mean * self.mean + squared - wait * wait)
+        libm::sqrt(self.variance() + squared - wait * wait)
     }
 
     /// The same under preemptive LCFS: a response is a busy period, whose second moment is E[S^2] / (1 - rho)^3 (Kleinrock 1975,
     /// section 5.8).
     pub fn lcfs_preemptive_sdev(&self, rate: f64) -> f64 {
         let idle = 1.0 - rate * self.mean;
-        libm::sqrt(self.second / idle.powi(3) - (self.mean / idle).powi(2))
+        libm::sqrt((self.second / idle.powi(3) - (self.mean / idle).powi(2)).max(0.0))
     }
 }
