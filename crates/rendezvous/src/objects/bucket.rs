@@ -15,13 +15,13 @@ use object_store::path::Path as Key;
 use object_store::{
     BackoffConfig, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions, PutPayload, RetryConfig,
 };
-use offered_meet::Place;
+use crate::Place;
 use offered_model::Nanos;
 use percent_encoding::percent_decode_str;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
-use crate::error::Error;
+use crate::objects::error::Error;
 
 /// A store that does not answer is asked again for so long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -256,8 +256,8 @@ impl Place for Bucket {
         self.url.clone()
     }
 
-    fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, offered_meet::Error> {
-        let place = |why: Error| offered_meet::Error::Place(why.to_string());
+    fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, crate::Error> {
+        let place = |why: Error| crate::Error::Place(why.to_string());
         let is_new = Self::put_new(self, name, content).map_err(place)?;
         if is_new {
             self.heeds(name, content).map_err(place)?;
@@ -266,8 +266,8 @@ impl Place for Bucket {
     }
 
     /// Of many it is asked first which are there: who waits for a hundred workers shall not ask a hundred questions at every look.
-    fn read(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, offered_meet::Error> {
-        let place = |why: Error| offered_meet::Error::Place(why.to_string());
+    fn read(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, crate::Error> {
+        let place = |why: Error| crate::Error::Place(why.to_string());
         let there = match names {
             [first, _, ..] => {
                 let under = first.rsplit_once('/').map(|(under, _)| under);

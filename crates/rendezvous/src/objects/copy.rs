@@ -7,8 +7,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use offered_store::{files, is_worker};
 use tempfile::TempDir;
 
-use crate::bucket::{AT_ONCE, Bucket};
-use crate::error::Error;
+use crate::objects::bucket::{AT_ONCE, Bucket};
+use crate::objects::error::Error;
 
 /// The document of a sweep.
 const SWEEP: &str = "sweep.json";

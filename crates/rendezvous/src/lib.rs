@@ -8,7 +8,7 @@
 //! ```
 //! use std::sync::atomic::AtomicBool;
 //! use offered_clock::Wall;
-//! use offered_meet::{Folder, Terms, Worker, meet};
+//! use offered_rendezvous::{Folder, Terms, Worker, meet};
 //! use offered_model::Nanos;
 //!
 //! let folder = tempfile::tempdir()?;
@@ -40,17 +40,19 @@
 //! Where no datagram comes back clocks are believed: everybody begins at the same instant of its own clock. Who is started again during the
 //! run begins by its own. What is compared is the workload's text, not the files of data beside it. A folder is for one run.
 
-mod clocks;
+mod clock_comparison;
 mod datagram;
-mod engine;
+mod share;
 mod error;
-mod folder;
-mod meeting;
-mod place;
+mod directory;
+mod join;
+#[cfg(feature = "objects")]
+pub mod objects;
+mod rendezvous;
 
-pub use clocks::{Answerer, Asker, Clocks, STAY, Teller, ask};
-pub use engine::{Engine, NoShare, share};
+pub use clock_comparison::{Answerer, Asker, Clocks, STAY, Teller, ask};
+pub use share::{Engine, NoShare, share};
 pub use error::Error;
-pub use folder::Folder;
-pub use meeting::{LEAD, Met, Terms, Worker, begun, begun_again, meet};
-pub use place::Place;
+pub use directory::Folder;
+pub use join::{LEAD, Met, Terms, Worker, begun, begun_again, meet};
+pub use rendezvous::Place;

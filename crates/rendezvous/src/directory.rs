@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use offered_model::Nanos;
 
 use crate::error::Error;
-use crate::place::Place;
+use crate::rendezvous::Place;
 
 /// From one look at the folder to the next; and so much more for every other worker, so that many of them do not besiege it.
 const LOOK: Nanos = Nanos::from_millis(100);

@@ -19,8 +19,8 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 use offered_store::{Alive, files, give_way};
 
-use crate::bucket::Bucket;
-use crate::error::Error;
+use crate::objects::bucket::Bucket;
+use crate::objects::error::Error;
 
 /// How soon a new part is noticed.
 const NOTICE: Duration = Duration::from_millis(250);

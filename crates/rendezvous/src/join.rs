@@ -7,9 +7,9 @@ use offered_clock::{Clock, Kept, Wall, kept};
 use offered_model::{Nanos, Offset, RunId, Share};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::clocks::{Asker, Clocks, PLACING, Teller, Told, before, by_own};
+use crate::clock_comparison::{Asker, Clocks, PLACING, Teller, Told, before, by_own};
 use crate::error::Error;
-use crate::place::{Place, document, put_new_document, read};
+use crate::rendezvous::{Place, document, put_new_document, read};
 
 /// From the decision to the beginning: time for everybody to see it, and to compare clocks.
 pub const LEAD: Nanos = Nanos::from_secs(4);

@@ -1,12 +1,12 @@
 //! Object stores: a place where workers meet, and where their run is kept and read.
 //!
 //! A [`Bucket`] is a folder of an object store behind a few calls that wait for their answer. Workers meet in it as in any other
-//! [`offered_meet::Place`], by puts that do not overwrite. What a worker launches it writes to a folder of its own machine, from
+//! [`offered_rendezvous::Place`], by puts that do not overwrite. What a worker launches it writes to a folder of its own machine, from
 //! where an [`Upload`] brings it there: on a thread of its own, tried again as long as it takes, so that neither a launch nor the recorder ever
 //! waits for the network. Who reads a run reads a [`struct@Copy`] of it on its own disk.
 //!
 //! ```no_run
-//! use offered_objects::{Bucket, Copy};
+//! use offered_rendezvous::objects::{Bucket, Copy};
 //! use offered_store::{ReadOptions, read};
 //!
 //! let bucket = Bucket::open("s3://bucket/run7")?; // AWS_ACCESS_KEY_ID, ... or the role of the machine

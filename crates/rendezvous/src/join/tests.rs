@@ -1,7 +1,7 @@
 use std::thread;
 
 use super::*;
-use crate::folder::Folder;
+use crate::directory::Folder;
 
 fn worker(share: &str) -> Worker {
     Worker {
