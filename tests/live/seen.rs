@@ -90,7 +90,7 @@ fn failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind() {
     let out = folder.path().join("run");
     let run = ended(&["run", &file, "--quiet", "--verbose", "--out", out.to_str().unwrap()]);
     let kept = read_failures(&out).unwrap();
-    assert_eq!(kept.len(), offered_run::Witness::EACH, "{run:?}");
+    assert_eq!(kept.len(), offered_run::ExchangeObserver::MAX_PER_KIND, "{run:?}");
     assert_eq!(run.stderr.matches("-- page (session ").count(), kept.len(), "{run:?}");
     has(&run, &run.stderr, &["> Authorization: Bearer ***\n", "check failed: greeting\n"]);
     for exchange in &kept {
@@ -104,7 +104,7 @@ fn failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind() {
     // What is not scripted is listened to only where somebody wants to see it.
     let missing = [&format!("{}/status/404", server.url), "--open", "50/s", "-d", "500ms", "--quiet"];
     let run = ended(&[&["run"], &missing[..], &["--verbose"]].concat());
-    assert_eq!(run.stderr.matches(": http_error, status 404").count(), offered_run::Witness::EACH, "{run:?}");
+    assert_eq!(run.stderr.matches(": http_error, status 404").count(), offered_run::ExchangeObserver::MAX_PER_KIND, "{run:?}");
     server.stop();
 }
 

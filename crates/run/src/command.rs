@@ -7,42 +7,48 @@ use offered_clock::Clock;
 use offered_model::{Instant, Nanos};
 
 /// How soon the end of a command is noticed.
-const NOTICE: Nanos = Nanos::from_millis(5);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Runs `command`, in whose words each of the `places`, such as `{{pid}}`, has its value. It is ended where it goes on until it is `over`
 /// by a clock that began with it.
 ///
 /// # Errors
 /// In a sentence: it cannot be run, says that it failed, or was ended.
-pub(crate) fn run(command: &[String], places: &[(&str, &str)], over: &dyn Fn(Nanos) -> bool) -> Result<(), String> {
-    let put = |word: &String| places.iter().fold(word.clone(), |word, (place, value)| word.replace(place, value));
-    let words: Vec<String> = command.iter().map(put).collect();
+pub(crate) fn run(
+    command: &[String],
+    placeholders: &[(&str, &str)],
+    should_stop: &dyn Fn(Nanos) -> bool,
+) -> Result<(), String> {
+    let fill = |word: &String| {
+        placeholders.iter().fold(word.clone(), |word, (placeholder, value)| word.replace(placeholder, value))
+    };
+    let words: Vec<String> = command.iter().map(fill).collect();
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-    let told = |why: String| format!("hook `{}`: {why}", words.join(" "));
-    let mut asked = Command::new(program);
-    asked.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = asked.spawn().map_err(|why| told(why.to_string()))?;
+    let error = |reason: String| format!("hook `{}`: {reason}", words.join(" "));
+    let mut command_line = Command::new(program);
+    command_line.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command_line.spawn().map_err(|reason| error(reason.to_string()))?;
     let clock = Clock::start();
     let status = loop {
-        match child.try_wait().map_err(|why| told(why.to_string()))? {
+        match child.try_wait().map_err(|reason| error(reason.to_string()))? {
             Some(status) => break status,
-            None if over(Instant::ZERO.until(clock.now())) => {
+            None if should_stop(Instant::ZERO.until(clock.now())) => {
                 // One that has ended meanwhile need not be ended.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(told(format!("was not done after {:.1} s, and was ended", clock.now().as_secs_f64())));
+                return Err(error(format!("was not done after {:.1} s, and was ended", clock.now().as_secs_f64())));
             }
-            None => clock.sleep_until(clock.now() + NOTICE),
+            None => clock.sleep_until(clock.now() + POLL_INTERVAL),
         }
     };
     if status.success() {
         return Ok(());
     }
-    Err(told(said(&mut child).unwrap_or_else(|| status.to_string())))
+    Err(error(first_error_line(&mut child).unwrap_or_else(|| status.to_string())))
 }
 
 /// The first line that it wrote where errors go.
-fn said(child: &mut Child) -> Option<String> {
+fn first_error_line(child: &mut Child) -> Option<String> {
     let mut bytes = vec![0; 4096];
     // What it left running may hold the pipe open: only what is there already is read.
     let read = child.stderr.as_mut()?.read(&mut bytes).ok()?;
@@ -62,15 +68,15 @@ mod tests {
     #[test]
     fn a_command_is_told_its_places_and_says_why_it_failed() {
         assert_eq!(sh("test $0 = 7"), Ok(()));
-        let why = sh("echo; echo no such process >&2; echo more >&2; exit 3").unwrap_err();
-        assert!(why.starts_with("hook `sh -c") && why.ends_with(": no such process"), "{why}");
+        let reason = sh("echo; echo no such process >&2; echo more >&2; exit 3").unwrap_err();
+        assert!(reason.starts_with("hook `sh -c") && reason.ends_with(": no such process"), "{reason}");
         assert!(sh("exit 3").unwrap_err().ends_with("exit status: 3"));
         assert!(run(&["/no/such/program".to_owned()], &[], &|_| false).unwrap_err().contains("/no/such/program"));
     }
 
     #[test]
     fn one_that_does_not_end_is_ended() {
-        let why = run(&["sleep", "60"].map(str::to_owned), &[], &|_| true).unwrap_err();
-        assert!(why.contains("was ended"), "{why}");
+        let reason = run(&["sleep", "60"].map(str::to_owned), &[], &|_| true).unwrap_err();
+        assert!(reason.contains("was ended"), "{reason}");
     }
 }

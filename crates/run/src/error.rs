@@ -11,28 +11,28 @@ pub enum Error {
     #[error("the workload has no [target]; give it a url, for example http://127.0.0.1:8080/")]
     NoTarget,
     /// The target's name is not known.
-    #[error("cannot resolve `{host}`: {why}; check the name, or give an IP address")]
+    #[error("cannot resolve `{host}`: {reason}; check the name, or give an IP address")]
     Resolve {
         /// The name.
         host: String,
         /// What the resolver said.
-        why: io::Error,
+        reason: io::Error,
     },
     /// Nobody listens at the target.
-    #[error("nobody answers at {place}: {why}; start the server, or check host and port")]
-    Nobody {
+    #[error("nobody answers at {address}: {reason}; start the server, or check host and port")]
+    Unreachable {
         /// Where.
-        place: String,
+        address: String,
         /// What the system said.
-        why: String,
+        reason: String,
     },
     /// The target is a database and does not let us in, or does not know what it is asked.
-    #[error("the database at {place}: {why}")]
+    #[error("the database at {address}: {reason}")]
     Database {
         /// Where.
-        place: String,
+        address: String,
         /// What is wrong.
-        why: String,
+        reason: String,
     },
     /// The first of the policies that take turns could not be put in place.
     #[error("{0} ([policies])")]
@@ -41,69 +41,69 @@ pub enum Error {
     #[error("{0}")]
     Tls(String),
     /// The target does not agree to it.
-    #[error("no TLS with {place}: {why}")]
+    #[error("no TLS with {address}: {reason}")]
     Handshake {
         /// Where.
-        place: String,
+        address: String,
         /// What is wrong.
-        why: String,
+        reason: String,
     },
     /// The target's certificate does not hold.
     #[error(
-        "the certificate of {place} does not hold: {why}; give its root (target.tls.roots) or its name (target.tls.server_name), \
+        "the certificate of {address} does not hold: {reason}; give its root (target.tls.roots) or its name (target.tls.server_name), \
          or take any (target.tls.insecure = true)"
     )]
     Certificate {
         /// Where.
-        place: String,
+        address: String,
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
     /// HTTP/2 is asked of a target that does not speak it.
-    #[error("{place} does not speak HTTP/2: {why}; write target.protocol = \"http1\"")]
+    #[error("{address} does not speak HTTP/2: {reason}; write target.protocol = \"http1\"")]
     NoHttp2 {
         /// Where.
-        place: String,
+        address: String,
         /// What it did instead.
-        why: &'static str,
+        reason: &'static str,
     },
     /// The target speaks TLS, and was asked without.
-    #[error("{place} speaks TLS; write https:// before the host")]
+    #[error("{address} speaks TLS; write https:// before the host")]
     SpeaksTls {
         /// Where.
-        place: String,
+        address: String,
     },
     /// The messages of gRPC are not known.
     #[error("the descriptors of gRPC: {0}")]
     Descriptors(String),
     /// A path, header or body that cannot be sent.
-    #[error("request `{name}`: {why}")]
+    #[error("request `{name}`: {reason}")]
     Request {
         /// Its label.
         name: String,
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
     /// A value's name in single braces, where two make a place for it.
     #[error("{0}")]
     Single(Single),
     /// A variable without values.
-    #[error("variable `{name}`: {why}")]
+    #[error("variable `{name}`: {reason}")]
     Variable {
         /// Its name.
         name: String,
         /// What is missing.
-        why: String,
+        reason: String,
     },
     /// A source address that cannot be used.
     #[error(
-        "cannot connect from {source_address} (target.sources): {why}; give addresses of this machine, of the target's family"
+        "cannot connect from {source_address} (target.sources): {reason}; give addresses of this machine, of the target's family"
     )]
     Source {
         /// The address.
         source_address: std::net::IpAddr,
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
     /// A limit that leaves threads with nothing.
     #[error("{what} = {limit} is less than the {threads} threads; raise it, or use fewer threads")]

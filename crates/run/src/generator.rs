@@ -12,38 +12,38 @@ use offered_model::{Agenda, Event, Instant, Law, Nanos, RunId, Share, Workload};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};
-use crate::live::{Counts, Live, is_unheard};
-use crate::policies::Switching;
+use crate::live::{Counts, LiveCounters, looks_like_tls};
+use crate::policies::PolicySwitcher;
 use crate::script::{self, Script};
 use crate::transport::{
-    Http1, Http2, Plain, Postgres, Requests, SPIN, Scripted, Spoken, Way, WebSocket, Wire, http1, http2, requests,
-    websocket,
+    AnyProtocol, Http1, Http2, Postgres, PreparedTarget, ProtocolClient, Requests, SPIN, Scripted, Unscripted,
+    WebSocket, http1, http2, prepare_requests, websocket,
 };
 use crate::walk::walk;
-use crate::{Error, Mock, Sink, Transport, Witness};
+use crate::{Error, ExchangeObserver, Mock, Sink, Transport};
 
 /// How many launches a second one thread is trusted with when the workload does not say how many threads it wants.
 const PER_THREAD: f64 = 20_000.0;
 /// How long after everything is in place the run begins: long enough for every thread to wait for it awake.
 const LEAD: Nanos = Nanos::from_millis(2);
 /// How soon the first answer is noticed.
-const NOTICE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// A run that is ready to begin.
 pub struct Generator {
     workload: Workload,
     share: Share,
     threads: u16,
-    carrier: Carrier,
+    backend: Backend,
     /// What sessions do beyond asking and thinking, if they do.
     script: Option<Arc<Script>>,
     stop: Arc<AtomicBool>,
     /// Once it is stopped: whether nothing is waited for any more.
-    hurry: Arc<AtomicBool>,
+    abort: Arc<AtomicBool>,
     halt: Arc<Halt>,
-    live: Arc<[Live]>,
+    live: Arc<[LiveCounters]>,
     /// Who sees exchanges whole, if somebody does.
-    witness: Option<Arc<Witness>>,
+    observer: Option<Arc<ExchangeObserver>>,
     /// Launches meant before are somebody else's.
     from: Instant,
 }
@@ -54,17 +54,17 @@ pub enum Load {
     /// The workload's target.
     Target,
     /// Nobody: a virtual clock and a server whose response times follow this law, in seconds.
-    Nobody(Law),
+    Mock(Law),
 }
 
 /// The same, prepared.
-enum Carrier {
-    Target(Way),
-    Nobody(Law),
+enum Backend {
+    Target(PreparedTarget),
+    Mock(Law),
 }
 
 /// A protocol in place on a thread.
-enum Placed {
+enum Connected {
     Http1(http1::Setup, Poller),
     Http2(http2::Setup, Poller),
     WebSocket(websocket::Setup, Poller),
@@ -73,7 +73,7 @@ enum Placed {
 
 /// What one thread did.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Worker {
+pub struct ThreadStats {
     /// From the run's start to its last answer.
     pub elapsed: Nanos,
     /// The part of that in which it neither slept nor spun.
@@ -82,7 +82,7 @@ pub struct Worker {
     pub cpu: Nanos,
 }
 
-impl Worker {
+impl ThreadStats {
     /// The share of its time in which it was busy, 0 to 1.
     pub fn busy_share(&self) -> f64 {
         if self.elapsed == Nanos::ZERO { 0.0 } else { self.busy.as_secs_f64() / self.elapsed.as_secs_f64() }
@@ -91,11 +91,11 @@ impl Worker {
 
 /// What a run leaves besides its events.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub struct RunStats {
     /// When it started, since the Unix epoch; zero on a virtual clock.
     pub started: Nanos,
     /// Per thread.
-    pub workers: Vec<Worker>,
+    pub threads: Vec<ThreadStats>,
     /// Whether it was stopped before its time.
     pub stopped: bool,
     /// Why, if it stopped itself.
@@ -117,22 +117,22 @@ impl Generator {
         }
         let script = match (&load, workload.target()) {
             (Load::Target, Some(target)) if workload.is_scripted() => Some(Arc::new(Script::new(&workload, target)?)),
-            (Load::Target, _) => script::there(workload.variables()).map(|()| None)?,
+            (Load::Target, _) => script::check_variables(workload.variables()).map(|()| None)?,
             // Nobody is not spoken to.
-            (Load::Nobody(_), _) => None,
+            (Load::Mock(_), _) => None,
         };
-        let carrier = match load {
+        let backend = match load {
             Load::Target => {
                 allow_sockets();
-                Carrier::Target(Way::new(&workload)?)
+                Backend::Target(PreparedTarget::new(&workload)?)
             }
-            Load::Nobody(response) => Carrier::Nobody(response),
+            Load::Mock(response) => Backend::Mock(response),
         };
-        let live = (0..threads).map(|_| Live::default()).collect();
+        let live = (0..threads).map(|_| LiveCounters::default()).collect();
         let stop: Arc<AtomicBool> = Arc::default();
         let halt = Arc::new(Halt::new(stop.clone()));
-        let (hurry, witness, from) = (Arc::default(), None, Instant::ZERO);
-        Ok(Self { workload, share, threads, carrier, script, stop, hurry, halt, live, witness, from })
+        let (abort, observer, from) = (Arc::default(), None, Instant::ZERO);
+        Ok(Self { workload, share, threads, backend, script, stop, abort, halt, live, observer, from })
     }
 
     /// The same, stopped by `stop` instead of a flag of its own.
@@ -162,8 +162,8 @@ impl Generator {
 
     /// The same, and once `hurry` is set too, a run that is stopped waits no longer for what is under way.
     #[must_use]
-    pub fn hurried_by(self, hurry: Arc<AtomicBool>) -> Self {
-        Self { hurry, ..self }
+    pub fn aborted_by(self, abort: Arc<AtomicBool>) -> Self {
+        Self { abort, ..self }
     }
 
     /// The same, seen by `witness`. It sees what sessions say and hear, so also a workload without a script goes by one: answers are
@@ -171,25 +171,25 @@ impl Generator {
     ///
     /// # Errors
     /// No target, or a request that cannot be made.
-    pub fn seen_by(self, witness: Witness) -> Result<Self, Error> {
-        let script = match (self.script, &self.carrier) {
-            (None, Carrier::Target(_)) => {
+    pub fn observed_by(self, observer: ExchangeObserver) -> Result<Self, Error> {
+        let script = match (self.script, &self.backend) {
+            (None, Backend::Target(_)) => {
                 let target = self.workload.target().ok_or(Error::NoTarget)?;
                 Some(Arc::new(Script::new(&self.workload, target)?))
             }
             (script, _) => script,
         };
-        Ok(Self { script, witness: Some(Arc::new(witness)), ..self })
+        Ok(Self { script, observer: Some(Arc::new(observer)), ..self })
     }
 
     /// Whether anybody answers at the target's door: connects once, sends nothing.
     ///
     /// # Errors
     /// Nobody does.
-    pub fn knock(&self) -> Result<(), Error> {
-        match &self.carrier {
-            Carrier::Target(way) => way.knock(),
-            Carrier::Nobody(_) => Ok(()),
+    pub fn preflight(&self) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Target(target) => target.preflight(),
+            Backend::Mock(_) => Ok(()),
         }
     }
 
@@ -206,7 +206,7 @@ impl Generator {
     /// Stops it, and says why; what was told first stays.
     pub fn halter(&self) -> impl Fn(String, End) + Send + 'static {
         let halt = self.halt.clone();
-        move |why, end| halt.stop(why, end)
+        move |reason, end| halt.stop(reason, end)
     }
 
     /// Walks the first so many sessions through the workload, one after another and without pauses, each once: along its flow, or
@@ -215,37 +215,39 @@ impl Generator {
     /// # Errors
     /// Nobody is to be asked, or the system has no room for a poller.
     pub fn walk(&self, sessions: u64) -> Result<Vec<Event>, Error> {
-        let (Carrier::Target(way), Some(script)) = (&self.carrier, &self.script) else { return Err(Error::NoTarget) };
+        let (Backend::Target(target), Some(script)) = (&self.backend, &self.script) else {
+            return Err(Error::NoTarget);
+        };
         let (clock, poller) = (Clock::start(), Poller::new()?);
         let (steps, stop) = ((0..sessions).flat_map(|session| self.workload.walk(session)), &self.stop);
-        let events = match way.clone().protocol {
-            Spoken::Http1(setup) => {
-                let wire = Http1::new(setup, clock, poller, 0, None, Nanos::ZERO);
-                walk(self.sessions(wire, script, 0), steps, stop)
+        let events = match target.clone().protocol {
+            AnyProtocol::Http1(setup) => {
+                let client = Http1::new(setup, clock, poller, 0, None, Nanos::ZERO);
+                walk(self.scripted(client, script, 0), steps, stop)
             }
-            Spoken::Http2(setup) => {
-                let wire = Http2::new(setup, clock, poller, None, Nanos::ZERO);
-                walk(self.sessions(wire, script, 0), steps, stop)
+            AnyProtocol::Http2(setup) => {
+                let client = Http2::new(setup, clock, poller, None, Nanos::ZERO);
+                walk(self.scripted(client, script, 0), steps, stop)
             }
-            Spoken::WebSocket(setup) => {
-                let wire = WebSocket::new(setup, clock, poller, None, Nanos::ZERO);
-                walk(self.sessions(wire, script, 0), steps, stop)
+            AnyProtocol::WebSocket(setup) => {
+                let client = WebSocket::new(setup, clock, poller, None, Nanos::ZERO);
+                walk(self.scripted(client, script, 0), steps, stop)
             }
-            Spoken::Postgres(setup) => {
-                let mut wire =
-                    Postgres::connected(*setup, poller, |connections| connections.min(1), Nanos::ZERO, stop)?;
-                wire.begin_at(clock);
-                walk(self.sessions(wire, script, 0), steps, stop)
+            AnyProtocol::Postgres(setup) => {
+                let mut client =
+                    Postgres::open_pools(*setup, poller, |connections| connections.min(1), Nanos::ZERO, stop)?;
+                client.start_at(clock);
+                walk(self.scripted(client, script, 0), steps, stop)
             }
         };
-        let unheard = events.first().filter(|event| is_unheard(event)).and_then(|_| way.unheard());
-        unheard.map_or(Ok(events), Err)
+        let tls_mismatch = events.first().filter(|event| looks_like_tls(event)).and_then(|_| target.tls_mismatch());
+        tls_mismatch.map_or(Ok(events), Err)
     }
 
     /// The counters, to be summed over the threads by whoever watches.
     pub fn watch(&self) -> impl Fn() -> Counts + Send + 'static {
         let live = self.live.clone();
-        move || live.iter().map(Live::counts).sum()
+        move || live.iter().map(LiveCounters::counts).sum()
     }
 
     /// Runs to the end, every thread with a sink made by `sink`: by the clock `start` where there is one, else as soon as everything is in
@@ -257,70 +259,78 @@ impl Generator {
         &self,
         start: Option<Clock>,
         mut sink: impl FnMut() -> S,
-        begun: impl FnOnce(Clock),
-    ) -> Result<(Done, Vec<S>), Error> {
-        let response = match &self.carrier {
-            Carrier::Nobody(response) => response,
-            Carrier::Target(way) => return self.run_for_real(way, start, sink, begun),
+        on_start: impl FnOnce(Clock),
+    ) -> Result<(RunStats, Vec<S>), Error> {
+        let response = match &self.backend {
+            Backend::Mock(response) => response,
+            Backend::Target(target) => return self.run_for_real(target, start, sink, on_start),
         };
         let mut sinks: Vec<S> = (0..self.threads).map(|_| sink()).collect();
         let workers = sinks.iter_mut().zip(0..self.threads);
-        let workers = workers.map(|(sink, thread)| self.pretend(thread, response.clone(), sink)).collect();
+        let workers = workers.map(|(sink, thread)| self.run_mock(thread, response.clone(), sink)).collect();
         Ok((
-            Done { started: Nanos::ZERO, workers, stopped: self.stop.load(Relaxed), halted: None, blocks: Vec::new() },
+            RunStats {
+                started: Nanos::ZERO,
+                threads: workers,
+                stopped: self.stop.load(Relaxed),
+                halted: None,
+                blocks: Vec::new(),
+            },
             sinks,
         ))
     }
 
     fn run_for_real<S: Sink>(
         &self,
-        way: &Way,
+        target: &PreparedTarget,
         start: Option<Clock>,
         mut sink: impl FnMut() -> S,
-        begun: impl FnOnce(Clock),
-    ) -> Result<(Done, Vec<S>), Error> {
-        let requests = requests(&self.workload)?;
-        let (in_place, waiting) = mpsc::channel();
+        on_start: impl FnOnce(Clock),
+    ) -> Result<(RunStats, Vec<S>), Error> {
+        let requests = prepare_requests(&self.workload)?;
+        let (ready_sender, ready_receiver) = mpsc::channel();
         let clock = OnceLock::new();
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
             let spawned: io::Result<Vec<_>> = (0..self.threads)
                 .map(|thread| {
-                    let (way, in_place, clock, mut sink) = (way.clone(), in_place.clone(), &clock, sink());
+                    let (target, ready_sender, clock, mut sink) =
+                        (target.clone(), ready_sender.clone(), &clock, sink());
                     let requests = requests.clone();
                     let launch = move || {
                         let agenda = self.agenda(thread);
-                        let placed = self.place(thread, way.protocol);
-                        let (told, placed) = match placed {
-                            Ok(placed) => (Ok(()), Some(placed)),
+                        let connected = self.connect(thread, target.protocol);
+                        let (readiness, connected) = match connected {
+                            Ok(connected) => (Ok(()), Some(connected)),
                             Err(error) => (Err(error), None),
                         };
                         // Nobody listens any more when another thread could not be had.
-                        let _ = in_place.send(told);
+                        let _ = ready_sender.send(readiness);
                         let clock: &Clock = clock.wait();
-                        let placed = placed?;
+                        let connected = connected?;
                         clock.wait_for_start(&self.stop);
-                        let worker = self.launch(thread, agenda, placed, requests, clock, &mut sink);
+                        let worker = self.launch(thread, agenda, connected, requests, clock, &mut sink);
                         Some((worker, sink))
                     };
                     thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, launch)
                 })
                 .collect();
             let ready = spawned.map_err(Error::from).and_then(|threads| {
-                waiting.iter().take(threads.len()).collect::<Result<(), Error>>()?;
+                ready_receiver.iter().take(threads.len()).collect::<Result<(), Error>>()?;
                 let (begins, ended, other) = (&clock, &ended, thread::Builder::new);
                 if let Some(every) = self.workload.target().and_then(Target::resolve_every) {
-                    let way = way.clone();
-                    other().spawn_scoped(scope, move || keep_resolving(&way, begins.wait(), every, ended))?;
+                    let target = target.clone();
+                    other().spawn_scoped(scope, move || resolve_periodically(&target, begins.wait(), every, ended))?;
                 }
                 // Before the start, which may be at once.
-                let switching = self.switching()?;
-                let switching = switching.map(|switching| {
-                    other().spawn_scoped(scope, move || switching.go_on(begins.wait(), ended, &self.hurry))
+                let switcher = self.switcher()?;
+                let switcher = switcher.map(|switcher| {
+                    other().spawn_scoped(scope, move || switcher.run(begins.wait(), ended, &self.abort))
                 });
-                let switching = switching.transpose()?;
-                let listening = other().spawn_scoped(scope, move || self.listen(way, begins.wait(), ended))?;
-                Ok((threads, listening, switching))
+                let switcher = switcher.transpose()?;
+                let tls_watcher =
+                    other().spawn_scoped(scope, move || self.watch_for_tls(target, begins.wait(), ended))?;
+                Ok((threads, tls_watcher, switcher))
             });
             if ready.is_err() {
                 // Those that are in place launch nothing.
@@ -328,59 +338,59 @@ impl Generator {
                 ended.store(true, Relaxed);
             }
             let clock = *clock.get_or_init(|| start.unwrap_or_else(|| Clock::starting_in(LEAD)));
-            let (threads, listening, switching) = ready?;
-            begun(clock);
+            let (threads, tls_watcher, switcher) = ready?;
+            on_start(clock);
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
-            if let Some(unheard) = listening.join().expect("a thread that ends") {
-                return Err(unheard);
+            if let Some(tls_mismatch) = tls_watcher.join().expect("a thread that ends") {
+                return Err(tls_mismatch);
             }
-            let blocks = switching.map_or_else(Vec::new, |thread| thread.join().expect("a thread that ends"));
+            let blocks = switcher.map_or_else(Vec::new, |thread| thread.join().expect("a thread that ends"));
             // All were in place.
             let (workers, sinks) = joined.into_iter().flatten().unzip();
-            let (stopped, halted) = (self.stop.load(Relaxed), self.halt.why());
-            Ok((Done { started: clock.unix_origin(), workers, stopped, halted, blocks }, sinks))
+            let (stopped, halted) = (self.stop.load(Relaxed), self.halt.halted());
+            Ok((RunStats { started: clock.unix_origin(), threads: workers, stopped, halted, blocks }, sinks))
         })
     }
 
     /// The policies that take turns, the first in place; of a run of many workers the first of them switches.
-    fn switching(&self) -> Result<Option<Switching<'_>>, Error> {
+    fn switcher(&self) -> Result<Option<PolicySwitcher<'_>>, Error> {
         let policies = self.workload.policies().filter(|_| self.share.index() == 0);
         // Who takes a run up begins with the turn that comes next.
         let turns = |all: &Policies| all.turns(self.workload.counted()).filter(|turn| turn.begins >= self.from);
-        policies.map(|all| Switching::begin(all, turns(all).collect(), &self.stop)).transpose()
+        policies.map(|all| PolicySwitcher::start(all, turns(all).collect(), &self.stop)).transpose()
     }
 
     /// What a thread needs before the start: its poller, and connections where they are made by then.
-    fn place(&self, thread: u16, protocol: Spoken) -> Result<Placed, Error> {
+    fn connect(&self, thread: u16, protocol: AnyProtocol) -> Result<Connected, Error> {
         let (poller, spin) = (Poller::new()?, self.spin());
         Ok(match protocol {
-            Spoken::Http1(setup) => Placed::Http1(setup, poller),
-            Spoken::Http2(setup) => Placed::Http2(setup, poller),
-            Spoken::WebSocket(setup) => Placed::WebSocket(setup, poller),
-            Spoken::Postgres(setup) => {
+            AnyProtocol::Http1(setup) => Connected::Http1(setup, poller),
+            AnyProtocol::Http2(setup) => Connected::Http2(setup, poller),
+            AnyProtocol::WebSocket(setup) => Connected::WebSocket(setup, poller),
+            AnyProtocol::Postgres(setup) => {
                 let share = |connections| self.limit(thread, Some(connections)).unwrap_or(0);
-                Placed::Postgres(Box::new(Postgres::connected(*setup, poller, share, spin, &self.stop)?))
+                Connected::Postgres(Box::new(Postgres::open_pools(*setup, poller, share, spin, &self.stop)?))
             }
         })
     }
 
     /// Why nobody understands us, if the first answers were none and that is why; the run is stopped then.
-    fn listen(&self, way: &Way, clock: &Clock, ended: &AtomicBool) -> Option<Error> {
+    fn watch_for_tls(&self, target: &PreparedTarget, clock: &Clock, ended: &AtomicBool) -> Option<Error> {
         clock.wait_for_start(ended);
         loop {
             // In this order: what ends the run is heard too.
             let is_over = ended.load(Relaxed);
-            let counts: Counts = self.live.iter().map(Live::counts).sum();
-            if self.live.iter().any(Live::is_unheard) && counts.ok == 0 {
-                let unheard = way.unheard()?;
+            let counts: Counts = self.live.iter().map(LiveCounters::counts).sum();
+            if self.live.iter().any(LiveCounters::looks_like_tls) && counts.ok == 0 {
+                let tls_mismatch = target.tls_mismatch()?;
                 self.stop.store(true, Relaxed);
-                return Some(unheard);
+                return Some(tls_mismatch);
             }
             if is_over || counts.ok + counts.failed > 0 {
                 return None;
             }
-            clock.sleep_until(clock.now() + NOTICE);
+            clock.sleep_until(clock.now() + POLL_INTERVAL);
         }
     }
 
@@ -398,7 +408,7 @@ impl Generator {
     }
 
     /// Launches against nobody.
-    fn pretend(&self, thread: u16, response: Law, sink: &mut dyn Sink) -> Worker {
+    fn run_mock(&self, thread: u16, response: Law, sink: &mut dyn Sink) -> ThreadStats {
         let transport = Mock::new(self.workload.seed(), response, self.worker(thread) as u16);
         self.drive_agenda(thread, self.agenda(thread), transport, sink)
     }
@@ -408,58 +418,64 @@ impl Generator {
         &self,
         thread: u16,
         agenda: Agenda,
-        placed: Placed,
+        connected: Connected,
         requests: Requests,
         clock: &Clock,
         sink: &mut dyn Sink,
-    ) -> Worker {
+    ) -> ThreadStats {
         let spin = self.spin();
         let limit = self.limit(thread, self.workload.target().and_then(Target::connections));
-        match placed {
-            Placed::Http1(setup, poller) => {
+        match connected {
+            Connected::Http1(setup, poller) => {
                 let http = Http1::new(setup, *clock, poller, self.worker(thread) as u16, limit, spin);
                 match self.script {
                     None => self.drive_agenda(thread, agenda, http, sink),
-                    Some(_) => self.drive_wire(thread, agenda, http, requests, sink),
+                    Some(_) => self.drive_client(thread, agenda, http, requests, sink),
                 }
             }
-            Placed::Http2(setup, poller) => {
-                let wire = Http2::new(setup, *clock, poller, limit, spin);
-                self.drive_wire(thread, agenda, wire, requests, sink)
+            Connected::Http2(setup, poller) => {
+                let client = Http2::new(setup, *clock, poller, limit, spin);
+                self.drive_client(thread, agenda, client, requests, sink)
             }
-            Placed::WebSocket(setup, poller) => {
-                let wire = WebSocket::new(setup, *clock, poller, limit, spin);
-                self.drive_wire(thread, agenda, wire, requests, sink)
+            Connected::WebSocket(setup, poller) => {
+                let client = WebSocket::new(setup, *clock, poller, limit, spin);
+                self.drive_client(thread, agenda, client, requests, sink)
             }
-            Placed::Postgres(mut wire) => {
-                wire.begin_at(*clock);
-                self.drive_wire(thread, agenda, *wire, requests, sink)
+            Connected::Postgres(mut client) => {
+                client.start_at(*clock);
+                self.drive_client(thread, agenda, *client, requests, sink)
             }
         }
     }
 
     /// Over a protocol that is told what to say: by the script, or as it was prepared.
-    fn drive_wire<W: Wire>(
+    fn drive_client<W: ProtocolClient>(
         &self,
         thread: u16,
         agenda: Agenda,
-        wire: W,
+        client: W,
         requests: Requests,
         sink: &mut dyn Sink,
-    ) -> Worker {
+    ) -> ThreadStats {
         let worker = self.worker(thread) as u16;
         match &self.script {
-            None => self.drive_agenda(thread, agenda, Plain::new(wire, requests, worker), sink),
-            Some(script) => self.drive_agenda(thread, agenda, self.sessions(wire, script, worker), sink),
+            None => self.drive_agenda(thread, agenda, Unscripted::new(client, requests, worker), sink),
+            Some(script) => self.drive_agenda(thread, agenda, self.scripted(client, script, worker), sink),
         }
     }
 
     /// The scripted sessions of `worker` over `wire`.
-    fn sessions<W: Wire>(&self, wire: W, script: &Arc<Script>, worker: u16) -> Scripted<W> {
-        Scripted::new(wire, script.clone(), self.halt.clone(), worker, self.witness.clone())
+    fn scripted<W: ProtocolClient>(&self, client: W, script: &Arc<Script>, worker: u16) -> Scripted<W> {
+        Scripted::new(client, script.clone(), self.halt.clone(), worker, self.observer.clone())
     }
 
-    fn drive_agenda<T: Transport>(&self, thread: u16, agenda: Agenda, transport: T, sink: &mut dyn Sink) -> Worker {
+    fn drive_agenda<T: Transport>(
+        &self,
+        thread: u16,
+        agenda: Agenda,
+        transport: T,
+        sink: &mut dyn Sink,
+    ) -> ThreadStats {
         let in_flight = self.limit(thread, self.workload.target().and_then(Target::in_flight));
         let used = cpu_time();
         let workers = self.share.parts() * u64::from(self.threads);
@@ -474,13 +490,13 @@ impl Generator {
             numbering: (first, workers),
             transport,
             stop: &self.stop,
-            hurry: &self.hurry,
+            abort: &self.abort,
             live: &self.live[usize::from(thread)],
             sink,
-            places: self.workload.flows().map(|_| HashMap::new()),
+            positions: self.workload.flows().map(|_| HashMap::new()),
         };
         let (elapsed, idle) = driver.run();
-        Worker { elapsed, busy: elapsed.saturating_sub(idle), cpu: cpu_time() - used }
+        ThreadStats { elapsed, busy: elapsed.saturating_sub(idle), cpu: cpu_time() - used }
     }
 
     /// The number of this thread in the whole run.
@@ -509,12 +525,12 @@ fn limits(workload: &Workload) -> Vec<(&'static str, u32)> {
 pub fn threads(workload: &Workload, share: Share) -> u16 {
     let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
     let fewest = limits(workload).into_iter().map(|(_, limit)| limit).min().unwrap_or(u32::MAX);
-    let suggested = || suggested(workload, share).min(cores).min(fewest.min(1024) as u16);
-    workload.generator().threads().unwrap_or_else(suggested)
+    let default_threads = || default_threads(workload, share).min(cores).min(fewest.min(1024) as u16);
+    workload.generator().threads().unwrap_or_else(default_threads)
 }
 
 /// As many threads as the rate needs; a closed system without think time takes what there is.
-fn suggested(workload: &Workload, share: Share) -> u16 {
+fn default_threads(workload: &Workload, share: Share) -> u16 {
     let at_full_speed = || match workload.sessions() {
         Sessions::Closed(closed) => closed.users() as f64 * 100.0,
         _ => 0.0,
@@ -523,13 +539,13 @@ fn suggested(workload: &Workload, share: Share) -> u16 {
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }
 
-fn keep_resolving(way: &Way, clock: &Clock, every: Nanos, ended: &AtomicBool) {
+fn resolve_periodically(target: &PreparedTarget, clock: &Clock, every: Nanos, ended: &AtomicBool) {
     clock.wait_for_start(ended);
     let mut next = Instant::ZERO + every;
     while !ended.load(Relaxed) {
         clock.sleep_until(next.min(clock.now() + Nanos::from_millis(50)));
         if clock.now() >= next {
-            way.resolve_again();
+            target.resolve_again();
             next += every;
         }
     }

@@ -17,51 +17,51 @@
 //!     arrivals.open = { rate = "100/s", process = "constant" }
 //! "#;
 //! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
-//! let generator = Generator::new(workload, Share::ALL, Load::Nobody(Law::exponential(0.02)?))?;
+//! let generator = Generator::new(workload, Share::ALL, Load::Mock(Law::exponential(0.02)?))?;
 //! let (done, sinks) = generator.run(None, Vec::<Event>::new, |_| {})?;
 //! assert_eq!((sinks[0].len(), done.stopped), (1000, false));
 //! assert!(sinks[0].iter().all(|event| event.sent == Some(event.intended) && event.done > event.sent));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod ask;
 mod command;
 mod driver;
 mod error;
 mod generator;
 mod halt;
 mod live;
+mod message;
+mod observer;
 mod policies;
 mod preview;
 mod script;
 mod transport;
 mod walk;
-mod witness;
 
 pub use error::Error;
-pub use generator::{Done, Generator, Load, Worker, threads};
+pub use generator::{Generator, Load, RunStats, ThreadStats, threads};
 pub use halt::{End, Halted};
 pub use live::Counts;
+pub use observer::ExchangeObserver;
 pub use preview::preview;
 pub use script::secrets_in;
-pub use transport::{Mock, Transport, read_answer};
-pub use witness::Witness;
+pub use transport::{Mock, Transport, read_response};
 
 use offered_model::Event;
 
 /// Where events go while a run is under way; the run never waits for it.
 pub trait Sink: Send {
     /// Takes a batch. What cannot be kept is the sink's to report at the end, not the launching thread's to wait for.
-    fn keep(&mut self, batch: Vec<Event>);
+    fn record(&mut self, batch: Vec<Event>);
 
     /// Takes launches that have been under way for half a second, as far as their events have come. What becomes of them comes with a batch, but not
     /// if the process is killed first.
-    fn under_way(&mut self, _launches: Vec<Event>) {}
+    fn in_flight(&mut self, _launches: Vec<Event>) {}
 }
 
 /// In memory.
 impl Sink for Vec<Event> {
-    fn keep(&mut self, mut batch: Vec<Event>) {
+    fn record(&mut self, mut batch: Vec<Event>) {
         self.append(&mut batch);
     }
 }

@@ -10,35 +10,35 @@ use offered_model::{Instant, Nanos};
 use crate::{Error, command};
 
 /// How soon the end of the run is noticed.
-const NOTICE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// The turns of a run whose first policy is in place.
-pub(crate) struct Switching<'a> {
+pub(crate) struct PolicySwitcher<'a> {
     policies: &'a Policies,
-    turns: Vec<Turn>,
+    event_loop: Vec<Turn>,
 }
 
-impl<'a> Switching<'a> {
+impl<'a> PolicySwitcher<'a> {
     /// Puts the first policy in place, before the start; `stop` ends that too.
     ///
     /// # Errors
     /// The command failed.
-    pub(crate) fn begin(policies: &'a Policies, turns: Vec<Turn>, stop: &AtomicBool) -> Result<Self, Error> {
-        let own = Self { policies, turns };
-        if let Some(first) = own.turns.first().filter(|turn| turn.begins == Instant::ZERO) {
-            own.put(first, &|took| took >= policies.block || stop.load(Relaxed)).map_err(Error::Policy)?;
+    pub(crate) fn start(policies: &'a Policies, event_loop: Vec<Turn>, stop: &AtomicBool) -> Result<Self, Error> {
+        let own = Self { policies, event_loop };
+        if let Some(first) = own.event_loop.first().filter(|turn| turn.begins == Instant::ZERO) {
+            own.apply(first, &|took| took >= policies.block || stop.load(Relaxed)).map_err(Error::Policy)?;
         }
         Ok(own)
     }
 
     /// Puts one after another in place, until the run has `ended`. A command that takes longer than its block is ended, and so is one
     /// that is at work when `hurry` is set.
-    pub(crate) fn go_on(self, clock: &Clock, ended: &AtomicBool, hurry: &AtomicBool) -> Vec<Block> {
+    pub(crate) fn run(self, clock: &Clock, ended: &AtomicBool, abort: &AtomicBool) -> Vec<Block> {
         clock.wait_for_start(ended);
         let mut blocks: Vec<Block> = Vec::new();
-        for turn in &self.turns {
+        for turn in &self.event_loop {
             while clock.now() < turn.begins && !ended.load(Relaxed) {
-                clock.sleep_until(turn.begins.min(clock.now() + NOTICE));
+                clock.sleep_until(turn.begins.min(clock.now() + POLL_INTERVAL));
             }
             // One that would begin with the end is no turn.
             if ended.load(Relaxed) {
@@ -47,8 +47,8 @@ impl<'a> Switching<'a> {
             // The first is in place.
             let is_first = turn.begins == Instant::ZERO;
             let began = if is_first { Instant::ZERO } else { clock.now() };
-            let over = |_| clock.now() >= turn.ends || hurry.load(Relaxed);
-            let failed = if is_first { None } else { self.put(turn, &over).err() };
+            let is_over = |_| clock.now() >= turn.ends || abort.load(Relaxed);
+            let failed = if is_first { None } else { self.apply(turn, &is_over).err() };
             blocks.push(Block {
                 policy: self.policies.names[turn.policy].clone(),
                 begins_ns: turn.begins.0,
@@ -59,8 +59,8 @@ impl<'a> Switching<'a> {
                 failed,
             });
         }
-        while clock.now() < self.turns.last().map_or(Instant::ZERO, |last| last.ends) && !ended.load(Relaxed) {
-            clock.sleep_until(clock.now() + NOTICE);
+        while clock.now() < self.event_loop.last().map_or(Instant::ZERO, |last| last.ends) && !ended.load(Relaxed) {
+            clock.sleep_until(clock.now() + POLL_INTERVAL);
         }
         // Of a run that was stopped the last turn is shorter.
         if let Some(last) = blocks.last_mut() {
@@ -69,7 +69,7 @@ impl<'a> Switching<'a> {
         blocks
     }
 
-    fn put(&self, turn: &Turn, over: &dyn Fn(Nanos) -> bool) -> Result<(), String> {
-        command::run(&self.policies.hook, &[("{{policy}}", &self.policies.names[turn.policy])], over)
+    fn apply(&self, turn: &Turn, is_over: &dyn Fn(Nanos) -> bool) -> Result<(), String> {
+        command::run(&self.policies.hook, &[("{{policy}}", &self.policies.names[turn.policy])], is_over)
     }
 }

@@ -4,11 +4,11 @@ use offered_model::{Exchange, RunId, Workload};
 
 use crate::Error;
 use crate::halt::Halt;
-use crate::script::{Moment, Script, marked};
-use crate::transport::{asked, learn, wording};
+use crate::script::{RequestContext, Script, check_single_braces};
+use crate::transport::{learn_secrets, request_text, sent_text};
 
 /// So many bytes of a body are shown.
-const BODY: usize = 1 << 20;
+const MAX_BODY_BYTES_SHOWN: usize = 1 << 20;
 
 /// The first `most` requests of the first session that [`Workload::walk`] goes through, as they would be sent in this run, without secrets. Values
 /// that an answer must bring are their names in braces. Nobody is asked anything, so it takes no network.
@@ -17,21 +17,22 @@ const BODY: usize = 1 << 20;
 /// No target, or a request that cannot be made.
 pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exchange>, Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
-    marked(workload)?;
+    check_single_braces(workload)?;
     let mut script = Script::new(workload, target)?;
     script.in_run(run.clone());
     let requests = workload.walk(0).take(most).zip(0..).map(|((launch, label), sequence)| {
-        let moment = Moment { session: launch.session, step: launch.step, visit: 0, sequence, label };
+        let context = RequestContext { session: launch.session, step: launch.step, visit: 0, sequence, label };
         let request = &workload.requests()[usize::from(label)];
-        let told = |lack| Error::Request { name: request.name().to_owned(), why: Halt::default().told(lack) };
-        let wording = wording(target, request, &script.unanswered(label, moment).map_err(told)?);
-        let mut secrets = script.secrets(moment);
-        learn(&mut secrets, &wording);
+        let error =
+            |missing| Error::Request { name: request.name().to_owned(), reason: Halt::default().message(missing) };
+        let request_text = request_text(target, request, &script.for_preview(label, context).map_err(error)?);
+        let mut redactor = script.redactor(context);
+        learn_secrets(&mut redactor, &request_text);
         Ok(Exchange {
             request: request.name().to_owned(),
             session: launch.session,
             step: launch.step,
-            asked: Some(asked(&wording, &secrets, BODY)),
+            asked: Some(sent_text(&request_text, &redactor, MAX_BODY_BYTES_SHOWN)),
             ..Exchange::default()
         })
     });
@@ -45,7 +46,7 @@ mod tests {
     fn previewed(text: &str) -> Vec<(String, Option<String>)> {
         let text = format!("duration = \"1s\"\nseed = 1\n{text}");
         let users = b"name,pin\nann smith,12345\n";
-        let workload = Workload::parse(&text, "w", &|_| Ok(users.to_vec())).unwrap_or_else(|why| panic!("{why}"));
+        let workload = Workload::parse(&text, "w", &|_| Ok(users.to_vec())).unwrap_or_else(|reason| panic!("{reason}"));
         let asked =
             preview(&workload, &"r7".parse().unwrap(), 2).unwrap().into_iter().map(|exchange| exchange.asked.unwrap());
         asked.map(|said| (said.head.join("|"), said.body)).collect()

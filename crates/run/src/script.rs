@@ -4,18 +4,18 @@
 //! [`Scripted`](crate::transport::Scripted) carries them back and forth.
 
 mod body;
+mod checks;
 mod cookies;
 mod decode;
-mod find;
-mod hear;
-mod say;
-mod secrets;
+mod locator;
+mod redactor;
+mod request;
 mod value;
 
-pub(crate) use cookies::Jar;
-pub use secrets::secrets_in;
-pub(crate) use secrets::{BLANK, Secrets};
-pub(crate) use value::Lack;
+pub(crate) use cookies::CookieJar;
+pub use redactor::secrets_in;
+pub(crate) use redactor::{REDACTED, Redactor};
+pub(crate) use value::MissingValue;
 
 use offered_clock::unix_now;
 use offered_model::catalogue::OneOf;
@@ -24,16 +24,16 @@ use offered_model::workload::{Call, Target, Workload};
 use offered_model::{Instant, RunId, Template};
 
 use self::body::Body;
-use self::hear::{Check, Extraction};
+use self::checks::{Check, Extraction};
 use self::value::{Text, Values};
 use crate::Error;
-use crate::ask::Ask;
+use crate::message::OutgoingRequest;
 
 /// A workload's requests, ready to be said and heard.
 #[derive(Debug)]
 pub(crate) struct Script {
     values: Values,
-    requests: Vec<Spoken>,
+    requests: Vec<ScriptedRequest>,
     /// Whether some value depends on which visit of its user it is for.
     pub(crate) counts_visits: bool,
     /// Whether sessions keep cookies.
@@ -48,12 +48,12 @@ pub(crate) struct Script {
 
 /// One request of the script.
 #[derive(Debug)]
-struct Spoken {
+struct ScriptedRequest {
     name: String,
     method: String,
     path: Path,
     headers: Vec<(String, Text)>,
-    auth: Option<Who>,
+    auth: Option<Credentials>,
     body: Body,
     /// Of a request in SQL, the parameters of its statements.
     parameters: Vec<Option<Text>>,
@@ -62,7 +62,7 @@ struct Spoken {
     checks: Vec<Check>,
     extract: Vec<Extraction>,
     /// Whether some check or extraction looks into the body.
-    wants_body: bool,
+    reads_body: bool,
     on_failure: OnFailure,
     objects: Option<Objects>,
     paths: Vec<Text>,
@@ -78,22 +78,22 @@ enum Path {
 
 /// Who asks.
 #[derive(Debug)]
-enum Who {
+enum Credentials {
     Basic(Text),
     Bearer(Text),
 }
 
 /// What a session remembers.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct SessionState {
     /// What was extracted, by slot.
     values: Vec<Option<Box<str>>>,
-    pub(crate) jar: Jar,
+    pub(crate) jar: CookieJar,
 }
 
 /// For which launch something is said or heard.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct RequestContext {
     /// Its session.
     pub(crate) session: u64,
     /// Which request of that.
@@ -110,17 +110,17 @@ pub(crate) struct Moment {
 ///
 /// # Errors
 /// An environment variable that is not set, or a file that cannot be read.
-pub(crate) fn there(variables: &[Variable]) -> Result<(), Error> {
+pub(crate) fn check_variables(variables: &[Variable]) -> Result<(), Error> {
     for variable in variables {
-        let why = match &variable.source {
-            Source::Constant(Err(why)) => why.clone(),
+        let reason = match &variable.source {
+            Source::Constant(Err(reason)) => reason.clone(),
             Source::Feeder(feeder) => match &feeder.rows {
-                Err(why) => format!("{}: {why}", feeder.file),
+                Err(reason) => format!("{}: {reason}", feeder.file),
                 Ok(_) => continue,
             },
             _ => continue,
         };
-        return Err(Error::Variable { name: variable.name.clone(), why });
+        return Err(Error::Variable { name: variable.name.clone(), reason });
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ pub(crate) fn there(variables: &[Variable]) -> Result<(), Error> {
 ///
 /// # Errors
 /// One is.
-pub(crate) fn marked(workload: &Workload) -> Result<(), Error> {
+pub(crate) fn check_single_braces(workload: &Workload) -> Result<(), Error> {
     match workload.singles().into_iter().find(|single| !single.may_be_meant()) {
         Some(single) => Err(Error::Single(single)),
         None => Ok(()),
@@ -143,19 +143,19 @@ impl Script {
     /// # Errors
     /// An expression, path or selector that is none, or a body whose file cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
-        there(workload.variables())?;
+        check_variables(workload.variables())?;
         let values = Values::new(workload, RunId::of(unix_now()));
         let requests = workload.requests().iter().map(|request| {
-            let wrong = |why: String| Error::Request { name: request.name().to_owned(), why };
+            let wrong = |reason: String| Error::Request { name: request.name().to_owned(), reason };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
             if target.cookies() && sets_cookies {
-                let why = "has a Cookie header of its own beside target.cookies = true; take one of them out";
-                return Err(wrong(why.to_owned()));
+                let reason = "has a Cookie header of its own beside target.cookies = true; take one of them out";
+                return Err(wrong(reason.to_owned()));
             }
             let headers = request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
             let auth = match request.auth_to(target) {
-                Some(Auth::Basic(pair)) => Some(Who::Basic(values.text(pair))),
-                Some(Auth::Bearer(token)) => Some(Who::Bearer(values.text(token))),
+                Some(Auth::Basic(pair)) => Some(Credentials::Basic(values.text(pair))),
+                Some(Auth::Bearer(token)) => Some(Credentials::Bearer(values.text(token))),
                 Some(Auth::Nobody) | None => None,
             };
             let checks: Vec<Check> =
@@ -167,7 +167,7 @@ impl Script {
                 .collect::<Result<_, _>>()
                 .map_err(wrong)?;
             let paths = request.objects().into_iter().flat_map(|objects| &objects.paths);
-            Ok(Spoken {
+            Ok(ScriptedRequest {
                 name: request.name().to_owned(),
                 method: request.method().to_owned(),
                 path: match request.one_of() {
@@ -191,7 +191,7 @@ impl Script {
                     }
                     _ => None,
                 },
-                wants_body: checks.iter().any(Check::wants_body) || extract.iter().any(Extraction::wants_body),
+                reads_body: checks.iter().any(Check::reads_body) || extract.iter().any(Extraction::reads_body),
                 checks,
                 extract,
                 on_failure: request.on_failure(),
@@ -224,13 +224,13 @@ impl Script {
     ///
     /// # Errors
     /// Another value that is not there.
-    pub(crate) fn unanswered(&self, label: u16, moment: Moment) -> Result<Ask, Lack> {
-        let mut ask = self.ask(label, moment, Some(&self.values.unanswered()), Instant::ZERO)?;
+    pub(crate) fn for_preview(&self, label: u16, context: RequestContext) -> Result<OutgoingRequest, MissingValue> {
+        let mut outgoing = self.request(label, context, Some(&self.values.for_preview()), Instant::ZERO)?;
         for name in self.values.names() {
             // As a URL has the braces.
-            ask.path = ask.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
+            outgoing.path = outgoing.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
-        Ok(ask)
+        Ok(outgoing)
     }
 
     /// The name of request `label`.

@@ -1,9 +1,8 @@
 //! What carries launches: five functions, so that another protocol is another file and a test needs no network.
 
 mod addresses;
-mod alarms;
 mod deadlines;
-mod door;
+mod event_loop;
 #[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(not(feature = "grpc"))]
@@ -12,29 +11,30 @@ mod grpc;
 pub(crate) mod http1;
 pub(crate) mod http2;
 mod mock;
-mod plain;
 mod postgres;
+mod preflight;
+mod protocol;
+mod protocol_client;
 mod route;
 mod scripted;
 mod socket;
 mod stream;
+mod timers;
 mod tls;
 mod tunnel;
-mod turns;
-mod way;
+mod unscripted;
 pub(crate) mod websocket;
-mod wire;
 
 pub(crate) use http1::Http1;
-pub use http1::read_answer;
+pub use http1::read_response;
 pub(crate) use http2::Http2;
 pub use mock::Mock;
-pub(crate) use plain::{Plain, Requests, requests};
 pub(crate) use postgres::Postgres;
-pub(crate) use scripted::{Scripted, asked, learn};
-pub(crate) use way::{Spoken, Way, wording};
+pub(crate) use protocol::{AnyProtocol, PreparedTarget, request_text};
+pub(crate) use protocol_client::ProtocolClient;
+pub(crate) use scripted::{Scripted, learn_secrets, sent_text};
+pub(crate) use unscripted::{Requests, Unscripted, prepare_requests};
 pub(crate) use websocket::WebSocket;
-pub(crate) use wire::Wire;
 
 use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
 
@@ -45,7 +45,7 @@ pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 pub trait Transport {
     /// Whether launches bring objects with them. Events of objects come before that of their launch, which is over with the
     /// last of them.
-    const PAGES: bool = false;
+    const HAS_OBJECTS: bool = false;
 
     /// The time since the run's start.
     fn now(&self) -> Instant;
@@ -61,15 +61,15 @@ pub trait Transport {
 
     /// Whether the session of a launch that ended with `event` is over before its time.
     #[inline]
-    fn ends(&self, _event: &Event) -> bool {
+    fn ends_session(&self, _event: &Event) -> bool {
         false
     }
 
     /// A session has left and will launch nothing more, or begins as one that knows nothing.
-    fn leave(&mut self, session: u64);
+    fn close_session(&mut self, session: u64);
 
     /// Gives up what is under way; its events say `cut`.
-    fn abandon(&mut self, events: &mut Vec<Event>);
+    fn cancel_all(&mut self, events: &mut Vec<Event>);
 
     /// The run is over and nothing is under way: whoever is still connected is told goodbye, where the protocol has one.
     fn finish(&mut self) {}
@@ -77,7 +77,7 @@ pub trait Transport {
     /// The event, as far as it has come, of the next launch that was sent by `instant` and is still under way. Each is told once or not
     /// much more often.
     #[inline]
-    fn under_way_since(&mut self, _instant: Instant) -> Option<Event> {
+    fn in_flight_since(&mut self, _instant: Instant) -> Option<Event> {
         None
     }
 
@@ -89,6 +89,6 @@ pub trait Transport {
 type Failure = (Outcome, Reason);
 
 /// The event of a launch of request `label` that has just begun.
-fn begun(launch: Launch, label: u16, worker: u16) -> Event {
+fn new_event(launch: Launch, label: u16, worker: u16) -> Event {
     Event { session: launch.session, step: launch.step, label, worker, ..Event::at(launch.intended) }
 }

@@ -7,7 +7,7 @@ use offered_model::{Event, Launch, Nanos};
 use crate::Transport;
 
 /// How soon a request to stop is noticed.
-const NOTICE: Nanos = Nanos::from_millis(100);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// Launches `steps` (each with the number of its request), whose sessions follow one another; a session that ends before its time is
 /// left, and so are all when `stop` is set. Every event, in order.
@@ -18,33 +18,33 @@ pub(crate) fn walk(
 ) -> Vec<Event> {
     let mut all: Vec<Event> = Vec::new();
     // The session that is left: nothing more of it is launched.
-    let mut left = None;
-    let mut before: Option<u64> = None;
+    let mut ended = None;
+    let mut session: Option<u64> = None;
     for ((launch, label), sequence) in steps.zip(0..) {
-        if let Some(gone) = before.filter(|before| *before != launch.session) {
-            transport.leave(gone);
+        if let Some(previous) = session.filter(|session| *session != launch.session) {
+            transport.close_session(previous);
         }
-        before = Some(launch.session);
-        if left == before {
+        session = Some(launch.session);
+        if ended == session {
             continue;
         }
         let mut events = Vec::new();
         transport.send(Launch { intended: transport.now(), ..launch }, label, sequence, &mut events);
         while events.last().is_none_or(|event| event.object > 0) {
             let now = transport.now();
-            transport.wait(now + NOTICE, &mut events);
+            transport.wait(now + POLL_INTERVAL, &mut events);
             if stop.load(Relaxed) {
-                transport.abandon(&mut events);
+                transport.cancel_all(&mut events);
             }
         }
-        left = events.last().filter(|event| transport.ends(event)).map(|event| event.session);
+        ended = events.last().filter(|event| transport.ends_session(event)).map(|event| event.session);
         all.append(&mut events);
         if stop.load(Relaxed) {
             break;
         }
     }
-    if let Some(last) = before {
-        transport.leave(last);
+    if let Some(last) = session {
+        transport.close_session(last);
     }
     transport.finish();
     all

@@ -13,12 +13,12 @@ fn workload(text: &str) -> Workload {
 
 fn events(text: &str, threads: u16, share: Share, response: &str) -> Vec<Event> {
     let text = format!("generator.threads = {threads}\n{text}");
-    let generator = Generator::new(workload(&text), share, Load::Nobody(response.parse().unwrap())).unwrap();
-    let (done, sinks) = generator.run(None, Vec::new, |_| ()).unwrap();
-    assert_eq!(done.workers.len(), usize::from(threads));
+    let generator = Generator::new(workload(&text), share, Load::Mock(response.parse().unwrap())).unwrap();
+    let (stats, sinks) = generator.run(None, Vec::new, |_| ()).unwrap();
+    assert_eq!(stats.threads.len(), usize::from(threads));
     let counts = generator.watch()();
     let events: Vec<Event> = sinks.into_iter().flatten().collect();
-    assert_eq!((counts.launched, counts.in_flight), (events.len() as u64, 0));
+    assert_eq!((counts.requests, counts.in_flight), (events.len() as u64, 0));
     events
 }
 
@@ -116,9 +116,9 @@ impl Transport for Slow {
     fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         self.0.wait(deadline, events);
     }
-    fn leave(&mut self, _: u64) {}
-    fn abandon(&mut self, events: &mut Vec<Event>) {
-        self.0.abandon(events);
+    fn close_session(&mut self, _: u64) {}
+    fn cancel_all(&mut self, events: &mut Vec<Event>) {
+        self.0.cancel_all(events);
     }
     fn idle(&self) -> Nanos {
         Nanos::ZERO
@@ -136,7 +136,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
     Driver {
         agenda: Agenda::new(&workload, Share::ALL),
         mix: workload.mix(),
-        places: workload.flows().map(|_| HashMap::new()),
+        positions: workload.flows().map(|_| HashMap::new()),
         late,
         end: workload.end(),
         in_flight: u64::MAX,
@@ -144,8 +144,8 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
         numbering: (0, 1),
         transport: Slow(Mock::new(workload.seed(), law, 0), Nanos::ZERO),
         stop: &stop,
-        hurry: &AtomicBool::new(false),
-        live: &Live::default(),
+        abort: &AtomicBool::new(false),
+        live: &LiveCounters::default(),
         sink: &mut sink,
     }
     .run();

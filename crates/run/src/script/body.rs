@@ -5,8 +5,8 @@ use std::sync::Arc;
 use offered_model::template::{Format, in_form};
 use offered_model::workload::script::{self, Content};
 
-use super::value::{Lack, Text, Values};
-use super::{Memory, Moment};
+use super::value::{MissingValue, Text, Values};
+use super::{RequestContext, SessionState};
 
 /// Stands between the parts of a multipart body. A file that has it inside is refused before the launch.
 const BOUNDARY: &str = "----offered-5d2c7f0e9a4b41f3-boundary";
@@ -38,7 +38,7 @@ impl Body {
             script::Body::None => Self::None,
             script::Body::Text(text) => Self::Text(values.text_of(text, format)),
             script::Body::File { file, content, .. } => {
-                match content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
+                match content.as_ref().map_err(|reason| format!("cannot read {file}: {reason}"))? {
                     Content::Text(text) => Self::Text(values.text_of(text, format)),
                     Content::Raw(bytes) => Self::Raw(bytes.clone()),
                 }
@@ -68,12 +68,12 @@ impl Body {
     pub(super) fn bytes(
         &self,
         values: &Values,
-        moment: Moment,
-        memory: Option<&Memory>,
-    ) -> Result<Option<Vec<u8>>, Lack> {
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<Option<Vec<u8>>, MissingValue> {
         Ok(Some(match self {
             Self::None => return Ok(None),
-            Self::Text(text) => values.plain(text, moment, memory)?.into_bytes(),
+            Self::Text(text) => values.plain(text, context, state)?.into_bytes(),
             Self::Raw(bytes) => bytes.to_vec(),
             Self::Form(fields) => {
                 let mut form = String::new();
@@ -83,7 +83,7 @@ impl Body {
                     }
                     form.push_str(name);
                     form.push('=');
-                    form.push_str(&values.plain(value, moment, memory)?);
+                    form.push_str(&values.plain(value, context, state)?);
                 }
                 form.into_bytes()
             }
@@ -93,7 +93,7 @@ impl Body {
                     bytes.extend_from_slice(part.head.as_bytes());
                     match &part.content {
                         Content::Text(text) => {
-                            bytes.extend_from_slice(values.plain(text, moment, memory)?.as_bytes());
+                            bytes.extend_from_slice(values.plain(text, context, state)?.as_bytes());
                         }
                         Content::Raw(raw) => bytes.extend_from_slice(raw),
                     }
@@ -119,7 +119,7 @@ impl Part {
         }
         head += "\r\n";
         let file = part.file_name().unwrap_or_default();
-        let content = match part.content.as_ref().map_err(|why| format!("cannot read {file}: {why}"))? {
+        let content = match part.content.as_ref().map_err(|reason| format!("cannot read {file}: {reason}"))? {
             Content::Text(text) => {
                 let media_type = part.media_type.as_deref().unwrap_or("text/plain");
                 Content::Text(values.text_of(text, Format::of(Some(media_type), text)))

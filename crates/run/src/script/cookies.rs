@@ -5,20 +5,20 @@ use cookie::Cookie;
 use offered_model::{Instant, Nanos};
 
 /// So many cookies of one answer are looked at (`MAX_SET_COOKIE_AMOUNT`).
-pub(super) const OF_AN_ANSWER: usize = 50;
+pub(super) const MAX_COOKIES_PER_RESPONSE: usize = 50;
 /// So many are kept, the latest (`MAX_COOKIE_SEND_AMOUNT`).
-const KEPT: usize = 150;
+const MAX_COOKIES: usize = 150;
 /// A longer line is not taken (`MAX_COOKIE_LINE`).
-const LINE: usize = 5000;
+const MAX_LINE: usize = 5000;
 /// What a request has room for (`MAX_COOKIE_HEADER_LEN`).
-const HEADER: usize = 8190;
+const MAX_HEADER: usize = 8190;
 
 /// The cookies of one session, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Jar(Vec<Kept>);
+pub(crate) struct CookieJar(Vec<StoredCookie>);
 
 #[derive(Debug)]
-struct Kept {
+struct StoredCookie {
     name: String,
     value: String,
     path: String,
@@ -26,7 +26,7 @@ struct Kept {
     until: Option<Instant>,
 }
 
-impl Jar {
+impl CookieJar {
     /// Takes what an answer from `host`, asked for `path`, says in `Set-Cookie`; `secure` if over TLS. `unix_now` is asked only for dates.
     pub(crate) fn set(
         &mut self,
@@ -37,7 +37,7 @@ impl Jar {
         now: Instant,
         unix_now: impl Fn() -> Nanos,
     ) {
-        if line.len() > LINE {
+        if line.len() > MAX_LINE {
             return;
         }
         let line = String::from_utf8_lossy(line);
@@ -53,39 +53,39 @@ impl Jar {
         }
         let path = match cookie.path() {
             Some(path) if path.starts_with('/') => path.to_owned(),
-            _ => folder(path).to_owned(),
+            _ => default_path(path).to_owned(),
         };
         let seconds = match (cookie.max_age(), cookie.expires_datetime()) {
             (Some(age), _) => Some(age.whole_seconds()),
             (None, Some(date)) => Some(date.unix_timestamp() - (unix_now().0 / 1_000_000_000) as i64),
             (None, None) => None,
         };
-        self.0.retain(|kept| kept.name != cookie.name() || kept.path != path);
+        self.0.retain(|stored| stored.name != cookie.name() || stored.path != path);
         if seconds.is_some_and(|seconds| seconds <= 0) {
             return;
         }
         let until =
             seconds.map(|seconds| now + Nanos(u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000)));
-        if self.0.len() == KEPT {
+        if self.0.len() == MAX_COOKIES {
             self.0.remove(0);
         }
-        self.0.push(Kept { name: cookie.name().to_owned(), value: cookie.value().to_owned(), path, until });
+        self.0.push(StoredCookie { name: cookie.name().to_owned(), value: cookie.value().to_owned(), path, until });
     }
 
     /// What is sent with a request for `path`: `a=1; b=2`, the longest path first, as many as there is room for; `None`: nothing.
     pub(crate) fn header(&self, path: &str, now: Instant) -> Option<String> {
         let path = path.split(['?', '#']).next().unwrap_or(path);
-        let goes = |kept: &&Kept| {
-            let under = path.strip_prefix(&*kept.path);
-            under.is_some_and(|rest| rest.is_empty() || kept.path.ends_with('/') || rest.starts_with('/'))
-                && kept.until.is_none_or(|until| now < until)
+        let applies = |cookie: &&StoredCookie| {
+            let under = path.strip_prefix(&*cookie.path);
+            under.is_some_and(|rest| rest.is_empty() || cookie.path.ends_with('/') || rest.starts_with('/'))
+                && cookie.until.is_none_or(|until| now < until)
         };
-        let mut sent: Vec<&Kept> = self.0.iter().filter(goes).collect();
-        sent.sort_by_key(|kept| std::cmp::Reverse(kept.path.len()));
+        let mut sent: Vec<&StoredCookie> = self.0.iter().filter(applies).collect();
+        sent.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         let mut header = String::new();
-        for Kept { name, value, .. } in sent {
+        for StoredCookie { name, value, .. } in sent {
             let between = if header.is_empty() { "" } else { "; " };
-            if header.len() + between.len() + name.len() + 1 + value.len() > HEADER {
+            if header.len() + between.len() + name.len() + 1 + value.len() > MAX_HEADER {
                 break;
             }
             for text in [between, name, "=", value] {
@@ -97,7 +97,7 @@ impl Jar {
 }
 
 /// The folder of a path, for cookies that do not say theirs: up to the last `/`, that excluded.
-fn folder(path: &str) -> &str {
+fn default_path(path: &str) -> &str {
     let path = path.split(['?', '#']).next().unwrap_or(path);
     match path.rfind('/') {
         None | Some(0) => "/",
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn cookies_are_kept_replaced_and_thrown_away() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         let now = Instant::from_secs(10);
         let mut set = |line: &str, now| {
             jar.set(line.as_bytes(), "shop.test", false, "/cart/add?x=1", now, || Nanos::from_secs(2_000_000_000));
@@ -140,19 +140,19 @@ mod tests {
 
     #[test]
     fn a_server_that_sets_ever_new_cookies_fills_neither_memory_nor_requests() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Instant::ZERO, || Nanos::ZERO);
-        set(&format!("long={}", "x".repeat(LINE)));
+        set(&format!("long={}", "x".repeat(MAX_LINE)));
         for n in 0..1000 {
             set(&format!("c{n}={n}"));
         }
-        assert_eq!(jar.0.len(), KEPT);
+        assert_eq!(jar.0.len(), MAX_COOKIES);
         let sent = jar.header("/", Instant::ZERO).unwrap();
         assert!(sent.starts_with("c850=850; ") && sent.ends_with("; c999=999"), "{sent}");
         let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Instant::ZERO, || Nanos::ZERO);
         for n in 0..100 {
             set(&format!("l{n}={}", "x".repeat(1000)));
         }
-        assert!((7000..=HEADER).contains(&jar.header("/", Instant::ZERO).unwrap().len()));
+        assert!((7000..=MAX_HEADER).contains(&jar.header("/", Instant::ZERO).unwrap().len()));
     }
 }

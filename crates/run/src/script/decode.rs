@@ -22,7 +22,7 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>
             // Meant to be zlib (RFC 9110, 8.4.1.2), but some servers send it bare.
             "deflate" => all(coding, ZlibDecoder::new(&*body)).or_else(|_| all(coding, DeflateDecoder::new(&*body)))?,
             "br" => all(coding, brotli_decompressor::Decompressor::new(&*body, 4096))?,
-            "zstd" => all(coding, zstd::Decoder::with_buffer(&*body).map_err(|why| why.to_string())?)?,
+            "zstd" => all(coding, zstd::Decoder::with_buffer(&*body).map_err(|reason| reason.to_string())?)?,
             _ => return Err(format!("the answer is coded as `{coding}`, which nobody here can read")),
         }
         .into();

@@ -2,7 +2,7 @@ use offered_model::{Instant, Law, Nanos, Purpose, Seed};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ask::{Ask, Reply};
+use crate::message::{OutgoingRequest, Response};
 
 fn workload(text: &str) -> Workload {
     let text = format!("seed = 7\nduration = \"10s\"\narrivals.closed.users = 5\n{text}");
@@ -24,29 +24,29 @@ fn script(text: &str) -> Result<Script, Error> {
     Ok(script)
 }
 
-const AT: Moment = Moment { session: 1, step: 2, visit: 0, sequence: 9, label: 0 };
+const AT: RequestContext = RequestContext { session: 1, step: 2, visit: 0, sequence: 9, label: 0 };
 
-fn ask(text: &str) -> Ask {
-    script(text).unwrap().ask(0, AT, None, Instant::ZERO).unwrap()
+fn request(text: &str) -> OutgoingRequest {
+    script(text).unwrap().request(0, AT, None, Instant::ZERO).unwrap()
 }
 
-fn header<'a>(ask: &'a Ask, name: &str) -> Option<&'a str> {
-    ask.headers.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+fn header<'a>(request: &'a OutgoingRequest, name: &str) -> Option<&'a str> {
+    request.headers.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
 }
 
-fn reply(headers: &[(&str, &str)], body: &[u8]) -> Reply {
-    Reply {
+fn response(headers: &[(&str, &str)], body: &[u8]) -> Response {
+    Response {
         headers: headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect(),
         body: body.to_vec().into(),
         size: body.len() as u64,
-        wanted: usize::MAX,
+        body_limit: usize::MAX,
         rows: 0,
     }
 }
 
 #[test]
 fn values_stand_where_they_are_asked_for() {
-    let asked = ask(
+    let asked = request(
         "[variables]\nuser.file = \"users.csv\"\nn.sequence = 100\nodd = \"a b&c\"\n[[request]]\npost = \"/{{session}}/{{sequence}}?q={{odd}}&u={{user.name}}\"\nheaders = { X-N = \"{{n}}\" }\nbody_file = \"order.json\"",
     );
     assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/1/9?q=a%20b%26c&u=bob"));
@@ -56,13 +56,13 @@ fn values_stand_where_they_are_asked_for() {
 
 #[test]
 fn who_asks_forms_and_parts() {
-    let asked = ask(
+    let asked = request(
         "[target]\nurl = \"http://h/\"\nauth.basic = \"{{user.name}}:{{user.password}}\"\n[variables]\nuser.file = \"users.csv\"\n[[request]]\npost = \"/\"\nform = { a = \"1 & 2\", b = \"{{user.name}}\" }",
     );
     assert_eq!(header(&asked, "Authorization"), Some("Basic Ym9iOnMy"));
     assert_eq!(header(&asked, "Content-Type"), Some("application/x-www-form-urlencoded"));
     assert_eq!(asked.body.as_deref(), Some(b"a=1+%26+2&b=bob".as_slice()));
-    let asked = ask(
+    let asked = request(
         "[[request]]\nput = \"/\"\nmultipart = [{ name = \"p\", file = \"a.png\", type = \"image/png\" }, { name = \"t\", value = \"x{{session}}\" }]",
     );
     let kind = header(&asked, "Content-Type").unwrap();
@@ -78,28 +78,34 @@ fn who_asks_forms_and_parts() {
 #[test]
 fn a_value_that_would_break_the_request_is_a_lack() {
     let script = script("[variables]\nodd = { file = \"users.csv\", columns = [\"a\", \"b\"] }\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"t\", regex = \"(?s)(.*)\" }]\n[[request]]\nname = \"b\"\nget = \"/{{odd.a}}\"\nheaders = { X = \"{{t}}\" }\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
-    let mut memory = Memory::default();
-    let lack = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap_err();
-    assert_eq!(lack, Lack::Value("{{t}} has no value (nothing was extracted)".to_owned()));
-    script.hear(0, AT, 200, &reply(&[], b"x\r\nHost: evil"), &mut memory, &|| false).unwrap();
-    let lack = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap_err();
-    assert!(matches!(&lack, Lack::Value(why) if why.contains("X has a control character")), "{lack:?}");
+    let mut state = SessionState::default();
+    let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
+    assert_eq!(missing, MissingValue::Value("{{t}} has no value (nothing was extracted)".to_owned()));
+    script.evaluate(0, AT, 200, &response(&[], b"x\r\nHost: evil"), &mut state, &|| false).unwrap();
+    let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
+    assert!(
+        matches!(&missing, MissingValue::Value(reason) if reason.contains("X has a control character")),
+        "{missing:?}"
+    );
 }
 
 #[test]
 fn rows_are_functions_of_the_session_whoever_holds_it() {
-    let of = |per: &str, at: Moment| {
+    let of = |per: &str, at: RequestContext| {
         let text =
             format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{{{user.name}}}}\"");
-        script(&text).unwrap().ask(0, at, None, Instant::ZERO).map(|ask| ask.path)
+        script(&text).unwrap().request(0, at, None, Instant::ZERO).map(|request| request.path)
     };
-    let at = |session, sequence| Moment { session, step: 0, visit: 0, sequence, label: 0 };
+    let at = |session, sequence| RequestContext { session, step: 0, visit: 0, sequence, label: 0 };
     assert_eq!(of("order = \"sequential\"", at(4, 0)).unwrap(), "/bob");
     assert_eq!(of("per = \"request\"", at(4, 2)).unwrap(), "/cy");
     for (at_end, error) in [("stop", false), ("error", true)] {
         assert_eq!(of(&format!("at_end = \"{at_end}\""), at(2, 0)).unwrap(), "/cy");
-        let lack = of(&format!("at_end = \"{at_end}\""), at(3, 0)).unwrap_err();
-        assert_eq!(lack, Lack::Rows { why: "the 3 rows of users.csv are used up (user)".to_owned(), error });
+        let missing = of(&format!("at_end = \"{at_end}\""), at(3, 0)).unwrap_err();
+        assert_eq!(
+            missing,
+            MissingValue::Rows { reason: "the 3 rows of users.csv are used up (user)".to_owned(), error }
+        );
     }
     let drawn: Vec<String> = (0..200).map(|session| of("order = \"random\"", at(session, 0)).unwrap()).collect();
     let again: Vec<String> = (0..200).map(|session| of("order = \"random\"", at(session, 99)).unwrap()).collect();
@@ -114,7 +120,10 @@ fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() 
     let script = script(text).unwrap();
     assert!(script.counts_visits);
     let of = |session, step, visit| {
-        script.ask(0, Moment { session, step, visit, sequence: 99, label: 0 }, None, Instant::ZERO).unwrap().path
+        script
+            .request(0, RequestContext { session, step, visit, sequence: 99, label: 0 }, None, Instant::ZERO)
+            .unwrap()
+            .path
     };
     // The same at every step of a visit, another in the next.
     assert_eq!(of(1, 0, 0), of(1, 1, 0));
@@ -134,7 +143,10 @@ fn uuids_are_of_version_4_and_each_their_own() {
     let text = "[variables]\na.uuid = true\nb.uuid = true\nc = { uuid = true, per = \"request\" }\n[[request]]\nget = \"/{{a}}/{{b}}/{{c}}\"";
     let script = script(text).unwrap();
     let of = |session, step| {
-        script.ask(0, Moment { session, step, visit: 0, sequence: 0, label: 0 }, None, Instant::ZERO).unwrap().path
+        script
+            .request(0, RequestContext { session, step, visit: 0, sequence: 0, label: 0 }, None, Instant::ZERO)
+            .unwrap()
+            .path
     };
     let pieces = |path: String| path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let (first, second) = (pieces(of(1, 0)), pieces(of(1, 1)));
@@ -153,12 +165,12 @@ fn what_is_to_be_there_once_differs_between_runs_and_is_repeated_by_the_id_of_on
     let of = |run: &str| {
         let mut script = script(text).unwrap();
         script.in_run(run.parse().unwrap());
-        script.ask(0, AT, None, Instant::ZERO).unwrap()
+        script.request(0, AT, None, Instant::ZERO).unwrap()
     };
     let (one, again, other) = (of("r1"), of("r1"), of("r2"));
     assert_eq!((&one.path, one.body.as_deref()), (&again.path, Some(&b"r1"[..])));
     assert!(one.headers.contains(&("X-Run".to_owned(), "of r1".to_owned())));
-    let pieces = |ask: &Ask| ask.path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let pieces = |request: &OutgoingRequest| request.path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let (one, other) = (pieces(&one), pieces(&other));
     assert_eq!((&*one[0], &*other[0]), ("r1", "r2"));
     // What the seed says stays what it is.
@@ -170,39 +182,44 @@ fn now_is_written_as_asked_and_once_for_each_text() {
     let text = "[[request]]\npost = \"/{{now|%Y-%m-%d}}?at={{now}}\"\n\
                 body = '{\"ms\": {{now|unix_ms}}, \"s\": {{ now | unix }}, \"iso\": \"{{now|iso}}\", \"q\": \"{{now|\"%%\"%H}}\"}'";
     let before = unix_now();
-    let ask = script(text).unwrap().ask(0, AT, None, Instant::ZERO).unwrap();
+    let request = script(text).unwrap().request(0, AT, None, Instant::ZERO).unwrap();
     let after = unix_now();
-    let body: serde_json::Value = serde_json::from_slice(&ask.body.unwrap()).unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&request.body.unwrap()).unwrap();
     let ms = body["ms"].as_u64().unwrap();
     assert!((before.0 / 1_000_000..=after.0 / 1_000_000).contains(&ms), "{body}");
     assert_eq!(body["s"].as_u64(), Some(ms / 1000));
     let iso = body["iso"].as_str().unwrap();
     assert_eq!(iso.parse::<jiff::Timestamp>().unwrap().as_millisecond(), ms as i64);
     assert_eq!(body["q"].as_str().unwrap(), format!("\"%\"{}", &iso[11..13]));
-    let (day, at) = ask.path.split_once("?at=").unwrap();
+    let (day, at) = request.path.split_once("?at=").unwrap();
     assert!(
         day.len() == "/2026-11-23".len() && at.len() == "2026-11-23T15:26:10.123Z".len() + 4 && at.contains("%3A"),
         "{}",
-        ask.path
+        request.path
     );
 }
 
 /// What request 0 makes of this answer: the failed check, and what is remembered as `t`.
-fn heard(rest: &str, status: u16, answer: &Reply) -> (Result<(), String>, String) {
+fn completions(rest: &str, status: u16, answer: &Response) -> (Result<(), String>, String) {
     heard_within(rest, status, answer, &|| false)
 }
 
 /// The same with this to say whether the time for it is over.
-fn heard_within(rest: &str, status: u16, answer: &Reply, is_over: &dyn Fn() -> bool) -> (Result<(), String>, String) {
+fn heard_within(
+    rest: &str,
+    status: u16,
+    answer: &Response,
+    is_over: &dyn Fn() -> bool,
+) -> (Result<(), String>, String) {
     let text = format!(
         "[[request]]\nname = \"a\"\nget = \"/\"\n{rest}\n[[request]]\nname = \"b\"\nget = \"/{{{{t}}}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
     );
     let text = if rest.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
-    let script = script(&text).unwrap_or_else(|why| panic!("{why}"));
-    let mut memory = Memory::default();
-    let result = script.hear(0, AT, status, answer, &mut memory, is_over);
-    let told = script.ask(1, AT, Some(&memory), Instant::ZERO);
-    (result, told.map_or_else(|lack| format!("{lack:?}"), |ask| ask.path))
+    let script = script(&text).unwrap_or_else(|reason| panic!("{reason}"));
+    let mut state = SessionState::default();
+    let result = script.evaluate(0, AT, status, answer, &mut state, is_over);
+    let told = script.request(1, AT, Some(&state), Instant::ZERO);
+    (result, told.map_or_else(|missing| format!("{missing:?}"), |request| request.path))
 }
 
 #[test]
@@ -212,11 +229,11 @@ fn one_at_random_is_each_as_likely_and_what_is_not_found_may_stay() {
     let script = script(text).unwrap();
     let mut counts = [0; 3];
     for session in 0..3_000 {
-        let at = Moment { session, ..AT };
-        let mut memory = Memory::default();
+        let at = RequestContext { session, ..AT };
+        let mut state = SessionState::default();
         let mut told = |body: &[u8]| {
-            assert_eq!(script.hear(0, at, 200, &reply(&[], body), &mut memory, &|| false), Ok(()));
-            script.ask(0, at, Some(&memory), Instant::ZERO).unwrap().path
+            assert_eq!(script.evaluate(0, at, 200, &response(&[], body), &mut state, &|| false), Ok(()));
+            script.request(0, at, Some(&state), Instant::ZERO).unwrap().path
         };
         assert_eq!(told(b"none"), "/first");
         let drawn = told(b"0, 1 or 2");
@@ -232,11 +249,11 @@ const HTML: &[u8] = b"<!doctype html><title>Shop</title><form><input name=csrf v
 #[test]
 fn html_is_read_to_a_depth_and_for_a_time() {
     let check = "check = [{ css = \"#x\" }]";
-    let page = |depth| reply(&[], format!("{}<p id=x>", "<div>".repeat(depth)).as_bytes());
-    assert_eq!(heard(check, 200, &page(400)).0, Ok(()));
-    let flat = reply(&[], format!("{}<p id=x>", "<div></div><br>".repeat(50_000)).as_bytes());
-    assert_eq!(heard(check, 200, &flat).0, Ok(()), "long is not deep");
-    assert!(heard(check, 200, &page(100_000)).0.unwrap_err().contains("deeper than 512"));
+    let page = |depth| response(&[], format!("{}<p id=x>", "<div>".repeat(depth)).as_bytes());
+    assert_eq!(completions(check, 200, &page(400)).0, Ok(()));
+    let flat = response(&[], format!("{}<p id=x>", "<div></div><br>".repeat(50_000)).as_bytes());
+    assert_eq!(completions(check, 200, &flat).0, Ok(()), "long is not deep");
+    assert!(completions(check, 200, &page(100_000)).0.unwrap_err().contains("deeper than 512"));
     assert!(heard_within(check, 200, &flat, &|| true).0.unwrap_err().contains("no time"));
     let looks = std::cell::Cell::new(0);
     let soon = || looks.replace(looks.get() + 1) > 200;
@@ -246,11 +263,11 @@ fn html_is_read_to_a_depth_and_for_a_time() {
 
 #[test]
 fn values_are_found_wherever_they_stand() {
-    let json = reply(
+    let json = response(
         &[("Location", "/next"), ("location", "/other")],
         br#"{"token": "t1", "n": 7, "items": [{"id": 3}, {"id": 4}]}"#,
     );
-    let html = reply(&[], HTML);
+    let html = response(&[], HTML);
     for (extract, answer, told) in [
         ("json = \"$.token\"", &json, "/t1"),
         ("json = \"$.n\"", &json, "/7"),
@@ -266,7 +283,7 @@ fn values_are_found_wherever_they_stand() {
         ("json = \"$.none\", default = \"d\"", &json, "/d"),
         ("json = \"$.none\", nth = \"random\", default = \"d\"", &json, "/d"),
     ] {
-        let (result, path) = heard(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
+        let (result, path) = completions(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
         assert_eq!((result, path.as_str()), (Ok(()), told), "{extract}");
     }
     for (extract, answer) in [
@@ -276,7 +293,7 @@ fn values_are_found_wherever_they_stand() {
         ("regex = 'zz'", &json),
         ("header = \"X\"", &json),
     ] {
-        let (result, told) = heard(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
+        let (result, told) = completions(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
         assert_eq!(result, Err("extract t".to_owned()), "{extract}");
         assert!(told.contains("{{t}} has no value"), "{told}");
     }
@@ -284,8 +301,8 @@ fn values_are_found_wherever_they_stand() {
 
 #[test]
 fn every_check_holds_when_it_should_and_fails_by_its_name() {
-    let json = || reply(&[("Content-Type", "application/json")], br#"{"ok": true, "who": "bob", "list": [1, 2]}"#);
-    let html = || reply(&[], HTML);
+    let json = || response(&[("Content-Type", "application/json")], br#"{"ok": true, "who": "bob", "list": [1, 2]}"#);
+    let html = || response(&[], HTML);
     let sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"; // printf hello | sha256sum
     let sum = |check: &str| format!("sha256 = \"{sum}\"{check}");
     for (check, answer, holds, name) in [
@@ -307,35 +324,35 @@ fn every_check_holds_when_it_should_and_fails_by_its_name() {
         ("css = \"a.login\", name = \"signed out\"", html(), false, "signed out"),
         ("size = \"< 10\"", json(), false, "size < 10"),
         ("size = \"1..1000\"", json(), true, ""),
-        (&sum(""), reply(&[], b"hello"), true, ""),
-        (&sum(", name = \"as it was\""), reply(&[], b"hallo"), false, "as it was"),
+        (&sum(""), response(&[], b"hello"), true, ""),
+        (&sum(", name = \"as it was\""), response(&[], b"hallo"), false, "as it was"),
         ("regex = 'wh.'", json(), true, ""),
     ] {
-        let (result, _) = heard(&format!("check = [{{ {check} }}]"), 200, &answer);
+        let (result, _) = completions(&format!("check = [{{ {check} }}]"), 200, &answer);
         assert_eq!(result, if holds { Ok(()) } else { Err(name.to_owned()) }, "{check}");
     }
     // The first that fails is told.
     let checks = "check = [{ status = 200 }, { size = \"> 99\" }, { json = \"$.x\" }]";
-    assert_eq!(heard(checks, 200, &json()).0, Err("size > 99".to_owned()));
+    assert_eq!(completions(checks, 200, &json()).0, Err("size > 99".to_owned()));
     // What is extracted here can be asked for.
     let own =
         "extract = [{ name = \"t\", json = \"$.who\" }]\ncheck = [{ body = true, contains = \"who\\\": \\\"{{t}}\" }]";
-    assert_eq!(heard(own, 200, &json()).0, Ok(()));
+    assert_eq!(completions(own, 200, &json()).0, Ok(()));
 }
 
 #[test]
 fn a_coded_answer_is_read_and_a_lie_is_told() {
-    let mut coded = reply(&[("Content-Encoding", "zstd")], &zstd::encode_all(&b"hello bob"[..], 1).unwrap());
+    let mut coded = response(&[("Content-Encoding", "zstd")], &zstd::encode_all(&b"hello bob"[..], 1).unwrap());
     let check = "check = [{ body = true, contains = \"bob\" }]";
-    assert_eq!(heard(check, 200, &coded).0, Ok(()));
+    assert_eq!(completions(check, 200, &coded).0, Ok(()));
     let mut broken = coded.body.to_vec();
     broken[0] ^= 1;
     coded.body = broken.into();
-    assert_eq!(heard(check, 200, &coded).0, Err("the answer says it is zstd and is not".to_owned()));
+    assert_eq!(completions(check, 200, &coded).0, Err("the answer says it is zstd and is not".to_owned()));
     // Nobody looks: nobody minds.
-    assert_eq!(heard("check = [{ status = 200 }]", 200, &coded).0, Ok(()));
+    assert_eq!(completions("check = [{ status = 200 }]", 200, &coded).0, Ok(()));
     coded.size = 20 << 20;
-    assert!(heard(check, 200, &coded).0.unwrap_err().contains("too large to be kept"));
+    assert!(completions(check, 200, &coded).0.unwrap_err().contains("too large to be kept"));
 }
 
 #[test]
@@ -365,9 +382,9 @@ fn redirects_go_where_a_browser_goes() {
     let script =
         script("[target]\nurl = \"http://h:81/\"\nredirects = 3\n[[request]]\npost = \"/a/b?c\"\nform = { x = \"1\" }")
             .unwrap();
-    let asked = script.ask(0, AT, None, Instant::ZERO).unwrap();
+    let asked = script.request(0, AT, None, Instant::ZERO).unwrap();
     let go = |status, place: &str| {
-        script.redirected(&asked, status, &reply(&[("Location", place)], b""), None, Instant::ZERO)
+        script.redirect(&asked, status, &response(&[("Location", place)], b""), None, Instant::ZERO)
     };
     for (place, path) in [
         ("/x", "/x"),
@@ -388,23 +405,23 @@ fn redirects_go_where_a_browser_goes() {
     assert!(go(301, "http://other/").unwrap_err().contains("is not of http://h:81"));
     assert!(go(301, "https://h:81/").is_err(), "another scheme is another door");
     assert_eq!(go(304, "/x"), Ok(None));
-    assert_eq!(script.redirected(&asked, 302, &reply(&[], b""), None, Instant::ZERO), Ok(None));
+    assert_eq!(script.redirect(&asked, 302, &response(&[], b""), None, Instant::ZERO), Ok(None));
 }
 
 proptest! {
     #[test]
     fn no_answer_makes_the_listener_panic(body in proptest::collection::vec(any::<u8>(), 0..300), coding in "(gzip|br|zstd|deflate|)") {
-        let answer = reply(&[("Content-Encoding", &coding)], &body);
+        let answer = response(&[("Content-Encoding", &coding)], &body);
         let rest = "extract = [{ name = \"t\", css = \"a b\", default = \"x\" }]\ncheck = [{ json = \"$..a\" }, { regex = \"a+b\" }]";
-        let _ = heard(rest, 200, &answer);
+        let _ = completions(rest, 200, &answer);
     }
 
     #[test]
     fn whatever_is_extracted_makes_one_request_line(value in "\\PC{0,40}") {
         let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{{v}}?q={{v}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
-        let mut memory = Memory::default();
-        let _ = script.hear(0, AT, 200, &reply(&[], value.as_bytes()), &mut memory, &|| false);
-        let path = script.ask(1, AT, Some(&memory), Instant::ZERO).unwrap().path;
+        let mut state = SessionState::default();
+        let _ = script.evaluate(0, AT, 200, &response(&[], value.as_bytes()), &mut state, &|| false);
+        let path = script.request(1, AT, Some(&state), Instant::ZERO).unwrap().path;
         prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
     }
 }
@@ -414,7 +431,7 @@ fn values_are_written_as_they_must_be_where_they_stand() {
     let said = |request: &str| {
         let text =
             format!("[variables]\nw = \"say \\\"hi\\\" & go\"\nn.sequence = 5\n[[request]]\npost = \"/\"\n{request}");
-        String::from_utf8(ask(&text).body.unwrap()).unwrap()
+        String::from_utf8(self::request(&text).body.unwrap()).unwrap()
     };
     let json = r#"{"w": "say \"hi\" & go", "n": 14}"#;
     assert_eq!(said("body = '{\"w\": \"{{w}}\", \"n\": {{n}}}'"), json);
@@ -427,7 +444,8 @@ fn values_are_written_as_they_must_be_where_they_stand() {
     assert_eq!(said(form), "w=say+%22hi%22+%26+go&n=14");
     assert_eq!(said("body = '{\"w\": \"{{w|raw}}\"}'"), "{\"w\": \"say \"hi\" & go\"}");
     let path =
-        ask("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={{w}}&r={{w|raw}}&n={{n}}\"").path;
+        request("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={{w}}&r={{w|raw}}&n={{n}}\"")
+            .path;
     assert_eq!(path, "/x?w=a%2Fb%3Fc&r=a/b?c&n=10");
 }
 
@@ -438,8 +456,8 @@ fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
                 [[flow]]\nname = \"f\"\nstep = [{ request = \"a\" }]\n";
     let of = |who: &str, session, visit| {
         let script = script(&text.replace("WHO", who)).unwrap();
-        let moment = Moment { session, step: 3, visit, sequence: 99, label: 0 };
-        let path = script.ask(0, moment, None, Instant::ZERO).unwrap().path;
+        let context = RequestContext { session, step: 3, visit, sequence: 99, label: 0 };
+        let path = script.request(0, context, None, Instant::ZERO).unwrap().path;
         path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
     // Visit v of user u among five is visitor 5 v + u.
@@ -458,7 +476,7 @@ fn a_request_says_the_work_that_a_simulation_draws_for_it() {
                 [[request]]\nget = \"/a?{{ms}}&{{s}}\"\n[[request]]\nget = \"/b?{{ms}}\"\nservice = { constant = \"7.5ms\" }\n";
     let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
     let script = Script::new(&workload, workload.target().unwrap()).unwrap();
-    let path = |label| script.ask(label, Moment { label, ..AT }, None, Instant::ZERO).unwrap().path;
+    let path = |label| script.request(label, RequestContext { label, ..AT }, None, Instant::ZERO).unwrap().path;
     let drawn = Law::exponential(0.01).unwrap().draw(Seed(9), Purpose::Size, AT.session, AT.step);
     let ns = Nanos::from_secs_f64(drawn).0;
     assert_eq!(path(0), format!("/a?{}.{:06}&0.{ns:09}", ns / 1_000_000, ns % 1_000_000));

@@ -13,7 +13,7 @@ use offered_model::workload::script::{AtEnd, Extraction, Feeder, Order, Per, Sou
 use offered_model::workload::{Request, Sessions, Works};
 use offered_model::{Nanos, RunId, Seed, Stream, Workload};
 
-use super::{Memory, Moment};
+use super::{RequestContext, SessionState};
 
 /// Where values come from: variables, and what was extracted.
 #[derive(Debug)]
@@ -61,13 +61,13 @@ enum Piece {
 
 /// Why something cannot be said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lack {
+pub(crate) enum MissingValue {
     /// A value is not there, or cannot stand where it is asked for.
     Value(String),
     /// The rows of a file are used up, and the run is to stop.
     Rows {
         /// Which.
-        why: String,
+        reason: String,
         /// Whether that is an error.
         error: bool,
     },
@@ -104,13 +104,13 @@ impl Values {
     }
 
     /// What a session remembers before anything was answered, for people to see: of each value that an answer is to bring its name.
-    pub(super) fn unanswered(&self) -> Memory {
-        let mut memory = Memory::default();
+    pub(super) fn for_preview(&self) -> SessionState {
+        let mut state = SessionState::default();
         let unknown = |name: &str| !self.variables.iter().any(|variable| variable.name == name);
         for (name, slot) in self.slots.iter().filter(|(name, _)| unknown(name)) {
-            memory.set(*slot, Some(format!("{{{{{name}}}}}")));
+            state.set(*slot, Some(format!("{{{{{name}}}}}")));
         }
-        memory
+        state
     }
 
     /// Makes them those of this run.
@@ -129,8 +129,8 @@ impl Values {
     }
 
     /// The path of the file that is asked for at this moment.
-    pub(super) fn path<'a>(&self, one_of: &'a OneOf, moment: Moment) -> &'a str {
-        one_of.drawn(self.seed, moment.session, moment.step).path
+    pub(super) fn path<'a>(&self, one_of: &'a OneOf, context: RequestContext) -> &'a str {
+        one_of.drawn(self.seed, context.session, context.step).path
     }
 
     /// The slot of what is extracted as `name`, one of the names given.
@@ -187,27 +187,27 @@ impl Values {
     pub(super) fn render(
         &self,
         text: &Text,
-        moment: Moment,
-        memory: Option<&Memory>,
+        context: RequestContext,
+        state: Option<&SessionState>,
         put: impl Fn(&mut String, &str),
-    ) -> Result<String, Lack> {
+    ) -> Result<String, MissingValue> {
         let mut rendered = String::new();
         let mut now = None;
         for piece in &text.0 {
             let (value, way) = match piece {
                 Piece::Text(text) => (Cow::Borrowed(&**text), &Some(Way::Plain)),
-                Piece::Session => (self.count(Per::Session, moment).to_string().into(), &Some(Way::Plain)),
-                Piece::Sequence => (moment.sequence.to_string().into(), &Some(Way::Plain)),
+                Piece::Session => (self.counter(Per::Session, context).to_string().into(), &Some(Way::Plain)),
+                Piece::Sequence => (context.sequence.to_string().into(), &Some(Way::Plain)),
                 Piece::Run => (Cow::Borrowed(self.run.as_str()), &Some(Way::Plain)),
                 // One text has one now.
-                Piece::Now { stamp, way } => (stamped(*now.get_or_insert_with(unix_now), stamp)?.into(), way),
+                Piece::Now { stamp, way } => (format_now(*now.get_or_insert_with(unix_now), stamp)?.into(), way),
                 Piece::Value { name, slot, variable, way } => {
-                    let told = slot.zip(memory).and_then(|(slot, memory)| memory.value(slot));
-                    let value = match (told, variable) {
-                        (Some(told), _) => Cow::Borrowed(told),
-                        (None, Some((variable, column))) => self.value(*variable, *column, moment)?,
+                    let extracted = slot.zip(state).and_then(|(slot, state)| state.value(slot));
+                    let value = match (extracted, variable) {
+                        (Some(extracted), _) => Cow::Borrowed(extracted),
+                        (None, Some((variable, column))) => self.value(*variable, *column, context)?,
                         (None, None) => {
-                            return Err(Lack::Value(format!("{name} has no value (nothing was extracted)")));
+                            return Err(MissingValue::Value(format!("{name} has no value (nothing was extracted)")));
                         }
                     };
                     (value, way)
@@ -222,47 +222,52 @@ impl Values {
     }
 
     /// A number below `n`, each as likely, for what is extracted into `slot` at this moment.
-    pub(super) fn any(&self, slot: u16, moment: Moment, n: usize) -> usize {
+    pub(super) fn pick(&self, slot: u16, context: RequestContext, n: usize) -> usize {
         // Extractions draw from the other end of the variables' numbers.
-        data(self.seed, u16::MAX - slot, moment.session, moment.step).below(n as u64) as usize
+        data(self.seed, u16::MAX - slot, context.session, context.step).below(n as u64) as usize
     }
 
     /// The text as it is.
     ///
     /// # Errors
     /// A value that is not there.
-    pub(super) fn plain(&self, text: &Text, moment: Moment, memory: Option<&Memory>) -> Result<String, Lack> {
-        self.render(text, moment, memory, std::string::String::push_str)
+    pub(super) fn plain(
+        &self,
+        text: &Text,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<String, MissingValue> {
+        self.render(text, context, state, std::string::String::push_str)
     }
 
-    fn value(&self, number: u16, column: usize, moment: Moment) -> Result<Cow<'_, str>, Lack> {
+    fn value(&self, number: u16, column: usize, context: RequestContext) -> Result<Cow<'_, str>, MissingValue> {
         let Variable { name, source, per, env: _ } = &self.variables[usize::from(number)];
-        let (step, count) = (self.step(*per, moment), self.count(*per, moment));
-        let stream = || data(self.seed, number, moment.session, step);
+        let (draw_index, counter) = (self.draw_index(*per, context), self.counter(*per, context));
+        let stream = || data(self.seed, number, context.session, draw_index);
         Ok(match source {
             Source::Constant(Ok(value)) => Cow::Borrowed(value),
-            Source::Constant(Err(why)) => return Err(Lack::Value(why.clone())),
+            Source::Constant(Err(reason)) => return Err(MissingValue::Value(reason.clone())),
             // What is to be there once only is not there again with the next run of the seed.
             Source::Uuid => {
                 let seed = Seed(self.seed.0 ^ self.run.number());
-                Cow::Owned(uuid(data(seed, number, moment.session, step)))
+                Cow::Owned(uuid(data(seed, number, context.session, draw_index)))
             }
-            Source::Sequence(from) => Cow::Owned(from.wrapping_add(count).to_string()),
-            Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, moment.session, step)),
+            Source::Sequence(from) => Cow::Owned(from.wrapping_add(counter).to_string()),
+            Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, context.session, draw_index)),
             Source::Work(unit) => {
-                let work = self.works.of(moment.session, moment.step, moment.label);
-                let none = || Lack::Value(format!("{name} has no value (the request has no work)"));
+                let work = self.works.of(context.session, context.step, context.label);
+                let none = || MissingValue::Value(format!("{name} has no value (the request has no work)"));
                 Cow::Owned(unit.text(work.ok_or_else(none)?))
             }
             Source::Feeder(Feeder { file, order, at_end, rows, columns: _ }) => {
-                let rows = rows.as_ref().map_err(|why| Lack::Value(format!("{file}: {why}")))?;
+                let rows = rows.as_ref().map_err(|reason| MissingValue::Value(format!("{file}: {reason}")))?;
                 let row = match (order, at_end) {
                     (Order::Random, _) => stream().below(rows.len()),
-                    (Order::Sequential, AtEnd::Repeat) => count % rows.len(),
-                    (Order::Sequential, _) if count < rows.len() => count,
+                    (Order::Sequential, AtEnd::Repeat) => counter % rows.len(),
+                    (Order::Sequential, _) if counter < rows.len() => counter,
                     (Order::Sequential, at_end) => {
-                        let why = format!("the {} rows of {file} are used up ({name})", rows.len());
-                        return Err(Lack::Rows { why, error: *at_end == AtEnd::Error });
+                        let reason = format!("the {} rows of {file} are used up ({name})", rows.len());
+                        return Err(MissingValue::Rows { reason, error: *at_end == AtEnd::Error });
                     }
                 };
                 Cow::Borrowed(rows.cell(row, column))
@@ -271,26 +276,26 @@ impl Values {
     }
 
     /// What counts is disjoint over threads and machines: these numbers are the whole run's.
-    fn count(&self, per: Per, moment: Moment) -> u64 {
+    fn counter(&self, per: Per, context: RequestContext) -> u64 {
         match per {
-            Per::Session if !self.renews => moment.session,
-            Per::Session | Per::Visit => moment.session + u64::from(moment.visit) * self.users,
-            Per::Request => moment.sequence,
+            Per::Session if !self.renews => context.session,
+            Per::Session | Per::Visit => context.session + u64::from(context.visit) * self.users,
+            Per::Request => context.sequence,
         }
     }
 
     /// Which of the draws of its user a value takes.
-    fn step(&self, per: Per, moment: Moment) -> u32 {
+    fn draw_index(&self, per: Per, context: RequestContext) -> u32 {
         match per {
             Per::Session if !self.renews => 0,
-            Per::Session | Per::Visit => moment.visit,
-            Per::Request => moment.step,
+            Per::Session | Per::Visit => context.visit,
+            Per::Request => context.step,
         }
     }
 
     /// What nobody should read who looks at this moment: values of the environment, those whose names say that they are secrets, and
     /// all cells of the rows of files.
-    pub(super) fn secret(&self, moment: Moment) -> Vec<Cow<'_, str>> {
+    pub(super) fn secret(&self, context: RequestContext) -> Vec<Cow<'_, str>> {
         let columns = |variable: &Variable| match &variable.source {
             Source::Feeder(Feeder { rows: Ok(rows), .. }) => rows.columns().len(),
             _ => usize::from(variable.env.is_some() || is_secret(&variable.name)),
@@ -298,11 +303,11 @@ impl Values {
         let numbered = (0u16..).zip(&self.variables);
         let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));
         // Where there is no value there is nothing to hide.
-        cells.filter_map(|(number, column)| self.value(number, column, moment).ok()).collect()
+        cells.filter_map(|(number, column)| self.value(number, column, context).ok()).collect()
     }
 }
 
-impl Memory {
+impl SessionState {
     pub(super) fn value(&self, slot: u16) -> Option<&str> {
         self.values.get(usize::from(slot))?.as_deref()
     }
@@ -318,11 +323,12 @@ impl Memory {
 }
 
 /// An instant since the Unix epoch, so written.
-fn stamped(now: Nanos, stamp: &Stamp) -> Result<String, Lack> {
+fn format_now(now: Nanos, stamp: &Stamp) -> Result<String, MissingValue> {
     let (seconds, nanos) = ((now.0 / 1_000_000_000) as i64, (now.0 % 1_000_000_000) as i32);
     let in_utc = |format: &str| {
-        let instant = Timestamp::new(seconds, nanos).map_err(|why| Lack::Value(why.to_string()))?;
-        strtime::format(format, instant).map_err(|why| Lack::Value(format!("{{{{now|{format}}}}}: {why}")))
+        let instant = Timestamp::new(seconds, nanos).map_err(|reason| MissingValue::Value(reason.to_string()))?;
+        strtime::format(format, instant)
+            .map_err(|reason| MissingValue::Value(format!("{{{{now|{format}}}}}: {reason}")))
     };
     match stamp {
         Stamp::Iso => in_utc("%Y-%m-%dT%H:%M:%S.%3fZ"),
@@ -354,10 +360,10 @@ mod tests {
     #[test]
     fn every_conversion_that_a_workload_may_have_is_known() {
         for letter in Stamp::CONVERSIONS.chars() {
-            let text = stamped(Nanos(1_795_447_560_123_456_789), &Stamp::Format(format!("%{letter}").into()));
+            let text = format_now(Nanos(1_795_447_560_123_456_789), &Stamp::Format(format!("%{letter}").into()));
             assert!(text.as_ref().is_ok_and(|text| !text.is_empty()), "%{letter}: {text:?}");
         }
-        let at = |stamp| stamped(Nanos(1_795_447_560_123_456_789), &stamp).unwrap();
+        let at = |stamp| format_now(Nanos(1_795_447_560_123_456_789), &stamp).unwrap();
         assert_eq!(at(Stamp::Iso), "2026-11-23T15:26:00.123Z");
         assert_eq!((at(Stamp::Unix), at(Stamp::UnixMs)), ("1795447560".to_owned(), "1795447560123".to_owned()));
         assert_eq!(at(Stamp::Format("%d.%m.%y %H:%M %3f %-d%%".into())), "23.11.26 15:26 123 23%");

@@ -9,14 +9,14 @@ use std::time::Duration;
 use offered_model::Outcome;
 use offered_model::workload::Address;
 
-use super::socket::Place;
+use super::socket::Endpoint;
 use crate::Error;
 
 /// The places of a target, shared by all threads; connections go to them in turn.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     address: Address,
-    places: RwLock<Result<Vec<Place>, String>>,
+    endpoints: RwLock<Result<Vec<Endpoint>, String>>,
     /// Where connections come from, in turn; empty: the system chooses.
     sources: Vec<IpAddr>,
     turn: AtomicUsize,
@@ -28,70 +28,71 @@ impl Addresses {
     /// # Errors
     /// The name is not known, or nothing can come from a source.
     pub(crate) fn resolve(address: &Address, sources: &[IpAddr]) -> Result<Self, Error> {
-        let places = lookup(address)?;
+        let endpoints = lookup(address)?;
         for source_address in sources.iter().copied() {
-            let failed = |why| Error::Source { source_address, why };
-            let is_like = |place: &Place| matches!(place, Place::Tcp(to) if to.is_ipv4() == source_address.is_ipv4());
-            if !places.iter().all(is_like) {
+            let failed = |reason| Error::Source { source_address, reason };
+            let is_like =
+                |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(to) if to.is_ipv4() == source_address.is_ipv4());
+            if !endpoints.iter().all(is_like) {
                 return Err(failed("the target is of another family".to_owned()));
             }
-            TcpListener::bind((source_address, 0)).map_err(|why| failed(why.to_string()))?;
+            TcpListener::bind((source_address, 0)).map_err(|reason| failed(reason.to_string()))?;
         }
-        let (address, places, turn) = (address.clone(), RwLock::new(Ok(places)), AtomicUsize::new(0));
-        Ok(Self { address, places, sources: sources.to_vec(), turn })
+        let (address, endpoints, turn) = (address.clone(), RwLock::new(Ok(endpoints)), AtomicUsize::new(0));
+        Ok(Self { address, endpoints, sources: sources.to_vec(), turn })
     }
 
     /// Resolves the name again; while that fails, new connections fail with outcome `dns`.
-    pub(crate) fn again(&self) {
+    pub(crate) fn resolve_again(&self) {
         let found = lookup(&self.address).map_err(|error| error.to_string());
-        *self.places.write().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
+        *self.endpoints.write().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
     }
 
     /// The error of a way there that did not open.
-    pub(crate) fn unreachable(&self, outcome: Outcome, why: String) -> Error {
-        let place = self.first();
+    pub(crate) fn connect_error(&self, outcome: Outcome, reason: String) -> Error {
+        let address = self.first();
         match outcome {
-            Outcome::Tls => Error::Handshake { place, why },
-            _ => Error::Nobody { place, why },
+            Outcome::Tls => Error::Handshake { address, reason },
+            _ => Error::Unreachable { address, reason },
         }
     }
 
     /// Where connections go, for people: the first place of it.
     pub(crate) fn first(&self) -> String {
-        let places = self.places.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let first = places.as_ref().ok().and_then(|places| places.first());
-        first.map_or_else(|| "the target".to_owned(), Place::to_string)
+        let endpoints = self.endpoints.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let first = endpoints.as_ref().ok().and_then(|endpoints| endpoints.first());
+        first.map_or_else(|| "the target".to_owned(), Endpoint::to_string)
     }
 
     /// The place of the next connection and the address it comes from, or why the name could not be resolved.
-    pub(crate) fn next(&self) -> Result<(Place, Option<IpAddr>), String> {
-        let places = self.places.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let places = places.as_ref().map_err(Clone::clone)?;
+    pub(crate) fn next(&self) -> Result<(Endpoint, Option<IpAddr>), String> {
+        let endpoints = self.endpoints.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let endpoints = endpoints.as_ref().map_err(Clone::clone)?;
         let turn = self.turn.fetch_add(1, Relaxed);
         let source = self.sources.get(turn % self.sources.len().max(1)).copied();
-        Ok((places[turn % places.len()].clone(), source))
+        Ok((endpoints[turn % endpoints.len()].clone(), source))
     }
 }
 
-fn lookup(address: &Address) -> Result<Vec<Place>, Error> {
+fn lookup(address: &Address) -> Result<Vec<Endpoint>, Error> {
     match address {
-        Address::Unix(path) => Ok(vec![Place::Unix(path.into())]),
+        Address::Unix(path) => Ok(vec![Endpoint::Unix(path.into())]),
         Address::Tcp { host, port } => {
-            let failed = |why| Error::Resolve { host: host.clone(), why };
+            let failed = |reason| Error::Resolve { host: host.clone(), reason };
             let found: Vec<_> = (host.as_str(), *port).to_socket_addrs().map_err(failed)?.collect();
             let first = found.first().ok_or_else(|| failed(io::Error::other("the name has no address")))?;
             // `localhost` is ::1 and 127.0.0.1, and a server listens on one of them as often as on both.
             let family = match found.iter().any(|other| other.is_ipv4() != first.is_ipv4()) {
-                true => found.iter().find(|address| accepts(address)).unwrap_or(first).is_ipv4(),
+                true => found.iter().find(|address| is_listening(address)).unwrap_or(first).is_ipv4(),
                 false => first.is_ipv4(),
             };
-            Ok(found.into_iter().filter(|address| address.is_ipv4() == family).map(Place::Tcp).collect())
+            Ok(found.into_iter().filter(|address| address.is_ipv4() == family).map(Endpoint::Tcp).collect())
         }
     }
 }
 
 /// Whether somebody listens there; asked only of names with addresses of both families, once per resolution.
-fn accepts(address: &SocketAddr) -> bool {
+fn is_listening(address: &SocketAddr) -> bool {
     TcpStream::connect_timeout(address, Duration::from_millis(500)).is_ok()
 }
 
@@ -109,8 +110,8 @@ mod tests {
         let sources = ["127.0.0.1".parse().unwrap(), second.parse().unwrap()];
         let addresses = Addresses::resolve(&target, &sources).unwrap();
         for _ in 0..3 {
-            let (place, source) = addresses.next().unwrap();
-            let _socket = dial(&place, source).unwrap();
+            let (endpoint, source) = addresses.next().unwrap();
+            let _socket = dial(&endpoint, source).unwrap();
             assert_eq!(Some(listener.accept().unwrap().1.ip()), source);
         }
         let turn: Vec<_> = (0..4).map(|_| addresses.next().unwrap().1).collect();

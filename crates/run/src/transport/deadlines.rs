@@ -10,22 +10,22 @@ const SWEEP: usize = 1024;
 /// Deadlines, all as long after their beginning, so that the first to begin is the first whose time is over. Each is of a key
 /// and a serial number, which together tell whom it concerns; whether that one still waits, only the owner knows.
 pub(super) struct Deadlines {
-    within: Nanos,
+    timeout: Nanos,
     /// (instant, key, serial) in order of time.
     queue: VecDeque<(Instant, usize, u64)>,
     /// So many at its front were looked at by [`Deadlines::begun_by`].
-    seen: usize,
+    visited: usize,
 }
 
 impl Deadlines {
     /// None yet; all will be `within` so long.
-    pub(super) fn new(within: Nanos) -> Self {
-        Self { within, queue: VecDeque::new(), seen: 0 }
+    pub(super) fn new(timeout: Nanos) -> Self {
+        Self { timeout, queue: VecDeque::new(), visited: 0 }
     }
 
     /// How long they all are.
-    pub(super) fn within(&self) -> Nanos {
-        self.within
+    pub(super) fn timeout(&self) -> Nanos {
+        self.timeout
     }
 
     /// One that begins at `start`, no earlier than those before it. `live` is how many may be waiting, the new one among them:
@@ -37,51 +37,56 @@ impl Deadlines {
         key: usize,
         serial: u64,
         live: usize,
-        waits: impl Fn(usize, u64) -> bool,
+        is_waiting: impl Fn(usize, u64) -> bool,
     ) {
         if self.queue.len() > SWEEP && self.queue.len() > 2 * live {
-            let (mut place, mut seen) = (0, 0);
+            let (mut place, mut visited) = (0, 0);
             self.queue.retain(|(_, key, serial)| {
-                let stays = waits(*key, *serial);
-                seen += usize::from(stays && place < self.seen);
+                let stays = is_waiting(*key, *serial);
+                visited += usize::from(stays && place < self.visited);
                 place += 1;
                 stays
             });
-            self.seen = seen;
+            self.visited = visited;
         }
-        self.queue.push_back((start + self.within, key, serial));
+        self.queue.push_back((start + self.timeout, key, serial));
     }
 
     /// The first instant at which somebody's time is over; [`Instant::MAX`] when nobody waits. Those before that one who do not
     /// wait any more are forgotten on the way.
     #[inline]
-    pub(super) fn first(&mut self, waits: impl Fn(usize, u64) -> bool) -> Instant {
+    pub(super) fn next_due(&mut self, is_waiting: impl Fn(usize, u64) -> bool) -> Instant {
         while let Some((at, key, serial)) = self.queue.front() {
-            if waits(*key, *serial) {
+            if is_waiting(*key, *serial) {
                 return *at;
             }
             self.queue.pop_front();
-            self.seen = self.seen.saturating_sub(1);
+            self.visited = self.visited.saturating_sub(1);
         }
         Instant::MAX
     }
 
     /// Takes the key of one who waits and whose time is over at `now`.
-    pub(super) fn over(&mut self, now: Instant, waits: impl Fn(usize, u64) -> bool) -> Option<usize> {
-        let first = self.first(waits);
-        if first > now {
+    pub(super) fn pop_expired(&mut self, now: Instant, is_waiting: impl Fn(usize, u64) -> bool) -> Option<usize> {
+        let next_due = self.next_due(is_waiting);
+        if next_due > now {
             return None;
         }
-        self.seen = self.seen.saturating_sub(1);
+        self.visited = self.visited.saturating_sub(1);
         self.queue.pop_front().map(|(_, key, _)| key)
     }
 
     /// The key of the next who began by `instant` and still waits; each is told once.
     #[inline]
-    pub(super) fn begun_by(&mut self, instant: Instant, waits: impl Fn(usize, u64) -> bool) -> Option<usize> {
-        while let Some((_, key, serial)) = self.queue.get(self.seen).filter(|(at, ..)| *at <= instant + self.within) {
-            self.seen += 1;
-            if waits(*key, *serial) {
+    pub(super) fn next_started_by(
+        &mut self,
+        instant: Instant,
+        is_waiting: impl Fn(usize, u64) -> bool,
+    ) -> Option<usize> {
+        while let Some((_, key, serial)) = self.queue.get(self.visited).filter(|(at, ..)| *at <= instant + self.timeout)
+        {
+            self.visited += 1;
+            if is_waiting(*key, *serial) {
                 return Some(*key);
             }
         }
@@ -99,12 +104,15 @@ mod tests {
         for start in 0..4 {
             deadlines.push(Instant(start), start as usize, start, 4, |_, _| true);
         }
-        let waits = |key: usize, serial: u64| key as u64 == serial && key != 0 && key != 2;
-        assert_eq!(deadlines.first(waits), Instant(11));
-        assert_eq!(deadlines.over(Instant(10), waits), None);
-        assert_eq!(deadlines.over(Instant(20), waits), Some(1));
-        assert_eq!(deadlines.over(Instant(20), waits), Some(3));
-        assert_eq!((deadlines.over(Instant(20), waits), deadlines.first(waits)), (None, Instant::MAX));
+        let is_waiting = |key: usize, serial: u64| key as u64 == serial && key != 0 && key != 2;
+        assert_eq!(deadlines.next_due(is_waiting), Instant(11));
+        assert_eq!(deadlines.pop_expired(Instant(10), is_waiting), None);
+        assert_eq!(deadlines.pop_expired(Instant(20), is_waiting), Some(1));
+        assert_eq!(deadlines.pop_expired(Instant(20), is_waiting), Some(3));
+        assert_eq!(
+            (deadlines.pop_expired(Instant(20), is_waiting), deadlines.next_due(is_waiting)),
+            (None, Instant::MAX)
+        );
     }
 
     #[test]
@@ -113,21 +121,21 @@ mod tests {
         for start in 0..6 {
             deadlines.push(Instant(start), start as usize, start, 6, |_, _| true);
         }
-        let waits = |key: usize, _: u64| key != 1;
-        assert_eq!(deadlines.begun_by(Instant(2), waits), Some(0));
-        assert_eq!(deadlines.begun_by(Instant(2), waits), Some(2));
-        assert_eq!(deadlines.begun_by(Instant(2), waits), None);
+        let is_waiting = |key: usize, _: u64| key != 1;
+        assert_eq!(deadlines.next_started_by(Instant(2), is_waiting), Some(0));
+        assert_eq!(deadlines.next_started_by(Instant(2), is_waiting), Some(2));
+        assert_eq!(deadlines.next_started_by(Instant(2), is_waiting), None);
         // The first two are forgotten, the time of the third is over.
-        assert_eq!(deadlines.first(|key, _| key > 1), Instant(1002));
-        assert_eq!(deadlines.over(Instant(1002), waits), Some(2));
-        assert_eq!(deadlines.begun_by(Instant(3), waits), Some(3));
+        assert_eq!(deadlines.next_due(|key, _| key > 1), Instant(1002));
+        assert_eq!(deadlines.pop_expired(Instant(1002), is_waiting), Some(2));
+        assert_eq!(deadlines.next_started_by(Instant(3), is_waiting), Some(3));
         // Those that are over are swept out, among them some that were told and some that were not.
-        let waits = |key: usize, _: u64| key == 3 || key >= 2000;
+        let is_waiting = |key: usize, _: u64| key == 3 || key >= 2000;
         for start in 6..2001 {
-            deadlines.push(Instant(start), start as usize, start, 1, waits);
+            deadlines.push(Instant(start), start as usize, start, 1, is_waiting);
         }
-        assert_eq!(deadlines.begun_by(Instant(5000), waits), Some(2000));
-        assert_eq!(deadlines.begun_by(Instant(5000), waits), None);
+        assert_eq!(deadlines.next_started_by(Instant(5000), is_waiting), Some(2000));
+        assert_eq!(deadlines.next_started_by(Instant(5000), is_waiting), None);
     }
 
     #[test]
@@ -137,6 +145,6 @@ mod tests {
             deadlines.push(Instant(start), start as usize, start, 2, |key, _| key == 0 || key as u64 == start);
         }
         assert!(deadlines.queue.len() <= SWEEP + 2, "{}", deadlines.queue.len());
-        assert_eq!(deadlines.first(|key, _| key == 0), Instant(10));
+        assert_eq!(deadlines.next_due(|key, _| key == 0), Instant(10));
     }
 }

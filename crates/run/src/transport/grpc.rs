@@ -14,7 +14,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
 
 use super::Failure;
 use crate::Error;
-use crate::ask::{Ask, GRPC_TIMEOUT, Reply, grpc_timeout};
+use crate::message::{GRPC_TIMEOUT, OutgoingRequest, Response, grpc_timeout};
 
 /// The bytes before a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
@@ -37,9 +37,9 @@ impl Methods {
     pub(super) fn new(
         workload: &Workload,
         target: &Target,
-        ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
+        outgoing: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     ) -> Result<Self, Error> {
-        let wrong = |name: &str, why: String| Error::Request { name: name.to_owned(), why };
+        let wrong = |name: &str, reason: String| Error::Request { name: name.to_owned(), reason };
         let is_call = |call: &Call| matches!(call, Call::Grpc);
         let Some(first) = workload.requests().iter().find(|request| is_call(request.call())) else {
             return Ok(Self::default());
@@ -57,18 +57,19 @@ impl Methods {
             Some(Descriptors::File(file)) => from_file(file)?,
             Some(Descriptors::Reflection) => {
                 let services = calls.by_ref().filter_map(|request| Some(named(request.path().as_str())?.0));
-                reflection::pool(ask, services).map_err(Error::Descriptors)?
+                reflection::pool(outgoing, services).map_err(Error::Descriptors)?
             }
         };
         let methods = workload.requests().iter().map(|request| match request.call() {
             Call::Grpc => {
-                let method = Method::find(&pool, request.path().as_str()).map_err(|why| wrong(request.name(), why))?;
+                let method =
+                    Method::find(&pool, request.path().as_str()).map_err(|reason| wrong(request.name(), reason))?;
                 let patience = request.headers_to(target).find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));
                 if let Some(text) = patience.and_then(|(_, value)| value.text()) {
-                    grpc_timeout(text).map_err(|why| wrong(request.name(), why))?;
+                    grpc_timeout(text).map_err(|reason| wrong(request.name(), reason))?;
                 }
                 if let Some(body) = request.body().text().and_then(|body| body.text()) {
-                    method.encode(body.as_bytes()).map_err(|why| wrong(request.name(), why))?;
+                    method.encode(body.as_bytes()).map_err(|reason| wrong(request.name(), reason))?;
                 }
                 Ok::<_, Error>(Some(method))
             }
@@ -89,10 +90,10 @@ fn named(path: &str) -> Option<(&str, &str)> {
 }
 
 fn from_file(file: &Path) -> Result<DescriptorPool, Error> {
-    let wrong = |why: String| Error::Descriptors(format!("{}: {why}", file.display()));
-    let bytes = std::fs::read(file).map_err(|why| wrong(format!("cannot read it: {why}")))?;
-    DescriptorPool::decode(bytes.as_slice()).map_err(|why| {
-        wrong(format!("{why}; make it by protoc --include_imports --descriptor_set_out={}", file.display()))
+    let wrong = |reason: String| Error::Descriptors(format!("{}: {reason}", file.display()));
+    let bytes = std::fs::read(file).map_err(|reason| wrong(format!("cannot read it: {reason}")))?;
+    DescriptorPool::decode(bytes.as_slice()).map_err(|reason| {
+        wrong(format!("{reason}; make it by protoc --include_imports --descriptor_set_out={}", file.display()))
     })
 }
 
@@ -130,30 +131,30 @@ impl Method {
             DynamicMessage::deserialize(input.clone(), &mut json).and_then(|message| json.end().map(|()| message));
         message
             .map(|message| framed(&message))
-            .map_err(|why| format!("the body is no JSON of {}: {why}", input.full_name()))
+            .map_err(|reason| format!("the body is no JSON of {}: {reason}", input.full_name()))
     }
 
     /// What became of a call whose answer has the HTTP `outcome`; the message in `reply` becomes JSON.
     ///
     /// # Errors
     /// A status other than OK, with its name and what the server said of it, or no answer of gRPC at all.
-    pub(super) fn answered(
+    pub(super) fn decode_response(
         &self,
-        reply: &mut Reply,
+        response: &mut Response,
         trailers: Option<&HeaderMap>,
         outcome: Outcome,
     ) -> Result<(), Failure> {
         if outcome != Outcome::Ok {
             return Ok(());
         }
-        status(reply, trailers)?;
-        let malformed = |why: String| (Outcome::Malformed, why.into());
+        status(response, trailers)?;
+        let malformed = |reason: String| (Outcome::Malformed, reason.into());
         // A call has one answer: `doc/statuscodes.md` of gRPC has another number among the errors that clients find.
-        if reply.size == 0 {
+        if response.size == 0 {
             return Err(malformed("the answer is OK and has no message".to_owned()));
         }
-        if !reply.body.is_empty() {
-            let mut messages = messages(&reply.body);
+        if !response.body.is_empty() {
+            let mut messages = messages(&response.body);
             let message =
                 messages.next().and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
             let message =
@@ -162,8 +163,8 @@ impl Method {
                 return Err(malformed("the answer has more than one message".to_owned()));
             }
             drop(messages);
-            reply.body = serde_json::to_vec(&message).map_err(|why| malformed(why.to_string()))?.into();
-            reply.size = reply.body.len() as u64;
+            response.body = serde_json::to_vec(&message).map_err(|reason| malformed(reason.to_string()))?.into();
+            response.size = response.body.len() as u64;
         }
         Ok(())
     }
@@ -217,10 +218,10 @@ const STATUSES: [&str; 17] = [
 ];
 
 /// Whether the status, behind the body or (where there is none) in the head, is OK.
-fn status(reply: &Reply, trailers: Option<&HeaderMap>) -> Result<(), Failure> {
+fn status(response: &Response, trailers: Option<&HeaderMap>) -> Result<(), Failure> {
     let said = |name: &str| {
         let behind = trailers.and_then(|trailers| trailers.get(name)).map(HeaderValue::as_bytes);
-        behind.or_else(|| reply.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice()))
+        behind.or_else(|| response.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice()))
     };
     let code = said("grpc-status").and_then(|code| std::str::from_utf8(code).ok()?.parse::<usize>().ok());
     match code {
@@ -229,8 +230,8 @@ fn status(reply: &Reply, trailers: Option<&HeaderMap>) -> Result<(), Failure> {
         Some(code) => {
             let name = STATUSES.get(code).map_or_else(|| format!("status {code}"), ToString::to_string);
             let message = said("grpc-message").map(|text| percent_decode(text).decode_utf8_lossy()).unwrap_or_default();
-            let why = if message.is_empty() { name } else { format!("{name}: {message}") };
-            Err((Outcome::GrpcError, why.into()))
+            let reason = if message.is_empty() { name } else { format!("{name}: {message}") };
+            Err((Outcome::GrpcError, reason.into()))
         }
     }
 }
@@ -254,13 +255,13 @@ mod tests {
             let trailers = [("grpc-status", status), ("grpc-message", message)];
             let trailers =
                 trailers.map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
-            super::status(&Reply::default(), Some(&HeaderMap::from_iter(trailers)))
+            super::status(&Response::default(), Some(&HeaderMap::from_iter(trailers)))
         };
         assert_eq!(told("0", ""), Ok(()));
         assert_eq!(told("5", "no%20such order"), Err((Outcome::GrpcError, "NOT_FOUND: no such order".into())));
         assert_eq!(told("99", ""), Err((Outcome::GrpcError, "status 99".into())));
-        let in_head = Reply { headers: vec![("grpc-status".to_owned(), b"14".to_vec())], ..Reply::default() };
+        let in_head = Response { headers: vec![("grpc-status".to_owned(), b"14".to_vec())], ..Response::default() };
         assert_eq!(super::status(&in_head, None), Err((Outcome::GrpcError, "UNAVAILABLE".into())));
-        assert!(matches!(super::status(&Reply::default(), None), Err((Outcome::Malformed, _))));
+        assert!(matches!(super::status(&Response::default(), None), Err((Outcome::Malformed, _))));
     }
 }

@@ -24,18 +24,18 @@ use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use self::exchange::{CLOSED, Exchange, State, failure};
-use self::io::{Io, Link};
-use self::tasks::{Task, Woken};
+use self::io::{Io, SharedStream};
+use self::tasks::{Task, WakeQueue};
 use super::Failure;
-use super::alarms::{Alarms, HOLD};
+use super::event_loop::{ConnectionSlot, EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
 use super::grpc::Methods;
+use super::protocol_client::{Completion, ProtocolClient, RequestText};
 use super::route::Route;
-use super::socket::undialed;
+use super::socket::dial_failure;
 use super::stream::Stream;
-use super::turns::{Answering, Opening, Served, Turns, turn, under_way_since};
-use super::wire::{Heard, Wire, Wording};
+use super::timers::{CONTINUE_TIMEOUT, Timers};
 use crate::Error;
-use crate::ask::{Ask, MOST_KEPT, Reply};
+use crate::message::{MAX_BODY_BYTES, OutgoingRequest, Response};
 
 /// How much one read takes at most.
 const BUFFER: usize = 64 * 1024;
@@ -45,13 +45,13 @@ const WINDOW: u32 = 1 << 20;
 const WINDOWS: u32 = 16 << 20;
 
 /// Streams on a connection whose server has not yet said how many it takes.
-const UNTOLD: usize = 100;
+const DEFAULT_MAX_STREAMS: usize = 100;
 /// The largest head that is taken, in bytes, as over HTTP/1.
-const HEAD: u32 = 300 * 1024;
+const MAX_HEAD_BYTES: u32 = 300 * 1024;
 /// So often is a request sent again that a server does not process.
-const MOST_RESENT: u8 = 3;
+const MAX_RESENDS: u8 = 3;
 /// No connection has this key.
-const NOWHERE: usize = usize::MAX;
+const NO_CONNECTION: usize = usize::MAX;
 
 /// What all threads of a run share.
 #[derive(Clone)]
@@ -84,7 +84,7 @@ impl Setup {
             connect_timeout: target.connect_timeout(),
             response_timeout: target.response_timeout(),
         };
-        let methods = Methods::new(workload, target, |ask| setup.ask(ask))?;
+        let methods = Methods::new(workload, target, |outgoing| setup.exchange_once(outgoing))?;
         Ok(Self { methods: Arc::new(methods), ..setup })
     }
 
@@ -92,22 +92,22 @@ impl Setup {
     ///
     /// # Errors
     /// Nothing came back, and why.
-    pub(crate) fn ask(&self, ask: &Ask) -> Result<Box<Reply>, String> {
+    pub(crate) fn exchange_once(&self, outgoing: &OutgoingRequest) -> Result<Box<Response>, String> {
         let poller = Poller::new().map_err(|error| error.to_string())?;
-        let mut wire = Http2::new(self.clone(), Clock::start(), poller, None, Nanos::ZERO);
-        let mut heard = Vec::new();
-        wire.begin(&Arc::new(ask.clone()), Event::at(Instant::ZERO), &mut heard);
+        let mut client = Http2::new(self.clone(), Clock::start(), poller, None, Nanos::ZERO);
+        let mut completions = Vec::new();
+        client.begin(&Arc::new(outgoing.clone()), Event::at(Instant::ZERO), &mut completions);
         loop {
-            for told in heard.drain(..) {
-                match told {
-                    Heard::FirstByte { .. } => {}
-                    Heard::Ended(_, Some(reply)) => return Ok(reply),
-                    Heard::Ended(event, None) => {
-                        return Err(event.error.map(|why| why.to_string()).unwrap_or_default());
+            for completion in completions.drain(..) {
+                match completion {
+                    Completion::FirstByte { .. } => {}
+                    Completion::Done(_, Some(response)) => return Ok(response),
+                    Completion::Done(event, None) => {
+                        return Err(event.error.map(|reason| reason.to_string()).unwrap_or_default());
                     }
                 }
             }
-            wire.wait(Instant::MAX, &mut heard);
+            client.wait(Instant::MAX, &mut completions);
         }
     }
 }
@@ -115,22 +115,22 @@ impl Setup {
 /// One thread's connections and their streams.
 pub(crate) struct Http2 {
     setup: Setup,
-    turns: Turns,
+    event_loop: EventLoop,
     /// At most so many connections at once; without a limit there are as many as the streams need.
     limit: Option<usize>,
     connections: Slab<Connection>,
     exchanges: Slab<Exchange>,
     /// Sessions' own connections: (key, number).
-    owned: HashMap<u64, (usize, u32)>,
+    by_session: HashMap<u64, (usize, u32)>,
     /// What wakes the exchange with each key.
     wakers: Vec<Waker>,
-    woken: Woken,
+    wake_queue: WakeQueue,
     tasks: Vec<Task>,
     /// Exchanges (key, serial) that were not processed, and are begun again when all that is ready has been served.
     unprocessed: Vec<(usize, u64)>,
     /// When bodies that are held back go out unasked, and when calls are over that said how long they wait.
-    holding: Alarms,
-    calls: Alarms,
+    held_bodies: Timers,
+    call_deadlines: Timers,
     opened: u32,
     serial: u64,
     buffer: Rc<RefCell<Box<[u8]>>>,
@@ -138,7 +138,7 @@ pub(crate) struct Http2 {
 
 /// A connection.
 pub(super) struct Connection {
-    link: Rc<RefCell<Link>>,
+    stream_ref: Rc<RefCell<SharedStream>>,
     /// Its serial number within the worker, from 0.
     number: u32,
     /// How many requests it has carried.
@@ -146,17 +146,17 @@ pub(super) struct Connection {
     /// How many are under way.
     under_way: usize,
     /// What speaks on it, once it is open.
-    speaking: Option<Speaking>,
+    session: Option<H2Session>,
     /// Exchanges that wait for it to open.
     waiting: Vec<usize>,
     /// It takes no new streams: the server said that it goes away, or it is closed after its one exchange.
     retired: bool,
     waker: Waker,
     /// Why it is over, if the server has said so before it hung up.
-    told: Option<Failure>,
+    closing_failure: Option<Failure>,
 }
 
-struct Speaking {
+struct H2Session {
     send: SendRequest<Bytes>,
     driver: client::Connection<Io, Bytes>,
 }
@@ -164,10 +164,10 @@ struct Speaking {
 impl Connection {
     /// Whether it takes another stream. One that the server has said goodbye on takes none from then on.
     fn has_room(&mut self) -> bool {
-        let most = match &mut self.speaking {
+        let most = match &mut self.session {
             // Before the server has said how many it takes, `h2` sends no more than these.
-            None => UNTOLD,
-            Some(Speaking { send, .. }) => {
+            None => DEFAULT_MAX_STREAMS,
+            Some(H2Session { send, .. }) => {
                 let ready = send.poll_ready(&mut Context::from_waker(&self.waker));
                 self.retired |= matches!(ready, Poll::Ready(Err(_)));
                 send.current_max_send_streams()
@@ -182,18 +182,18 @@ impl Http2 {
     /// before a launch.
     pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
         Self {
-            turns: Turns::new(clock, poller, spin, setup.connect_timeout, setup.response_timeout),
+            event_loop: EventLoop::new(clock, poller, spin, setup.connect_timeout, setup.response_timeout),
             setup,
             limit: limit.map(|limit| limit as usize),
             connections: Slab::new(),
             exchanges: Slab::new(),
-            owned: HashMap::new(),
+            by_session: HashMap::new(),
             wakers: Vec::new(),
-            woken: Woken::default(),
+            wake_queue: WakeQueue::default(),
             tasks: Vec::new(),
             unprocessed: Vec::new(),
-            holding: Alarms::default(),
-            calls: Alarms::default(),
+            held_bodies: Timers::default(),
+            call_deadlines: Timers::default(),
             opened: 0,
             serial: 0,
             buffer: Rc::new(RefCell::new(vec![0; BUFFER].into())),
@@ -205,7 +205,7 @@ impl Http2 {
         match self.setup.reuse {
             Reuse::Fresh => None,
             Reuse::PerSession => {
-                let (key, number) = *self.owned.get(&session)?;
+                let (key, number) = *self.by_session.get(&session)?;
                 let mine = self.connections.get_mut(key).filter(|connection| connection.number == number)?;
                 mine.has_room().then_some(key)
             }
@@ -224,45 +224,45 @@ impl Http2 {
 
     /// Begins to connect; the new connection's key.
     fn open(&mut self, session: u64, now: Instant) -> Result<usize, Failure> {
-        let stream = Stream::dial(&self.setup.route, &self.turns.clock)?;
+        let stream = Stream::dial(&self.setup.route, &self.event_loop.clock)?;
         let key = self.connections.vacant_key();
-        self.turns.poller.add(&stream, key).map_err(undialed)?;
+        self.event_loop.poller.add(&stream, key).map_err(dial_failure)?;
         let number = self.opened;
         self.opened += 1;
         self.connections.insert(Connection {
-            link: Rc::new(RefCell::new(Link::new(stream, self.buffer.clone()))),
+            stream_ref: Rc::new(RefCell::new(SharedStream::new(stream, self.buffer.clone()))),
             number,
             carried: 0,
             under_way: 0,
-            speaking: None,
+            session: None,
             waiting: Vec::new(),
             retired: false,
-            waker: self.woken.waker(Task::Connection(key)),
-            told: None,
+            waker: self.wake_queue.waker(Task::Connection(key)),
+            closing_failure: None,
         });
         let connections = &self.connections;
-        let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_opening(serial));
-        self.turns.connecting.push(now, key, u64::from(number), connections.len(), waits);
+        let waits = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_connecting(serial));
+        self.event_loop.connect_deadlines.push(now, key, u64::from(number), connections.len(), waits);
         if self.setup.reuse == Reuse::PerSession {
-            self.owned.insert(session, (key, number));
+            self.by_session.insert(session, (key, number));
         }
-        self.woken.wake(Task::Connection(key));
+        self.wake_queue.wake(Task::Connection(key));
         Ok(key)
     }
 
     /// Asks everybody who was woken, until nobody is.
-    fn run(&mut self, heard: &mut Vec<Heard>) {
+    fn run_woken(&mut self, completions: &mut Vec<Completion>) {
         let mut tasks = std::mem::take(&mut self.tasks);
         loop {
-            self.woken.take(&mut tasks);
+            self.wake_queue.take(&mut tasks);
             if tasks.is_empty() {
                 let Some((key, serial)) = self.unprocessed.pop() else { break };
-                self.begin_again(key, serial, heard);
+                self.resend_unprocessed(key, serial, completions);
             }
             for task in tasks.drain(..) {
                 match task {
-                    Task::Connection(key) => self.go_on(key, heard),
-                    Task::Exchange(key) => self.listen(key, heard),
+                    Task::Connection(key) => self.drive(key, completions),
+                    Task::Exchange(key) => self.poll_response(key, completions),
                 }
             }
         }
@@ -270,89 +270,96 @@ impl Http2 {
     }
 
     /// Lets a connection read and write what it can.
-    fn go_on(&mut self, key: usize, heard: &mut Vec<Heard>) {
+    fn drive(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.speaking.is_none() {
-            let open = connection.link.borrow().stream.is_open();
+        if connection.session.is_none() {
+            let open = connection.stream_ref.borrow().stream.is_open();
             if open {
-                self.speak(key, heard);
+                self.start_http2(key, completions);
             }
             return;
         }
-        let Some(speaking) = &mut connection.speaking else { return };
-        let polled = Pin::new(&mut speaking.driver).poll(&mut Context::from_waker(&connection.waker));
-        if connection.link.borrow_mut().has_more() {
+        let Some(session) = &mut connection.session else { return };
+        let polled = Pin::new(&mut session.driver).poll(&mut Context::from_waker(&connection.waker));
+        if connection.stream_ref.borrow_mut().has_more() {
             let ready = Ready { token: key, readable: true, writable: false, closed: false };
-            self.turns.again(ready, connection.number);
+            self.event_loop.requeue(ready, connection.number);
         }
-        if let Poll::Ready(ended) = polled {
-            let told = connection.link.borrow_mut().failure.take();
-            let failure = told.unwrap_or_else(|| match ended {
+        if let Poll::Ready(closed_cleanly) = polled {
+            let failure_before = connection.stream_ref.borrow_mut().failure.take();
+            let failure = failure_before.unwrap_or_else(|| match closed_cleanly {
                 Ok(()) => (Outcome::Reset, CLOSED),
                 Err(error) => failure(&error),
             });
-            self.end(key, &failure, heard);
+            self.fail_connection(key, &failure, completions);
         }
     }
 
     /// A connection has just opened: HTTP/2 begins, with everything that waited for it.
-    fn speak(&mut self, key: usize, heard: &mut Vec<Heard>) {
+    fn start_http2(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let connection = &mut self.connections[key];
-        let handshake = connection.link.borrow().stream.handshake;
+        let handshake = connection.stream_ref.borrow().stream.handshake;
         let mut builder = client::Builder::new();
         builder.enable_push(false).initial_window_size(WINDOW).initial_connection_window_size(WINDOWS);
-        builder.max_header_list_size(HEAD);
+        builder.max_header_list_size(MAX_HEAD_BYTES);
         // It writes the preface and is done: nothing of it waits for the server.
-        let mut begin = Box::pin(builder.handshake::<_, Bytes>(Io(connection.link.clone())));
+        let mut begin = Box::pin(builder.handshake::<_, Bytes>(Io(connection.stream_ref.clone())));
         match begin.as_mut().poll(&mut Context::from_waker(&connection.waker)) {
-            Poll::Ready(Ok((send, driver))) => connection.speaking = Some(Speaking { send, driver }),
-            Poll::Ready(Err(error)) => return self.end(key, &failure(&error), heard),
-            Poll::Pending => return self.end(key, &(Outcome::Reset, Reason::words("the socket took nothing")), heard),
+            Poll::Ready(Ok((send, driver))) => connection.session = Some(H2Session { send, driver }),
+            Poll::Ready(Err(error)) => return self.fail_connection(key, &failure(&error), completions),
+            Poll::Pending => {
+                return self.fail_connection(
+                    key,
+                    &(Outcome::Reset, Reason::words("the socket took nothing")),
+                    completions,
+                );
+            }
         }
         for (nth, waiting) in std::mem::take(&mut connection.waiting).into_iter().enumerate() {
             if let Some(exchange) = self.exchanges.get_mut(waiting) {
                 // The handshake is the first one's: it was made for that.
                 exchange.event.handshake = exchange.event.handshake.or(handshake.filter(|_| nth == 0));
-                self.transmit(waiting, heard);
+                self.send_request(waiting, completions);
             }
         }
-        self.woken.wake(Task::Connection(key));
+        self.wake_queue.wake(Task::Connection(key));
     }
 
     /// Hands the request of an exchange to its connection, which is open; its frames are written when that is asked to go on.
-    fn transmit(&mut self, key: usize, heard: &mut Vec<Heard>) {
+    fn send_request(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let exchange = &mut self.exchanges[key];
-        let Some(speaking) = self.connections.get_mut(exchange.connection).and_then(|c| c.speaking.as_mut()) else {
+        let Some(session) = self.connections.get_mut(exchange.connection).and_then(|c| c.session.as_mut()) else {
             return;
         };
         let Some((request, body)) = exchange.request.take() else { return };
-        match speaking.send.send_request(request, body.is_none()) {
+        match session.send.send_request(request, body.is_none()) {
             Ok((response, stream)) => {
                 exchange.state = State::Head(response);
                 exchange.sending = body.map(|body| (stream, body));
                 if exchange.held && exchange.sending.is_some() {
-                    let (until, serial) = (self.turns.clock.now() + HOLD, exchange.serial);
+                    let (until, serial) = (self.event_loop.clock.now() + CONTINUE_TIMEOUT, exchange.serial);
                     let exchanges = &self.exchanges;
-                    let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_at(serial));
-                    self.holding.push(until, key, serial, exchanges.len(), holds);
+                    let holds =
+                        |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_pending(serial));
+                    self.held_bodies.push(until, key, serial, exchanges.len(), holds);
                 }
                 let exchange = &mut self.exchanges[key];
-                exchange.go_on_sending(&mut Context::from_waker(&self.wakers[key]));
-                self.woken.wake(Task::Exchange(key));
+                exchange.send_body(&mut Context::from_waker(&self.wakers[key]));
+                self.wake_queue.wake(Task::Exchange(key));
             }
             Err(error) => {
                 let failure = exchange.failure(&error);
-                self.finish(key, failure, heard);
+                self.fail_or_resend(key, failure, completions);
             }
         }
     }
 
     /// Begins an exchange again that was not processed, on another connection.
-    fn begin_again(&mut self, key: usize, serial: u64, heard: &mut Vec<Heard>) {
-        let Some(exchange) = self.exchanges.get(key).filter(|exchange| exchange.is_at(serial)) else { return };
+    fn resend_unprocessed(&mut self, key: usize, serial: u64, completions: &mut Vec<Completion>) {
+        let Some(exchange) = self.exchanges.get(key).filter(|exchange| exchange.is_pending(serial)) else { return };
         let (session, label) = (exchange.event.session, exchange.event.label);
-        let request = exchange::request(&exchange.ask, &self.setup.origin, self.setup.methods.of(label));
-        let now = self.turns.clock.now();
+        let request = exchange::request(&exchange.outgoing, &self.setup.origin, self.setup.methods.of(label));
+        let now = self.event_loop.clock.now();
         let has_room = self.limit.is_none_or(|limit| self.connections.len() < limit);
         let connection = match self.usable(session) {
             Some(connection) => Ok(connection),
@@ -361,128 +368,130 @@ impl Http2 {
         };
         let (connection, request) = match (connection, request) {
             (Ok(connection), Ok(request)) => (connection, request),
-            (Err(failure), _) => return self.give_up(key, failure, heard),
-            (_, Err(why)) => return self.give_up(key, (Outcome::Unprocessed, why.into()), heard),
+            (Err(failure), _) => return self.fail_exchange(key, failure, completions),
+            (_, Err(reason)) => return self.fail_exchange(key, (Outcome::Unprocessed, reason.into()), completions),
         };
         let on = &mut self.connections[connection];
         let exchange = &mut self.exchanges[key];
         exchange.connection = connection;
         exchange.request = Some(request);
-        exchange.held = exchange.ask.expects_continue();
+        exchange.held = exchange.outgoing.expects_continue();
         exchange.resent += 1;
         (exchange.event.connection, exchange.event.reused) = (on.number, on.carried > 0);
         on.carried += 1;
         on.under_way += 1;
-        if on.speaking.is_some() {
-            self.transmit(key, heard);
+        if on.session.is_some() {
+            self.send_request(key, completions);
         } else {
             on.waiting.push(key);
         }
     }
 
     /// When the first body goes out that is held back, or the first call is over that said how long it waits.
-    fn next_alarm(&mut self) -> Instant {
+    fn next_timer(&mut self) -> Instant {
         let exchanges = &self.exchanges;
-        let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_at(serial));
-        let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_at(serial));
-        self.holding.first(holds).min(self.calls.first(waits))
+        let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_pending(serial));
+        let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_pending(serial));
+        self.held_bodies.next_due(holds).min(self.call_deadlines.next_due(waits))
     }
 
     /// Does what is due by now of these.
-    fn alarmed(&mut self, heard: &mut Vec<Heard>) {
-        let now = self.turns.clock.now();
-        while self.next_alarm() <= now {
+    fn fire_timers(&mut self, completions: &mut Vec<Completion>) {
+        let now = self.event_loop.clock.now();
+        while self.next_timer() <= now {
             let exchanges = &self.exchanges;
-            let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_at(serial));
-            if let Some(key) = self.holding.over(now, holds) {
+            let holds = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.held && e.is_pending(serial));
+            if let Some(key) = self.held_bodies.pop_expired(now, holds) {
                 self.exchanges[key].held = false;
-                self.woken.wake(Task::Exchange(key));
+                self.wake_queue.wake(Task::Exchange(key));
                 continue;
             }
-            let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_at(serial));
-            if let Some(key) = self.calls.over(now, waits) {
-                let why = self.exchanges[key].overdue();
-                self.finish(key, (Outcome::Timeout, why), heard);
+            let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_pending(serial));
+            if let Some(key) = self.call_deadlines.pop_expired(now, waits) {
+                let reason = self.exchanges[key].deadline_exceeded();
+                self.fail_or_resend(key, (Outcome::Timeout, reason), completions);
             }
         }
-        self.run(heard);
+        self.run_woken(completions);
     }
 
     /// Takes what has come of an answer.
-    fn listen(&mut self, key: usize, heard: &mut Vec<Heard>) {
+    fn poll_response(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let Some(exchange) = self.exchanges.get_mut(key) else { return };
         let mut context = Context::from_waker(&self.wakers[key]);
-        match exchange.listen(&mut context, &self.turns.clock, heard) {
+        match exchange.poll_response(&mut context, &self.event_loop.clock, completions) {
             Poll::Pending => {}
             Poll::Ready(Ok(())) => {
-                let Some(mut exchange) = self.release(key) else { return };
-                exchange.complete(self.turns.clock.now(), &self.setup.methods, heard);
+                let Some(mut exchange) = self.remove_exchange(key) else { return };
+                exchange.complete(self.event_loop.clock.now(), &self.setup.methods, completions);
             }
             Poll::Ready(Err(failure)) => {
                 let connection = self.connections.get(exchange.connection);
                 // TLS knows better than what `h2` has made of it, and of an end nothing is known but what was said before it.
-                let link = connection.and_then(|connection| connection.link.borrow().failure.clone());
-                let told = || connection.and_then(|connection| connection.told.clone()).filter(|_| failure.1 == CLOSED);
-                let failure = link.or_else(told).unwrap_or(failure);
-                self.finish(key, failure, heard);
+                let stream_ref = connection.and_then(|connection| connection.stream_ref.borrow().failure.clone());
+                let failure_before = || {
+                    connection.and_then(|connection| connection.closing_failure.clone()).filter(|_| failure.1 == CLOSED)
+                };
+                let failure = stream_ref.or_else(failure_before).unwrap_or(failure);
+                self.fail_or_resend(key, failure, completions);
             }
         }
     }
 
     /// Ends an exchange with a failure; one that was not processed is begun again, if it may be.
-    fn finish(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
+    fn fail_or_resend(&mut self, key: usize, failure: Failure, completions: &mut Vec<Completion>) {
         let resend = self.setup.resend && failure.0 == Outcome::Unprocessed;
-        let Some(exchange) = self.exchanges.get_mut(key).filter(|exchange| resend && exchange.resent < MOST_RESENT)
+        let Some(exchange) = self.exchanges.get_mut(key).filter(|exchange| resend && exchange.resent < MAX_RESENDS)
         else {
-            return self.give_up(key, failure, heard);
+            return self.fail_exchange(key, failure, completions);
         };
         exchange.state = State::Waiting;
         exchange.sending = None;
-        let connection = std::mem::replace(&mut exchange.connection, NOWHERE);
+        let connection = std::mem::replace(&mut exchange.connection, NO_CONNECTION);
         self.unprocessed.push((key, exchange.serial));
-        self.let_go(connection, true);
+        self.release_stream(connection, true);
     }
 
     /// Ends an exchange with a failure for good.
-    fn give_up(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
-        if let Some(exchange) = self.release(key) {
-            exchange.fail(self.turns.clock.now(), failure, heard);
+    fn fail_exchange(&mut self, key: usize, failure: Failure, completions: &mut Vec<Completion>) {
+        if let Some(exchange) = self.remove_exchange(key) {
+            exchange.fail(self.event_loop.clock.now(), failure, completions);
         }
     }
 
     /// Takes an exchange out of the books. A stream that had not ended is reset by this.
-    fn release(&mut self, key: usize) -> Option<Exchange> {
+    fn remove_exchange(&mut self, key: usize) -> Option<Exchange> {
         let mut exchange = self.exchanges.try_remove(key)?;
         if !exchange.is_over() {
             exchange.state = State::Waiting;
         }
-        self.let_go(exchange.connection, self.setup.reuse == Reuse::Fresh);
+        self.release_stream(exchange.connection, self.setup.reuse == Reuse::Fresh);
         Some(exchange)
     }
 
     /// A connection carries one exchange less, and takes no more if it `is_done`.
-    fn let_go(&mut self, key: usize, is_done: bool) {
+    fn release_stream(&mut self, key: usize, is_done: bool) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.under_way -= 1;
         connection.retired |= is_done;
         if connection.retired && connection.under_way == 0 {
             self.close(key);
         } else {
-            self.woken.wake(Task::Connection(key));
+            self.wake_queue.wake(Task::Connection(key));
         }
     }
 
     /// A connection is over: what it still carries fails.
-    fn end(&mut self, key: usize, failure: &Failure, heard: &mut Vec<Heard>) {
+    fn fail_connection(&mut self, key: usize, failure: &Failure, completions: &mut Vec<Completion>) {
         self.connections[key].retired = true;
-        self.connections[key].told = Some(failure.clone());
+        self.connections[key].closing_failure = Some(failure.clone());
         let carried: Vec<usize> =
             self.exchanges.iter().filter(|(_, exchange)| exchange.connection == key).map(|(key, _)| key).collect();
         for exchange in carried {
             // What had come in whole before the end is an answer.
-            self.listen(exchange, heard);
+            self.poll_response(exchange, completions);
             if self.exchanges.get(exchange).is_some_and(|exchange| exchange.connection == key) {
-                self.finish(exchange, failure.clone(), heard);
+                self.fail_or_resend(exchange, failure.clone(), completions);
             }
         }
         self.close(key);
@@ -491,107 +500,111 @@ impl Http2 {
     /// Closes a connection that carries nothing; one that is open says goodbye.
     fn close(&mut self, key: usize) {
         let Some(connection) = self.connections.try_remove(key) else { return };
-        if let Some(Speaking { send, mut driver }) = connection.speaking {
+        if let Some(H2Session { send, mut driver }) = connection.session {
             drop(send);
             let _ = Pin::new(&mut driver).poll(&mut Context::from_waker(&connection.waker));
         }
         // A socket the poller does not know is closed all the same.
-        let _ = self.turns.poller.remove(&*connection.link.borrow());
+        let _ = self.event_loop.poller.remove(&*connection.stream_ref.borrow());
     }
 }
 
-impl Served<Vec<Heard>> for Http2 {
+impl SocketHandler<Vec<Completion>> for Http2 {
     type Connection = Connection;
     type Exchange = Exchange;
 
-    fn parts(&mut self) -> (&mut Turns, &Slab<Connection>, &Slab<Exchange>) {
-        (&mut self.turns, &self.connections, &self.exchanges)
+    fn parts(&mut self) -> (&mut EventLoop, &Slab<Connection>, &Slab<Exchange>) {
+        (&mut self.event_loop, &self.connections, &self.exchanges)
     }
 
-    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) -> usize {
+    fn on_ready(&mut self, ready: Ready, completions: &mut Vec<Completion>) -> usize {
         let key = ready.token;
         let Some(connection) = self.connections.get_mut(key) else { return 0 };
-        let link = connection.link.clone();
+        let stream_ref = connection.stream_ref.clone();
         let opened = {
-            let link = &mut *link.borrow_mut();
-            link.begin_turn(ready);
-            if link.stream.is_open() {
+            let stream_ref = &mut *stream_ref.borrow_mut();
+            stream_ref.begin_turn(ready);
+            if stream_ref.stream.is_open() {
                 Ok(true)
             } else {
-                link.stream.go_on(&self.setup.route, ready.writable || ready.closed, &self.turns.clock)
+                stream_ref.stream.continue_connecting(
+                    &self.setup.route,
+                    ready.writable || ready.closed,
+                    &self.event_loop.clock,
+                )
             }
         };
         match opened {
-            Ok(true) => self.go_on(key, heard),
+            Ok(true) => self.drive(key, completions),
             Ok(false) => {}
-            Err(failure) => self.end(key, &failure, heard),
+            Err(failure) => self.fail_connection(key, &failure, completions),
         }
-        link.borrow().taken
+        stream_ref.borrow().bytes_read
     }
 
-    fn not_connected(&mut self, key: usize, why: Failure, heard: &mut Vec<Heard>) {
-        self.end(key, &why, heard);
+    fn on_connect_timeout(&mut self, key: usize, reason: Failure, completions: &mut Vec<Completion>) {
+        self.fail_connection(key, &reason, completions);
     }
 
-    fn not_answered(&mut self, key: usize, within: Nanos, heard: &mut Vec<Heard>) {
-        self.finish(key, (Outcome::Timeout, Reason::NotAnswered(within)), heard);
+    fn on_response_timeout(&mut self, key: usize, within: Nanos, completions: &mut Vec<Completion>) {
+        self.fail_or_resend(key, (Outcome::Timeout, Reason::NotAnswered(within)), completions);
     }
 
-    fn settle(&mut self, heard: &mut Vec<Heard>) {
-        self.run(heard);
+    fn after_sockets(&mut self, completions: &mut Vec<Completion>) {
+        self.run_woken(completions);
     }
 }
 
-impl Opening for Connection {
+impl ConnectionSlot for Connection {
     fn number(&self) -> u32 {
         self.number
     }
 
-    fn is_opening(&self, number: u64) -> bool {
-        u64::from(self.number) == number && self.speaking.is_none()
+    fn is_connecting(&self, number: u64) -> bool {
+        u64::from(self.number) == number && self.session.is_none()
     }
 }
 
-impl Wire for Http2 {
+impl ProtocolClient for Http2 {
     fn now(&self) -> Instant {
-        self.turns.clock.now()
+        self.event_loop.clock.now()
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
-        let unsent = |event: Event, why: Reason, heard: &mut Vec<Heard>| {
-            heard.push(Heard::Ended(Event { error: Some(why), ..event }, None));
+    fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant {
+        let unsent = |event: Event, reason: Reason, completions: &mut Vec<Completion>| {
+            completions.push(Completion::Done(Event { error: Some(reason), ..event }, None));
         };
         let (label, session) = (event.label, event.session);
-        let request = match exchange::request(ask, &self.setup.origin, self.setup.methods.of(label)) {
+        let request = match exchange::request(outgoing, &self.setup.origin, self.setup.methods.of(label)) {
             Ok(request) => request,
-            Err(why) => {
-                unsent(event, why.into(), heard);
-                return self.turns.clock.now();
+            Err(reason) => {
+                unsent(event, reason.into(), completions);
+                return self.event_loop.clock.now();
             }
         };
         let is_call = self.setup.methods.of(label).is_some();
-        let patience = match is_call.then(|| ask.grpc_timeout()).transpose() {
-            Ok(patience) => patience.flatten(),
-            Err(why) => {
-                unsent(event, why.into(), heard);
-                return self.turns.clock.now();
+        let timeout = match is_call.then(|| outgoing.grpc_timeout()).transpose() {
+            Ok(timeout) => timeout.flatten(),
+            Err(reason) => {
+                unsent(event, reason.into(), completions);
+                return self.event_loop.clock.now();
             }
         };
         let usable = self.usable(session);
         if usable.is_none() && self.limit.is_some_and(|limit| self.connections.len() >= limit) {
-            unsent(event, Reason::Streams(self.connections.len() as u64), heard);
-            return self.turns.clock.now();
+            unsent(event, Reason::Streams(self.connections.len() as u64), completions);
+            return self.event_loop.clock.now();
         }
-        let sent = self.turns.clock.now();
+        let sent = self.event_loop.clock.now();
         let connection = match usable.map_or_else(|| self.open(session, sent), Ok) {
             Ok(key) => key,
-            Err((Outcome::Unsent, why)) => {
-                unsent(event, why, heard);
+            Err((Outcome::Unsent, reason)) => {
+                unsent(event, reason, completions);
                 return sent;
             }
-            Err((outcome, why)) => {
-                let event = Event { sent: Some(sent), done: Some(self.turns.clock.now()), outcome, ..event };
-                unsent(event, why, heard);
+            Err((outcome, reason)) => {
+                let event = Event { sent: Some(sent), done: Some(self.event_loop.clock.now()), outcome, ..event };
+                unsent(event, reason, completions);
                 return sent;
             }
         };
@@ -601,74 +614,76 @@ impl Wire for Http2 {
         on.carried += 1;
         on.under_way += 1;
         // A message that is cut could not be read.
-        let wanted = if is_call && ask.wanted > 0 { MOST_KEPT } else { ask.wanted };
-        let key = self.exchanges.insert(Exchange::new(event, connection, self.serial, request, ask.clone(), wanted));
+        let wanted = if is_call && outgoing.body_limit > 0 { MAX_BODY_BYTES } else { outgoing.body_limit };
+        let key =
+            self.exchanges.insert(Exchange::new(event, connection, self.serial, request, outgoing.clone(), wanted));
         if key == self.wakers.len() {
-            self.wakers.push(self.woken.waker(Task::Exchange(key)));
+            self.wakers.push(self.wake_queue.waker(Task::Exchange(key)));
         }
         let exchanges = &self.exchanges;
-        let waits = |key, serial| exchanges.get(key).is_some_and(|exchange: &Exchange| exchange.is_at(serial));
-        self.turns.answering.push(sent, key, self.serial, exchanges.len(), waits);
-        if let Some(patience) = patience {
-            self.calls.push(sent + patience, key, self.serial, exchanges.len(), waits);
+        let waits = |key, serial| exchanges.get(key).is_some_and(|exchange: &Exchange| exchange.is_pending(serial));
+        self.event_loop.response_deadlines.push(sent, key, self.serial, exchanges.len(), waits);
+        if let Some(timeout) = timeout {
+            self.call_deadlines.push(sent + timeout, key, self.serial, exchanges.len(), waits);
         }
-        if self.connections[connection].speaking.is_some() {
-            self.transmit(key, heard);
+        if self.connections[connection].session.is_some() {
+            self.send_request(key, completions);
         } else {
             self.connections[connection].waiting.push(key);
         }
-        self.run(heard);
+        self.run_woken(completions);
         sent
     }
 
-    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
-        let alarm = self.next_alarm();
-        turn(self, deadline.min(alarm), heard);
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        let alarm = self.next_timer();
+        run_once(self, deadline.min(alarm), completions);
         if alarm < Instant::MAX {
-            self.alarmed(heard);
+            self.fire_timers(completions);
         }
     }
 
-    fn leave(&mut self, session: u64) {
-        if let Some((key, number)) = self.owned.remove(&session)
+    fn close_session(&mut self, session: u64) {
+        if let Some((key, number)) = self.by_session.remove(&session)
             && self.connections.get(key).is_some_and(|c| c.number == number && c.under_way == 0)
         {
             self.close(key);
         }
     }
 
-    fn abandon(&mut self, heard: &mut Vec<Heard>) {
+    fn cancel_all(&mut self, completions: &mut Vec<Completion>) {
         for exchange in self.exchanges.drain() {
             let error = Some(Reason::Stopped);
-            heard.push(Heard::Ended(Event { outcome: Outcome::Cut, status: 0, error, ..exchange.event }, None));
+            completions
+                .push(Completion::Done(Event { outcome: Outcome::Cut, status: 0, error, ..exchange.event }, None));
         }
         for connection in self.connections.drain() {
-            let _ = self.turns.poller.remove(&*connection.link.borrow());
+            let _ = self.event_loop.poller.remove(&*connection.stream_ref.borrow());
         }
     }
 
-    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
-        under_way_since::<Vec<Heard>, _>(self, instant)
+    fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
+        in_flight_since::<Vec<Completion>, _>(self, instant)
     }
 
     fn idle(&self) -> Nanos {
-        self.turns.idle
+        self.event_loop.idle
     }
 
-    fn wording(&self, ask: &Ask, event: &Event) -> Wording {
-        wording(ask, &self.setup.origin, self.setup.methods.of(event.label).is_some())
+    fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText {
+        request_text(outgoing, &self.setup.origin, self.setup.methods.of(event.label).is_some())
     }
 }
 
 /// How `ask` is said to the server whose scheme and authority are `origin`; a call if it `is_call`.
-pub(super) fn wording(ask: &Ask, origin: &str, is_call: bool) -> Wording {
-    let (mut head, body) = match exchange::request(ask, origin, None) {
+pub(super) fn request_text(outgoing: &OutgoingRequest, origin: &str, is_call: bool) -> RequestText {
+    let (mut head, body) = match exchange::request(outgoing, origin, None) {
         Ok(request) => request,
-        Err(why) => return Wording::none(why),
+        Err(reason) => return RequestText::unavailable(reason),
     };
     if is_call {
         head.headers_mut().remove(http::header::CONTENT_LENGTH);
-        exchange::announce(head.headers_mut());
+        exchange::add_grpc_headers(head.headers_mut());
         *head.method_mut() = http::Method::POST;
     }
     let uri = head.uri();
@@ -680,5 +695,5 @@ pub(super) fn wording(ask: &Ask, origin: &str, is_call: bool) -> Wording {
     ];
     let headers = head.headers().iter();
     lines.extend(headers.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))));
-    Wording { head: lines, body: body.map(|body| body.to_vec()).unwrap_or_default() }
+    RequestText { head: lines, body: body.map(|body| body.to_vec()).unwrap_or_default() }
 }

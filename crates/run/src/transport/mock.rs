@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 use offered_model::{Event, Instant, Launch, Law, Nanos, Outcome, Purpose, Seed};
 
-use super::{Transport, begun};
+use super::{Transport, new_event};
 
 /// A virtual clock and a server with room for everybody.
 pub struct Mock {
@@ -15,12 +15,12 @@ pub struct Mock {
     seed: Seed,
     response: Law,
     worker: u16,
-    under_way: BinaryHeap<Reverse<Answer>>,
+    in_flight: BinaryHeap<Reverse<PendingResponse>>,
 }
 
 /// An answer to come: (done, session, step) and the request it answers.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Answer {
+struct PendingResponse {
     done: Instant,
     launch: Launch,
     label: u16,
@@ -30,11 +30,11 @@ struct Answer {
 impl Mock {
     /// A server whose response times follow `response`, in seconds, each a function of `seed`, session and step.
     pub fn new(seed: Seed, response: Law, worker: u16) -> Self {
-        Self { now: Instant::ZERO, seed, response, worker, under_way: BinaryHeap::new() }
+        Self { now: Instant::ZERO, seed, response, worker, in_flight: BinaryHeap::new() }
     }
 
-    fn event(&self, answer: &Answer) -> Event {
-        Event { sent: Some(answer.sent), ..begun(answer.launch, answer.label, self.worker) }
+    fn event(&self, response: &PendingResponse) -> Event {
+        Event { sent: Some(response.sent), ..new_event(response.launch, response.label, self.worker) }
     }
 }
 
@@ -46,25 +46,25 @@ impl Transport for Mock {
     fn send(&mut self, launch: Launch, label: u16, _sequence: u64, _events: &mut Vec<Event>) -> Instant {
         let mut stream = self.seed.at(Purpose::Size, launch.session, launch.step);
         let done = self.now + Nanos::from_secs_f64(self.response.sample(&mut stream));
-        self.under_way.push(Reverse(Answer { done, launch, label, sent: self.now }));
+        self.in_flight.push(Reverse(PendingResponse { done, launch, label, sent: self.now }));
         self.now
     }
 
     fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
-        let first = self.under_way.peek().map(|top| top.0.done).filter(|done| *done <= deadline);
+        let first = self.in_flight.peek().map(|top| top.0.done).filter(|done| *done <= deadline);
         self.now = self.now.max(first.unwrap_or(deadline));
-        while self.under_way.peek().is_some_and(|top| top.0.done <= self.now) {
-            let Some(Reverse(answer)) = self.under_way.pop() else { return };
-            let done = Some(answer.done);
-            events.push(Event { first_byte: done, done, outcome: Outcome::Ok, ..self.event(&answer) });
+        while self.in_flight.peek().is_some_and(|top| top.0.done <= self.now) {
+            let Some(Reverse(response)) = self.in_flight.pop() else { return };
+            let done = Some(response.done);
+            events.push(Event { first_byte: done, done, outcome: Outcome::Ok, ..self.event(&response) });
         }
     }
 
-    fn leave(&mut self, _session: u64) {}
+    fn close_session(&mut self, _session: u64) {}
 
-    fn abandon(&mut self, events: &mut Vec<Event>) {
-        while let Some(Reverse(answer)) = self.under_way.pop() {
-            events.push(Event { outcome: Outcome::Cut, ..self.event(&answer) });
+    fn cancel_all(&mut self, events: &mut Vec<Event>) {
+        while let Some(Reverse(response)) = self.in_flight.pop() {
+            events.push(Event { outcome: Outcome::Cut, ..self.event(&response) });
         }
     }
 

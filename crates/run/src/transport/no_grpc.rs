@@ -7,7 +7,7 @@ use offered_model::workload::{Call, Target, Workload};
 
 use super::Failure;
 use crate::Error;
-use crate::ask::{Ask, Reply};
+use crate::message::{OutgoingRequest, Response};
 
 /// None.
 #[derive(Default)]
@@ -22,13 +22,13 @@ impl Methods {
     pub(super) fn new(
         workload: &Workload,
         _target: &Target,
-        _ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
+        _ask: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     ) -> Result<Self, Error> {
         match workload.requests().iter().find(|request| matches!(request.call(), Call::Grpc)) {
             None => Ok(Self),
             Some(call) => Err(Error::Request {
                 name: call.name().to_owned(),
-                why: "this program does not speak gRPC: it is built without the feature `grpc`".to_owned(),
+                reason: "this program does not speak gRPC: it is built without the feature `grpc`".to_owned(),
             }),
         }
     }
@@ -47,9 +47,9 @@ impl Method {
         match *self {}
     }
 
-    pub(super) fn answered(
+    pub(super) fn decode_response(
         &self,
-        _reply: &mut Reply,
+        _reply: &mut Response,
         _trailers: Option<&HeaderMap>,
         _outcome: Outcome,
     ) -> Result<(), Failure> {

@@ -7,13 +7,13 @@
 //!
 //! Messages, passwords and SCRAM are the `postgres-protocol` crate's; sockets and turns are as everywhere here.
 
+mod cancel;
 mod connection;
-mod frames;
-mod giving;
-mod hearing;
 mod hook;
 mod login;
+mod messages;
 mod pools;
+mod protocol;
 mod rows;
 mod setup;
 mod statements;
@@ -32,10 +32,10 @@ use self::hook::Hook;
 use self::pools::Pool;
 pub(crate) use self::setup::Setup;
 use super::Failure;
-use super::turns::{Answering, Served, Turns, turn, under_way_since};
-use super::wire::{Heard, Wire, Wording};
+use super::event_loop::{EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
+use super::protocol_client::{Completion, ProtocolClient, RequestText};
 use crate::Error;
-use crate::ask::{Ask, Reply};
+use crate::message::{OutgoingRequest, Response};
 
 /// How much one read takes at most.
 const BUFFER: usize = 64 * 1024;
@@ -45,7 +45,7 @@ const NOTICE: Nanos = Nanos::from_millis(100);
 /// One thread's connections.
 pub(crate) struct Postgres {
     setup: Setup,
-    turns: Turns,
+    event_loop: EventLoop,
     pools: Vec<Pool>,
     connections: Slab<Connection>,
     exchanges: Slab<Exchange>,
@@ -62,9 +62,9 @@ impl Setup {
     ///
     /// # Errors
     /// Nobody is there, or it does not let us in, or it knows no such statement.
-    pub(crate) fn knock(&self) -> Result<(), Error> {
+    pub(crate) fn preflight(&self) -> Result<(), Error> {
         let once = Self { pools: [(String::new(), 1)].into(), hook: None, ..self.clone() };
-        Postgres::connected(once, Poller::new()?, |connections| connections, Nanos::ZERO, &AtomicBool::new(false))
+        Postgres::open_pools(once, Poller::new()?, |connections| connections, Nanos::ZERO, &AtomicBool::new(false))
             .map(drop)
     }
 }
@@ -75,7 +75,7 @@ impl Postgres {
     ///
     /// # Errors
     /// One could not be made.
-    pub(crate) fn connected(
+    pub(crate) fn open_pools(
         setup: Setup,
         poller: Poller,
         share: impl Fn(u32) -> u32,
@@ -85,13 +85,13 @@ impl Postgres {
         let pool = |(_, connections): &(String, u32)| Pool {
             size: share(*connections),
             live: 0,
-            free: Vec::new(),
+            idle: Vec::new(),
             queue: VecDeque::new(),
-            again: None,
+            retry_at: None,
         };
         let mut own = Self {
             hook: setup.hook.clone().map(|command| Hook::new(command, poller.waker())).transpose()?,
-            turns: Turns::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
+            event_loop: EventLoop::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
             pools: setup.pools.iter().map(pool).collect(),
             setup,
             connections: Slab::new(),
@@ -101,87 +101,88 @@ impl Postgres {
             buffer: vec![0; BUFFER].into(),
             refused: None,
         };
-        let mut heard = Vec::new();
-        (0..own.pools.len()).for_each(|pool| own.fill(pool, &mut heard));
-        while own.pools.iter().any(|pool| pool.free.len() < pool.size as usize) && !stop.load(Relaxed) {
-            if let Some(((outcome, why), was_open)) = own.refused.take() {
-                let (place, why) = (own.setup.route.addresses.first(), why.to_string());
+        let mut completions = Vec::new();
+        (0..own.pools.len()).for_each(|pool| own.fill(pool, &mut completions));
+        while own.pools.iter().any(|pool| pool.idle.len() < pool.size as usize) && !stop.load(Relaxed) {
+            if let Some(((outcome, reason), was_open)) = own.refused.take() {
+                let (address, reason) = (own.setup.route.addresses.first(), reason.to_string());
                 return Err(match was_open {
-                    true => Error::Database { place, why },
-                    false => own.setup.route.addresses.unreachable(outcome, why),
+                    true => Error::Database { address, reason },
+                    false => own.setup.route.addresses.connect_error(outcome, reason),
                 });
             }
-            let deadline = own.turns.clock.now() + NOTICE;
-            own.wait(deadline, &mut heard);
+            let deadline = own.event_loop.clock.now() + NOTICE;
+            own.wait(deadline, &mut completions);
         }
         Ok(own)
     }
 
     /// From now on the time is that of `clock`.
-    pub(crate) fn begin_at(&mut self, clock: Clock) {
-        self.turns.begin_at(clock);
+    pub(crate) fn start_at(&mut self, clock: Clock) {
+        self.event_loop.start_at(clock);
     }
 }
 
-impl Served<Vec<Heard>> for Postgres {
+impl SocketHandler<Vec<Completion>> for Postgres {
     type Connection = Connection;
     type Exchange = Exchange;
 
-    fn parts(&mut self) -> (&mut Turns, &Slab<Connection>, &Slab<Exchange>) {
-        (&mut self.turns, &self.connections, &self.exchanges)
+    fn parts(&mut self) -> (&mut EventLoop, &Slab<Connection>, &Slab<Exchange>) {
+        (&mut self.event_loop, &self.connections, &self.exchanges)
     }
 
-    fn serve(&mut self, ready: Ready, heard: &mut Vec<Heard>) -> usize {
+    fn on_ready(&mut self, ready: Ready, completions: &mut Vec<Completion>) -> usize {
         let number = self.connections.get(ready.token).map(|connection| connection.number);
-        match self.go_on(ready, heard) {
+        match self.on_socket_ready(ready, completions) {
             Ok(read) => read,
             Err(failure) => {
                 if self.connections.get(ready.token).map(|connection| connection.number) == number {
-                    self.fail(ready.token, failure, heard);
+                    self.fail(ready.token, failure, completions);
                 }
                 0
             }
         }
     }
 
-    fn not_connected(&mut self, key: usize, why: Failure, heard: &mut Vec<Heard>) {
-        self.fail(key, why, heard);
+    fn on_connect_timeout(&mut self, key: usize, reason: Failure, completions: &mut Vec<Completion>) {
+        self.fail(key, reason, completions);
     }
 
-    fn not_answered(&mut self, key: usize, within: Nanos, heard: &mut Vec<Heard>) {
+    fn on_response_timeout(&mut self, key: usize, within: Nanos, completions: &mut Vec<Completion>) {
         let Exchange { event, on, .. } = self.exchanges.remove(key);
-        let now = self.turns.clock.now();
-        let (why, waited) = match on {
+        let now = self.event_loop.clock.now();
+        let (reason, waited) = match on {
             Some(_) => (Reason::NotAnswered(within), event.waited),
             None => (Reason::NoneFree(within), event.sent.map(|sent| sent.until(now))),
         };
-        let error = Some(why);
-        heard.push(Heard::Ended(Event { done: Some(now), waited, outcome: Outcome::Timeout, error, ..event }, None));
+        let error = Some(reason);
+        completions
+            .push(Completion::Done(Event { done: Some(now), waited, outcome: Outcome::Timeout, error, ..event }, None));
         if let Some(connection) = on {
-            self.give_up(connection, heard);
+            self.cancel_exchange(connection, completions);
         }
     }
 }
 
-impl Wire for Postgres {
+impl ProtocolClient for Postgres {
     fn now(&self) -> Instant {
-        self.turns.clock.now()
+        self.event_loop.clock.now()
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, heard: &mut Vec<Heard>) -> Instant {
+    fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant {
         let pool = self.setup.statements.pool(event.label);
         self.serial += 1;
-        let (sent, serial) = (self.turns.clock.now(), self.serial);
-        let reply = Box::new(Reply { wanted: ask.wanted, ..Reply::default() });
+        let (sent, serial) = (self.event_loop.clock.now(), self.serial);
+        let response = Box::new(Response { body_limit: outgoing.body_limit, ..Response::default() });
         let event = Event { sent: Some(sent), ..event };
-        let exchange = Exchange { event, serial, ask: ask.clone(), on: None, step: 0, error: None, reply };
+        let exchange = Exchange { event, serial, outgoing: outgoing.clone(), on: None, step: 0, error: None, response };
         let exchange = self.exchanges.insert(exchange);
         let exchanges = &self.exchanges;
-        let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_at(serial));
-        self.turns.answering.push(sent, exchange, serial, exchanges.len(), waits);
-        while let Some((key, number)) = self.pools[pool].free.pop() {
+        let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_pending(serial));
+        self.event_loop.response_deadlines.push(sent, exchange, serial, exchanges.len(), waits);
+        while let Some((key, number)) = self.pools[pool].idle.pop() {
             if self.connections.get(key).is_some_and(|c| c.number == number && matches!(c.state, State::Free)) {
-                self.carry(key, exchange, heard);
+                self.assign(key, exchange, completions);
                 return sent;
             }
         }
@@ -189,46 +190,47 @@ impl Wire for Postgres {
         sent
     }
 
-    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
-        let again = self.pools.iter().filter(|pool| pool.live < pool.size).filter_map(|pool| pool.again).min();
-        turn(self, again.map_or(deadline, |again| deadline.min(again)), heard);
-        self.hooked(heard);
-        if again.is_some() {
-            (0..self.pools.len()).for_each(|pool| self.fill(pool, heard));
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        let retry_at = self.pools.iter().filter(|pool| pool.live < pool.size).filter_map(|pool| pool.retry_at).min();
+        run_once(self, retry_at.map_or(deadline, |retry_at| deadline.min(retry_at)), completions);
+        self.process_hook_results(completions);
+        if retry_at.is_some() {
+            (0..self.pools.len()).for_each(|pool| self.fill(pool, completions));
         }
     }
 
-    fn leave(&mut self, _session: u64) {}
+    fn close_session(&mut self, _session: u64) {}
 
-    fn abandon(&mut self, heard: &mut Vec<Heard>) {
+    fn cancel_all(&mut self, completions: &mut Vec<Completion>) {
         self.pools.iter_mut().for_each(|pool| pool.size = 0);
         for exchange in mem::take(&mut self.exchanges) {
             let Exchange { event, on, .. } = exchange.1;
-            heard.push(Heard::Ended(Event { outcome: Outcome::Cut, error: Some(Reason::Stopped), ..event }, None));
+            completions
+                .push(Completion::Done(Event { outcome: Outcome::Cut, error: Some(Reason::Stopped), ..event }, None));
             if let Some(connection) = on {
-                self.give_up(connection, heard);
+                self.cancel_exchange(connection, completions);
             }
         }
     }
 
-    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
-        under_way_since::<Vec<Heard>, _>(self, instant)
+    fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
+        in_flight_since::<Vec<Completion>, _>(self, instant)
     }
 
     fn idle(&self) -> Nanos {
-        self.turns.idle
+        self.event_loop.idle
     }
 
-    fn wording(&self, ask: &Ask, event: &Event) -> Wording {
-        wording(self.setup.statements.texts(event.label), ask)
+    fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText {
+        request_text(self.setup.statements.texts(event.label), outgoing)
     }
 }
 
 /// What `ask` says: these statements, and their parameters.
-pub(super) fn wording<'t>(statements: impl Iterator<Item = &'t str>, ask: &Ask) -> Wording {
+pub(super) fn request_text<'t>(statements: impl Iterator<Item = &'t str>, outgoing: &OutgoingRequest) -> RequestText {
     let parameter = |(number, value): (usize, &Option<String>)| {
         format!("-- parameter {}: {}", number + 1, value.as_deref().unwrap_or("null"))
     };
-    let lines = statements.map(str::to_owned).chain(ask.parameters.iter().enumerate().map(parameter));
-    Wording { head: Vec::new(), body: lines.collect::<Vec<_>>().join("\n").into_bytes() }
+    let lines = statements.map(str::to_owned).chain(outgoing.parameters.iter().enumerate().map(parameter));
+    RequestText { head: Vec::new(), body: lines.collect::<Vec<_>>().join("\n").into_bytes() }
 }

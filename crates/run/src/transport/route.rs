@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use offered_model::workload::{Address, Proxy, Target};
 
 use super::addresses::Addresses;
-use super::tls::Client;
+use super::tls::TlsClient;
 use crate::Error;
 
 /// The way to a target, shared by all threads.
@@ -17,11 +17,11 @@ pub(crate) struct Route {
     pub(super) addresses: Arc<Addresses>,
     /// What asks the proxy for a tunnel, where there must be one.
     pub(super) tunnel: Option<Arc<[u8]>>,
-    pub(super) tls: Option<Client>,
+    pub(super) tls: Option<TlsClient>,
     /// Whether a database is asked for TLS before it begins.
-    pub(super) asks: bool,
+    pub(super) postgres_tls_request: bool,
     /// How TLS would be spoken to a target where it is not.
-    other: Option<Client>,
+    tls_probe: Option<TlsClient>,
 }
 
 impl Route {
@@ -32,7 +32,9 @@ impl Route {
     pub(crate) fn new(target: &Target) -> Result<Self, Error> {
         let by_proxy = target.proxy().map(|proxy| Address::Tcp { host: proxy.host.clone(), port: proxy.port });
         let tunnel = match (target.proxy(), &target.url().address) {
-            (Some(proxy), Address::Tcp { host, port }) if target.url().secure => Some(connect(proxy, host, *port)),
+            (Some(proxy), Address::Tcp { host, port }) if target.url().secure => {
+                Some(connect_request(proxy, host, *port))
+            }
             _ => None,
         };
         let addresses = Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url().address), target.sources())?;
@@ -40,10 +42,10 @@ impl Route {
         Ok(Self {
             addresses: Arc::new(addresses),
             tunnel,
-            tls: target.url().secure.then(|| Client::new(target)).transpose()?,
+            tls: target.url().secure.then(|| TlsClient::new(target)).transpose()?,
             // A name that no certificate can have is no reason not to speak plainly.
-            other: is_plain.then(|| Client::of_anybody(target).ok()).flatten(),
-            asks: false,
+            tls_probe: is_plain.then(|| TlsClient::insecure(target).ok()).flatten(),
+            postgres_tls_request: false,
         })
     }
 
@@ -55,29 +57,35 @@ impl Route {
         Ok(Self {
             addresses: Arc::new(Addresses::resolve(&target.url().address, target.sources())?),
             tunnel: None,
-            tls: tls.then(|| Client::new(target)).transpose()?,
-            asks: tls,
-            other: None,
+            tls: tls.then(|| TlsClient::new(target)).transpose()?,
+            postgres_tls_request: tls,
+            tls_probe: None,
         })
     }
 
     /// The same way with TLS at its end, where it is one without; `None`: it cannot be had.
     pub(super) fn with_tls(&self) -> Option<Self> {
-        let client = self.other.clone()?;
-        Some(Self { addresses: self.addresses.clone(), tunnel: None, tls: Some(client), asks: false, other: None })
+        let client = self.tls_probe.clone()?;
+        Some(Self {
+            addresses: self.addresses.clone(),
+            tunnel: None,
+            tls: Some(client),
+            postgres_tls_request: false,
+            tls_probe: None,
+        })
     }
 }
 
 /// The request for a tunnel.
-fn connect(proxy: &Proxy, host: &str, port: u16) -> Arc<[u8]> {
+fn connect_request(proxy: &Proxy, host: &str, port: u16) -> Arc<[u8]> {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let authorization =
-        authorization(proxy).map(|value| format!("Proxy-Authorization: {value}\r\n")).unwrap_or_default();
-    format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{authorization}\r\n").into_bytes().into()
+    let proxy_authorization =
+        proxy_authorization(proxy).map(|value| format!("Proxy-Authorization: {value}\r\n")).unwrap_or_default();
+    format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{proxy_authorization}\r\n").into_bytes().into()
 }
 
 /// What tells the proxy who asks: the value of a header.
-pub(super) fn authorization(proxy: &Proxy) -> Option<String> {
+pub(super) fn proxy_authorization(proxy: &Proxy) -> Option<String> {
     let user = proxy.user.as_ref()?;
     Some(format!("Basic {}", STANDARD.encode(user)))
 }

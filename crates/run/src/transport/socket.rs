@@ -20,12 +20,12 @@ use super::Failure;
 
 /// Where one connection goes.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     Tcp(SocketAddr),
     Unix(PathBuf),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => write!(f, "{address}"),
@@ -79,29 +79,29 @@ impl io::Write for Socket<'_> {
 }
 
 /// Begins to connect to `place`, from `source` where one is given; whether it is connected already.
-pub(super) fn dial(place: &Place, source: Option<IpAddr>) -> io::Result<(OwnedFd, bool)> {
-    let (family, protocol) = match place {
-        Place::Tcp(address) if address.is_ipv4() => (AddressFamily::INET, Some(ipproto::TCP)),
-        Place::Tcp(_) => (AddressFamily::INET6, Some(ipproto::TCP)),
-        Place::Unix(_) => (AddressFamily::UNIX, None),
+pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(OwnedFd, bool)> {
+    let (family, protocol) = match endpoint {
+        Endpoint::Tcp(address) if address.is_ipv4() => (AddressFamily::INET, Some(ipproto::TCP)),
+        Endpoint::Tcp(_) => (AddressFamily::INET6, Some(ipproto::TCP)),
+        Endpoint::Unix(_) => (AddressFamily::UNIX, None),
     };
     let socket = socket(family, SocketType::STREAM, protocol)?;
     // Descriptors are given out from the lowest on: who has one of the last has nearly all.
-    if socket.as_raw_fd() >= first_reserved() {
+    if socket.as_raw_fd() >= first_reserved_fd() {
         return Err(Errno::MFILE.into());
     }
     rustix::io::ioctl_fionbio(&socket, true)?;
     rustix::io::ioctl_fioclex(&socket)?;
-    let connected = match place {
-        Place::Tcp(address) => {
+    let connected = match endpoint {
+        Endpoint::Tcp(address) => {
             sockopt::set_tcp_nodelay(&socket, true)?;
             if let Some(source) = source {
-                choose_port_late(&socket);
+                defer_port_choice(&socket);
                 bind(&socket, &SocketAddr::new(source, 0))?;
             }
             connect(&socket, address)
         }
-        Place::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
+        Endpoint::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
     };
     match connected {
         Ok(()) => Ok((socket, true)),
@@ -114,7 +114,7 @@ pub(super) fn dial(place: &Place, source: Option<IpAddr>) -> io::Result<(OwnedFd
 const RESERVED: u64 = 16;
 
 /// The first descriptor that no connection may have.
-fn first_reserved() -> i32 {
+fn first_reserved_fd() -> i32 {
     static FIRST: OnceLock<i32> = OnceLock::new();
     *FIRST.get_or_init(|| {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -125,13 +125,13 @@ fn first_reserved() -> i32 {
 /// Lets the system choose the local port when it knows both ends. In `bind` it would look for one that no other connection of
 /// the machine has, and from some 14,000 connections of one address on that search takes longer than all the rest together.
 #[cfg(target_os = "linux")]
-fn choose_port_late(socket: &OwnedFd) {
+fn defer_port_choice(socket: &OwnedFd) {
     // Where it is refused (IPv6) it only takes longer.
     let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);
 }
 
 #[cfg(not(target_os = "linux"))]
-fn choose_port_late(_: &OwnedFd) {}
+fn defer_port_choice(_: &OwnedFd) {}
 
 /// Reads what has come, as much as `buffer` holds.
 #[inline]
@@ -143,13 +143,13 @@ pub(super) fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Read, Failure>
             Ok((bytes, _)) => Ok(Read::Some { bytes, drained: bytes < buffer.len() }),
             Err(Errno::AGAIN) => Ok(Read::Nothing { drained: true }),
             Err(Errno::INTR) => continue,
-            Err(error) => Err(broken(error.into())),
+            Err(error) => Err(reset_failure(error.into())),
         };
     }
 }
 
 /// An attempt to connect that ended before it began: for want of something of ours nothing was sent.
-pub(super) fn undialed(error: io::Error) -> Failure {
+pub(super) fn dial_failure(error: io::Error) -> Failure {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE | Errno::NFILE) => {
             (Outcome::Unsent, Reason::words("no file descriptor is left (raise `ulimit -n`)"))
@@ -158,12 +158,12 @@ pub(super) fn undialed(error: io::Error) -> Failure {
         Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.into()),
         // What a Unix socket says whose server does not accept.
         Some(Errno::AGAIN) => (Outcome::Refused, Reason::words("the server's backlog is full")),
-        _ => refused(error),
+        _ => connect_failure(error),
     }
 }
 
 /// A connection attempt that failed.
-pub(super) fn refused(error: io::Error) -> Failure {
+pub(super) fn connect_failure(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::TimedOut => (Outcome::Timeout, error.into()),
         _ => (Outcome::Refused, error.into()),
@@ -171,6 +171,6 @@ pub(super) fn refused(error: io::Error) -> Failure {
 }
 
 /// A connection that broke under an exchange.
-pub(super) fn broken(error: io::Error) -> Failure {
+pub(super) fn reset_failure(error: io::Error) -> Failure {
     (Outcome::Reset, error.into())
 }

@@ -11,15 +11,15 @@ use rustix::net::{SendFlags, send, sockopt};
 
 use super::Failure;
 use super::route::Route;
-use super::socket::{Place, Read, Socket, broken, dial, read, refused, undialed};
-use super::tls::Tls;
+use super::socket::{Endpoint, Read, Socket, connect_failure, dial, dial_failure, read, reset_failure};
+use super::tls::TlsStream;
 use super::tunnel::Tunnel;
 
 /// A stream, from the attempt to connect on.
 pub(crate) struct Stream {
     socket: OwnedFd,
     stage: Stage,
-    tls: Option<Box<Tls>>,
+    tls: Option<Box<TlsStream>>,
     /// How long the TLS handshake took, once it is done.
     pub(crate) handshake: Option<Nanos>,
 }
@@ -29,7 +29,7 @@ enum Stage {
     Connecting,
     Tunnel(Box<Tunnel>),
     /// Asking a database whether it speaks TLS; so much of the question is said.
-    Asking(usize),
+    TlsRequest(usize),
     /// In the TLS handshake, since then.
     Handshake(Instant),
     Open,
@@ -41,8 +41,8 @@ impl Stream {
     /// # Errors
     /// It cannot even begin.
     pub(crate) fn dial(route: &Route, clock: &Clock) -> Result<Self, Failure> {
-        let (place, source) = route.addresses.next().map_err(|why| (Outcome::Dns, why.into()))?;
-        Self::dial_at(&place, source, route, clock)
+        let (endpoint, source) = route.addresses.next().map_err(|reason| (Outcome::Dns, reason.into()))?;
+        Self::dial_at(&endpoint, source, route, clock)
     }
 
     /// The same, to this place, from `source` where one is given.
@@ -50,12 +50,12 @@ impl Stream {
     /// # Errors
     /// It cannot even begin.
     pub(super) fn dial_at(
-        place: &Place,
+        endpoint: &Endpoint,
         source: Option<IpAddr>,
         route: &Route,
         clock: &Clock,
     ) -> Result<Self, Failure> {
-        let (socket, connected) = dial(place, source).map_err(undialed)?;
+        let (socket, connected) = dial(endpoint, source).map_err(dial_failure)?;
         let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None };
         if connected {
             stream.connected(route, clock)?;
@@ -74,13 +74,18 @@ impl Stream {
     ///
     /// # Errors
     /// Nobody listens, the proxy makes no tunnel, or the TLS handshake failed.
-    pub(crate) fn go_on(&mut self, route: &Route, writable: bool, clock: &Clock) -> Result<bool, Failure> {
+    pub(crate) fn continue_connecting(
+        &mut self,
+        route: &Route,
+        writable: bool,
+        clock: &Clock,
+    ) -> Result<bool, Failure> {
         if matches!(self.stage, Stage::Connecting) {
             if !writable {
                 return Ok(false);
             }
-            let attempt = sockopt::socket_error(&self.socket).map_err(|error| refused(error.into()))?;
-            attempt.map_err(|error| refused(error.into()))?;
+            let attempt = sockopt::socket_error(&self.socket).map_err(|error| connect_failure(error.into()))?;
+            attempt.map_err(|error| connect_failure(error.into()))?;
             self.connected(route, clock)?;
         }
         self.advance(route, clock)
@@ -90,14 +95,14 @@ impl Stream {
     fn connected(&mut self, route: &Route, clock: &Clock) -> Result<(), Failure> {
         self.stage = match &route.tunnel {
             Some(request) => Stage::Tunnel(Box::new(Tunnel::new(request.clone()))),
-            None if route.asks => Stage::Asking(0),
-            None => self.greet(route, clock)?,
+            None if route.postgres_tls_request => Stage::TlsRequest(0),
+            None => self.start_tls(route, clock)?,
         };
         Ok(())
     }
 
     /// The stage after the way is clear.
-    fn greet(&mut self, route: &Route, clock: &Clock) -> Result<Stage, Failure> {
+    fn start_tls(&mut self, route: &Route, clock: &Clock) -> Result<Stage, Failure> {
         let Some(client) = &route.tls else { return Ok(Stage::Open) };
         self.tls = Some(client.begin()?);
         Ok(Stage::Handshake(clock.now()))
@@ -108,11 +113,11 @@ impl Stream {
             self.stage = match (&mut self.stage, &mut self.tls) {
                 (Stage::Connecting, _) => return Ok(false),
                 (Stage::Tunnel(tunnel), _) => match tunnel.advance(self.socket.as_fd())? {
-                    true => self.greet(route, clock)?,
+                    true => self.start_tls(route, clock)?,
                     false => return Ok(false),
                 },
-                (Stage::Asking(said), _) => match ask(said, self.socket.as_fd())? {
-                    true => self.greet(route, clock)?,
+                (Stage::TlsRequest(written), _) => match request_tls(written, self.socket.as_fd())? {
+                    true => self.start_tls(route, clock)?,
                     false => return Ok(false),
                 },
                 (Stage::Handshake(since), Some(tls)) => match tls.handshake(self.socket.as_fd())? {
@@ -183,7 +188,7 @@ impl Stream {
             }
             poller.wait(Some(left), &mut ready).map_err(system)?;
             for ready in &ready {
-                stream.go_on(route, ready.writable || ready.closed, &clock)?;
+                stream.continue_connecting(route, ready.writable || ready.closed, &clock)?;
             }
         }
         poller.remove(&stream).map_err(system)?;
@@ -196,34 +201,34 @@ impl Stream {
     }
 
     /// Why the server's certificate does not hold, if its handshake failed for that.
-    pub(crate) fn mistrusts(&mut self) -> Option<String> {
-        self.tls.as_mut()?.mistrusts()
+    pub(crate) fn certificate_error(&mut self) -> Option<String> {
+        self.tls.as_mut()?.certificate_error()
     }
 
     /// Whether its handshake failed because the server speaks none of the protocols offered.
-    pub(crate) fn agrees_on_no_protocol(&mut self) -> bool {
-        self.tls.as_mut().is_some_and(|tls| tls.agrees_on_no_protocol())
+    pub(crate) fn no_common_protocol(&mut self) -> bool {
+        self.tls.as_mut().is_some_and(|tls| tls.no_common_protocol())
     }
 
     /// Whether the other side has said anything in TLS.
-    pub(crate) fn was_answered_in_tls(&mut self) -> bool {
-        self.tls.as_mut().is_some_and(|tls| tls.was_answered())
+    pub(crate) fn received_tls(&mut self) -> bool {
+        self.tls.as_mut().is_some_and(|tls| tls.received_tls())
     }
 }
 
 /// Asks a database whether it speaks TLS, and hears its answer: one byte, and not one more, for what follows is encrypted.
-fn ask(said: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
+fn request_tls(written: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
     /// The length of the message, and the number that stands for a version there (chapter 55.2.10 of PostgreSQL's manual).
     const QUESTION: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
     let mut socket = Socket(socket);
-    let waits = |error: io::Error| match error.kind() {
+    let wait_or_fail = |error: io::Error| match error.kind() {
         io::ErrorKind::WouldBlock => Ok(false),
-        _ => Err(broken(error)),
+        _ => Err(reset_failure(error)),
     };
-    while *said < QUESTION.len() {
-        match socket.write(&QUESTION[*said..]) {
-            Ok(written) => *said += written,
-            Err(error) => return waits(error),
+    while *written < QUESTION.len() {
+        match socket.write(&QUESTION[*written..]) {
+            Ok(bytes) => *written += bytes,
+            Err(error) => return wait_or_fail(error),
         }
     }
     let mut answer = [0];
@@ -234,7 +239,7 @@ fn ask(said: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
             Err((Outcome::Tls, Reason::words("the server does not speak TLS; write sslmode=disable")))
         }
         Ok(_) => Err((Outcome::Tls, Reason::words("not PostgreSQL: it does not know what TLS is"))),
-        Err(error) => waits(error),
+        Err(error) => wait_or_fail(error),
     }
 }
 

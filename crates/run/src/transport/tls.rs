@@ -25,30 +25,30 @@ const RECORD: usize = 16 * 1024;
 
 /// How TLS connections of a run are begun.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub(crate) struct TlsClient {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     /// Set once the server has asked for a certificate of ours.
-    asked: Arc<AtomicBool>,
+    certificate_requested: Arc<AtomicBool>,
 }
 
 /// One end of a TLS connection.
-pub(crate) struct Tls(ClientConnection);
+pub(crate) struct TlsStream(ClientConnection);
 
-impl Client {
+impl TlsClient {
     /// A connection that has not said anything yet.
-    pub(super) fn begin(&self) -> Result<Box<Tls>, Failure> {
-        let connection = ClientConnection::new(self.config.clone(), self.name.clone()).map_err(failed)?;
-        Ok(Box::new(Tls(connection)))
+    pub(super) fn begin(&self) -> Result<Box<TlsStream>, Failure> {
+        let connection = ClientConnection::new(self.config.clone(), self.name.clone()).map_err(tls_failure)?;
+        Ok(Box::new(TlsStream(connection)))
     }
 
     /// Whether the server has asked for a certificate of ours.
-    pub(super) fn was_asked(&self) -> bool {
-        self.asked.load(Relaxed)
+    pub(super) fn client_certificate_requested(&self) -> bool {
+        self.certificate_requested.load(Relaxed)
     }
 }
 
-impl Tls {
+impl TlsStream {
     /// Goes on with the handshake as far as the socket lets it; whether it is done. What it says last may still wait to be
     /// written: it goes out with the first request.
     pub(super) fn handshake(&mut self, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
@@ -56,14 +56,14 @@ impl Tls {
             if !self.0.is_handshaking() {
                 return Ok(true);
             }
-            self.flush(socket).map_err(broken)?;
+            self.flush(socket).map_err(read_failure)?;
             match self.0.read_tls(&mut Socket(socket)) {
                 Ok(0) => {
                     return Err((Outcome::Tls, Reason::words("the server closed in the middle of the TLS handshake")));
                 }
-                Ok(_) => self.process(socket)?,
+                Ok(_) => self.process_packets(socket)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(broken(error)),
+                Err(error) => return Err(read_failure(error)),
             }
         }
     }
@@ -74,16 +74,16 @@ impl Tls {
     }
 
     /// Why the server's certificate does not hold, if the handshake failed for that.
-    pub(super) fn mistrusts(&mut self) -> Option<String> {
+    pub(super) fn certificate_error(&mut self) -> Option<String> {
         // What went wrong once is said again.
         match self.0.process_new_packets() {
-            Err(TlsError::InvalidCertificate(wrong)) => Some(untrusted(&wrong)),
+            Err(TlsError::InvalidCertificate(wrong)) => Some(certificate_problem(&wrong)),
             _ => None,
         }
     }
 
     /// Whether the handshake failed because the server speaks none of the protocols offered.
-    pub(super) fn agrees_on_no_protocol(&mut self) -> bool {
+    pub(super) fn no_common_protocol(&mut self) -> bool {
         let refusal = AlertDescription::NoApplicationProtocol;
         match self.0.process_new_packets() {
             Err(TlsError::AlertReceived(alert)) => alert == refusal,
@@ -93,7 +93,7 @@ impl Tls {
     }
 
     /// Whether the other side has said anything in TLS: what cannot be read as that was something else.
-    pub(super) fn was_answered(&mut self) -> bool {
+    pub(super) fn received_tls(&mut self) -> bool {
         match self.0.process_new_packets() {
             Ok(_) => !self.0.is_handshaking(),
             Err(wrong) => !matches!(wrong, TlsError::InvalidMessage(_)),
@@ -101,35 +101,35 @@ impl Tls {
     }
 
     /// Takes new bytes; on an error the other side is told what is wrong.
-    fn process(&mut self, socket: BorrowedFd<'_>) -> Result<(), Failure> {
+    fn process_packets(&mut self, socket: BorrowedFd<'_>) -> Result<(), Failure> {
         let processed = self.0.process_new_packets();
         // Alerts, and answers to a change of keys.
         let flushed = self.flush(socket);
-        processed.map_err(failed)?;
-        flushed.map_err(broken)
+        processed.map_err(tls_failure)?;
+        flushed.map_err(read_failure)
     }
 
     /// Reads what has come: from the socket into the end of `buffer`, from there in the clear to its start.
     pub(super) fn read(&mut self, socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Read, Failure> {
-        let (clear, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
+        let (plaintext, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
         let received = match rustix::io::retry_on_intr(|| recv(socket, &mut *sealed, RecvFlags::empty())) {
             Ok((0, _)) => {
                 // It must be told of the end, to tell a good one from a bad one.
-                self.0.read_tls(&mut io::empty()).map_err(broken)?;
+                self.0.read_tls(&mut io::empty()).map_err(read_failure)?;
                 0
             }
             Ok((received, _)) => received,
             Err(Errno::AGAIN) => 0,
-            Err(error) => return Err(broken(error.into())),
+            Err(error) => return Err(read_failure(error.into())),
         };
         // What came with the handshake may wait inside.
-        let (mut bytes, mut ended) = self.clear(clear, 0)?;
+        let (mut bytes, mut ended) = self.read_plaintext(plaintext, 0)?;
         let mut rest = &sealed[..received];
         while !rest.is_empty() && !ended {
-            self.0.read_tls(&mut rest).map_err(broken)?;
-            self.process(socket)?;
+            self.0.read_tls(&mut rest).map_err(read_failure)?;
+            self.process_packets(socket)?;
             let more;
-            (more, ended) = self.clear(clear, bytes)?;
+            (more, ended) = self.read_plaintext(plaintext, bytes)?;
             bytes += more;
         }
         let drained = received < sealed.len();
@@ -142,14 +142,14 @@ impl Tls {
     }
 
     /// Moves what is in the clear to `out` from `at`; how much, and whether the other side has said that it will say no more.
-    fn clear(&mut self, out: &mut [u8], at: usize) -> Result<(usize, bool), Failure> {
+    fn read_plaintext(&mut self, out: &mut [u8], at: usize) -> Result<(usize, bool), Failure> {
         let mut moved = 0;
         loop {
             match self.0.reader().read(&mut out[at + moved..]) {
                 Ok(0) => return Ok((moved, at + moved < out.len())),
                 Ok(more) => moved += more,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok((moved, false)),
-                Err(error) => return Err(broken(error)),
+                Err(error) => return Err(read_failure(error)),
             }
         }
     }
@@ -185,7 +185,7 @@ impl Tls {
 }
 
 /// The socket broke, or ended without TLS's own goodbye, which may hide that something is missing.
-fn broken(error: io::Error) -> Failure {
+fn read_failure(error: io::Error) -> Failure {
     match error.kind() {
         ErrorKind::UnexpectedEof => (Outcome::Reset, Reason::words("closed without a word (TLS close_notify)")),
         _ => (Outcome::Reset, error.into()),
@@ -193,7 +193,7 @@ fn broken(error: io::Error) -> Failure {
 }
 
 /// What is wrong with a certificate, in words.
-fn untrusted(wrong: &CertificateError) -> String {
+fn certificate_problem(wrong: &CertificateError) -> String {
     match wrong {
         CertificateError::UnknownIssuer => "it is signed by none of the roots trusted here".to_owned(),
         CertificateError::BadSignature => {
@@ -208,13 +208,13 @@ fn untrusted(wrong: &CertificateError) -> String {
 
 /// What is wrong, in words that say what to do.
 #[allow(clippy::needless_pass_by_value)] // shaped for map_err
-fn failed(error: TlsError) -> Failure {
-    let why = match &error {
+fn tls_failure(error: TlsError) -> Failure {
+    let reason = match &error {
         TlsError::InvalidCertificate(wrong) => {
             format!(
                 "the server's certificate does not hold: {}; give its root (target.tls.roots) or its name \
                  (target.tls.server_name), or take any (target.tls.insecure = true)",
-                untrusted(wrong)
+                certificate_problem(wrong)
             )
         }
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
@@ -232,5 +232,5 @@ fn failed(error: TlsError) -> Failure {
         TlsError::InvalidMessage(_) => "the server does not speak TLS there".to_owned(),
         other => other.to_string(),
     };
-    (Outcome::Tls, why.into())
+    (Outcome::Tls, reason.into())
 }

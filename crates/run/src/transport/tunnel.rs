@@ -7,7 +7,7 @@ use std::sync::Arc;
 use offered_model::{Outcome, Reason};
 
 use super::Failure;
-use super::socket::{Socket, broken};
+use super::socket::{Socket, reset_failure};
 
 /// The longest answer that is read.
 const LONGEST: usize = 16 * 1024;
@@ -17,12 +17,12 @@ const MOST_HEADERS: usize = 64;
 pub(super) struct Tunnel {
     request: Arc<[u8]>,
     written: usize,
-    answer: Vec<u8>,
+    response: Vec<u8>,
 }
 
 impl Tunnel {
     pub(super) fn new(request: Arc<[u8]>) -> Self {
-        Self { request, written: 0, answer: Vec::new() }
+        Self { request, written: 0, response: Vec::new() }
     }
 
     /// Goes on as far as the socket lets it; whether the tunnel is there.
@@ -32,29 +32,29 @@ impl Tunnel {
             match socket.write(&self.request[self.written..]) {
                 Ok(written) => self.written += written,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(broken(error)),
+                Err(error) => return Err(reset_failure(error)),
             }
         }
         let mut piece = [0; 1024];
         loop {
             match socket.read(&mut piece) {
                 Ok(0) => return Err((Outcome::Refused, Reason::words("the proxy closed without an answer"))),
-                Ok(read) => self.answer.extend_from_slice(&piece[..read]),
+                Ok(read) => self.response.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(broken(error)),
+                Err(error) => return Err(reset_failure(error)),
             }
-            if let Some(answered) = self.answered() {
-                return answered.map(|()| true).map_err(|why| (Outcome::Refused, why.into()));
+            if let Some(parse_response) = self.parse_response() {
+                return parse_response.map(|()| true).map_err(|reason| (Outcome::Refused, reason.into()));
             }
         }
     }
 
     /// What the proxy said, once it has. The server behind it speaks only when spoken to, so nothing follows the head.
-    fn answered(&self) -> Option<Result<(), String>> {
+    fn parse_response(&self) -> Option<Result<(), String>> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
-        match response.parse(&self.answer) {
-            Ok(httparse::Status::Partial) if self.answer.len() < LONGEST => None,
+        match response.parse(&self.response) {
+            Ok(httparse::Status::Partial) if self.response.len() < LONGEST => None,
             Ok(httparse::Status::Complete(_)) => {
                 Some(match response.code.unwrap_or_default() {
                     200..=299 => Ok(()),

@@ -52,7 +52,7 @@ fn http2_is_heard_before_it_is_relied_on() {
             count.fetch_add(usize::from(frame.kind == HEADERS || frame.kind == DATA), Relaxed);
         }
     });
-    generator(&format!("url = \"http://{peer}\"\nprotocol = \"h2\"")).knock().unwrap();
+    generator(&format!("url = \"http://{peer}\"\nprotocol = \"h2\"")).preflight().unwrap();
     assert_eq!(asked.load(Relaxed), 0, "nothing was asked");
     let http1 = listen(|_, mut stream| says(&mut stream, NO_HTTP));
     let ssh = listen(|_, mut stream| says(&mut stream, b"SSH-2.0-OpenSSH_9.2\r\n"));
@@ -60,15 +60,15 @@ fn http2_is_heard_before_it_is_relied_on() {
     for (address, why) in
         [(http1, "it answers in HTTP/1"), (ssh, "it answers in something else"), (mute, "it hangs up")]
     {
-        let error = generator(&format!("url = \"http://{address}\"\nprotocol = \"h2\"")).knock().unwrap_err();
-        assert!(matches!(&error, Error::NoHttp2 { why: told, .. } if *told == why), "{why}: {error}");
+        let error = generator(&format!("url = \"http://{address}\"\nprotocol = \"h2\"")).preflight().unwrap_err();
+        assert!(matches!(&error, Error::NoHttp2 { reason: told, .. } if *told == why), "{why}: {error}");
     }
     let secured = listen(|_, stream| secure(stream, config()));
-    let plainly = generator(&format!("url = \"http://{secured}\"\nprotocol = \"h2\"")).knock().unwrap_err();
+    let plainly = generator(&format!("url = \"http://{secured}\"\nprotocol = \"h2\"")).preflight().unwrap_err();
     assert!(matches!(plainly, Error::SpeaksTls { .. }), "{plainly}");
     // A server that knows nothing of protocols agrees to none.
     let error =
-        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).knock().unwrap_err();
+        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).preflight().unwrap_err();
     assert!(matches!(error, Error::NoHttp2 { .. }), "{error}");
     // One that knows another breaks off the handshake.
     let mut http1 = Arc::unwrap_or_clone(config());
@@ -76,17 +76,17 @@ fn http2_is_heard_before_it_is_relied_on() {
     let http1 = Arc::new(http1);
     let secured = listen(move |_, stream| secure(stream, http1.clone()));
     let error =
-        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).knock().unwrap_err();
-    assert!(matches!(&error, Error::NoHttp2 { why, .. } if why.starts_with("it refused all")), "{error}");
+        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).preflight().unwrap_err();
+    assert!(matches!(&error, Error::NoHttp2 { reason: why, .. } if why.starts_with("it refused all")), "{error}");
 }
 
 #[test]
 fn a_certificate_is_told_about_by_whoever_does_not_take_it() {
     let server = listen(|_, stream| secure(stream, config()));
-    let error = generator(&format!("url = \"https://{server}\"")).knock().unwrap_err();
-    assert!(matches!(&error, Error::Certificate { why, .. } if why.contains("signed by none")), "{error}");
+    let error = generator(&format!("url = \"https://{server}\"")).preflight().unwrap_err();
+    assert!(matches!(&error, Error::Certificate { reason: why, .. } if why.contains("signed by none")), "{error}");
     assert!(error.to_string().contains("target.tls.insecure"), "{error}");
-    generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).knock().unwrap();
+    generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).preflight().unwrap();
 
     // Under TLS 1.3 the client is through with the handshake before the server has seen that it shows none.
     let (certificate, key) = own();
@@ -102,11 +102,11 @@ fn a_certificate_is_told_about_by_whoever_does_not_take_it() {
     };
     let needed = strict(verifier.clone().build().unwrap());
     let server = listen(move |_, stream| secure(stream, needed.clone()));
-    let error = generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).knock().unwrap_err();
+    let error = generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).preflight().unwrap_err();
     assert!(error.to_string().contains("wants a certificate of ours"), "{error}");
     let liked = strict(verifier.allow_unauthenticated().build().unwrap());
     let server = listen(move |_, stream| secure(stream, liked.clone()));
-    generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).knock().unwrap();
+    generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).preflight().unwrap();
 }
 
 /// A server that meets plain words as servers of TLS do, and TLS as they do too.
@@ -126,7 +126,7 @@ fn plain_words_to_who_speaks_tls_end_the_run_at_its_first_answer() {
     for plain in [&b""[..], ALERT, NO_HTTP] {
         let address = secured(plain);
         let error = run(&format!("url = \"http://{address}\"")).unwrap_err();
-        assert!(matches!(&error, Error::SpeaksTls { place } if *place == address.to_string()), "{plain:?}: {error}");
+        assert!(matches!(&error, Error::SpeaksTls { address: place } if *place == address.to_string()), "{plain:?}: {error}");
     }
     // Whoever breaks off, or says 400, and speaks no TLS either is a server with failures.
     for plain in [&b""[..], NO_HTTP] {

@@ -271,7 +271,7 @@ fn refused(address: SocketAddr, user: &str) -> Error {
          connections = 1\nconnect_timeout = \"2s\"\n[[request]]\n{REQUEST}\n"
     );
     let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
-    Generator::new(workload, Share::ALL, Load::Target).unwrap().knock().unwrap_err()
+    Generator::new(workload, Share::ALL, Load::Target).unwrap().preflight().unwrap_err()
 }
 
 #[test]

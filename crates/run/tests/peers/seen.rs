@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use offered_model::{Exchange, Outcome, Share, Workload};
-use offered_run::{Generator, Load, Witness};
+use offered_run::{Generator, Load, ExchangeObserver};
 
 use crate::grpc::{TEA, descriptors, serve as serve_call};
 use crate::listen;
@@ -15,9 +15,9 @@ fn walked(text: &str) -> Vec<Exchange> {
     let text = format!("duration = \"1s\"\narrivals.closed.users = 1\n{text}");
     let users = b"name,password\nann,pass&word\n";
     let workload = Workload::parse(&text, "w.toml", &|_| Ok(users.to_vec())).unwrap_or_else(|why| panic!("{why}"));
-    let (witness, seen) = Witness::of_everything();
+    let (witness, seen) = ExchangeObserver::all();
     let generator = Generator::new(workload, Share::ALL, Load::Target).unwrap_or_else(|why| panic!("{why}"));
-    let events = generator.seen_by(witness).unwrap().walk(1).unwrap();
+    let events = generator.observed_by(witness).unwrap().walk(1).unwrap();
     let exchanges: Vec<Exchange> = seen.into_iter().collect();
     let last = events.last().map(|event| event.outcome.name());
     assert_eq!(exchanges.last().map(|exchange| exchange.outcome.as_str()), last);

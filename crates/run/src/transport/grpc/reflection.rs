@@ -7,7 +7,7 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::FileDescriptorProto;
 
 use super::{framed, messages, status};
-use crate::ask::{Ask, MOST_KEPT, Reply};
+use crate::message::{MAX_BODY_BYTES, OutgoingRequest, Response};
 
 /// The two names of the one service.
 const SERVICES: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
@@ -47,7 +47,7 @@ struct Refusal {
 /// # Errors
 /// The server does not say, or what it says does not fit together.
 pub(super) fn pool<'a>(
-    ask: impl Fn(&Ask) -> Result<Box<Reply>, String>,
+    outgoing: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     services: impl Iterator<Item = &'a str>,
 ) -> Result<DescriptorPool, String> {
     let symbol = |name: &str| Question { file_containing_symbol: Some(name.to_owned()), ..Question::default() };
@@ -57,9 +57,10 @@ pub(super) fn pool<'a>(
         if question.file_by_filename.as_ref().is_some_and(|name| known.contains(name)) {
             continue;
         }
-        let found = answer(&ask, &question)?;
+        let found = answer(&outgoing, &question)?;
         for file in found {
-            let file = FileDescriptorProto::decode(file.as_slice()).map_err(|why| format!("reflection: {why}"))?;
+            let file =
+                FileDescriptorProto::decode(file.as_slice()).map_err(|reason| format!("reflection: {reason}"))?;
             if known.insert(file.name().to_owned()) {
                 let needed = file
                     .dependency
@@ -74,29 +75,32 @@ pub(super) fn pool<'a>(
         }
     }
     let mut pool = DescriptorPool::new();
-    pool.add_file_descriptor_protos(files).map_err(|why| format!("reflection: {why}"))?;
+    pool.add_file_descriptor_protos(files).map_err(|reason| format!("reflection: {reason}"))?;
     Ok(pool)
 }
 
 /// The files that answer a question.
-fn answer(ask: impl Fn(&Ask) -> Result<Box<Reply>, String>, question: &Question) -> Result<Vec<Vec<u8>>, String> {
+fn answer(
+    outgoing: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
+    question: &Question,
+) -> Result<Vec<Vec<u8>>, String> {
     let mut refused = String::new();
     for service in SERVICES {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let reply = ask(&Ask {
+        let response = outgoing(&OutgoingRequest {
             method: "POST".to_owned(),
             path: format!("/{service}/ServerReflectionInfo"),
             headers: vec![header("content-type", "application/grpc"), header("te", "trailers")],
             body: Some(framed(question).to_vec()),
-            wanted: MOST_KEPT,
-            ..Ask::default()
+            body_limit: MAX_BODY_BYTES,
+            ..OutgoingRequest::default()
         });
-        let reply = reply.map_err(|why| format!("reflection: {why}"))?;
-        let answer = messages(&reply.body).next().and_then(|message| Answer::decode(message.ok()?).ok());
+        let response = response.map_err(|reason| format!("reflection: {reason}"))?;
+        let answer = messages(&response.body).next().and_then(|message| Answer::decode(message.ok()?).ok());
         match answer {
             Some(Answer { files: Some(files), .. }) => return Ok(files.files),
             Some(Answer { error: Some(error), .. }) => return Err(format!("reflection: {}", error.message)),
-            _ => refused = status(&reply, None).err().map(|(_, why)| format!(" ({why})")).unwrap_or_default(),
+            _ => refused = status(&response, None).err().map(|(_, reason)| format!(" ({reason})")).unwrap_or_default(),
         }
     }
     Err(format!("the server offers no reflection{refused}; give target.descriptors = \"file.binpb\""))

@@ -4,9 +4,9 @@ use std::io::{self, ErrorKind};
 
 use offered_model::{Event, Instant};
 
-use super::answer::Answer;
+use super::response::ResponseReader;
+use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
 use crate::transport::stream::Stream;
-use crate::transport::turns::{Answering, Opening};
 
 /// A connection and what it is doing.
 pub(crate) struct Connection {
@@ -28,7 +28,7 @@ pub(crate) struct Connection {
 pub(super) struct Exchange {
     /// What is known of its event so far.
     pub(super) event: Event,
-    pub(super) answer: Answer,
+    pub(super) response: ResponseReader,
     /// Tells it from the connection's earlier and later exchanges.
     pub(super) serial: u64,
 }
@@ -39,19 +39,19 @@ impl Connection {
         let written = match self.stream.write(bytes) {
             Ok(written) if written == bytes.len() => return Ok(()),
             Ok(written) => written,
-            Err(error) if waits(&error) => 0,
+            Err(error) if is_retryable(&error) => 0,
             Err(error) => {
                 self.unwritten = (bytes.to_vec(), 0);
                 return Err(error);
             }
         };
         self.unwritten = (bytes[written..].to_vec(), 0);
-        self.write_on()
+        self.write_more()
     }
 
     /// Whether it still holds back the body of the exchange noted as `serial`.
     pub(super) fn holds(&self, serial: u64) -> bool {
-        self.held.is_some() && self.is_at(serial)
+        self.held.is_some() && self.is_pending(serial)
     }
 
     /// Whether something has still to be written.
@@ -60,17 +60,17 @@ impl Connection {
     }
 
     /// Writes the body that was held back.
-    pub(super) fn let_out(&mut self) -> io::Result<()> {
+    pub(super) fn release_body(&mut self) -> io::Result<()> {
         let Some(held) = self.held.take() else { return Ok(()) };
         if self.is_unwritten() {
             self.unwritten.0.extend_from_slice(&held);
-            return self.write_on();
+            return self.write_more();
         }
         self.write(&held)
     }
 
     /// Writes more of what is left, until the socket takes no more.
-    pub(super) fn write_on(&mut self) -> io::Result<()> {
+    pub(super) fn write_more(&mut self) -> io::Result<()> {
         while self.unwritten.1 < self.unwritten.0.len() {
             match self.stream.write(&self.unwritten.0[self.unwritten.1..]) {
                 Ok(written) => self.unwritten.1 += written,
@@ -93,18 +93,18 @@ impl Connection {
     }
 }
 
-impl Opening for Connection {
+impl ConnectionSlot for Connection {
     fn number(&self) -> u32 {
         self.number
     }
 
-    fn is_opening(&self, serial: u64) -> bool {
-        self.is_at(serial) && !self.stream.is_open()
+    fn is_connecting(&self, serial: u64) -> bool {
+        self.is_pending(serial) && !self.stream.is_open()
     }
 }
 
-impl Answering for Connection {
-    fn is_at(&self, serial: u64) -> bool {
+impl PendingExchange for Connection {
+    fn is_pending(&self, serial: u64) -> bool {
         self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
     }
 
@@ -114,7 +114,7 @@ impl Answering for Connection {
 }
 
 /// Whether a write may be tried again.
-fn waits(error: &io::Error) -> bool {
+fn is_retryable(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 

@@ -146,8 +146,8 @@ mod tests {
     fn nothing_ends_a_line_before_its_time() {
         let path = |path: &str| Head::new("GET", "", [Piece::text(path)]).map(drop);
         assert_eq!(path("/a?b=%20"), Ok(()));
-        for broken in ["/a b", "/a\r\nX: 1", "/a\n", "/\0", "/\x7f"] {
-            assert!(path(broken).unwrap_err().contains("the path has the character"), "{broken:?}");
+        for reset_failure in ["/a b", "/a\r\nX: 1", "/a\n", "/\0", "/\x7f"] {
+            assert!(path(reset_failure).unwrap_err().contains("the path has the character"), "{reset_failure:?}");
         }
         assert!(Head::new("GET /\r\nX", "", []).is_err() && Head::new("", "", []).is_err());
         for (name, value, fits) in [

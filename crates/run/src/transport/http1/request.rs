@@ -10,8 +10,8 @@ use offered_model::workload::{Request, Reuse, Target};
 
 use super::head::{Head, Piece};
 use crate::Error;
-use crate::ask::Ask;
-use crate::transport::route::authorization;
+use crate::message::OutgoingRequest;
+use crate::transport::route::proxy_authorization;
 
 /// One request of the workload, ready to be written.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Host {
         let name = target.url().host();
         let proxy = target.proxy().filter(|_| !target.url().secure);
         let origin = proxy.map(|_| format!("http://{name}")).unwrap_or_default();
-        Self { authorization: proxy.and_then(authorization), origin, name }
+        Self { authorization: proxy.and_then(proxy_authorization), origin, name }
     }
 }
 
@@ -50,10 +50,11 @@ impl Compiled {
     /// # Errors
     /// A body whose file cannot be read, or a text that cannot stand in a head.
     pub(crate) fn new(request: &Request, target: &Target, seed: Seed) -> Result<Self, Error> {
-        Self::put_together(request, target, seed).map_err(|why| Error::Request { name: request.name().to_owned(), why })
+        Self::compile(request, target, seed)
+            .map_err(|reason| Error::Request { name: request.name().to_owned(), reason })
     }
 
-    fn put_together(request: &Request, target: &Target, seed: Seed) -> Result<Self, String> {
+    fn compile(request: &Request, target: &Target, seed: Seed) -> Result<Self, String> {
         let Host { name, origin, authorization } = Host::new(target);
         let one_of = request.one_of().map(|one_of| (seed, one_of.clone()));
         let mut head = match &one_of {
@@ -89,7 +90,7 @@ impl Compiled {
             head.field(name, Piece::all(value))?;
         }
         let body: Vec<Piece> = match request.body() {
-            Body::File { file, content: Err(why), .. } => return Err(format!("cannot read {file}: {why}")),
+            Body::File { file, content: Err(reason), .. } => return Err(format!("cannot read {file}: {reason}")),
             Body::File { content: Ok(Content::Raw(bytes)), .. } => vec![Piece::text(bytes.to_vec())],
             body => body.text().into_iter().flat_map(Piece::all).collect(),
         };
@@ -146,17 +147,17 @@ fn fill(pieces: &[Piece], file: &str, session: u64, sequence: u64, out: &mut Vec
 }
 
 /// How many bytes of `ask`, its body, are held back until the server wants them.
-pub(crate) fn held(ask: &Ask) -> usize {
-    if ask.expects_continue() { ask.body.as_ref().map_or(0, Vec::len) } else { 0 }
+pub(crate) fn held(outgoing: &OutgoingRequest) -> usize {
+    if outgoing.expects_continue() { outgoing.body.as_ref().map_or(0, Vec::len) } else { 0 }
 }
 
 /// The bytes of `ask` to `host`.
 ///
 /// # Errors
 /// A text that cannot stand in a head.
-pub(crate) fn bytes(ask: &Ask, host: &Host, close: bool) -> Result<Vec<u8>, String> {
-    let mut head = Head::new(&ask.method, &host.origin, [Piece::text(ask.path.as_str())])?;
-    if !ask.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+pub(crate) fn bytes(outgoing: &OutgoingRequest, host: &Host, close: bool) -> Result<Vec<u8>, String> {
+    let mut head = Head::new(&outgoing.method, &host.origin, [Piece::text(outgoing.path.as_str())])?;
+    if !outgoing.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         head.plain("Host", &host.name)?;
     }
     if let Some(authorization) = &host.authorization {
@@ -165,14 +166,14 @@ pub(crate) fn bytes(ask: &Ask, host: &Host, close: bool) -> Result<Vec<u8>, Stri
     if close {
         head.plain("Connection", "close")?;
     }
-    for (name, value) in &ask.headers {
+    for (name, value) in &outgoing.headers {
         head.plain(name, value)?;
     }
-    if let Some(body) = &ask.body {
+    if let Some(body) = &outgoing.body {
         head.plain("Content-Length", &body.len().to_string())?;
     }
     // Everything in it is known, so it is one piece.
-    let whole = head.end(ask.body.as_deref().unwrap_or_default()).into_iter().next();
+    let whole = head.end(outgoing.body.as_deref().unwrap_or_default()).into_iter().next();
     Ok(whole.and_then(Piece::into_known).unwrap_or_default())
 }
 
@@ -221,8 +222,9 @@ mod tests {
     #[test]
     fn a_proxy_is_told_the_whole_url_and_who_asks() {
         let whole = bytes("", "proxy = \"http://me:secret@127.0.0.1:3128\"");
-        let first = "GET http://h:8080/start HTTP/1.1\r\nHost: h:8080\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n";
-        assert_eq!(whole, format!("{first}{AGENT}\r\n"));
+        let next_due =
+            "GET http://h:8080/start HTTP/1.1\r\nHost: h:8080\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n";
+        assert_eq!(whole, format!("{next_due}{AGENT}\r\n"));
     }
 
     #[test]

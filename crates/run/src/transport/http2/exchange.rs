@@ -12,11 +12,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use offered_clock::Clock;
 use offered_model::{Event, Instant, Outcome, Reason};
 
-use crate::ask::{Ask, Reply};
+use crate::message::{OutgoingRequest, Response};
 use crate::transport::Failure;
+use crate::transport::event_loop::PendingExchange;
 use crate::transport::grpc::{self, Methods};
-use crate::transport::turns::Answering;
-use crate::transport::wire::Heard;
+use crate::transport::protocol_client::Completion;
 
 /// An exchange under way.
 pub(crate) struct Exchange {
@@ -27,22 +27,22 @@ pub(crate) struct Exchange {
     /// Tells it from earlier and later ones with the same key.
     pub(super) serial: u64,
     /// What is sent as soon as the connection is open.
-    pub(super) request: Option<Outgoing>,
+    pub(super) request: Option<HeadAndBody>,
     /// What it asks, should it have to ask again; and how often it has.
-    pub(super) ask: Arc<Ask>,
+    pub(super) outgoing: Arc<OutgoingRequest>,
     pub(super) resent: u8,
     /// What of the body flow control has not let out yet, and where it goes.
     pub(super) sending: Option<(SendStream<Bytes>, Bytes)>,
     /// Whether the body is held back until the server wants it.
     pub(super) held: bool,
     pub(super) state: State,
-    reply: Box<Reply>,
+    response: Box<Response>,
     /// What came behind the body.
     trailers: Option<HeaderMap>,
 }
 
 /// A request's head, and its body where it has one.
-pub(super) type Outgoing = (Request<()>, Option<Bytes>);
+pub(super) type HeadAndBody = (Request<()>, Option<Bytes>);
 
 /// How far the answer is.
 pub(super) enum State {
@@ -54,37 +54,43 @@ pub(super) enum State {
 }
 
 /// Puts in what makes a request a call. The body is JSON only on our side.
-pub(super) fn announce(headers: &mut HeaderMap) {
+pub(super) fn add_grpc_headers(headers: &mut HeaderMap) {
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
 }
 
 /// What `ask` is in HTTP/2, to the server whose scheme and authority are `origin`; a call where it is one of `method`.
-pub(super) fn request(ask: &Ask, origin: &str, method: Option<&grpc::Method>) -> Result<Outgoing, String> {
+pub(super) fn request(
+    outgoing: &OutgoingRequest,
+    origin: &str,
+    method: Option<&grpc::Method>,
+) -> Result<HeadAndBody, String> {
     let mut head = Request::new(());
     *head.version_mut() = Version::HTTP_2;
-    let path = method.map_or(ask.path.as_str(), grpc::Method::path);
-    let named = ask.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let path = method.map_or(outgoing.path.as_str(), grpc::Method::path);
+    let named = outgoing.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let uri = match named {
         Some((_, host)) => format!("{}://{host}{path}", origin.split("://").next().unwrap_or("http")),
         None => format!("{origin}{path}"),
     };
-    *head.uri_mut() = Uri::try_from(uri).map_err(|why| format!("`{path}` is no path for HTTP/2: {why}"))?;
+    *head.uri_mut() = Uri::try_from(uri).map_err(|reason| format!("`{path}` is no path for HTTP/2: {reason}"))?;
     *head.method_mut() = match method {
         Some(_) => Method::POST,
-        None => Method::from_bytes(ask.method.as_bytes()).map_err(|why| format!("the method {}: {why}", ask.method))?,
+        None => Method::from_bytes(outgoing.method.as_bytes())
+            .map_err(|reason| format!("the method {}: {reason}", outgoing.method))?,
     };
-    for (name, value) in ask.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
-        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
-        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|why| format!("the header {name}: {why}"))?;
+    for (name, value) in outgoing.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|reason| format!("the header {name}: {reason}"))?;
+        let value =
+            HeaderValue::from_bytes(value.as_bytes()).map_err(|reason| format!("the header {name}: {reason}"))?;
         head.headers_mut().append(known, value);
     }
     let body = match method {
         Some(method) => {
-            announce(head.headers_mut());
-            Some(method.encode(ask.body.as_deref().unwrap_or(b"{}"))?)
+            add_grpc_headers(head.headers_mut());
+            Some(method.encode(outgoing.body.as_deref().unwrap_or(b"{}"))?)
         }
-        None => ask.body.clone().map(Bytes::from),
+        None => outgoing.body.clone().map(Bytes::from),
     };
     if let Some(body) = body.as_ref().filter(|_| method.is_none()) {
         head.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
@@ -93,8 +99,8 @@ pub(super) fn request(ask: &Ask, origin: &str, method: Option<&grpc::Method>) ->
     Ok((head, body.filter(|body| !body.is_empty())))
 }
 
-impl Answering for Exchange {
-    fn is_at(&self, serial: u64) -> bool {
+impl PendingExchange for Exchange {
+    fn is_pending(&self, serial: u64) -> bool {
         self.serial == serial
     }
 
@@ -109,19 +115,19 @@ impl Exchange {
         event: Event,
         connection: usize,
         serial: u64,
-        request: Outgoing,
-        ask: Arc<Ask>,
-        wanted: usize,
+        request: HeadAndBody,
+        outgoing: Arc<OutgoingRequest>,
+        body_limit: usize,
     ) -> Self {
         Self {
             event,
             connection,
             serial,
             request: Some(request),
-            held: ask.expects_continue(),
+            held: outgoing.expects_continue(),
             state: State::Waiting,
-            reply: Box::new(Reply { wanted, ..Reply::default() }),
-            ask,
+            response: Box::new(Response { body_limit, ..Response::default() }),
+            outgoing,
             resent: 0,
             sending: None,
             trailers: None,
@@ -134,7 +140,7 @@ impl Exchange {
     }
 
     /// Hands on as much of the body as flow control lets out; that much counts as sent.
-    pub(super) fn go_on_sending(&mut self, context: &mut Context<'_>) {
+    pub(super) fn send_body(&mut self, context: &mut Context<'_>) {
         if self.held {
             return;
         }
@@ -163,27 +169,27 @@ impl Exchange {
     }
 
     /// Why it is over when the time is that it said it waits.
-    pub(super) fn overdue(&self) -> Reason {
-        let patience = self.ask.grpc_timeout().ok().flatten().unwrap_or_default();
-        format!("DEADLINE_EXCEEDED: no complete answer within its grpc-timeout of {patience}").into()
+    pub(super) fn deadline_exceeded(&self) -> Reason {
+        let timeout = self.outgoing.grpc_timeout().ok().flatten().unwrap_or_default();
+        format!("DEADLINE_EXCEEDED: no complete answer within its grpc-timeout of {timeout}").into()
     }
 
     /// What an error of its stream is: one that ends a stream before its answer has begun may say that the request was not processed.
     pub(super) fn failure(&self, error: &h2::Error) -> Failure {
         let refused = error.is_go_away() || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
-        let (outcome, why) = failure(error);
+        let (outcome, reason) = failure(error);
         let unprocessed = refused && error.is_remote() && self.event.first_byte.is_none();
-        (if unprocessed { Outcome::Unprocessed } else { outcome }, why)
+        (if unprocessed { Outcome::Unprocessed } else { outcome }, reason)
     }
 
     /// Takes what has come, until the answer is complete.
-    pub(super) fn listen(
+    pub(super) fn poll_response(
         &mut self,
         context: &mut Context<'_>,
         clock: &Clock,
-        heard: &mut Vec<Heard>,
+        completions: &mut Vec<Completion>,
     ) -> Poll<Result<(), Failure>> {
-        self.go_on_sending(context);
+        self.send_body(context);
         loop {
             match &mut self.state {
                 State::Waiting => return Poll::Pending,
@@ -193,7 +199,7 @@ impl Exchange {
                         && let Poll::Ready(Some(Ok(interim))) = response.poll_informational(context)
                     {
                         self.held = interim.status() != http::StatusCode::CONTINUE;
-                        self.go_on_sending(context);
+                        self.send_body(context);
                         continue;
                     }
                     let response = match ready!(Pin::new(response).poll(context)) {
@@ -206,15 +212,15 @@ impl Exchange {
                     let header = |(name, value): (&HeaderName, &HeaderValue)| {
                         (name.as_str().to_owned(), value.as_bytes().to_vec())
                     };
-                    self.reply.headers = head.headers.iter().map(header).collect();
+                    self.response.headers = head.headers.iter().map(header).collect();
                     let Event { session, object, .. } = self.event;
-                    heard.push(Heard::FirstByte { session, object });
+                    completions.push(Completion::FirstByte { session, object });
                     self.state = State::Body(body);
                 }
                 State::Body(body) => match ready!(body.poll_data(context)) {
                     Some(Ok(data)) => {
                         self.event.bytes_in += data.len() as u64;
-                        self.reply.add(&data);
+                        self.response.add(&data);
                         // The stream may have been reset since: then there is nobody to give way to.
                         let _ = body.flow_control().release_capacity(data.len());
                     }
@@ -233,27 +239,27 @@ impl Exchange {
     }
 
     /// The answer is complete: what became of it, by its status or, of a call, by gRPC's.
-    pub(super) fn complete(&mut self, now: Instant, methods: &Methods, heard: &mut Vec<Heard>) {
+    pub(super) fn complete(&mut self, now: Instant, methods: &Methods, completions: &mut Vec<Completion>) {
         let outcome = if self.event.status < 400 { Outcome::Ok } else { Outcome::HttpError };
         let mut event = Event { done: Some(now), outcome, ..self.event.clone() };
-        let mut reply = std::mem::take(&mut self.reply);
+        let mut response = std::mem::take(&mut self.response);
         if let Some(method) = methods.of(event.label)
-            && let Err((outcome, why)) = method.answered(&mut reply, self.trailers.as_ref(), outcome)
+            && let Err((outcome, reason)) = method.decode_response(&mut response, self.trailers.as_ref(), outcome)
         {
-            (event.outcome, event.error) = (outcome, Some(why));
+            (event.outcome, event.error) = (outcome, Some(reason));
             if !outcome.is_answer() {
                 event.status = 0;
             }
         }
-        let reply = event.outcome.is_answer().then_some(reply);
-        heard.push(Heard::Ended(event, reply));
+        let response = event.outcome.is_answer().then_some(response);
+        completions.push(Completion::Done(event, response));
     }
 
     /// It has failed.
-    pub(super) fn fail(self, now: Instant, (outcome, why): Failure, heard: &mut Vec<Heard>) {
+    pub(super) fn fail(self, now: Instant, (outcome, reason): Failure, completions: &mut Vec<Completion>) {
         // A status without the rest of its answer is none.
-        let event = Event { done: Some(now), outcome, status: 0, error: Some(why), ..self.event };
-        heard.push(Heard::Ended(event, None));
+        let event = Event { done: Some(now), outcome, status: 0, error: Some(reason), ..self.event };
+        completions.push(Completion::Done(event, None));
     }
 }
 
@@ -262,7 +268,7 @@ pub(super) const CLOSED: Reason = Reason::words("closed before the answer was co
 
 /// Whether the other side hung up in good order: the crate calls it a broken pipe or, in the middle of a frame, bytes that remain.
 /// What breaks without order is an error of the system's.
-fn ended(error: &h2::Error) -> bool {
+fn closed_cleanly(error: &h2::Error) -> bool {
     error.get_io().is_some_and(|io| io.raw_os_error().is_none())
 }
 
@@ -272,7 +278,7 @@ pub(super) fn failure(error: &h2::Error) -> Failure {
     match (error.is_remote(), error.is_reset(), error.is_go_away()) {
         (true, true, _) => (Outcome::Reset, format!("the server reset the stream (RST_STREAM, {reason})").into()),
         (true, _, true) => (Outcome::Reset, format!("the server went away (GOAWAY, {reason})").into()),
-        _ if ended(error) => (Outcome::Reset, CLOSED),
+        _ if closed_cleanly(error) => (Outcome::Reset, CLOSED),
         _ if error.is_library() => (Outcome::Malformed, format!("the server broke HTTP/2 ({reason})").into()),
         _ => (Outcome::Reset, error.to_string().into()),
     }

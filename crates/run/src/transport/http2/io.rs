@@ -15,20 +15,20 @@ use crate::transport::socket::Read;
 use crate::transport::stream::Stream;
 
 /// How often a connection is read in a turn. (There may be thousands of frames in one read.)
-const TURN: usize = 2;
+const READS_PER_TURN: usize = 2;
 
 /// A stream and what is known of it, for the connection that reads and writes it and the poller that watches it.
-pub(super) struct Link {
+pub(super) struct SharedStream {
     pub(super) stream: Stream,
     /// Whether there may be something to read. Else the system is not asked: the poller will tell.
     readable: bool,
     /// How many more times it is read in this turn, and how many bytes that has brought.
-    turn: usize,
-    pub(super) taken: usize,
+    reads_left: usize,
+    pub(super) bytes_read: usize,
     /// Whether it has been noted that there is more than a turn takes.
-    is_noted: bool,
+    has_reported_more: bool,
     /// The other side may have closed: the end will not be told again.
-    to_the_end: bool,
+    read_to_end: bool,
     /// What went wrong with it, before `h2` made a text of it.
     pub(super) failure: Option<Failure>,
     /// Read and not yet taken, and how much of it has been.
@@ -38,17 +38,17 @@ pub(super) struct Link {
 }
 
 /// One of the two ends of a link: the other is the transport's.
-pub(super) struct Io(pub(super) Rc<RefCell<Link>>);
+pub(super) struct Io(pub(super) Rc<RefCell<SharedStream>>);
 
-impl Link {
+impl SharedStream {
     pub(super) fn new(stream: Stream, buffer: Rc<RefCell<Box<[u8]>>>) -> Self {
         Self {
             stream,
             readable: true,
-            turn: 0,
-            taken: 0,
-            is_noted: false,
-            to_the_end: false,
+            reads_left: 0,
+            bytes_read: 0,
+            has_reported_more: false,
+            read_to_end: false,
             failure: None,
             read: (Vec::new(), 0),
             buffer,
@@ -58,26 +58,26 @@ impl Link {
     /// Its turn has come, because its socket is `ready`.
     pub(super) fn begin_turn(&mut self, ready: Ready) {
         self.readable |= ready.readable;
-        self.to_the_end |= ready.closed;
-        (self.turn, self.taken, self.is_noted) = (TURN, 0, false);
+        self.read_to_end |= ready.closed;
+        (self.reads_left, self.bytes_read, self.has_reported_more) = (READS_PER_TURN, 0, false);
     }
 
     /// Whether its turn is over and there is more to read; said once a turn.
     pub(super) fn has_more(&mut self) -> bool {
-        let more = self.readable && self.turn == 0 && !self.is_noted;
-        self.is_noted |= more;
+        let more = self.readable && self.reads_left == 0 && !self.has_reported_more;
+        self.has_reported_more |= more;
         more
     }
 
     /// Reads once from the socket; whether there is something, or the end.
     fn fill(&mut self) -> io::Result<bool> {
-        while self.turn > 0 {
-            self.turn -= 1;
+        while self.reads_left > 0 {
+            self.reads_left -= 1;
             let mut buffer = self.buffer.borrow_mut();
             match self.stream.read(&mut buffer) {
                 Ok(Read::Some { bytes, drained }) => {
-                    self.readable = !drained || self.to_the_end;
-                    self.taken += bytes;
+                    self.readable = !drained || self.read_to_end;
+                    self.bytes_read += bytes;
                     self.read.0.clear();
                     self.read.0.extend_from_slice(&buffer[..bytes]);
                     self.read.1 = 0;
@@ -93,9 +93,9 @@ impl Link {
                     self.read = (Vec::new(), 0);
                     return Ok(true);
                 }
-                Err((outcome, why)) => {
-                    let error = io::Error::other(why.to_string());
-                    self.failure = Some((outcome, why));
+                Err((outcome, reason)) => {
+                    let error = io::Error::other(reason.to_string());
+                    self.failure = Some((outcome, reason));
                     return Err(error);
                 }
             }
@@ -104,7 +104,7 @@ impl Link {
     }
 }
 
-impl AsFd for Link {
+impl AsFd for SharedStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
@@ -112,14 +112,14 @@ impl AsFd for Link {
 
 impl AsyncRead for Io {
     fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let link = &mut *self.0.borrow_mut();
-        if link.read.1 == link.read.0.len() && (!link.readable || !link.fill()?) {
+        let stream_ref = &mut *self.0.borrow_mut();
+        if stream_ref.read.1 == stream_ref.read.0.len() && (!stream_ref.readable || !stream_ref.fill()?) {
             return Poll::Pending;
         }
-        let (bytes, taken) = &mut link.read;
-        let more = out.remaining().min(bytes.len() - *taken);
-        out.put_slice(&bytes[*taken..*taken + more]);
-        *taken += more;
+        let (bytes, bytes_read) = &mut stream_ref.read;
+        let more = out.remaining().min(bytes.len() - *bytes_read);
+        out.put_slice(&bytes[*bytes_read..*bytes_read + more]);
+        *bytes_read += more;
         Poll::Ready(Ok(()))
     }
 }

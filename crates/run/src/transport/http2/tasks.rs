@@ -14,15 +14,15 @@ pub(super) enum Task {
 
 /// Tasks that have been woken.
 #[derive(Clone, Default)]
-pub(super) struct Woken(Arc<Mutex<Vec<Task>>>);
+pub(super) struct WakeQueue(Arc<Mutex<Vec<Task>>>);
 
 /// Wakes one task.
-struct Alarm(Task, Woken);
+struct TaskWaker(Task, WakeQueue);
 
-impl Woken {
+impl WakeQueue {
     /// What wakes `task`. A key may be given again to another: to be asked once too often does no harm.
     pub(super) fn waker(&self, task: Task) -> Waker {
-        Waker::from(Arc::new(Alarm(task, self.clone())))
+        Waker::from(Arc::new(TaskWaker(task, self.clone())))
     }
 
     /// Wakes a task.
@@ -39,7 +39,7 @@ impl Woken {
     }
 }
 
-impl Wake for Alarm {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.1.wake(self.0);
     }

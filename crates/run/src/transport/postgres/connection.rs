@@ -6,23 +6,23 @@ use bytes::{Buf, BytesMut};
 use offered_model::{Event, Reason};
 use postgres_protocol::message::frontend;
 
-use super::frames::Frames;
 use super::login::Login;
-use crate::ask::{Ask, Reply};
+use super::messages::MessageReader;
+use crate::message::{OutgoingRequest, Response};
 use crate::transport::Failure;
-use crate::transport::socket::{Place, broken};
+use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
+use crate::transport::socket::{Endpoint, reset_failure};
 use crate::transport::stream::Stream;
-use crate::transport::turns::{Answering, Opening};
 
 /// A connection, or an attempt at one.
 pub(crate) struct Connection {
     pub(super) stream: Stream,
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     /// Its serial number within the worker, from 0.
     pub(super) number: u32,
     pub(super) pool: usize,
     pub(super) state: State,
-    pub(super) frames: Frames,
+    pub(super) reader: MessageReader,
     /// What is still to be written.
     pub(super) unwritten: BytesMut,
     /// The process that serves it, and what proves that a request to cancel comes from here.
@@ -39,13 +39,13 @@ pub(super) enum State {
     Connecting,
     Login(Box<Login>),
     /// Its process is being told to the hook.
-    Hooked,
+    AwaitingHook,
     Free,
     /// It carries the exchange with this key.
     Busy(usize),
     /// What it carried was given up, and is being cancelled. Only when it has said that it is ready again *and* the server has
     /// taken note of the request to cancel can that not hit the next request.
-    Giving {
+    Cancelling {
         ready: bool,
         cancelled: bool,
     },
@@ -59,28 +59,28 @@ pub(super) enum State {
 pub(crate) struct Exchange {
     pub(super) event: Event,
     pub(super) serial: u64,
-    pub(super) ask: Arc<Ask>,
+    pub(super) outgoing: Arc<OutgoingRequest>,
     /// Which connection carries it; `None`: it waits for one.
     pub(super) on: Option<usize>,
     /// Which of its statements is being executed.
     pub(super) step: usize,
     /// The first error, after which the transaction is rolled back.
     pub(super) error: Option<Reason>,
-    pub(super) reply: Box<Reply>,
+    pub(super) response: Box<Response>,
 }
 
-impl Opening for Connection {
+impl ConnectionSlot for Connection {
     fn number(&self) -> u32 {
         self.number
     }
 
-    fn is_opening(&self, serial: u64) -> bool {
+    fn is_connecting(&self, serial: u64) -> bool {
         self.opening == serial
     }
 }
 
-impl Answering for Exchange {
-    fn is_at(&self, serial: u64) -> bool {
+impl PendingExchange for Exchange {
+    fn is_pending(&self, serial: u64) -> bool {
         self.serial == serial
     }
 
@@ -94,13 +94,13 @@ impl Connection {
     pub(super) fn write(&mut self) -> Result<(), Failure> {
         while !self.unwritten.is_empty() {
             match self.stream.write(&self.unwritten) {
-                Ok(written) => self.unwritten.advance(written),
+                Ok(encoded) => self.unwritten.advance(encoded),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(broken(error)),
+                Err(error) => return Err(reset_failure(error)),
             }
         }
-        if self.stream.is_unwritten() { self.stream.flush().map_err(broken) } else { Ok(()) }
+        if self.stream.is_unwritten() { self.stream.flush().map_err(reset_failure) } else { Ok(()) }
     }
 }
 

@@ -10,7 +10,7 @@ use offered_clock::Waker;
 use crate::command;
 
 /// A connection whose process is to be told to the command.
-pub(super) struct Asked {
+pub(super) struct HookCall {
     /// Its key and number.
     pub(super) connection: (usize, u32),
     /// The process.
@@ -21,8 +21,8 @@ pub(super) struct Asked {
 
 /// Runs the command on a thread of its own, for one connection after another.
 pub(super) struct Hook {
-    ask: Sender<Asked>,
-    told: Receiver<((usize, u32), Result<(), String>)>,
+    calls: Sender<HookCall>,
+    results: Receiver<((usize, u32), Result<(), String>)>,
 }
 
 impl Hook {
@@ -31,29 +31,29 @@ impl Hook {
     /// # Errors
     /// The system has no thread for it.
     pub(super) fn new(command: Arc<[String]>, waker: Waker) -> io::Result<Self> {
-        let (ask, asked) = channel::<Asked>();
-        let (tell, told) = channel();
+        let (calls, requests) = channel::<HookCall>();
+        let (tell, results) = channel();
         thread::Builder::new().spawn(move || {
-            for Asked { connection, pid, class } in asked {
+            for HookCall { connection, pid, class } in requests {
                 let places = [("{{pid}}", pid.to_string()), ("{{class}}", class)];
-                let places = places.each_ref().map(|(place, value)| (*place, value.as_str()));
+                let places = places.each_ref().map(|(endpoint, value)| (*endpoint, value.as_str()));
                 if tell.send((connection, command::run(&command, &places, &|_| false))).is_err() {
                     break;
                 }
                 waker.wake();
             }
         })?;
-        Ok(Self { ask, told })
+        Ok(Self { calls, results })
     }
 
     /// Tells the command of a connection.
-    pub(super) fn ask(&self, asked: Asked) {
+    pub(super) fn call(&self, call: HookCall) {
         // The thread ends only after this end of it.
-        let _ = self.ask.send(asked);
+        let _ = self.calls.send(call);
     }
 
     /// The next connection that it was told of, and what came of it.
-    pub(super) fn told(&self) -> Option<((usize, u32), Result<(), String>)> {
-        self.told.try_recv().ok()
+    pub(super) fn next_result(&self) -> Option<((usize, u32), Result<(), String>)> {
+        self.results.try_recv().ok()
     }
 }

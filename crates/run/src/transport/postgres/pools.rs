@@ -8,13 +8,13 @@ use postgres_protocol::message::frontend;
 
 use super::Postgres;
 use super::connection::{Connection, Exchange, State};
-use super::frames::Frames;
 use super::login::Login;
+use super::messages::MessageReader;
 use crate::transport::Failure;
-use crate::transport::socket::{Place, undialed};
+use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
+use crate::transport::protocol_client::Completion;
+use crate::transport::socket::{Endpoint, dial_failure};
 use crate::transport::stream::Stream;
-use crate::transport::turns::{Answering, Opening};
-use crate::transport::wire::Heard;
 
 /// How long after a connection could not be made another is tried.
 const PAUSE: Nanos = Nanos::from_millis(100);
@@ -25,87 +25,93 @@ pub(super) struct Pool {
     pub(super) size: u32,
     pub(super) live: u32,
     /// Those that are free, the last used on top: (key, number). Those that have closed are passed over.
-    pub(super) free: Vec<(usize, u32)>,
+    pub(super) idle: Vec<(usize, u32)>,
     /// Requests that wait, by key and serial number. Those given up are passed over.
     pub(super) queue: VecDeque<(usize, u64)>,
     /// After a connection could not be made: when the next is tried. Only one is, until one succeeds.
-    pub(super) again: Option<Instant>,
+    pub(super) retry_at: Option<Instant>,
 }
 
 impl Postgres {
     /// Makes the connections that a pool has too few of: all, or one where the last attempt failed.
-    pub(super) fn fill(&mut self, pool: usize, heard: &mut Vec<Heard>) {
-        let now = self.turns.clock.now();
-        let Pool { size, live, again, .. } = &self.pools[pool];
+    pub(super) fn fill(&mut self, pool: usize, completions: &mut Vec<Completion>) {
+        let now = self.event_loop.clock.now();
+        let Pool { size, live, retry_at, .. } = &self.pools[pool];
         let missing = size.saturating_sub(*live);
-        let tries = match again {
+        let tries = match retry_at {
             None => missing,
-            Some(again) if now >= *again => missing.min(1),
+            Some(retry_at) if now >= *retry_at => missing.min(1),
             Some(_) => 0,
         };
         for _ in 0..tries {
-            if let Err(failure) = self.connect(pool, heard) {
-                self.not_made(pool, failure, false, heard);
+            if let Err(failure) = self.connect(pool, completions) {
+                self.connect_failed(pool, failure, false, completions);
                 break;
             }
         }
         if tries > 0
-            && let Some(again) = &mut self.pools[pool].again
+            && let Some(retry_at) = &mut self.pools[pool].retry_at
         {
-            *again = now + PAUSE;
+            *retry_at = now + PAUSE;
         }
     }
 
     /// Begins to make a connection for a pool.
-    fn connect(&mut self, pool: usize, heard: &mut Vec<Heard>) -> Result<(), Failure> {
-        let (place, source) = self.setup.route.addresses.next().map_err(|why| (Outcome::Dns, why.into()))?;
-        let stream = Stream::dial_at(&place, source, &self.setup.route, &self.turns.clock)?;
-        let key = self.add(stream, place, pool, State::Connecting)?;
+    fn connect(&mut self, pool: usize, completions: &mut Vec<Completion>) -> Result<(), Failure> {
+        let (endpoint, source) = self.setup.route.addresses.next().map_err(|reason| (Outcome::Dns, reason.into()))?;
+        let stream = Stream::dial_at(&endpoint, source, &self.setup.route, &self.event_loop.clock)?;
+        let key = self.add(stream, endpoint, pool, State::Connecting)?;
         self.pools[pool].live += 1;
         if self.connections[key].stream.is_open()
-            && let Err(failure) = self.greet(key)
+            && let Err(failure) = self.start_login(key)
         {
-            self.fail(key, failure, heard);
+            self.fail(key, failure, completions);
         }
         Ok(())
     }
 
     /// Watches a new stream; its key. It must be ready in time.
-    pub(super) fn add(&mut self, stream: Stream, place: Place, pool: usize, state: State) -> Result<usize, Failure> {
+    pub(super) fn add(
+        &mut self,
+        stream: Stream,
+        endpoint: Endpoint,
+        pool: usize,
+        state: State,
+    ) -> Result<usize, Failure> {
         let key = self.connections.vacant_key();
-        self.turns.poller.add(&stream, key).map_err(undialed)?;
+        self.event_loop.poller.add(&stream, key).map_err(dial_failure)?;
         let number = self.opened;
         self.opened += 1;
-        let (frames, unwritten) = (Frames::default(), BytesMut::new());
+        let (reader, unwritten) = (MessageReader::default(), BytesMut::new());
         let (backend, carried, opening) = ((0, 0), 0, 0);
         self.connections.insert(Connection {
             stream,
-            place,
+            endpoint,
             number,
             pool,
             state,
-            frames,
+            reader,
             unwritten,
             backend,
             carried,
             opening,
         });
-        self.expect(key);
+        self.start_connect_timeout(key);
         Ok(key)
     }
 
     /// From now on a connection must be ready within the time to connect.
-    pub(super) fn expect(&mut self, key: usize) {
+    pub(super) fn start_connect_timeout(&mut self, key: usize) {
         self.serial += 1;
-        let (now, serial) = (self.turns.clock.now(), self.serial);
+        let (now, serial) = (self.event_loop.clock.now(), self.serial);
         self.connections[key].opening = serial;
         let connections = &self.connections;
-        let opening = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_opening(serial));
-        self.turns.connecting.push(now, key, serial, connections.len(), opening);
+        let opening = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_connecting(serial));
+        self.event_loop.connect_deadlines.push(now, key, serial, connections.len(), opening);
     }
 
     /// A stream is open: says who is there, or what is to be cancelled.
-    pub(super) fn greet(&mut self, key: usize) -> Result<(), Failure> {
+    pub(super) fn start_login(&mut self, key: usize) -> Result<(), Failure> {
         let connection = &mut self.connections[key];
         if let State::Cancel { of } = connection.state {
             let (process, secret) = self.connections.get(of.0).map_or((0, 0), |other| other.backend);
@@ -119,45 +125,45 @@ impl Postgres {
     }
 
     /// A connection is ready for requests: it takes the first that waits.
-    pub(super) fn free(&mut self, key: usize, heard: &mut Vec<Heard>) {
+    pub(super) fn mark_idle(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let connection = &mut self.connections[key];
         (connection.state, connection.opening) = (State::Free, 0);
         let (number, pool) = (connection.number, connection.pool);
         while let Some((exchange, serial)) = self.pools[pool].queue.pop_front() {
-            if self.exchanges.get(exchange).is_some_and(|waiting| waiting.is_at(serial) && waiting.on.is_none()) {
-                return self.carry(key, exchange, heard);
+            if self.exchanges.get(exchange).is_some_and(|waiting| waiting.is_pending(serial) && waiting.on.is_none()) {
+                return self.assign(key, exchange, completions);
             }
         }
-        self.pools[pool].free.push((key, number));
+        self.pools[pool].idle.push((key, number));
     }
 
     /// A free connection takes an exchange.
-    pub(super) fn carry(&mut self, key: usize, exchange: usize, heard: &mut Vec<Heard>) {
+    pub(super) fn assign(&mut self, key: usize, exchange: usize, completions: &mut Vec<Completion>) {
         let (connection, carried) = (&mut self.connections[key], &mut self.exchanges[exchange]);
-        let now = self.turns.clock.now();
+        let now = self.event_loop.clock.now();
         connection.state = State::Busy(exchange);
         carried.on = Some(key);
         carried.event.waited = carried.event.sent.map(|sent| sent.until(now));
         (carried.event.connection, carried.event.reused) = (connection.number, connection.carried > 0);
         connection.carried += 1;
         if let Err(failure) = self.execute(key, exchange) {
-            self.fail(key, failure, heard);
+            self.fail(key, failure, completions);
         }
     }
 
     /// A connection could not be made. Where a pool has none at all, who waits for one has waited in vain.
-    fn not_made(&mut self, pool: usize, failure: Failure, was_open: bool, heard: &mut Vec<Heard>) {
-        let now = self.turns.clock.now();
+    fn connect_failed(&mut self, pool: usize, failure: Failure, was_open: bool, completions: &mut Vec<Completion>) {
+        let now = self.event_loop.clock.now();
         let pool = &mut self.pools[pool];
-        pool.again = Some(now + PAUSE);
+        pool.retry_at = Some(now + PAUSE);
         if pool.live == 0 {
             for (exchange, serial) in pool.queue.drain(..) {
-                if self.exchanges.get(exchange).is_some_and(|e| e.is_at(serial) && e.on.is_none()) {
+                if self.exchanges.get(exchange).is_some_and(|e| e.is_pending(serial) && e.on.is_none()) {
                     let Exchange { event, .. } = self.exchanges.remove(exchange);
                     let waited = event.sent.map(|sent| sent.until(now));
-                    let (outcome, why) = failure.clone();
-                    let event = Event { done: Some(now), waited, outcome, error: Some(why), ..event };
-                    heard.push(Heard::Ended(event, None));
+                    let (outcome, reason) = failure.clone();
+                    let event = Event { done: Some(now), waited, outcome, error: Some(reason), ..event };
+                    completions.push(Completion::Done(event, None));
                 }
             }
         }
@@ -165,10 +171,10 @@ impl Postgres {
     }
 
     /// A connection is over, and so is what it carried; another is made in its stead.
-    pub(super) fn fail(&mut self, key: usize, failure: Failure, heard: &mut Vec<Heard>) {
+    pub(super) fn fail(&mut self, key: usize, failure: Failure, completions: &mut Vec<Completion>) {
         let connection = self.connections.remove(key);
         // A socket the poller does not know is closed all the same.
-        let _ = self.turns.poller.remove(&connection.stream);
+        let _ = self.event_loop.poller.remove(&connection.stream);
         let pool = connection.pool;
         match connection.state {
             State::Cancel { of: (key, number) } => {
@@ -176,31 +182,32 @@ impl Postgres {
                 let was_heard = failure.0 == Outcome::Reset;
                 let Some(other) = self.connections.get_mut(key).filter(|other| other.number == number) else { return };
                 match &mut other.state {
-                    State::Giving { cancelled, .. } if was_heard => *cancelled = true,
-                    State::Giving { .. } => return self.fail(key, failure, heard),
+                    State::Cancelling { cancelled, .. } if was_heard => *cancelled = true,
+                    State::Cancelling { .. } => return self.fail(key, failure, completions),
                     _ => return,
                 }
-                return self.given_up(key, heard);
+                return self.cancel_progressed(key, completions);
             }
             State::Busy(exchange) => {
                 let Exchange { event, error, .. } = self.exchanges.remove(exchange);
-                let (outcome, why) = match error {
+                let (outcome, reason) = match error {
                     // The server said why, and closed.
                     Some(error) => (Outcome::SqlError, error),
                     None => failure,
                 };
-                let now = self.turns.clock.now();
+                let now = self.event_loop.clock.now();
                 let event = Event { bytes_out: event.bytes_out - connection.unwritten.len() as u64, ..event };
-                heard.push(Heard::Ended(Event { done: Some(now), outcome, error: Some(why), ..event }, None));
+                completions
+                    .push(Completion::Done(Event { done: Some(now), outcome, error: Some(reason), ..event }, None));
             }
-            State::Connecting | State::Login(_) | State::Hooked => {
+            State::Connecting | State::Login(_) | State::AwaitingHook => {
                 self.pools[pool].live -= 1;
                 let was_open = connection.stream.is_open();
-                return self.not_made(pool, failure, was_open, heard);
+                return self.connect_failed(pool, failure, was_open, completions);
             }
-            State::Free | State::Giving { .. } => {}
+            State::Free | State::Cancelling { .. } => {}
         }
         self.pools[pool].live -= 1;
-        self.fill(pool, heard);
+        self.fill(pool, completions);
     }
 }

@@ -15,7 +15,7 @@ use crate::transport::stream::Stream;
 pub(crate) struct Setup {
     pub(super) route: Arc<Route>,
     /// The same without TLS: a request to cancel says nothing worth hiding, and is heard before anybody logs in.
-    pub(super) bare: Arc<Route>,
+    pub(super) plain_route: Arc<Route>,
     pub(super) user: String,
     pub(super) password: Option<String>,
     pub(super) database: String,
@@ -41,17 +41,17 @@ impl Setup {
             [] => vec![(String::new(), target.connections().unwrap_or(1))],
             named => named.iter().map(|pool| (pool.name.clone(), pool.connections)).collect(),
         };
-        let bare = Arc::new(Route::to_database(target, false)?);
+        let plain_route = Arc::new(Route::to_database(target, false)?);
         let is_tcp = matches!(target.url().address, Address::Tcp { .. });
         let wants_tls = match login.encryption {
             Encryption::Disabled => false,
-            Encryption::Preferred => is_tcp && encrypts(target, &bare)?,
+            Encryption::Preferred => is_tcp && server_offers_tls(target, &plain_route)?,
             Encryption::Required | Encryption::Verified => true,
         };
-        let route = if wants_tls { Arc::new(Route::to_database(target, true)?) } else { bare.clone() };
+        let route = if wants_tls { Arc::new(Route::to_database(target, true)?) } else { plain_route.clone() };
         Ok(Self {
             route,
-            bare,
+            plain_route,
             user: login.user.clone(),
             password: login.password.clone().or_else(|| std::env::var("PGPASSWORD").ok()),
             database: login.database.clone(),
@@ -72,11 +72,11 @@ impl Setup {
 }
 
 /// Whether the server speaks TLS, where either will do; it is asked once.
-fn encrypts(target: &Target, bare: &Arc<Route>) -> Result<bool, Error> {
+fn server_offers_tls(target: &Target, plain_route: &Arc<Route>) -> Result<bool, Error> {
     let asking = Route::to_database(target, true)?;
     match Stream::open(&asking, target.connect_timeout()) {
         Ok(_) => Ok(true),
         Err((Outcome::Tls, _)) => Ok(false),
-        Err((outcome, why)) => Err(bare.addresses.unreachable(outcome, why.to_string())),
+        Err((outcome, reason)) => Err(plain_route.addresses.connect_error(outcome, reason.to_string())),
     }
 }

@@ -43,7 +43,7 @@ struct Request {
     /// Statements, and for each the first of the request's parameters that is its own.
     steps: Vec<(usize, usize)>,
     /// Columns that are looked for in the answer.
-    wanted: Vec<String>,
+    columns_used: Vec<String>,
 }
 
 impl Statements {
@@ -61,8 +61,8 @@ impl Statements {
         let mut known: HashMap<(String, usize), usize> = HashMap::new();
         for request in workload.requests() {
             let Call::Sql(sql) = request.call() else {
-                let why = "is not in SQL, and its target is a database".to_owned();
-                return Err(Error::Request { name: request.name().to_owned(), why });
+                let reason = "is not in SQL, and its target is a database".to_owned();
+                return Err(Error::Request { name: request.name().to_owned(), reason });
             };
             let mut step = |text: &str, parameters: usize, first: usize| {
                 let next = statements.all.len();
@@ -85,14 +85,14 @@ impl Statements {
                 _ => None,
             });
             let finds = request.extract().iter().map(|extraction| &extraction.find).chain(tested);
-            let wanted = finds.filter_map(|find| match find {
+            let columns_used = finds.filter_map(|find| match find {
                 Find::Column(name) => Some(name.clone()),
                 _ => None,
             });
-            let wanted = wanted.collect();
+            let columns_used = columns_used.collect();
             // A class that is none of the pools is a mistake in the workload.
             let pool = target.pools().iter().position(|pool| Some(&pool.name) == sql.class.as_ref()).unwrap_or(0);
-            statements.requests.push(Request { name: request.name().to_owned(), pool, steps, wanted });
+            statements.requests.push(Request { name: request.name().to_owned(), pool, steps, columns_used });
         }
         Ok(statements)
     }
@@ -143,7 +143,7 @@ impl Statements {
     pub(super) fn described(&self, columns: Vec<Columns>) -> Result<(), String> {
         for request in &self.requests {
             let names = || request.steps.iter().filter_map(|(number, _)| columns.get(*number)).flatten();
-            if let Some(missing) = request.wanted.iter().find(|wanted| names().all(|name| **name != ***wanted)) {
+            if let Some(missing) = request.columns_used.iter().find(|column| names().all(|name| **name != ***column)) {
                 let known: Vec<&str> = names().map(|name| &**name).collect();
                 let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
                 return Err(format!("request `{}`: its answer has no column `{missing}`; {known}", request.name));

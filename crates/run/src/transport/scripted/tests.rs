@@ -4,8 +4,8 @@ use offered_model::{Agenda, Share, Visit, Workload};
 
 use super::*;
 use crate::driver::Driver;
-use crate::live::Live;
-use crate::transport::wire::Wording;
+use crate::live::LiveCounters;
+use crate::transport::protocol_client::RequestText;
 
 /// Status, headers, body.
 type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
@@ -13,71 +13,73 @@ type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
 /// A server in memory: what it says to a path, a millisecond later.
 struct Fake {
     now: Instant,
-    answers: fn(&Ask) -> Said,
-    under_way: Vec<(Instant, Event, Ask)>,
+    answers: fn(&OutgoingRequest) -> Said,
+    under_way: Vec<(Instant, Event, OutgoingRequest)>,
     /// The most exchanges that were under way at a time, and everything asked: lane and path, cookie.
     most: usize,
-    asked: Vec<(u8, String, Option<String>)>,
+    sent_text: Vec<(u8, String, Option<String>)>,
     left: Vec<u64>,
 }
 
-impl Wire for Fake {
+impl ProtocolClient for Fake {
     fn now(&self) -> Instant {
         self.now
     }
 
-    fn begin(&mut self, ask: &Arc<Ask>, event: Event, _heard: &mut Vec<Heard>) -> Instant {
-        let cookie = ask.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
-        self.asked.push((ask.lane, ask.path.clone(), cookie));
+    fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, _heard: &mut Vec<Completion>) -> Instant {
+        let cookie = outgoing.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
+        self.sent_text.push((outgoing.lane, outgoing.path.clone(), cookie));
         let same =
             |other: &Event| (other.session, other.step, other.object) == (event.session, event.step, event.object);
         assert!(!self.under_way.iter().any(|(_, other, _)| same(other)), "two exchanges with one name");
-        let lane = |(_, other, asked): &(Instant, Event, Ask)| other.session == event.session && asked.lane == ask.lane;
+        let lane = |(_, other, sent_text): &(Instant, Event, OutgoingRequest)| {
+            other.session == event.session && sent_text.lane == outgoing.lane
+        };
         assert!(!self.under_way.iter().any(lane), "a connection carries one exchange at a time");
         let event = Event { sent: Some(self.now), bytes_out: 100, ..event };
-        self.under_way.push((self.now + Nanos::from_millis(1), event, Ask::clone(ask)));
+        self.under_way.push((self.now + Nanos::from_millis(1), event, OutgoingRequest::clone(outgoing)));
         self.most = self.most.max(self.under_way.len());
         self.now
     }
 
-    fn wait(&mut self, deadline: Instant, heard: &mut Vec<Heard>) {
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
         let Some(first) = self.under_way.iter().map(|(at, ..)| *at).min().filter(|at| *at <= deadline) else {
             self.now = deadline;
             return;
         };
         self.now = self.now.max(first);
         let at = self.under_way.iter().position(|(at, ..)| *at == first).unwrap();
-        let (_, event, ask) = self.under_way.remove(at);
-        heard.push(Heard::FirstByte { session: event.session, object: event.object });
-        let (status, headers, body) = (self.answers)(&ask);
+        let (_, event, outgoing) = self.under_way.remove(at);
+        completions.push(Completion::FirstByte { session: event.session, object: event.object });
+        let (status, headers, body) = (self.answers)(&outgoing);
         if status == 0 {
             let event = Event { done: Some(self.now), outcome: Outcome::Reset, error: Some("broke".into()), ..event };
-            return heard.push(Heard::Ended(event, None));
+            return completions.push(Completion::Done(event, None));
         }
         let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec())).collect();
-        let reply = Reply {
+        let response = Response {
             headers,
             body: body.as_bytes().to_vec().into(),
             size: body.len() as u64,
-            wanted: ask.wanted,
+            body_limit: outgoing.body_limit,
             rows: 0,
         };
         let event = Event { done: Some(self.now), first_byte: Some(self.now), status, outcome, bytes_in: 10, ..event };
-        heard.push(Heard::Ended(event, Some(Box::new(reply))));
+        completions.push(Completion::Done(event, Some(Box::new(response))));
     }
 
-    fn leave(&mut self, session: u64) {
+    fn close_session(&mut self, session: u64) {
         self.left.push(session);
     }
 
-    fn abandon(&mut self, heard: &mut Vec<Heard>) {
+    fn cancel_all(&mut self, completions: &mut Vec<Completion>) {
         for (_, event, _) in self.under_way.drain(..) {
-            heard.push(Heard::Ended(Event { outcome: Outcome::Cut, ..event }, None));
+            completions.push(Completion::Done(Event { outcome: Outcome::Cut, ..event }, None));
         }
     }
 
-    fn under_way_since(&mut self, _: Instant) -> Option<Event> {
+    fn in_flight_since(&mut self, _: Instant) -> Option<Event> {
         None
     }
 
@@ -85,15 +87,15 @@ impl Wire for Fake {
         Nanos::ZERO
     }
 
-    fn wording(&self, ask: &Ask, _: &Event) -> Wording {
-        let headers = ask.headers.iter().map(|(name, value)| format!("{name}: {value}"));
-        let head = [format!("{} {}", ask.method, ask.path)].into_iter().chain(headers).collect();
-        Wording { head, body: ask.body.clone().unwrap_or_default() }
+    fn request_text(&self, outgoing: &OutgoingRequest, _: &Event) -> RequestText {
+        let headers = outgoing.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+        let head = [format!("{} {}", outgoing.method, outgoing.path)].into_iter().chain(headers).collect();
+        RequestText { head, body: outgoing.body.clone().unwrap_or_default() }
     }
 }
 
-fn answers(ask: &Ask) -> Said {
-    match ask.path.as_str() {
+fn answers(outgoing: &OutgoingRequest) -> Said {
+    match outgoing.path.as_str() {
         "/login" => (302, vec![("Location", "/home"), ("Set-Cookie", "sid=7; Path=/")], ""),
         "/home" => (200, vec![], "{\"id\": \"a 1\"}"),
         "/loop" => (302, vec![("Location", "/loop")], ""),
@@ -112,7 +114,7 @@ fn sessions(requests: &str) -> Scripted<Fake> {
     let workload = Workload::parse(&text, "w", &|_| Ok("n\n1\n".into())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
     let fake =
-        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
+        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, sent_text: Vec::new(), left: Vec::new() };
     Scripted::new(fake, script, Arc::default(), 3, None)
 }
 
@@ -142,8 +144,8 @@ fn a_page_is_over_with_its_last_object() {
         events[..5].iter().all(|event| event.intended == Instant::from_millis(1)),
         "wanted when the page was there"
     );
-    let lanes: Vec<u8> = sessions.wire.asked.iter().map(|(lane, ..)| *lane).collect();
-    assert_eq!((sessions.wire.most, lanes), (2, vec![0, 0, 1, 0, 1, 0]));
+    let lanes: Vec<u8> = sessions.client.sent_text.iter().map(|(lane, ..)| *lane).collect();
+    assert_eq!((sessions.client.most, lanes), (2, vec![0, 0, 1, 0, 1, 0]));
     assert!(sessions.pages.is_empty());
 }
 
@@ -152,7 +154,7 @@ fn objects_may_come_while_the_page_does() {
     let mut sessions = sessions(&format!("{PAGE}objects_when = \"while\"\nconnections = 3"));
     let events = launch(&mut sessions, 0, 0);
     assert_eq!(events.len(), 6);
-    let lanes: Vec<u8> = sessions.wire.asked.iter().map(|(lane, ..)| *lane).collect();
+    let lanes: Vec<u8> = sessions.client.sent_text.iter().map(|(lane, ..)| *lane).collect();
     assert_eq!(lanes[..4], [0, 1, 2, 0], "the first connection is the page's until it is there");
 }
 
@@ -166,7 +168,7 @@ fn a_page_that_fails_brings_no_objects() {
 #[test]
 fn a_page_fails_with_an_object_of_it_unless_they_may() {
     let page = "[[request]]\nget = \"/page\"\nobjects = [\"/1\", \"/missing\", \"/broken\"]\n";
-    for (more, outcome, why) in
+    for (more, outcome, reason) in
         [("", Outcome::ObjectFailed, "object /missing: http_error 404"), ("objects_may_fail = true", Outcome::Ok, "")]
     {
         let mut sessions = sessions(&format!("{page}on_failure = \"end-session\"\n{more}"));
@@ -175,8 +177,8 @@ fn a_page_fails_with_an_object_of_it_unless_they_may() {
         ended.sort_by_key(|(object, _)| *object);
         assert_eq!(ended, [(0, outcome), (1, Outcome::Ok), (2, Outcome::HttpError), (3, Outcome::Reset)]);
         let page = events.last().unwrap();
-        assert_eq!((page.status, page.why().as_ref()), (200, why));
-        assert_eq!(sessions.ends(page), outcome != Outcome::Ok);
+        assert_eq!((page.status, page.why().as_ref()), (200, reason));
+        assert_eq!(sessions.ends_session(page), outcome != Outcome::Ok);
     }
 }
 
@@ -187,14 +189,14 @@ fn redirects_are_one_launch_and_cookies_go_along() {
     assert_eq!((event.outcome, event.status), (Outcome::Ok, 200));
     assert_eq!((event.sent, event.done), (Some(Instant::ZERO), Some(Instant::from_millis(2))));
     assert_eq!((event.bytes_out, event.bytes_in), (200, 20));
-    let asked = [(0, "/login".to_owned(), None), (0, "/home".to_owned(), Some("sid=7".to_owned()))];
-    assert_eq!(sessions.wire.asked, asked);
+    let sent_text = [(0, "/login".to_owned(), None), (0, "/home".to_owned(), Some("sid=7".to_owned()))];
+    assert_eq!(sessions.client.sent_text, sent_text);
     // Each session has its own, as long as it is there.
     launch(&mut sessions, 0, 5);
-    assert_eq!(sessions.wire.asked[2].2, None);
-    sessions.leave(4);
+    assert_eq!(sessions.client.sent_text[2].2, None);
+    sessions.close_session(4);
     launch(&mut sessions, 0, 4);
-    assert_eq!((sessions.wire.asked[4].2.as_deref(), &sessions.wire.left[..]), (None, &[4][..]));
+    assert_eq!((sessions.client.sent_text[4].2.as_deref(), &sessions.client.left[..]), (None, &[4][..]));
 }
 
 #[test]
@@ -221,7 +223,7 @@ fn what_is_extracted_is_said_and_what_is_missing_fails_the_session() {
     assert_eq!(unsent.why(), "{{id}} has no value (nothing was extracted)");
     launch(&mut sessions, 0, 1);
     assert_eq!(launch(&mut sessions, 1, 1)[0].outcome, Outcome::Ok);
-    assert_eq!(sessions.wire.asked.last().unwrap().1, "/item/a%201");
+    assert_eq!(sessions.client.sent_text.last().unwrap().1, "/item/a%201");
 }
 
 #[test]
@@ -235,14 +237,14 @@ fn failures_end_sessions_or_the_run_where_the_workload_says_so() {
     let request = |more: &str| format!("[[request]]\nget = \"/missing\"\n{more}");
     let mut goes_on = sessions(&request(""));
     let event = launch(&mut goes_on, 0, 0).remove(0);
-    assert!(!goes_on.ends(&event));
+    assert!(!goes_on.ends_session(&event));
     let mut leaves = sessions(&request("on_failure = \"end-session\""));
     let event = launch(&mut leaves, 0, 0).remove(0);
-    assert!(leaves.ends(&event) && leaves.halt.why().is_none());
+    assert!(leaves.ends_session(&event) && leaves.halt.halted().is_none());
     let mut stops = sessions(&request("on_failure = \"stop\"\ncheck = [{ status = 200 }]"));
     let event = launch(&mut stops, 0, 0).remove(0);
-    assert!(stops.ends(&event));
-    let halted = stops.halt.why().unwrap();
+    assert!(stops.ends_session(&event));
+    let halted = stops.halt.halted().unwrap();
     assert_eq!(halted.why, "request `/missing` did not go well: check_failed (status = 200)");
     assert_eq!(halted.end, End::Failed);
 }
@@ -258,7 +260,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
     let workload = Workload::parse(&text, "w", &|_| Err(String::new())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
     let fake =
-        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, asked: Vec::new(), left: Vec::new() };
+        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, sent_text: Vec::new(), left: Vec::new() };
     let (mut sink, stop): (Vec<Event>, _) = (Vec::new(), AtomicBool::new(false));
     let mut driver = Driver {
         agenda: Agenda::new(&workload, Share::ALL),
@@ -270,13 +272,13 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         numbering: (0, 1),
         transport: Scripted::new(fake, script, Arc::default(), 0, None),
         stop: &stop,
-        hurry: &stop,
-        live: &Live::default(),
+        abort: &stop,
+        live: &LiveCounters::default(),
         sink: &mut sink,
-        places: Some(HashMap::new()),
+        positions: Some(HashMap::new()),
     };
     driver.run();
-    driver.transport.wire.asked.into_iter().map(|(_, _, cookie)| cookie).collect()
+    driver.transport.client.sent_text.into_iter().map(|(_, _, cookie)| cookie).collect()
 }
 
 #[test]
@@ -293,7 +295,7 @@ fn the_end_of_the_data_stops_the_run() {
     assert_eq!(launch(&mut sessions, 0, 0)[0].outcome, Outcome::Ok);
     let event = launch(&mut sessions, 0, 1).remove(0);
     assert_eq!(event.why(), "the 1 rows of u.csv are used up (user)");
-    assert_eq!(sessions.halt.why().unwrap().end, End::Error);
+    assert_eq!(sessions.halt.halted().unwrap().end, End::Error);
 }
 
 #[test]
@@ -307,7 +309,7 @@ fn what_is_given_up_has_its_events_too() {
         &mut events,
     );
     sessions.wait(Instant::from_secs(1), &mut events);
-    sessions.abandon(&mut events);
+    sessions.cancel_all(&mut events);
     let ended: Vec<(u16, Outcome)> = events.iter().map(|event| (event.object, event.outcome)).collect();
     assert_eq!(ended, [(1, Outcome::Cut), (2, Outcome::Cut), (0, Outcome::Cut)]);
 }

@@ -13,30 +13,30 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme};
 
-use super::Client;
+use super::TlsClient;
 use crate::Error;
 
 /// How many earlier handshakes are remembered, where they may be.
-const REMEMBERED: usize = 1024;
+const SESSION_CACHE_SIZE: usize = 1024;
 
-impl Client {
+impl TlsClient {
     /// For `target`, whose URL is secure.
     ///
     /// # Errors
     /// A file that cannot be used, or a name that no certificate can have.
     pub(crate) fn new(target: &Target) -> Result<Self, Error> {
-        Self::as_told(target, target.tls())
+        Self::with_settings(target, target.tls())
     }
 
     /// For `target`, whose URL is not secure: takes whoever speaks TLS there.
     ///
     /// # Errors
     /// A name that no certificate can have.
-    pub(crate) fn of_anybody(target: &Target) -> Result<Self, Error> {
-        Self::as_told(target, &Tls { insecure: true, ..Tls::default() })
+    pub(crate) fn insecure(target: &Target) -> Result<Self, Error> {
+        Self::with_settings(target, &Tls { insecure: true, ..Tls::default() })
     }
 
-    fn as_told(target: &Target, tls: &Tls) -> Result<Self, Error> {
+    fn with_settings(target: &Target, tls: &Tls) -> Result<Self, Error> {
         let host = match (&tls.server_name, &target.url().address) {
             (Some(name), _) => name.clone(),
             (None, Address::Tcp { host, .. }) => host.clone(),
@@ -50,29 +50,29 @@ impl Client {
         // libpq looks at the certificate only when it is told to.
         let insecure = tls.insecure || encryption.is_some_and(|encryption| encryption != Encryption::Verified);
         let verifier: Arc<dyn ServerCertVerifier> = match insecure {
-            true => Arc::new(Anybody(provider.clone())),
+            true => Arc::new(AcceptAnyCertificate(provider.clone())),
             false => WebPkiServerVerifier::builder_with_provider(Arc::new(roots(tls)?), provider.clone())
                 .build()
-                .map_err(|why| Error::Tls(format!("the trusted certificates cannot be used: {why}")))?,
+                .map_err(|reason| Error::Tls(format!("the trusted certificates cannot be used: {reason}")))?,
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|why| Error::Tls(why.to_string()))?
+            .map_err(|reason| Error::Tls(reason.to_string()))?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let mut config = match &tls.identity {
             None => config.with_no_client_auth(),
             Some(own) => {
-                let key =
-                    PrivateKeyDer::from_pem_file(&own.key).map_err(|why| unusable(&own.key, "a private key", &why))?;
-                config.with_client_auth_cert(certificates(&own.certificate)?, key).map_err(|why| {
+                let key = PrivateKeyDer::from_pem_file(&own.key)
+                    .map_err(|reason| unusable(&own.key, "a private key", &reason))?;
+                config.with_client_auth_cert(certificates(&own.certificate)?, key).map_err(|reason| {
                     let files = format!("{} and {}", own.certificate.display(), own.key.display());
-                    Error::Tls(format!("{files} are no certificate and its key: {why}"))
+                    Error::Tls(format!("{files} are no certificate and its key: {reason}"))
                 })?
             }
         };
         config.resumption =
-            if tls.resume { Resumption::in_memory_sessions(REMEMBERED) } else { Resumption::disabled() };
+            if tls.resume { Resumption::in_memory_sessions(SESSION_CACHE_SIZE) } else { Resumption::disabled() };
         let protocols: &[&[u8]] = match target.protocol() {
             _ if encryption.is_some() => &[b"postgresql"],
             Protocol::Http1 => &[b"http/1.1"],
@@ -80,28 +80,29 @@ impl Client {
             Protocol::Auto => &[b"h2", b"http/1.1"],
         };
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        let asked = Arc::new(AtomicBool::new(false));
-        let shown = config.client_auth_cert_resolver;
-        config.client_auth_cert_resolver = Arc::new(Showing { shown, asked: asked.clone() });
-        Ok(Self { config: Arc::new(config), name, asked })
+        let certificate_requested = Arc::new(AtomicBool::new(false));
+        let inner = config.client_auth_cert_resolver;
+        config.client_auth_cert_resolver =
+            Arc::new(RecordingResolver { inner, certificate_requested: certificate_requested.clone() });
+        Ok(Self { config: Arc::new(config), name, certificate_requested })
     }
 }
 
 /// Shows the certificate that we have, and remembers that somebody asked for one.
 #[derive(Debug)]
-struct Showing {
-    shown: Arc<dyn ResolvesClientCert>,
-    asked: Arc<AtomicBool>,
+struct RecordingResolver {
+    inner: Arc<dyn ResolvesClientCert>,
+    certificate_requested: Arc<AtomicBool>,
 }
 
-impl ResolvesClientCert for Showing {
+impl ResolvesClientCert for RecordingResolver {
     fn resolve(&self, hints: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        self.asked.store(true, Relaxed);
-        self.shown.resolve(hints, schemes)
+        self.certificate_requested.store(true, Relaxed);
+        self.inner.resolve(hints, schemes)
     }
 
     fn has_certs(&self) -> bool {
-        self.shown.has_certs()
+        self.inner.has_certs()
     }
 }
 
@@ -110,16 +111,16 @@ fn roots(tls: &Tls) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = &tls.roots {
         for certificate in certificates(file)? {
-            roots.add(certificate).map_err(|why| unusable(file, "a trusted certificate", &why))?;
+            roots.add(certificate).map_err(|reason| unusable(file, "a trusted certificate", &reason))?;
         }
         return Ok(roots);
     }
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
-        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        let reason = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
         return Err(Error::Tls(format!(
-            "this system has no trusted certificates{why}; install ca-certificates, or give target.tls.roots"
+            "this system has no trusted certificates{reason}; install ca-certificates, or give target.tls.roots"
         )));
     }
     Ok(roots)
@@ -128,22 +129,22 @@ fn roots(tls: &Tls) -> Result<RootCertStore, Error> {
 /// The certificates of a PEM file, at least one.
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = read.map_err(|why| unusable(file, "a certificate", &why))?;
+    let certificates = read.map_err(|reason| unusable(file, "a certificate", &reason))?;
     match certificates.is_empty() {
         true => Err(unusable(file, "a certificate", &"it has none")),
         false => Ok(certificates),
     }
 }
 
-fn unusable(file: &Path, what: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::Tls(format!("cannot read {what} from {}: {why}; give a PEM file", file.display()))
+fn unusable(file: &Path, what: &str, reason: &dyn std::fmt::Display) -> Error {
+    Error::Tls(format!("cannot read {what} from {}: {reason}; give a PEM file", file.display()))
 }
 
 /// Takes any certificate; that whoever shows it has its key is still checked.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

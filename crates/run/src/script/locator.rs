@@ -3,7 +3,7 @@
 #[cfg(feature = "html")]
 mod html;
 #[cfg(not(feature = "html"))]
-#[path = "find/no_html.rs"]
+#[path = "locator/no_html.rs"]
 mod html;
 
 use std::borrow::Cow;
@@ -14,51 +14,51 @@ use regex::bytes::Regex;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use self::html::{Choice, Page};
+use self::html::{CssQuery, HtmlDocument};
 use super::decode::decoded;
-use crate::ask::Reply;
+use crate::message::Response;
 
-const LATE: &str = "there was no time to look at the whole answer";
+const OUT_OF_TIME: &str = "there was no time to look at the whole answer";
 
 /// A place in an answer.
 #[derive(Debug)]
-pub(super) enum Find {
+pub(super) enum Locator {
     Body,
     Header(String),
     Json(JsonPath),
     Regex(Regex, usize),
-    Css(Choice),
+    Css(CssQuery),
 }
 
 /// An answer, taken apart as far as somebody looks, and as long as there is time for it.
-pub(super) struct Heard<'a> {
+pub(super) struct ParsedResponse<'a> {
     pub(super) status: u16,
-    pub(super) reply: &'a Reply,
+    pub(super) reply: &'a Response,
     /// Whether the time for it is over.
-    is_over: &'a dyn Fn() -> bool,
+    out_of_time: &'a dyn Fn() -> bool,
     body: OnceCell<Result<Cow<'a, [u8]>, String>>,
     json: OnceCell<Option<Value>>,
-    page: Page,
+    html: HtmlDocument,
     /// Why not everything was looked at that should have been: the first reason.
-    gave_up: OnceCell<&'static str>,
+    incomplete: OnceCell<&'static str>,
 }
 
-impl<'a> Heard<'a> {
-    pub(super) fn new(status: u16, reply: &'a Reply, is_over: &'a dyn Fn() -> bool) -> Self {
-        let (body, json, page) = (OnceCell::new(), OnceCell::new(), Page::default());
-        Self { status, reply, is_over, body, json, page, gave_up: OnceCell::new() }
+impl<'a> ParsedResponse<'a> {
+    pub(super) fn new(status: u16, reply: &'a Response, out_of_time: &'a dyn Fn() -> bool) -> Self {
+        let (body, json, html) = (OnceCell::new(), OnceCell::new(), HtmlDocument::default());
+        Self { status, reply, out_of_time, body, json, html, incomplete: OnceCell::new() }
     }
 
     /// Why not everything was looked at that should have been, if so.
-    pub(super) fn gave_up(&self) -> Option<&'static str> {
-        self.gave_up.get().copied()
+    pub(super) fn incomplete(&self) -> Option<&'static str> {
+        self.incomplete.get().copied()
     }
 
     /// Whether there is still time; without it nothing more is looked at.
     fn has_time(&self) -> bool {
-        let has_time = self.gave_up.get().is_none() && !(self.is_over)();
+        let has_time = self.incomplete.get().is_none() && !(self.out_of_time)();
         if !has_time {
-            let _ = self.gave_up.set(LATE);
+            let _ = self.incomplete.set(OUT_OF_TIME);
         }
         has_time
     }
@@ -75,7 +75,7 @@ impl<'a> Heard<'a> {
     /// It was too large to keep, or is not what it says.
     pub(super) fn body(&self) -> Result<&[u8], &str> {
         let body = self.body.get_or_init(|| {
-            if !self.reply.is_whole() {
+            if !self.reply.is_complete() {
                 return Err("the answer is too large to be kept and looked into (16 MB, and 256 MB of all under way)"
                     .to_owned());
             }
@@ -90,7 +90,7 @@ impl<'a> Heard<'a> {
     }
 }
 
-impl Find {
+impl Locator {
     /// The place the workload names.
     ///
     /// # Errors
@@ -99,8 +99,11 @@ impl Find {
         Ok(match find {
             script::Find::Body => Self::Body,
             script::Find::Header(name) => Self::Header(name.clone()),
-            script::Find::Json(path) => Self::Json(JsonPath::parse(path).map_err(|why| {
-                format!("`{path}` is not a JSONPath ({}); write for example $.items[0].id", line(&why.to_string()))
+            script::Find::Json(path) => Self::Json(JsonPath::parse(path).map_err(|reason| {
+                format!(
+                    "`{path}` is not a JSONPath ({}); write for example $.items[0].id",
+                    one_line(&reason.to_string())
+                )
             })?),
             script::Find::Column(name) => {
                 let name = name.replace('\\', "\\\\").replace('\'', "\\'");
@@ -115,36 +118,36 @@ impl Find {
                 }
                 Self::Regex(expression, group)
             }
-            script::Find::Css { selector, attribute } => Self::Css(Choice::new(selector, attribute.as_deref())?),
+            script::Find::Css { selector, attribute } => Self::Css(CssQuery::new(selector, attribute.as_deref())?),
         })
     }
 
     /// Whether it is in the body.
-    pub(super) fn in_body(&self) -> bool {
+    pub(super) fn reads_body(&self) -> bool {
         !matches!(self, Self::Header(_))
     }
 
     /// The texts that stand there in this answer, in order.
-    pub(super) fn texts<'h>(&'h self, heard: &'h Heard<'_>) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
+    pub(super) fn texts<'h>(&'h self, response: &'h ParsedResponse<'_>) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
         match self {
-            Self::Body => Box::new(heard.body().ok().map(String::from_utf8_lossy).into_iter()),
-            Self::Header(name) => Box::new(heard.headers(name)),
+            Self::Body => Box::new(response.body().ok().map(String::from_utf8_lossy).into_iter()),
+            Self::Header(name) => Box::new(response.headers(name)),
             Self::Json(path) => {
-                let found = heard.json().map(|json| path.query(json).all()).unwrap_or_default();
+                let found = response.json().map(|json| path.query(json).all()).unwrap_or_default();
                 Box::new(found.into_iter().map(|value| match value {
                     Value::String(text) => Cow::Borrowed(text.as_str()),
                     other => Cow::Owned(other.to_string()),
                 }))
             }
             Self::Regex(expression, group) => {
-                let found = expression.captures_iter(heard.body().unwrap_or_default());
+                let found = expression.captures_iter(response.body().unwrap_or_default());
                 Box::new(
                     found
-                        .take_while(|_| heard.has_time())
+                        .take_while(|_| response.has_time())
                         .filter_map(|captures| Some(String::from_utf8_lossy(captures.get(*group)?.as_bytes()))),
                 )
             }
-            Self::Css(choice) => choice.texts(&heard.page, heard),
+            Self::Css(query) => query.texts(&response.html, response),
         }
     }
 }
@@ -154,13 +157,13 @@ impl Find {
 /// # Errors
 /// It is none.
 pub(super) fn regex(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|why| {
-        let why = why.to_string();
-        let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    Regex::new(pattern).map_err(|reason| {
+        let reason = reason.to_string();
+        let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
         format!("`{pattern}` is not a regular expression ({last})")
     })
 }
 
-fn line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|one_line| !one_line.is_empty()).collect::<Vec<_>>().join(", ")
 }

@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::Heard;
+use super::ParsedResponse;
 
 /// Nothing is read.
 #[derive(Default)]
-pub(in crate::script) struct Page;
+pub(in crate::script) struct HtmlDocument;
 
 /// There is none.
 #[derive(Debug)]
-pub(in crate::script) enum Choice {}
+pub(in crate::script) enum CssQuery {}
 
-impl Choice {
+impl CssQuery {
     /// # Errors
     /// Always.
     pub(super) fn new(selector: &str, _attribute: Option<&str>) -> Result<Self, String> {
@@ -23,8 +23,8 @@ impl Choice {
 
     pub(super) fn texts<'h>(
         &'h self,
-        _page: &'h Page,
-        _heard: &'h Heard<'_>,
+        _page: &'h HtmlDocument,
+        _heard: &'h ParsedResponse<'_>,
     ) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
         match *self {}
     }

@@ -6,24 +6,24 @@
 
 use std::mem::MaybeUninit;
 
-use httparse::{Header, ParserConfig, Response, Status};
+use httparse::{Header, ParserConfig, Status};
 use offered_chunked::{Chunks, Piece, Wrong};
 use offered_model::Reason;
 
-use crate::ask::Reply;
+use crate::message::Response;
 
 /// The bytes that all heads of an answer may have together: interim ones, extensions of chunks and trailers are counted in.
-const HEADS: u32 = 300 * 1024;
+const MAX_HEAD_BYTES: u32 = 300 * 1024;
 /// So many headers are read without asking for memory, and so many may one head have.
-const USUAL_HEADERS: usize = 128;
-const MOST_HEADERS: usize = 5000;
+const STACK_HEADERS: usize = 128;
+const MAX_HEADERS: usize = 5000;
 
 /// So many bytes are remembered of what is no answer.
-const BEGINNING: usize = 64;
+const SNIPPET_BYTES: usize = 64;
 
 /// One answer being read.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ResponseReader {
     state: State,
     /// Whether the request was HEAD: then no body follows whatever the headers say.
     head_only: bool,
@@ -35,9 +35,9 @@ pub(crate) struct Answer {
     status: u16,
     keep: bool,
     /// Whether 100 (Continue) has come.
-    continues: bool,
+    saw_continue: bool,
     /// What it says, for who wants to know.
-    reply: Option<Box<Reply>>,
+    response: Option<Box<Response>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,26 +68,26 @@ pub(crate) enum Progress {
 ///
 /// # Errors
 /// Why it is none.
-pub fn read_answer<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_only: bool) -> Result<u16, Reason> {
-    let mut answer = Answer::new(head_only);
+pub fn read_response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_only: bool) -> Result<u16, Reason> {
+    let mut response = ResponseReader::new(head_only);
     let mut progress = Progress::More;
     for piece in pieces {
-        progress = answer.read::<false>(piece).map_err(|malformed| answer.why(malformed))?;
+        progress = response.read::<false>(piece).map_err(|malformed| response.reason(malformed))?;
     }
     if progress == Progress::More {
-        answer.end()?;
+        response.end()?;
     }
-    Ok(answer.status())
+    Ok(response.status())
 }
 
 /// Why bytes are not an answer.
 pub(crate) type Malformed = &'static str;
 
-const LARGE: Malformed = "more than 300 KB of heads";
+const HEAD_TOO_LARGE: Malformed = "more than 300 KB of heads";
 const NOT_HTTP: Malformed = "not an HTTP/1 answer";
-const MANY: Malformed = "more headers than are read";
+const TOO_MANY_HEADERS: Malformed = "more headers than are read";
 
-impl Answer {
+impl ResponseReader {
     /// The answer to a request; `head_only` if that was HEAD.
     pub(crate) fn new(head_only: bool) -> Self {
         Self {
@@ -95,27 +95,27 @@ impl Answer {
             head_only,
             partial: Vec::new(),
             parsed: 0,
-            room: HEADS,
+            room: MAX_HEAD_BYTES,
             status: 0,
             keep: false,
-            continues: false,
-            reply: None,
+            saw_continue: false,
+            response: None,
         }
     }
 
     /// The same, with what it says kept, of the body as many bytes as are wanted. It must be read with `KEEP`.
-    pub(crate) fn kept(head_only: bool, wanted: usize) -> Self {
-        Self { reply: Some(Box::new(Reply { wanted, ..Reply::default() })), ..Self::new(head_only) }
+    pub(crate) fn keeping(head_only: bool, body_limit: usize) -> Self {
+        Self { response: Some(Box::new(Response { body_limit, ..Response::default() })), ..Self::new(head_only) }
     }
 
     /// What it said, if that was kept.
-    pub(crate) fn into_reply(self) -> Option<Box<Reply>> {
-        self.reply
+    pub(crate) fn into_response(self) -> Option<Box<Response>> {
+        self.response
     }
 
     /// Whether the server has said that it wants the body (100), as far as it was read with `KEEP`.
-    pub(crate) fn continues(&self) -> bool {
-        self.continues
+    pub(crate) fn saw_continue(&self) -> bool {
+        self.saw_continue
     }
 
     /// Its status; 0 until the head is complete.
@@ -136,7 +136,7 @@ impl Answer {
                 },
                 State::Length(left) => {
                     let used = left.min(input.len() as u64);
-                    self.listen::<KEEP>(&input[..used as usize]);
+                    self.keep_body::<KEEP>(&input[..used as usize]);
                     input = &input[used as usize..];
                     self.state = if used == left { State::Done } else { State::Length(left - used) };
                     if used < left {
@@ -147,13 +147,13 @@ impl Answer {
                     let piece = chunks.next(&mut input).map_err(Wrong::words)?;
                     self.state = if piece == Piece::End { State::Done } else { State::Chunked(chunks) };
                     match piece {
-                        Piece::Data(data) => self.listen::<KEEP>(data),
+                        Piece::Data(data) => self.keep_body::<KEEP>(data),
                         Piece::More => return Ok(Progress::More),
                         Piece::End => {}
                     }
                 }
                 State::ToTheEnd => {
-                    self.listen::<KEEP>(input);
+                    self.keep_body::<KEEP>(input);
                     return Ok(Progress::More);
                 }
                 State::Done if input.is_empty() => return Ok(Progress::Done { keep: self.keep }),
@@ -163,7 +163,7 @@ impl Answer {
     }
 
     /// Why bytes that it took were none of it; of what is no HTTP it tells the first few.
-    pub(crate) fn why(&self, malformed: Malformed) -> Reason {
+    pub(crate) fn reason(&self, malformed: Malformed) -> Reason {
         if malformed == NOT_HTTP { Reason::not_http(&self.partial) } else { Reason::words(malformed) }
     }
 
@@ -182,9 +182,9 @@ impl Answer {
     }
 
     /// Keeps bytes of the body.
-    fn listen<const KEEP: bool>(&mut self, bytes: &[u8]) {
-        if KEEP && let Some(reply) = &mut self.reply {
-            reply.add(bytes);
+    fn keep_body<const KEEP: bool>(&mut self, bytes: &[u8]) {
+        if KEEP && let Some(response) = &mut self.response {
+            response.add(bytes);
         }
     }
 
@@ -218,14 +218,14 @@ impl Answer {
     /// Keeps the beginning of a head until the rest has come.
     fn keep_partial(&mut self, input: &[u8]) -> Result<(), Malformed> {
         self.partial.extend_from_slice(input);
-        if self.partial.len() > self.room as usize { Err(LARGE) } else { Ok(()) }
+        if self.partial.len() > self.room as usize { Err(HEAD_TOO_LARGE) } else { Ok(()) }
     }
 
     /// Parses one head at the start of `bytes` and decides what follows it.
     fn parse<const KEEP: bool>(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         // Not filled beforehand: writing 128 empty headers would cost more than reading the usual five.
-        match self.parse_into::<KEEP>(bytes, &mut [MaybeUninit::uninit(); USUAL_HEADERS]) {
-            Err(MANY) => self.parse_into::<KEEP>(bytes, &mut vec![MaybeUninit::uninit(); MOST_HEADERS]),
+        match self.parse_into::<KEEP>(bytes, &mut [MaybeUninit::uninit(); STACK_HEADERS]) {
+            Err(TOO_MANY_HEADERS) => self.parse_into::<KEEP>(bytes, &mut vec![MaybeUninit::uninit(); MAX_HEADERS]),
             parsed => parsed,
         }
     }
@@ -235,25 +235,25 @@ impl Answer {
         bytes: &'b [u8],
         headers: &mut [MaybeUninit<Header<'b>>],
     ) -> Result<Option<usize>, Malformed> {
-        let mut response = Response::new(&mut []);
-        let used = match ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, headers) {
+        let mut head = httparse::Response::new(&mut []);
+        let used = match ParserConfig::default().parse_response_with_uninit_headers(&mut head, bytes, headers) {
             Ok(Status::Complete(used)) => used,
             Ok(Status::Partial) => return Ok(None),
-            Err(httparse::Error::TooManyHeaders) => return Err(MANY),
+            Err(httparse::Error::TooManyHeaders) => return Err(TOO_MANY_HEADERS),
             Err(_) => {
                 // To be told by `why`.
-                self.partial = bytes[..bytes.len().min(BEGINNING)].to_vec();
+                self.partial = bytes[..bytes.len().min(SNIPPET_BYTES)].to_vec();
                 return Err(NOT_HTTP);
             }
         };
-        self.room = u32::try_from(used).ok().and_then(|used| self.room.checked_sub(used)).ok_or(LARGE)?;
-        let status = response.code.unwrap_or(0);
+        self.room = u32::try_from(used).ok().and_then(|used| self.room.checked_sub(used)).ok_or(HEAD_TOO_LARGE)?;
+        let status = head.code.unwrap_or(0);
         match status {
             101 => return Err("101 Switching Protocols without a request for it"),
             // An interim answer; the real one follows.
             100..=199 => {
                 if KEEP {
-                    self.continues |= status == 100;
+                    self.saw_continue |= status == 100;
                 }
                 return Ok(Some(used));
             }
@@ -261,12 +261,12 @@ impl Answer {
             _ => return Err("a status below 100"),
         }
         self.status = status;
-        if KEEP && let Some(reply) = &mut self.reply {
+        if KEEP && let Some(response) = &mut self.response {
             let header = |header: &Header<'_>| (header.name.to_owned(), header.value.to_vec());
-            reply.headers = response.headers.iter().map(header).collect();
+            response.headers = head.headers.iter().map(header).collect();
         }
-        let framing = Framing::of(response.headers)?;
-        let http11 = response.version == Some(1);
+        let framing = Framing::of(head.headers)?;
+        let http11 = head.version == Some(1);
         self.keep = !framing.close && (http11 || framing.keep_alive);
         self.state = if self.head_only || status == 204 || status == 304 {
             State::Done
@@ -346,12 +346,12 @@ mod tests {
 
     /// Reads `bytes` in pieces of `size`; the progress after the last.
     fn read(bytes: &[u8], size: usize, head_only: bool) -> Result<(Progress, u16), Malformed> {
-        let mut answer = Answer::new(head_only);
+        let mut response = ResponseReader::new(head_only);
         let mut progress = Progress::More;
         for piece in bytes.chunks(size) {
-            progress = answer.read::<false>(piece)?;
+            progress = response.read::<false>(piece)?;
         }
-        Ok((progress, answer.status()))
+        Ok((progress, response.status()))
     }
 
     const DONE: Progress = Progress::Done { keep: true };
@@ -431,7 +431,7 @@ mod tests {
         let interim = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", wide(9972));
         assert_eq!(interim.len(), 10_000);
         let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-        for (begins, goes_on) in [
+        for (first_byte, goes_on) in [
             ("HTTP/1.1 200 OK\r\nX: ", "a"),
             ("HTTP/1.1 200 OK\r\n", "X: 1\r\n"),
             ("", "HTTP/1.1 100 Continue\r\n\r\n"),
@@ -441,8 +441,8 @@ mod tests {
             (&format!("{chunks}0\r\nX: "), "a"),
         ] {
             for size in [1, 4096, 1 << 20] {
-                let endless = format!("{begins}{}", goes_on.repeat(400_000 / goes_on.len()));
-                assert!(read(endless.as_bytes(), size, false).is_err(), "{begins}{goes_on} by {size}");
+                let endless = format!("{first_byte}{}", goes_on.repeat(400_000 / goes_on.len()));
+                assert!(read(endless.as_bytes(), size, false).is_err(), "{first_byte}{goes_on} by {size}");
             }
         }
         // What is as large as curl takes is taken.
@@ -458,9 +458,9 @@ mod tests {
     #[test]
     fn a_connection_that_ends_early_says_how_early() {
         let ended = |bytes: &str| {
-            let mut answer = Answer::new(false);
-            answer.read::<false>(bytes.as_bytes()).unwrap();
-            answer.end().err().map(|why| why.to_string()).unwrap_or_default()
+            let mut response = ResponseReader::new(false);
+            response.read::<false>(bytes.as_bytes()).unwrap();
+            response.end().err().map(|reason| reason.to_string()).unwrap_or_default()
         };
         assert_eq!(ended(""), "closed before an answer");
         assert_eq!(ended("HTTP/1.1 2"), "closed in the middle of the head");

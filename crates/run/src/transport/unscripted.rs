@@ -12,17 +12,17 @@ use offered_model::workload::script::{Auth, Body, Content};
 use offered_model::workload::{Call, Request, Target, Workload};
 use offered_model::{Event, Instant, Launch, Nanos, Seed};
 
-use super::wire::{Heard, Wire};
-use super::{Transport, begun};
+use super::protocol_client::{Completion, ProtocolClient};
+use super::{Transport, new_event};
 use crate::Error;
-use crate::ask::Ask;
+use crate::message::OutgoingRequest;
 
 /// The requests of a plain workload, by label.
-pub(crate) type Requests = Arc<[Plainly]>;
+pub(crate) type Requests = Arc<[PreparedRequest]>;
 
 /// One request: its parts as templates that ask for no variable.
 #[derive(Debug)]
-pub(crate) struct Plainly {
+pub(crate) struct PreparedRequest {
     method: String,
     path: Template,
     /// In its stead, the files of a catalogue.
@@ -33,19 +33,19 @@ pub(crate) struct Plainly {
     /// The expression that an answer matches, where each launch has its own.
     awaited: Option<Template>,
     /// What all its launches say, where that is the same.
-    fixed: Option<Arc<Ask>>,
+    fixed: Option<Arc<OutgoingRequest>>,
 }
 
 /// The requests of `workload`, which has no script.
 ///
 /// # Errors
 /// No target, or a body whose file cannot be read.
-pub(crate) fn requests(workload: &Workload) -> Result<Requests, Error> {
+pub(crate) fn prepare_requests(workload: &Workload) -> Result<Requests, Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
-    workload.requests().iter().map(|request| Plainly::new(request, target, workload.seed())).collect()
+    workload.requests().iter().map(|request| PreparedRequest::new(request, target, workload.seed())).collect()
 }
 
-impl Plainly {
+impl PreparedRequest {
     fn new(request: &Request, target: &Target, seed: Seed) -> Result<Self, Error> {
         let mut headers: Vec<_> = request.headers_to(target).cloned().collect();
         let auth = request.auth_to(target).and_then(|auth| match auth {
@@ -61,15 +61,15 @@ impl Plainly {
             }
         }
         let body = match request.body() {
-            Body::File { file, content: Err(why), .. } => {
-                let why = format!("cannot read {file}: {why}");
-                return Err(Error::Request { name: request.name().to_owned(), why });
+            Body::File { file, content: Err(reason), .. } => {
+                let reason = format!("cannot read {file}: {reason}");
+                return Err(Error::Request { name: request.name().to_owned(), reason });
             }
             Body::File { content: Ok(content), .. } => Some(content.clone()),
             Body::Text(text) => Some(Content::Text(text.clone())),
             _ => None,
         };
-        let said = match &body {
+        let body_is_fixed = match &body {
             Some(Content::Text(text)) => text.text().is_some(),
             _ => true,
         };
@@ -82,7 +82,7 @@ impl Plainly {
             _ => None,
         };
         let is_fixed = parameters.iter().flatten().all(|value| value.text().is_some())
-            && said
+            && body_is_fixed
             && awaited.is_none()
             && request.one_of().is_none()
             && request.path().text().is_some()
@@ -97,12 +97,12 @@ impl Plainly {
             awaited,
             fixed: None,
         };
-        Ok(Self { fixed: is_fixed.then(|| Arc::new(plainly.ask(0, 0, 0))), ..plainly })
+        Ok(Self { fixed: is_fixed.then(|| Arc::new(plainly.outgoing(0, 0, 0))), ..plainly })
     }
 
-    fn ask(&self, session: u64, step: u32, sequence: u64) -> Ask {
-        let text = |template: &Template| filled(template, session, sequence);
-        Ask {
+    fn outgoing(&self, session: u64, step: u32, sequence: u64) -> OutgoingRequest {
+        let text = |template: &Template| fill(template, session, sequence);
+        OutgoingRequest {
             method: self.method.clone(),
             path: match &self.one_of {
                 Some((seed, one_of)) => one_of.drawn(*seed, session, step).path.to_owned(),
@@ -115,12 +115,12 @@ impl Plainly {
             }),
             awaited: self.awaited.as_ref().map(text),
             parameters: self.parameters.iter().map(|value| value.as_ref().map(text)).collect(),
-            ..Ask::default()
+            ..OutgoingRequest::default()
         }
     }
 }
 
-fn filled(template: &Template, session: u64, sequence: u64) -> String {
+fn fill(template: &Template, session: u64, sequence: u64) -> String {
     let mut text = String::new();
     for piece in template.pieces() {
         let _ = match piece {
@@ -134,67 +134,69 @@ fn filled(template: &Template, session: u64, sequence: u64) -> String {
 }
 
 /// Sends them over a protocol, and hears nothing but what became of them.
-pub(crate) struct Plain<W> {
-    wire: W,
+pub(crate) struct Unscripted<W> {
+    client: W,
     requests: Requests,
     worker: u16,
-    heard: Vec<Heard>,
+    completions: Vec<Completion>,
 }
 
-impl<W: Wire> Plain<W> {
+impl<W: ProtocolClient> Unscripted<W> {
     /// Of `worker`, over `wire`.
-    pub(crate) fn new(wire: W, requests: Requests, worker: u16) -> Self {
-        Self { wire, requests, worker, heard: Vec::new() }
+    pub(crate) fn new(client: W, requests: Requests, worker: u16) -> Self {
+        Self { client, requests, worker, completions: Vec::new() }
     }
 
-    fn hear(&mut self, events: &mut Vec<Event>) {
-        events.extend(self.heard.drain(..).filter_map(|heard| match heard {
-            Heard::Ended(event, _) => Some(event),
-            Heard::FirstByte { .. } => None,
+    fn collect_events(&mut self, events: &mut Vec<Event>) {
+        events.extend(self.completions.drain(..).filter_map(|completions| match completions {
+            Completion::Done(event, _) => Some(event),
+            Completion::FirstByte { .. } => None,
         }));
     }
 }
 
-impl<W: Wire> Transport for Plain<W> {
+impl<W: ProtocolClient> Transport for Unscripted<W> {
     fn now(&self) -> Instant {
-        self.wire.now()
+        self.client.now()
     }
 
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
-        let (request, event) = (&self.requests[usize::from(label)], begun(launch, label, self.worker));
+        let (request, event) = (&self.requests[usize::from(label)], new_event(launch, label, self.worker));
         let sent = match &request.fixed {
-            Some(ask) => self.wire.begin(ask, event, &mut self.heard),
-            None => {
-                self.wire.begin(&Arc::new(request.ask(launch.session, launch.step, sequence)), event, &mut self.heard)
-            }
+            Some(outgoing) => self.client.begin(outgoing, event, &mut self.completions),
+            None => self.client.begin(
+                &Arc::new(request.outgoing(launch.session, launch.step, sequence)),
+                event,
+                &mut self.completions,
+            ),
         };
-        self.hear(events);
+        self.collect_events(events);
         sent
     }
 
     fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
-        self.wire.wait(deadline, &mut self.heard);
-        self.hear(events);
+        self.client.wait(deadline, &mut self.completions);
+        self.collect_events(events);
     }
 
-    fn leave(&mut self, session: u64) {
-        self.wire.leave(session);
+    fn close_session(&mut self, session: u64) {
+        self.client.close_session(session);
     }
 
-    fn abandon(&mut self, events: &mut Vec<Event>) {
-        self.wire.abandon(&mut self.heard);
-        self.hear(events);
+    fn cancel_all(&mut self, events: &mut Vec<Event>) {
+        self.client.cancel_all(&mut self.completions);
+        self.collect_events(events);
     }
 
-    fn under_way_since(&mut self, instant: Instant) -> Option<Event> {
-        self.wire.under_way_since(instant)
+    fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
+        self.client.in_flight_since(instant)
     }
 
     fn finish(&mut self) {
-        self.wire.finish();
+        self.client.finish();
     }
 
     fn idle(&self) -> Nanos {
-        self.wire.idle()
+        self.client.idle()
     }
 }

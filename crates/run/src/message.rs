@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use offered_model::Nanos;
 
 /// The most of an answer's body that is kept for who wants to look into it, and of all together, over all threads.
-pub(crate) const MOST_KEPT: usize = 16 * 1024 * 1024;
-const MOST_KEPT_TOGETHER: usize = 256 * 1024 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+const MAX_TOTAL_BODY_BYTES: usize = 256 * 1024 * 1024;
 
 /// How many bytes of bodies are kept now, over all threads.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+static BODY_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A request, as every protocol of the web can say it. What belongs to the protocol itself (`Host` or `:authority`, lengths,
 /// `Connection`) is added by it, unless it stands in `headers`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Ask {
+pub(crate) struct OutgoingRequest {
     /// `GET`, `POST`, ...
     pub(crate) method: String,
     /// Path and query, fit for the wire.
@@ -27,14 +27,14 @@ pub(crate) struct Ask {
     /// Which of its session's connections it takes, from 0, where sessions have their own.
     pub(crate) lane: u8,
     /// So many bytes of the answer's body are wanted; its head always is.
-    pub(crate) wanted: usize,
+    pub(crate) body_limit: usize,
     /// Of a message of WebSocket, the regular expression that its answer matches, where each launch has its own.
     pub(crate) awaited: Option<String>,
     /// Of a request in SQL, the parameters of all its statements; `None` is null. Its label says the statements.
     pub(crate) parameters: Vec<Option<String>>,
 }
 
-impl Ask {
+impl OutgoingRequest {
     /// Whether its body is to be held back until the server wants it (RFC 9110, section 10.1.1).
     pub(crate) fn expects_continue(&self) -> bool {
         let expects = |(name, value): &(String, String)| {
@@ -82,7 +82,7 @@ pub(crate) fn grpc_timeout(text: &str) -> Result<Nanos, String> {
 
 /// What an answer said besides its status.
 #[derive(Debug, Default)]
-pub(crate) struct Reply {
+pub(crate) struct Response {
     /// Names and values, in order; names in the case they came in.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     /// The body as it came (compressed, if it was), as far as it was kept, if it was wanted.
@@ -90,7 +90,7 @@ pub(crate) struct Reply {
     /// How many bytes the body had, kept or not.
     pub(crate) size: u64,
     /// How many bytes of the body are wanted.
-    pub(crate) wanted: usize,
+    pub(crate) body_limit: usize,
     /// How many rows a database says it returned or changed.
     pub(crate) rows: u64,
 }
@@ -101,33 +101,33 @@ pub(crate) struct Body(Vec<u8>);
 
 impl Body {
     /// Keeps as many of these bytes as there is room for, up to `wanted` in all.
-    fn keep(&mut self, bytes: &[u8], wanted: usize) {
-        let bytes = &bytes[..bytes.len().min(wanted.min(MOST_KEPT).saturating_sub(self.0.len()))];
-        if has_room(&KEPT, bytes.len()) {
+    fn append(&mut self, bytes: &[u8], body_limit: usize) {
+        let bytes = &bytes[..bytes.len().min(body_limit.min(MAX_BODY_BYTES).saturating_sub(self.0.len()))];
+        if reserve(&BODY_BYTES, bytes.len()) {
             self.0.extend_from_slice(bytes);
         }
     }
 }
 
 /// Whether there is room for so many more bytes beside those that are `kept`, which they then are.
-fn has_room(kept: &AtomicUsize, bytes: usize) -> bool {
-    let fits = kept.fetch_add(bytes, Relaxed) + bytes <= MOST_KEPT_TOGETHER;
+fn reserve(used: &AtomicUsize, bytes: usize) -> bool {
+    let fits = used.fetch_add(bytes, Relaxed) + bytes <= MAX_TOTAL_BODY_BYTES;
     if !fits {
-        kept.fetch_sub(bytes, Relaxed);
+        used.fetch_sub(bytes, Relaxed);
     }
     fits
 }
 
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
-        KEPT.fetch_add(bytes.len(), Relaxed);
+        BODY_BYTES.fetch_add(bytes.len(), Relaxed);
         Self(bytes)
     }
 }
 
 impl Drop for Body {
     fn drop(&mut self) {
-        KEPT.fetch_sub(self.0.len(), Relaxed);
+        BODY_BYTES.fetch_sub(self.0.len(), Relaxed);
     }
 }
 
@@ -139,15 +139,15 @@ impl Deref for Body {
     }
 }
 
-impl Reply {
+impl Response {
     /// Takes the next bytes of the body.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.size += bytes.len() as u64;
-        self.body.keep(bytes, self.wanted);
+        self.body.append(bytes, self.body_limit);
     }
 
     /// Whether all of the body that came was kept.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.size == self.body.len() as u64
     }
 }
@@ -171,22 +171,28 @@ mod tests {
         for text in ["", "5", "m", "500ms", "5s", "-1S", "0m", "1.5S", "123456789n", " 5S", "+5S"] {
             assert!(grpc_timeout(text).unwrap_err().contains("is no grpc-timeout; write"), "{text}");
         }
-        let ask = Ask { headers: vec![("Grpc-Timeout".to_owned(), "2S".to_owned())], ..Ask::default() };
-        assert_eq!((ask.grpc_timeout(), Ask::default().grpc_timeout()), (Ok(Some(Nanos::from_secs(2))), Ok(None)));
+        let outgoing = OutgoingRequest {
+            headers: vec![("Grpc-Timeout".to_owned(), "2S".to_owned())],
+            ..OutgoingRequest::default()
+        };
+        assert_eq!(
+            (outgoing.grpc_timeout(), OutgoingRequest::default().grpc_timeout()),
+            (Ok(Some(Nanos::from_secs(2))), Ok(None))
+        );
     }
 
     #[test]
     fn bodies_are_kept_within_bounds_each_and_together() {
-        let mut reply = Reply { wanted: usize::MAX, ..Reply::default() };
+        let mut reply = Response { body_limit: usize::MAX, ..Response::default() };
         let piece = vec![0; 1 << 20];
         for _ in 0..17 {
             reply.add(&piece);
         }
-        assert_eq!((reply.body.len(), reply.size, reply.is_whole()), (MOST_KEPT, 17 << 20, false));
-        let kept = AtomicUsize::new(0);
-        assert_eq!((0..20).filter(|_| has_room(&kept, MOST_KEPT)).count(), MOST_KEPT_TOGETHER / MOST_KEPT);
-        assert!(!has_room(&kept, 1) && has_room(&kept, 0));
-        kept.fetch_sub(1, Relaxed);
-        assert!(has_room(&kept, 1));
+        assert_eq!((reply.body.len(), reply.size, reply.is_complete()), (MAX_BODY_BYTES, 17 << 20, false));
+        let used = AtomicUsize::new(0);
+        assert_eq!((0..20).filter(|_| reserve(&used, MAX_BODY_BYTES)).count(), MAX_TOTAL_BODY_BYTES / MAX_BODY_BYTES);
+        assert!(!reserve(&used, 1) && reserve(&used, 0));
+        used.fetch_sub(1, Relaxed);
+        assert!(reserve(&used, 1));
     }
 }

@@ -7,34 +7,34 @@ use html5ever::driver::ParseOpts;
 use html5ever::tendril::TendrilSink;
 use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
 
-use super::Heard;
+use super::ParsedResponse;
 
 /// The deepest HTML that is read, as browsers have it. What opens an element looks through all that are open, so without a limit
 /// a small page takes any time.
 const MAX_DEPTH: usize = 512;
 /// HTML is read in pieces of so many bytes, and elements chosen so many at a time, with a look at the time between them.
-const PIECE: usize = 4096;
-const LOOK: usize = 64;
+const PARSE_BYTES: usize = 4096;
+const NODES_PER_TIME_CHECK: usize = 64;
 
-const DEEP: &str = "the HTML is nested deeper than 512 elements";
+const TOO_DEEP: &str = "the HTML is nested deeper than 512 elements";
 
 /// The page of an answer, once somebody has looked; nothing where it cannot be read.
 #[derive(Default)]
-pub(in crate::script) struct Page(OnceCell<Option<Html>>);
+pub(in crate::script) struct HtmlDocument(OnceCell<Option<Html>>);
 
-impl Page {
+impl HtmlDocument {
     /// The document of what was `heard`.
-    fn html(&self, heard: &Heard<'_>) -> Option<&Html> {
-        self.0.get_or_init(|| parsed(&String::from_utf8_lossy(heard.body().ok()?), heard)).as_ref()
+    fn html(&self, response: &ParsedResponse<'_>) -> Option<&Html> {
+        self.0.get_or_init(|| parsed(&String::from_utf8_lossy(response.body().ok()?), response)).as_ref()
     }
 }
 
 /// The document of this text, unless it is nested too deep or takes too long.
-fn parsed(mut text: &str, heard: &Heard<'_>) -> Option<Html> {
+fn parsed(mut text: &str, response: &ParsedResponse<'_>) -> Option<Html> {
     let sink = HtmlTreeSink::new(Html::new_document());
     let mut parser = html5ever::driver::parse_document(sink, ParseOpts::default());
     while !text.is_empty() {
-        let mut end = text.len().min(PIECE);
+        let mut end = text.len().min(PARSE_BYTES);
         while !text.is_char_boundary(end) {
             end += 1;
         }
@@ -45,10 +45,10 @@ fn parsed(mut text: &str, heard: &Heard<'_>) -> Option<Html> {
         let html = parser.tokenizer.sink.sink.0.borrow();
         let depth = html.tree.nodes().next_back().map_or(0, |node| node.ancestors().count());
         if depth > MAX_DEPTH {
-            let _ = heard.gave_up.set(DEEP);
+            let _ = response.incomplete.set(TOO_DEEP);
             return None;
         }
-        if !heard.has_time() {
+        if !response.has_time() {
             return None;
         }
     }
@@ -57,12 +57,12 @@ fn parsed(mut text: &str, heard: &Heard<'_>) -> Option<Html> {
 
 /// The elements that a selector chooses: their texts, or one of their attributes.
 #[derive(Debug)]
-pub(in crate::script) struct Choice {
+pub(in crate::script) struct CssQuery {
     selector: Selector,
     attribute: Option<String>,
 }
 
-impl Choice {
+impl CssQuery {
     /// # Errors
     /// It is no selector.
     pub(super) fn new(selector: &str, attribute: Option<&str>) -> Result<Self, String> {
@@ -74,11 +74,11 @@ impl Choice {
     /// What it chooses in the `page` of what was `heard`, in order.
     pub(super) fn texts<'h>(
         &'h self,
-        page: &'h Page,
-        heard: &'h Heard<'_>,
+        document: &'h HtmlDocument,
+        response: &'h ParsedResponse<'_>,
     ) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
-        let nodes = page.html(heard).into_iter().flat_map(|html| html.tree.nodes()).enumerate();
-        let nodes = nodes.take_while(|(nth, _)| nth % LOOK != 0 || heard.has_time());
+        let nodes = document.html(response).into_iter().flat_map(|html| html.tree.nodes()).enumerate();
+        let nodes = nodes.take_while(|(nth, _)| nth % NODES_PER_TIME_CHECK != 0 || response.has_time());
         let elements = nodes.filter_map(|(_, node)| ElementRef::wrap(node));
         let chosen = elements.filter(|element| self.selector.matches(element));
         Box::new(chosen.filter_map(|element| match &self.attribute {

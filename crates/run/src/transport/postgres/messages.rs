@@ -10,25 +10,25 @@ use postgres_protocol::message::backend::{ErrorFields, Message};
 use crate::transport::Failure;
 
 /// The longest message that is kept. Of a longer row only the length is known; nothing else is so long.
-const LONGEST: usize = 1 << 20;
+const MAX_MESSAGE: usize = 1 << 20;
 /// A tag, and a length that counts itself.
 const HEAD: usize = 5;
 /// What a collected message may keep of its room once it was handed out.
-const ROOM: usize = 16 * 1024;
+const MAX_BUFFER: usize = 16 * 1024;
 /// The messages of PostgreSQL 3.0 and 3.2, by tag.
 const TAGS: &[u8] = b"123ACDEGHIKNRSTVWZcdnstv";
 
 /// Cuts a stream into messages.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct MessageReader {
     head: [u8; HEAD],
     /// How much of the head has come.
-    of_head: usize,
+    head_bytes: usize,
     /// How long the body is, and how much of it has still to come.
     size: usize,
     left: usize,
     /// Whether it is kept.
-    keeps: bool,
+    keeps_body: bool,
     /// The body so far, where it comes in pieces; and the last one that did.
     pieces: Vec<u8>,
     whole: Vec<u8>,
@@ -36,7 +36,7 @@ pub(super) struct Frames {
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Frame<'a> {
+pub(super) struct RawMessage<'a> {
     pub(super) tag: u8,
     /// What it says; nothing, where it was not kept.
     pub(super) body: &'a [u8],
@@ -44,7 +44,7 @@ pub(super) struct Frame<'a> {
     pub(super) size: usize,
 }
 
-impl Frame<'_> {
+impl RawMessage<'_> {
     /// How many bytes it took on the wire.
     pub(super) fn bytes(&self) -> u64 {
         (HEAD + self.size) as u64
@@ -59,7 +59,7 @@ impl Frame<'_> {
         match Message::parse(&mut bytes) {
             Ok(Some(message)) => Ok(message),
             Ok(None) => Err(malformed("a message is cut off")),
-            Err(why) => Err(malformed(&format!("a message `{}`: {why}", char::from(self.tag)))),
+            Err(reason) => Err(malformed(&format!("a message `{}`: {reason}", char::from(self.tag)))),
         }
     }
 
@@ -87,24 +87,24 @@ fn reason(mut fields: ErrorFields<'_>) -> Reason {
 }
 
 /// The other side does not speak as it should.
-pub(super) fn malformed(why: &str) -> Failure {
-    (Outcome::Malformed, Reason::read(&format!("not PostgreSQL: {why}")))
+pub(super) fn malformed(reason: &str) -> Failure {
+    (Outcome::Malformed, Reason::read(&format!("not PostgreSQL: {reason}")))
 }
 
-impl Frames {
+impl MessageReader {
     /// Takes the next message out of `bytes`, which it moves on; `None`: its end has still to come. Rows are kept only if
     /// they are `wanted`.
     pub(super) fn next<'a, 'b: 'a>(
         &'a mut self,
         bytes: &mut &'b [u8],
         wanted: bool,
-    ) -> Result<Option<Frame<'a>>, Failure> {
-        if self.of_head < HEAD {
-            let (piece, rest) = bytes.split_at(bytes.len().min(HEAD - self.of_head));
-            self.head[self.of_head..][..piece.len()].copy_from_slice(piece);
-            self.of_head += piece.len();
+    ) -> Result<Option<RawMessage<'a>>, Failure> {
+        if self.head_bytes < HEAD {
+            let (piece, rest) = bytes.split_at(bytes.len().min(HEAD - self.head_bytes));
+            self.head[self.head_bytes..][..piece.len()].copy_from_slice(piece);
+            self.head_bytes += piece.len();
             *bytes = rest;
-            if self.of_head < HEAD {
+            if self.head_bytes < HEAD {
                 return Ok(None);
             }
             self.begin(wanted)?;
@@ -113,24 +113,24 @@ impl Frames {
         *bytes = rest;
         self.left -= piece.len();
         if self.left > 0 {
-            if self.keeps {
+            if self.keeps_body {
                 self.pieces.extend_from_slice(piece);
             }
             return Ok(None);
         }
-        self.of_head = 0;
-        let body = match (self.keeps, self.pieces.is_empty()) {
+        self.head_bytes = 0;
+        let body = match (self.keeps_body, self.pieces.is_empty()) {
             (false, _) => &[],
             (true, true) => piece,
             (true, false) => {
                 self.pieces.extend_from_slice(piece);
                 mem::swap(&mut self.pieces, &mut self.whole);
                 self.pieces.clear();
-                self.pieces.shrink_to(ROOM);
+                self.pieces.shrink_to(MAX_BUFFER);
                 &self.whole[..]
             }
         };
-        Ok(Some(Frame { tag: self.head[0], body, size: self.size }))
+        Ok(Some(RawMessage { tag: self.head[0], body, size: self.size }))
     }
 
     /// The head of a message has come.
@@ -143,9 +143,9 @@ impl Frames {
         }
         self.size = length - 4;
         self.left = self.size;
-        self.keeps = self.size <= LONGEST && (tag != b'D' || wanted);
+        self.keeps_body = self.size <= MAX_MESSAGE && (tag != b'D' || wanted);
         // A notice may be as long as it likes, since nobody reads it.
-        if self.size > LONGEST && tag != b'D' && tag != b'N' {
+        if self.size > MAX_MESSAGE && tag != b'D' && tag != b'N' {
             return Err(malformed(&format!("a message `{}` of {length} bytes", char::from(tag))));
         }
         Ok(())
@@ -157,16 +157,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn written(messages: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    fn encoded(messages: &[(u8, Vec<u8>)]) -> Vec<u8> {
         let message =
             |(tag, body): &(u8, Vec<u8>)| [&[*tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat();
         messages.iter().flat_map(message).collect()
     }
 
-    fn read(frames: &mut Frames, mut bytes: &[u8], wanted: bool) -> Result<Vec<(u8, Vec<u8>, usize)>, Failure> {
+    fn read(reader: &mut MessageReader, mut bytes: &[u8], wanted: bool) -> Result<Vec<(u8, Vec<u8>, usize)>, Failure> {
         let mut read = Vec::new();
-        while let Some(frame) = frames.next(&mut bytes, wanted)? {
-            read.push((frame.tag, frame.body.to_vec(), frame.size));
+        while let Some(raw) = reader.next(&mut bytes, wanted)? {
+            read.push((raw.tag, raw.body.to_vec(), raw.size));
         }
         assert!(bytes.is_empty());
         Ok(read)
@@ -178,10 +178,10 @@ mod tests {
             messages in prop::collection::vec((prop::sample::select(TAGS.to_vec()), prop::collection::vec(any::<u8>(), 0..40)), 1..12),
             cut in 1_usize..50,
         ) {
-            let mut frames = Frames::default();
+            let mut reader = MessageReader::default();
             let mut all = Vec::new();
-            for piece in written(&messages).chunks(cut) {
-                all.extend(read(&mut frames, piece, true).unwrap());
+            for piece in encoded(&messages).chunks(cut) {
+                all.extend(read(&mut reader, piece, true).unwrap());
             }
             let meant: Vec<_> = messages.into_iter().map(|(tag, body)| (tag, body.clone(), body.len())).collect();
             prop_assert_eq!(all, meant);
@@ -190,38 +190,43 @@ mod tests {
 
     #[test]
     fn rows_that_nobody_wants_and_rows_too_long_to_keep_are_counted() {
-        let mut frames = Frames::default();
-        let (short, long) = (vec![1; 100], vec![2; LONGEST + 1]);
-        let bytes = written(&[(b'D', short.clone()), (b'D', long.clone()), (b'N', long), (b'Z', vec![b'I'])]);
+        let mut reader = MessageReader::default();
+        let (short, long) = (vec![1; 100], vec![2; MAX_MESSAGE + 1]);
+        let bytes = encoded(&[(b'D', short.clone()), (b'D', long.clone()), (b'N', long), (b'Z', vec![b'I'])]);
         let meant = |kept: Vec<u8>| {
-            vec![(b'D', kept, 100), (b'D', vec![], LONGEST + 1), (b'N', vec![], LONGEST + 1), (b'Z', vec![b'I'], 1)]
+            vec![
+                (b'D', kept, 100),
+                (b'D', vec![], MAX_MESSAGE + 1),
+                (b'N', vec![], MAX_MESSAGE + 1),
+                (b'Z', vec![b'I'], 1),
+            ]
         };
         for (wanted, kept) in [(true, short), (false, vec![])] {
-            let read: Vec<_> = bytes.chunks(9000).flat_map(|b| read(&mut frames, b, wanted).unwrap()).collect();
+            let read: Vec<_> = bytes.chunks(9000).flat_map(|b| read(&mut reader, b, wanted).unwrap()).collect();
             assert_eq!(read, meant(kept));
-            assert!(frames.pieces.capacity() + frames.whole.capacity() <= 2 * ROOM);
+            assert!(reader.pieces.capacity() + reader.whole.capacity() <= 2 * MAX_BUFFER);
         }
     }
 
     #[test]
     fn who_does_not_speak_it_is_told_by_the_first_head() {
-        for (said, why) in [
+        for (said, reason) in [
             (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not PostgreSQL: a message `H` of 1414811695 bytes"),
             (b"\x16\x03\x01\x02\x00", "not PostgreSQL: a message `\\u{16}` of 50397696 bytes"),
             (b"Z\0\0\0\x03", "not PostgreSQL: a message `Z` of 3 bytes"),
             (b"E\0\x20\0\0", "not PostgreSQL: a message `E` of 2097152 bytes"),
         ] {
-            let (outcome, told) = read(&mut Frames::default(), said, true).unwrap_err();
-            assert_eq!((outcome, told.text()), (Outcome::Malformed, why.into()));
+            let (outcome, told) = read(&mut MessageReader::default(), said, true).unwrap_err();
+            assert_eq!((outcome, told.text()), (Outcome::Malformed, reason.into()));
         }
     }
 
     #[test]
     fn an_error_is_its_code_and_its_words() {
         let body = b"SERROR\0VERROR\0C23505\0Mduplicate key\0Dit is 7\0\0";
-        let frame = Frame { tag: b'E', body, size: body.len() };
-        assert_eq!(frame.error().unwrap().text(), "SQLSTATE 23505: duplicate key");
-        let frame = Frame { tag: b'E', body: b"Mno code\0\0", size: 10 };
-        assert_eq!(frame.error().unwrap().text(), "no code");
+        let raw = RawMessage { tag: b'E', body, size: body.len() };
+        assert_eq!(raw.error().unwrap().text(), "SQLSTATE 23505: duplicate key");
+        let raw = RawMessage { tag: b'E', body: b"Mno code\0\0", size: 10 };
+        assert_eq!(raw.error().unwrap().text(), "no code");
     }
 }

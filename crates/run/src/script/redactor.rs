@@ -10,12 +10,12 @@ use percent_encoding::percent_decode_str;
 use regex::Regex;
 
 /// Stands for what is not shown.
-pub(crate) const BLANK: &str = "***";
+pub(crate) const REDACTED: &str = "***";
 /// What is shorter is no secret: blanking every `1` would leave nothing to read.
-const SHORTEST: usize = 4;
+const MIN_CHARS: usize = 4;
 
 /// Headers whose values say who somebody is.
-const CREDENTIALS: [&str; 6] =
+const CREDENTIAL_HEADERS: [&str; 6] =
     ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-auth-token", "authentication-info"];
 
 /// `name=value` of a query or a form, and `"name": value` of JSON: the name is the first group, the value the second.
@@ -45,21 +45,21 @@ pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
 
 /// Texts that are blanked wherever they stand, in the ways in which values are written.
 #[derive(Debug, Default)]
-pub(crate) struct Secrets(Vec<String>);
+pub(crate) struct Redactor(Vec<String>);
 
-impl Secrets {
+impl Redactor {
     /// These.
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut secrets = Self::default();
+        let mut redactor = Self::default();
         for value in values {
-            secrets.hide(value);
+            redactor.add(value);
         }
-        secrets
+        redactor
     }
 
     /// Hides this too.
-    fn hide(&mut self, value: &str) {
-        if value.chars().count() < SHORTEST {
+    fn add(&mut self, value: &str) {
+        if value.chars().count() < MIN_CHARS {
             return;
         }
         let ways = [
@@ -70,14 +70,14 @@ impl Secrets {
             Way::Json.written(value).into_owned(),
             Way::Xml.written(value).into_owned(),
         ];
-        self.0.extend(ways.into_iter().filter(|way| way.chars().count() >= SHORTEST));
+        self.0.extend(ways.into_iter().filter(|way| way.chars().count() >= MIN_CHARS));
         // Of two that begin alike the longer one goes first: else its end would stay.
         self.0.sort_by_key(|way| std::cmp::Reverse(way.len()));
         self.0.dedup();
     }
 
     /// Hides what a line of a head says of somebody, wherever it stands.
-    pub(crate) fn learn(&mut self, line: &str) {
+    pub(crate) fn learn_header(&mut self, line: &str) {
         let Some((name, value)) = line.split_once(": ") else { return };
         let name = name.to_ascii_lowercase();
         let hidden: Vec<&str> = match name.as_str() {
@@ -90,13 +90,13 @@ impl Secrets {
                 .into_iter()
                 .collect(),
             // `Bearer`, `Basic`, or no word before it.
-            name if CREDENTIALS.contains(&name) => {
+            name if CREDENTIAL_HEADERS.contains(&name) => {
                 vec![value.split_once(' ').map_or(value, |(_, credentials)| credentials)]
             }
             _ => Vec::new(),
         };
         for value in hidden {
-            self.hide(value);
+            self.add(value);
         }
     }
 
@@ -104,43 +104,43 @@ impl Secrets {
     pub(crate) fn learn_named(&mut self, text: &str) {
         for range in secrets_in(text) {
             let value = &text[range];
-            self.hide(value);
-            self.hide(&percent_decode_str(value).decode_utf8_lossy());
+            self.add(value);
+            self.add(&percent_decode_str(value).decode_utf8_lossy());
         }
     }
 
     /// `text` without them, and without the values of parameters and members whose names say that they are secrets.
-    pub(crate) fn blanked(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let known = self.0.iter().fold(Cow::Borrowed(text), |text, secret| match text.contains(secret.as_str()) {
-            true => Cow::Owned(text.replace(secret.as_str(), BLANK)),
+            true => Cow::Owned(text.replace(secret.as_str(), REDACTED)),
             false => text,
         });
-        let mut blanked = known.clone().into_owned();
+        let mut redacted = known.clone().into_owned();
         for range in secrets_in(&known).into_iter().rev() {
-            blanked.replace_range(range, BLANK);
+            redacted.replace_range(range, REDACTED);
         }
-        blanked
+        redacted
     }
 
     /// A line of a head without them, and without what it says of somebody.
-    pub(crate) fn line(&self, line: &str) -> String {
-        let Some((name, value)) = line.split_once(": ") else { return self.blanked(line) };
+    pub(crate) fn redact_line(&self, line: &str) -> String {
+        let Some((name, value)) = line.split_once(": ") else { return self.redact(line) };
         match name.to_ascii_lowercase().as_str() {
             "cookie" => {
                 let pairs =
-                    value.split("; ").map(|pair| format!("{}={BLANK}", pair.split('=').next().unwrap_or_default()));
+                    value.split("; ").map(|pair| format!("{}={REDACTED}", pair.split('=').next().unwrap_or_default()));
                 format!("{name}: {}", pairs.collect::<Vec<_>>().join("; "))
             }
             "set-cookie" => {
                 let (pair, attributes) = value.split_at(value.find(';').unwrap_or(value.len()));
-                format!("{name}: {}={BLANK}{}", pair.split('=').next().unwrap_or_default(), self.blanked(attributes))
+                format!("{name}: {}={REDACTED}{}", pair.split('=').next().unwrap_or_default(), self.redact(attributes))
             }
-            known if CREDENTIALS.contains(&known) => match value.split_once(' ') {
-                Some((scheme, _)) => format!("{name}: {scheme} {BLANK}"),
-                None => format!("{name}: {BLANK}"),
+            known if CREDENTIAL_HEADERS.contains(&known) => match value.split_once(' ') {
+                Some((scheme, _)) => format!("{name}: {scheme} {REDACTED}"),
+                None => format!("{name}: {REDACTED}"),
             },
-            _ if is_secret(name) => format!("{name}: {BLANK}"),
-            _ => self.blanked(line),
+            _ if is_secret(name) => format!("{name}: {REDACTED}"),
+            _ => self.redact(line),
         }
     }
 }
@@ -151,17 +151,17 @@ mod tests {
 
     #[test]
     fn a_secret_is_blanked_in_every_way_it_is_written() {
-        let secrets = Secrets::new(["p\u{e4} \"ss&", "abc", "p\u{e4} \"ss&word"]);
+        let redactor = Redactor::new(["p\u{e4} \"ss&", "abc", "p\u{e4} \"ss&word"]);
         for text in ["p\u{e4} \"ss&", "p%C3%A4%20%22ss%26", "p%C3%A4+%22ss%26", "p\u{e4} \\\"ss&", "p\u{e4} \"ss&word"]
         {
-            assert_eq!(secrets.blanked(&format!("a={text};abc")), "a=***;abc", "{text}");
+            assert_eq!(redactor.redact(&format!("a={text};abc")), "a=***;abc", "{text}");
         }
     }
 
     #[test]
     fn what_a_name_says_is_secret_is_blanked_however_short() {
-        let secrets = Secrets::default();
-        for (text, blanked) in [
+        let redactor = Redactor::default();
+        for (text, redacted) in [
             ("GET /in?api_key=abc&page=2&Password=x%26y HTTP/1.1", "GET /in?api_key=***&page=2&Password=*** HTTP/1.1"),
             ("user=ann&password=pw&keep=1", "user=ann&password=***&keep=1"),
             (
@@ -173,22 +173,22 @@ mod tests {
             (r#"{"token": null, "password": ""}"#, r#"{"token": null, "password": ""}"#),
             ("a monkey=1 in ?the=zoo", "a monkey=1 in ?the=zoo"),
         ] {
-            assert_eq!(secrets.blanked(text), blanked);
+            assert_eq!(redactor.redact(text), redacted);
         }
-        assert_eq!(secrets.line("X-Csrf-Token: abc"), "X-Csrf-Token: ***");
+        assert_eq!(redactor.redact_line("X-Csrf-Token: abc"), "X-Csrf-Token: ***");
     }
 
     #[test]
     fn what_was_sent_under_such_a_name_is_blanked_everywhere() {
-        let mut secrets = Secrets::default();
-        secrets.learn_named("GET /in?sig=1&signature=a%2Fbcd HTTP/1.1");
-        secrets.learn_named("password=hunter22");
-        assert_eq!(secrets.blanked("<p>a/bcd, a%2Fbcd, hunter22</p>"), "<p>***, ***, ***</p>");
+        let mut redactor = Redactor::default();
+        redactor.learn_named("GET /in?sig=1&signature=a%2Fbcd HTTP/1.1");
+        redactor.learn_named("password=hunter22");
+        assert_eq!(redactor.redact("<p>a/bcd, a%2Fbcd, hunter22</p>"), "<p>***, ***, ***</p>");
     }
 
     #[test]
     fn what_heads_say_of_somebody_is_blanked_and_then_everywhere() {
-        let mut secrets = Secrets::default();
+        let mut redactor = Redactor::default();
         let lines = [
             ("Authorization: Bearer t0ken.1", "Authorization: Bearer ***"),
             ("authorization: secretly", "authorization: ***"),
@@ -198,12 +198,12 @@ mod tests {
             ("Accept: */*", "Accept: */*"),
             ("GET / HTTP/1.1", "GET / HTTP/1.1"),
         ];
-        for (line, blanked) in lines {
-            secrets.learn(line);
-            assert_eq!(secrets.line(line), blanked);
+        for (line, redacted) in lines {
+            redactor.learn_header(line);
+            assert_eq!(redactor.redact_line(line), redacted);
         }
         assert_eq!(
-            secrets.blanked("t0ken.1 bWU6c2VjcmV0 12345 67890 secretly Bearer c"),
+            redactor.redact("t0ken.1 bWU6c2VjcmV0 12345 67890 secretly Bearer c"),
             "*** *** *** *** *** Bearer c"
         );
     }

@@ -7,7 +7,7 @@ use offered_model::{Instant, Nanos};
 
 /// So long a body is held back that the server neither asked for nor refused (RFC 9110, section 10.1.1), as curl does
 /// (`--expect100-timeout`).
-pub(super) const HOLD: Nanos = Nanos::from_secs(1);
+pub(super) const CONTINUE_TIMEOUT: Nanos = Nanos::from_secs(1);
 
 /// What is over is swept out when it is more than half of a heap, and the heap larger than this.
 const SWEEP: usize = 1024;
@@ -15,9 +15,9 @@ const SWEEP: usize = 1024;
 /// As [`Deadlines`](super::deadlines::Deadlines), each at an instant of its own: of a key and a serial number, which together tell whom
 /// it concerns; whether that one still waits, only the owner knows.
 #[derive(Default)]
-pub(super) struct Alarms(BinaryHeap<Reverse<(Instant, usize, u64)>>);
+pub(super) struct Timers(BinaryHeap<Reverse<(Instant, usize, u64)>>);
 
-impl Alarms {
+impl Timers {
     /// One that goes off at `at`. `live` is how many may be waiting, the new one among them.
     pub(super) fn push(
         &mut self,
@@ -25,19 +25,19 @@ impl Alarms {
         key: usize,
         serial: u64,
         live: usize,
-        waits: impl Fn(usize, u64) -> bool,
+        is_waiting: impl Fn(usize, u64) -> bool,
     ) {
         if self.0.len() > SWEEP && self.0.len() > 2 * live {
-            self.0.retain(|Reverse((_, key, serial))| waits(*key, *serial));
+            self.0.retain(|Reverse((_, key, serial))| is_waiting(*key, *serial));
         }
         self.0.push(Reverse((at, key, serial)));
     }
 
     /// The first instant at which somebody's time is over; [`Instant::MAX`] when nobody waits. Those before that one who do not
     /// wait any more are forgotten on the way.
-    pub(super) fn first(&mut self, waits: impl Fn(usize, u64) -> bool) -> Instant {
+    pub(super) fn next_due(&mut self, is_waiting: impl Fn(usize, u64) -> bool) -> Instant {
         while let Some(Reverse((at, key, serial))) = self.0.peek() {
-            if waits(*key, *serial) {
+            if is_waiting(*key, *serial) {
                 return *at;
             }
             self.0.pop();
@@ -46,8 +46,8 @@ impl Alarms {
     }
 
     /// Takes the key of one who waits and whose time is over at `now`.
-    pub(super) fn over(&mut self, now: Instant, waits: impl Fn(usize, u64) -> bool) -> Option<usize> {
-        (self.first(waits) <= now).then(|| self.0.pop()).flatten().map(|Reverse((_, key, _))| key)
+    pub(super) fn pop_expired(&mut self, now: Instant, is_waiting: impl Fn(usize, u64) -> bool) -> Option<usize> {
+        (self.next_due(is_waiting) <= now).then(|| self.0.pop()).flatten().map(|Reverse((_, key, _))| key)
     }
 }
 
@@ -57,24 +57,24 @@ mod tests {
 
     #[test]
     fn each_goes_off_in_its_time_and_for_who_still_waits() {
-        let mut alarms = Alarms::default();
+        let mut timers = Timers::default();
         for (at, key) in [(30, 0), (10, 1), (20, 2), (10, 3)] {
-            alarms.push(Instant(at), key, key as u64, 4, |_, _| true);
+            timers.push(Instant(at), key, key as u64, 4, |_, _| true);
         }
-        let waits = |key: usize, serial: u64| key as u64 == serial && key != 1;
-        assert_eq!((alarms.first(waits), alarms.over(Instant(9), waits)), (Instant(10), None));
-        assert_eq!([(); 3].map(|()| alarms.over(Instant(30), waits)), [Some(3), Some(2), Some(0)]);
-        assert_eq!((alarms.over(Instant(99), waits), alarms.first(waits)), (None, Instant::MAX));
+        let is_waiting = |key: usize, serial: u64| key as u64 == serial && key != 1;
+        assert_eq!((timers.next_due(is_waiting), timers.pop_expired(Instant(9), is_waiting)), (Instant(10), None));
+        assert_eq!([(); 3].map(|()| timers.pop_expired(Instant(30), is_waiting)), [Some(3), Some(2), Some(0)]);
+        assert_eq!((timers.pop_expired(Instant(99), is_waiting), timers.next_due(is_waiting)), (None, Instant::MAX));
     }
 
     #[test]
     fn what_is_over_does_not_pile_up_behind_one_that_is_far_away() {
-        let mut alarms = Alarms::default();
-        alarms.push(Instant(1), 0, 0, 1, |_, _| true);
+        let mut timers = Timers::default();
+        timers.push(Instant(1), 0, 0, 1, |_, _| true);
         for n in 1..100_000 {
-            alarms.push(Instant(n + 1_000_000), n as usize, n, 2, |key, _| key == 0 || key as u64 == n);
+            timers.push(Instant(n + 1_000_000), n as usize, n, 2, |key, _| key == 0 || key as u64 == n);
         }
-        assert!(alarms.0.len() <= SWEEP + 2, "{}", alarms.0.len());
-        assert_eq!(alarms.first(|key, _| key == 0), Instant(1));
+        assert!(timers.0.len() <= SWEEP + 2, "{}", timers.0.len());
+        assert_eq!(timers.next_due(|key, _| key == 0), Instant(1));
     }
 }

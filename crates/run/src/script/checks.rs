@@ -7,10 +7,10 @@ use offered_model::workload::digest;
 use offered_model::workload::script::{self, Otherwise, Sizes, Which};
 use regex::bytes::Regex;
 
-use super::find::{Find, Heard, regex};
+use super::locator::{Locator, ParsedResponse, regex};
 use super::value::{Text, Values};
-use super::{Memory, Moment, Script, Secrets};
-use crate::ask::Reply;
+use super::{Redactor, RequestContext, Script, SessionState};
+use crate::message::Response;
 
 /// What an answer must be.
 #[derive(Debug)]
@@ -18,20 +18,20 @@ pub(super) struct Check {
     name: String,
     test: Test,
     /// Where it looks, in words.
-    place: String,
+    location: String,
 }
 
 #[derive(Debug)]
 enum Test {
     Status(Vec<(u16, u16)>),
-    Text(Find, Wanted),
+    Text(Locator, Expected),
     Size(Sizes),
     Rows(Sizes),
     Sha256(String),
 }
 
 #[derive(Debug)]
-enum Wanted {
+enum Expected {
     There,
     Is(Text),
     Contains(Text),
@@ -43,9 +43,9 @@ enum Wanted {
 pub(super) struct Extraction {
     name: String,
     slot: u16,
-    find: Find,
+    locator: Locator,
     /// Where it looks, in words.
-    place: String,
+    location: String,
     which: Which,
     otherwise: Otherwise,
 }
@@ -56,7 +56,7 @@ impl Check {
     /// # Errors
     /// An expression, path or selector that is none.
     pub(super) fn new(check: &script::Check, values: &Values) -> Result<Self, String> {
-        let wrong = |why| format!("check `{}`: {why}", check.name);
+        let wrong = |reason| format!("check `{}`: {reason}", check.name);
         let test = match &check.test {
             script::Test::Status(ranges) => Test::Status(ranges.clone()),
             script::Test::Size(sizes) => Test::Size(*sizes),
@@ -64,82 +64,82 @@ impl Check {
             script::Test::Sha256(digest) => Test::Sha256(digest.clone()),
             script::Test::Text(find, wanted) => {
                 let wanted = match wanted {
-                    script::Wanted::There => Wanted::There,
-                    script::Wanted::Is(text) => Wanted::Is(values.text(text)),
-                    script::Wanted::Contains(text) => Wanted::Contains(values.text(text)),
-                    script::Wanted::Matches(pattern) => Wanted::Matches(regex(pattern).map_err(wrong)?),
+                    script::Wanted::There => Expected::There,
+                    script::Wanted::Is(text) => Expected::Is(values.text(text)),
+                    script::Wanted::Contains(text) => Expected::Contains(values.text(text)),
+                    script::Wanted::Matches(pattern) => Expected::Matches(regex(pattern).map_err(wrong)?),
                 };
-                Test::Text(Find::new(find).map_err(wrong)?, wanted)
+                Test::Text(Locator::new(find).map_err(wrong)?, wanted)
             }
         };
-        let place = match &check.test {
-            script::Test::Text(find, _) => place(find),
+        let location = match &check.test {
+            script::Test::Text(find, _) => location(find),
             script::Test::Status(_) => "the status".to_owned(),
             script::Test::Size(_) => "the size of the body".to_owned(),
             script::Test::Rows(_) => "the number of rows".to_owned(),
             script::Test::Sha256(_) => "the SHA-256 digest of the body".to_owned(),
         };
-        Ok(Self { name: check.name.clone(), test, place })
+        Ok(Self { name: check.name.clone(), test, location })
     }
 
-    pub(super) fn wants_body(&self) -> bool {
+    pub(super) fn reads_body(&self) -> bool {
         match &self.test {
             Test::Status(_) | Test::Size(_) | Test::Rows(_) => false,
-            Test::Text(find, _) => find.in_body(),
+            Test::Text(find, _) => find.reads_body(),
             Test::Sha256(_) => true,
         }
     }
 
     /// What it wants, in words.
-    fn wanted(&self, rendered: impl Fn(&Text) -> Option<String>) -> String {
-        let place = &self.place;
-        let text = |text: &Text| rendered(text).unwrap_or_default();
+    fn wanted(&self, render: impl Fn(&Text) -> Option<String>) -> String {
+        let location = &self.location;
+        let text = |text: &Text| render(text).unwrap_or_default();
         match &self.test {
             Test::Status(ranges) => {
                 let range =
                     |(low, high): &(u16, u16)| if low == high { low.to_string() } else { format!("{low}..{high}") };
-                format!("{place} is {}", ranges.iter().map(range).collect::<Vec<_>>().join(" or "))
+                format!("{location} is {}", ranges.iter().map(range).collect::<Vec<_>>().join(" or "))
             }
             Test::Size(Sizes { least, most: u64::MAX }) | Test::Rows(Sizes { least, most: u64::MAX }) => {
-                format!("{place} is at least {least}")
+                format!("{location} is at least {least}")
             }
             Test::Size(Sizes { least, most }) | Test::Rows(Sizes { least, most }) => {
-                format!("{place} is from {least} to {most}")
+                format!("{location} is from {least} to {most}")
             }
-            Test::Sha256(digest) => format!("{place} is {digest}"),
-            Test::Text(_, Wanted::There) => format!("{place} is there"),
-            Test::Text(_, Wanted::Is(wanted)) => format!("{place} is `{}`", text(wanted)),
-            Test::Text(_, Wanted::Contains(wanted)) => format!("{place} contains `{}`", text(wanted)),
-            Test::Text(_, Wanted::Matches(expression)) => format!("{place} matches `{expression}`"),
+            Test::Sha256(digest) => format!("{location} is {digest}"),
+            Test::Text(_, Expected::There) => format!("{location} is there"),
+            Test::Text(_, Expected::Is(wanted)) => format!("{location} is `{}`", text(wanted)),
+            Test::Text(_, Expected::Contains(wanted)) => format!("{location} contains `{}`", text(wanted)),
+            Test::Text(_, Expected::Matches(expression)) => format!("{location} matches `{expression}`"),
         }
     }
 
     /// What stands where it looks; of several texts the first.
-    fn found(&self, heard: &Heard<'_>) -> Option<String> {
+    fn found(&self, response: &ParsedResponse<'_>) -> Option<String> {
         match &self.test {
-            Test::Status(_) => Some(heard.status.to_string()),
-            Test::Size(_) => Some(heard.reply.size.to_string()),
-            Test::Rows(_) => Some(heard.reply.rows.to_string()),
-            Test::Sha256(_) => heard.body().ok().map(digest),
-            Test::Text(find, _) => find.texts(heard).next().map(Cow::into_owned),
+            Test::Status(_) => Some(response.status.to_string()),
+            Test::Size(_) => Some(response.reply.size.to_string()),
+            Test::Rows(_) => Some(response.reply.rows.to_string()),
+            Test::Sha256(_) => response.body().ok().map(digest),
+            Test::Text(find, _) => find.texts(response).next().map(Cow::into_owned),
         }
     }
 
-    fn holds(&self, heard: &Heard<'_>, rendered: impl Fn(&Text) -> Option<String>) -> bool {
+    fn passes(&self, response: &ParsedResponse<'_>, render: impl Fn(&Text) -> Option<String>) -> bool {
         match &self.test {
-            Test::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&heard.status)),
-            Test::Size(sizes) => (sizes.least..=sizes.most).contains(&heard.reply.size),
-            Test::Rows(rows) => (rows.least..=rows.most).contains(&heard.reply.rows),
-            Test::Sha256(wanted) => heard.body().is_ok_and(|body| digest(body) == *wanted),
+            Test::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&response.status)),
+            Test::Size(sizes) => (sizes.least..=sizes.most).contains(&response.reply.size),
+            Test::Rows(rows) => (rows.least..=rows.most).contains(&response.reply.rows),
+            Test::Sha256(wanted) => response.body().is_ok_and(|body| digest(body) == *wanted),
             Test::Text(find, wanted) => {
-                let mut texts = find.texts(heard);
+                let mut texts = find.texts(response);
                 match wanted {
-                    Wanted::There => texts.next().is_some(),
-                    Wanted::Is(text) => rendered(text).is_some_and(|wanted| texts.any(|found| found == wanted)),
-                    Wanted::Contains(text) => {
-                        rendered(text).is_some_and(|wanted| texts.any(|found| found.contains(&wanted)))
+                    Expected::There => texts.next().is_some(),
+                    Expected::Is(text) => render(text).is_some_and(|wanted| texts.any(|found| found == wanted)),
+                    Expected::Contains(text) => {
+                        render(text).is_some_and(|wanted| texts.any(|found| found.contains(&wanted)))
                     }
-                    Wanted::Matches(expression) => texts.any(|found| expression.is_match(found.as_bytes())),
+                    Expected::Matches(expression) => texts.any(|found| expression.is_match(found.as_bytes())),
                 }
             }
         }
@@ -147,7 +147,7 @@ impl Check {
 }
 
 /// A place in an answer, in words.
-fn place(find: &script::Find) -> String {
+fn location(find: &script::Find) -> String {
     match find {
         script::Find::Body => "the body".to_owned(),
         script::Find::Header(name) => format!("the header {name}"),
@@ -170,15 +170,15 @@ impl Extraction {
         Ok(Self {
             name: name.clone(),
             slot: values.slot(name),
-            find: Find::new(find).map_err(|why| format!("extract `{name}`: {why}"))?,
-            place: place(find),
+            locator: Locator::new(find).map_err(|reason| format!("extract `{name}`: {reason}"))?,
+            location: location(find),
             which: *which,
             otherwise: otherwise.clone(),
         })
     }
 
-    pub(super) fn wants_body(&self) -> bool {
-        self.find.in_body()
+    pub(super) fn reads_body(&self) -> bool {
+        self.locator.reads_body()
     }
 
     /// The name of the check that it is.
@@ -199,26 +199,26 @@ impl Script {
     /// # Errors
     /// The name of the first check that failed, or of the first extraction that found nothing; or why the answer could not be looked
     /// at as far as it should have been, the time for which may be over.
-    pub(crate) fn hear(
+    pub(crate) fn evaluate(
         &self,
         label: u16,
-        moment: Moment,
+        context: RequestContext,
         status: u16,
-        reply: &Reply,
-        memory: &mut Memory,
-        is_over: &dyn Fn() -> bool,
+        reply: &Response,
+        state: &mut SessionState,
+        out_of_time: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         let request = &self.requests[usize::from(label)];
-        let heard = Heard::new(status, reply, is_over);
+        let response = ParsedResponse::new(status, reply, out_of_time);
         let mut failed = None;
         // What is extracted here may be asked for by the checks.
         for extraction in &request.extract {
-            let mut texts = extraction.find.texts(&heard);
+            let mut texts = extraction.locator.texts(&response);
             let found = match extraction.which {
                 Which::Nth(nth) => texts.nth(nth as usize - 1),
                 Which::Random => {
                     let mut all: Vec<_> = texts.collect();
-                    let any = |n| self.values.any(extraction.slot, moment, n);
+                    let any = |n| self.values.pick(extraction.slot, context, n);
                     (!all.is_empty()).then(|| all.swap_remove(any(all.len())))
                 }
             };
@@ -231,65 +231,66 @@ impl Script {
                     None
                 }
             };
-            memory.set(extraction.slot, value);
+            state.set(extraction.slot, value);
         }
-        let rendered = |text: &Text| self.values.plain(text, moment, Some(memory)).ok();
-        let broken = request.checks.iter().find(|check| !check.holds(&heard, rendered)).map(|check| check.name.clone());
-        if request.wants_body
-            && let Err(why) = heard.body()
+        let render = |text: &Text| self.values.plain(text, context, Some(state)).ok();
+        let failed_check =
+            request.checks.iter().find(|check| !check.passes(&response, render)).map(|check| check.name.clone());
+        if request.reads_body
+            && let Err(reason) = response.body()
         {
-            return Err(why.to_owned());
+            return Err(reason.to_owned());
         }
-        if let Some(why) = heard.gave_up() {
-            return Err(why.to_owned());
+        if let Some(reason) = response.incomplete() {
+            return Err(reason.to_owned());
         }
-        broken.or(failed).map_or(Ok(()), Err)
+        failed_check.or(failed).map_or(Ok(()), Err)
     }
 
     /// What was extracted from the answer to request `label`, once that was heard, and what was `wanted` there by the check that
     /// failed; both in words, for people.
-    pub(crate) fn explain(
+    pub(crate) fn explain_failure(
         &self,
         label: u16,
-        moment: Moment,
-        (status, reply): (u16, &Reply),
-        memory: Option<&Memory>,
+        context: RequestContext,
+        (status, reply): (u16, &Response),
+        state: Option<&SessionState>,
         failed: Option<&str>,
     ) -> (Vec<(String, Option<String>)>, Option<Failed>) {
         let request = &self.requests[usize::from(label)];
-        let value =
-            |extraction: &Extraction| memory.and_then(|memory| memory.value(extraction.slot)).map(str::to_owned);
+        let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
         let extracted = request.extract.iter().map(|extraction| (extraction.name.clone(), value(extraction))).collect();
-        let heard = Heard::new(status, reply, &|| false);
-        let rendered = |text: &Text| self.values.plain(text, moment, memory).ok();
+        let response = ParsedResponse::new(status, reply, &|| false);
+        let render = |text: &Text| self.values.plain(text, context, state).ok();
         let failed = failed.and_then(|name| {
-            let broken = request.checks.iter().find(|check| check.name == name && !check.holds(&heard, rendered));
-            let broken = broken.map(|check| (check.wanted(rendered), check.found(&heard)));
-            let lacked = || request.extract.iter().find(|extraction| extraction.check() == name);
-            let lacked = || lacked().map(|extraction| (format!("{} is there", extraction.place), None));
-            let (wanted, found) = broken.or_else(lacked)?;
-            Some(Failed { check: name.to_owned(), wanted, found: found.map(|found| clipped(&found)) })
+            let failed_check =
+                request.checks.iter().find(|check| check.name == name && !check.passes(&response, render));
+            let failed_check = failed_check.map(|check| (check.wanted(render), check.found(&response)));
+            let missing = || request.extract.iter().find(|extraction| extraction.check() == name);
+            let missing = || missing().map(|extraction| (format!("{} is there", extraction.location), None));
+            let (wanted, found) = failed_check.or_else(missing)?;
+            Some(Failed { check: name.to_owned(), wanted, found: found.map(|found| truncated(&found)) })
         });
         (extracted, failed)
     }
 
     /// The body of an answer, unpacked where it can be.
-    pub(crate) fn unpacked(reply: &Reply) -> Cow<'_, [u8]> {
-        let heard = Heard::new(0, reply, &|| false);
-        heard.body().map_or(Cow::Borrowed(&*reply.body), |body| Cow::Owned(body.to_vec()))
+    pub(crate) fn decoded_body(reply: &Response) -> Cow<'_, [u8]> {
+        let response = ParsedResponse::new(0, reply, &|| false);
+        response.body().map_or(Cow::Borrowed(&*reply.body), |body| Cow::Owned(body.to_vec()))
     }
 
     /// What must not be read by those who look at this moment of a session.
-    pub(crate) fn secrets(&self, moment: Moment) -> Secrets {
-        Secrets::new(self.values.secret(moment).iter().map(|value| &**value))
+    pub(crate) fn redactor(&self, context: RequestContext) -> Redactor {
+        Redactor::new(self.values.secret(context).iter().map(|value| &**value))
     }
 }
 
 /// So many characters are shown of a text that was not the wanted one.
-const SHOWN: usize = 500;
+const MAX_SHOWN_CHARS: usize = 500;
 
-fn clipped(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+fn truncated(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{} ...", &text[..end]),
         None => text.to_owned(),
     }

@@ -1,0 +1,115 @@
+//! Who sees exchanges whole: a person who walks a session once, or who wants to know later what failed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+
+use offered_model::{Event, Exchange, Outcome, Reason};
+
+/// Sees the exchanges of all threads that are to be seen, and hands them on. Handing on never waits.
+pub struct ExchangeObserver {
+    out: Sender<Exchange>,
+    /// So many bytes of a body are handed on.
+    body: usize,
+    /// Of who sees only failures: how many of each kind there were.
+    failures: Option<Mutex<HashMap<FailureKind, usize>>>,
+    count: AtomicUsize,
+}
+
+/// What failures have in common: request, outcome, status and why.
+type FailureKind = (u16, Outcome, u16, Option<String>);
+
+impl ExchangeObserver {
+    /// So many failures are seen of a kind.
+    pub const MAX_PER_KIND: usize = 5;
+    /// So many failures are seen at all.
+    pub const MAX_FAILURES: usize = 50;
+    /// So many bytes of a failure's body, and of a body that is looked at by itself.
+    const FAILURE_BODY_BYTES: usize = 4096;
+    const FULL_BODY_BYTES: usize = 1 << 20;
+
+    /// Of everything.
+    pub fn all() -> (Self, Receiver<Exchange>) {
+        let (out, count) = channel();
+        (Self { out, body: Self::FULL_BODY_BYTES, failures: None, count: AtomicUsize::new(0) }, count)
+    }
+
+    /// Of the first few failures of each kind.
+    pub fn failures_only() -> (Self, Receiver<Exchange>) {
+        let (out, count) = channel();
+        (
+            Self { out, body: Self::FAILURE_BODY_BYTES, failures: Some(Mutex::default()), count: AtomicUsize::new(0) },
+            count,
+        )
+    }
+
+    /// How many bytes of an answer's body must be kept for it.
+    pub(crate) fn body_limit(&self) -> usize {
+        if self.is_full() { 0 } else { self.body }
+    }
+
+    /// How many bytes of a body it hands on.
+    pub(crate) fn shown_bytes(&self) -> usize {
+        self.body
+    }
+
+    fn is_full(&self) -> bool {
+        self.failures.is_some() && self.count.load(Relaxed) >= Self::MAX_FAILURES
+    }
+
+    /// Whether it looks at an exchange that ended so; one that it looks at counts.
+    pub(crate) fn accepts(&self, event: &Event) -> bool {
+        let Some(failures) = &self.failures else { return true };
+        let of_the_run = matches!(event.outcome, Outcome::Ok | Outcome::Unsent | Outcome::Cut);
+        if of_the_run || self.is_full() {
+            return false;
+        }
+        let reason = event.error.as_ref().map(|reason| Reason::kind(reason).into_owned());
+        let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = failures.entry((event.label, event.outcome, event.status, reason)).or_default();
+        *before += 1;
+        *before <= Self::MAX_PER_KIND && self.count.fetch_add(1, Relaxed) < Self::MAX_FAILURES
+    }
+
+    /// Sees it.
+    pub(crate) fn record(&self, exchange: Exchange) {
+        // Who wanted to know may be gone.
+        let _ = self.out.send(exchange);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::Instant;
+
+    fn failed(label: u16, reason: &'static str) -> Event {
+        Event { label, outcome: Outcome::CheckFailed, error: Some(Reason::words(reason)), ..Event::at(Instant(1)) }
+    }
+
+    #[test]
+    fn of_each_kind_of_failure_the_first_few_are_seen_and_not_too_many_in_all() {
+        let (observer, _) = ExchangeObserver::failures_only();
+        let count = |label, reason| (0..20).filter(|_| observer.accepts(&failed(label, reason))).count();
+        assert_eq!(
+            (count(0, "a"), count(0, "b"), count(1, "a")),
+            (ExchangeObserver::MAX_PER_KIND, ExchangeObserver::MAX_PER_KIND, ExchangeObserver::MAX_PER_KIND)
+        );
+        assert!(!observer.accepts(&Event { outcome: Outcome::Ok, ..failed(9, "a") }));
+        assert!(!observer.accepts(&Event { outcome: Outcome::Unsent, ..failed(9, "late") }));
+        assert!(observer.body_limit() > 0);
+        let rest: usize = (2..20).map(|label| count(label, "a")).sum();
+        assert_eq!(
+            (rest + 3 * ExchangeObserver::MAX_PER_KIND, observer.body_limit()),
+            (ExchangeObserver::MAX_FAILURES, 0)
+        );
+    }
+
+    #[test]
+    fn who_sees_everything_is_never_full() {
+        let (observer, _) = ExchangeObserver::all();
+        assert!((0..100).all(|_| observer.accepts(&Event { outcome: Outcome::Ok, ..failed(0, "a") })));
+        assert!(observer.body_limit() > 0);
+    }
+}

@@ -1,0 +1,62 @@
+//! Giving up: what nobody waits for any more is cancelled, on a connection of its own.
+
+use offered_model::Nanos;
+use postgres_protocol::message::frontend;
+use slab::Slab;
+
+use super::Postgres;
+use super::connection::{Connection, State};
+use crate::transport::event_loop::run_once;
+use crate::transport::protocol_client::Completion;
+use crate::transport::stream::Stream;
+
+/// How long after the end of a run what was given up may take to be cancelled.
+const GRACE: Nanos = Nanos::from_secs(1);
+
+impl Postgres {
+    /// What a connection carries is given up: the server is asked to cancel it.
+    pub(super) fn cancel_exchange(&mut self, key: usize, completions: &mut Vec<Completion>) {
+        let connection = &mut self.connections[key];
+        connection.state = State::Cancelling { ready: false, cancelled: false };
+        let (of, pool, endpoint) = ((key, connection.number), connection.pool, connection.endpoint.clone());
+        self.start_connect_timeout(key);
+        let new_event =
+            Stream::dial_at(&endpoint, None, &self.setup.plain_route, &self.event_loop.clock).and_then(|stream| {
+                let is_open = stream.is_open();
+                let cancel = self.add(stream, endpoint, pool, State::Cancel { of })?;
+                if is_open { self.start_login(cancel) } else { Ok(()) }
+            });
+        if let Err(failure) = new_event {
+            self.fail(key, failure, completions);
+        }
+    }
+
+    /// Something has come of giving up what a connection carried.
+    pub(super) fn cancel_progressed(&mut self, key: usize, completions: &mut Vec<Completion>) {
+        if matches!(self.connections[key].state, State::Cancelling { ready: true, cancelled: true }) {
+            self.mark_idle(key, completions);
+        }
+    }
+}
+
+impl Drop for Postgres {
+    /// Waits a moment until what was given up is cancelled, for a database goes on with what nobody waits for; then says goodbye on
+    /// every connection that can hear it.
+    fn drop(&mut self) {
+        self.pools.iter_mut().for_each(|pool| pool.size = 0);
+        let (end, mut completions) = (self.event_loop.clock.now() + GRACE, Vec::new());
+        let gives = |connections: &Slab<Connection>| {
+            connections.iter().any(|(_, connection)| matches!(connection.state, State::Cancelling { .. }))
+        };
+        while gives(&self.connections) && self.event_loop.clock.now() < end {
+            run_once(self, end, &mut completions);
+        }
+        for (_, connection) in &mut self.connections {
+            if matches!(connection.state, State::Free) {
+                frontend::terminate(&mut connection.unwritten);
+                // Who does not listen does not get it.
+                let _ = connection.write();
+            }
+        }
+    }
+}

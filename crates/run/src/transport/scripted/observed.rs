@@ -1,0 +1,109 @@
+//! An exchange as a witness sees it, made of what the session said, heard and thought of it.
+
+use offered_model::secret::is_secret;
+use offered_model::{Event, Exchange, Outcome, Said};
+
+use crate::message::{OutgoingRequest, Response};
+use crate::observer::ExchangeObserver;
+use crate::script::{REDACTED, Redactor, RequestContext, Script, SessionState};
+use crate::transport::protocol_client::{ProtocolClient, RequestText};
+
+/// What is known of an exchange that is over.
+pub(super) struct ObservedExchange<'a> {
+    pub(super) context: RequestContext,
+    pub(super) redirects: u32,
+    pub(super) outgoing: Option<&'a OutgoingRequest>,
+    pub(super) event: &'a Event,
+    pub(super) response: Option<&'a Response>,
+    pub(super) state: Option<&'a SessionState>,
+}
+
+impl ObservedExchange<'_> {
+    /// Shows it to `witness`, if that looks at such.
+    pub(super) fn observe(&self, observer: &ExchangeObserver, script: &Script, client: &impl ProtocolClient) {
+        if !observer.accepts(self.event) {
+            return;
+        }
+        let Self { context, redirects, outgoing, event, response, state } = *self;
+        let mut redactor = script.redactor(context);
+        let request_text =
+            outgoing.filter(|_| event.sent.is_some()).map(|outgoing| client.request_text(outgoing, event));
+        let head = |(name, value): &(String, Vec<u8>)| format!("{name}: {}", String::from_utf8_lossy(value));
+        let response_head = response.map(|response| response.headers.iter().map(head).collect::<Vec<String>>());
+        if let Some(request_text) = &request_text {
+            learn_secrets(&mut redactor, request_text);
+        }
+        for line in
+            request_text.iter().flat_map(|request_text| &request_text.head).chain(response_head.iter().flatten())
+        {
+            redactor.learn_header(line);
+        }
+        let reason = event.error.as_ref().map(ToString::to_string);
+        let (extracted, failed) = match response.filter(|_| event.object == 0) {
+            Some(response) => {
+                let check = reason.as_deref().filter(|_| event.outcome == Outcome::CheckFailed);
+                script.explain_failure(event.label, context, (event.status, response), state, check)
+            }
+            None => Default::default(),
+        };
+        let redact = |text: String| redactor.redact(&text);
+        observer.record(Exchange {
+            request: script.name(event.label).to_owned(),
+            session: event.session,
+            step: event.step,
+            object: event.object,
+            redirects,
+            outcome: event.outcome.name().to_owned(),
+            status: event.status,
+            why: reason.map(redact),
+            service_ms: event.service().map(|service| service.as_secs_f64() * 1e3),
+            reused: event.reused,
+            asked: request_text.map(|request_text| sent_text(&request_text, &redactor, observer.shown_bytes())),
+            answered: response.map(|response| {
+                let whole = Script::decoded_body(response);
+                let (body, cut) = text(&whole, &redactor, observer.shown_bytes());
+                let head = response_head.unwrap_or_default().iter().map(|line| redactor.redact_line(line)).collect();
+                Said { head, body, bytes: response.size, cut: cut || !response.is_complete() }
+            }),
+            extracted: extracted
+                .into_iter()
+                .map(|(name, value)| {
+                    let value = value.map(|value| if is_secret(&name) { REDACTED.to_owned() } else { redact(value) });
+                    (name, value)
+                })
+                .collect(),
+            failed: failed.map(|failed| offered_model::Failed {
+                check: failed.check,
+                wanted: redact(failed.wanted),
+                found: failed.found.map(redact),
+            }),
+        });
+    }
+}
+
+/// Hides what stands in a request under the names of secrets: in its query, its form or its JSON.
+pub(crate) fn learn_secrets(redactor: &mut Redactor, request_text: &RequestText) {
+    request_text.head.iter().for_each(|line| redactor.learn_named(line));
+    redactor.learn_named(&String::from_utf8_lossy(&request_text.body));
+}
+
+/// What was said, as people may see it.
+pub(crate) fn sent_text(request_text: &RequestText, redactor: &Redactor, most: usize) -> Said {
+    let (body, cut) = text(&request_text.body, redactor, most);
+    let head = request_text.head.iter().map(|line| redactor.redact_line(line)).collect();
+    Said { head, body, bytes: request_text.body.len() as u64, cut }
+}
+
+/// The first `most` bytes as a text without secrets, if they are one, and whether there are more.
+fn text(bytes: &[u8], redactor: &Redactor, most: usize) -> (Option<String>, bool) {
+    // No encoding of texts that is in use on the web has a zero in it.
+    let shown_bytes = &bytes[..bytes.len().min(most)];
+    let text = (!shown_bytes.contains(&0)).then(|| {
+        // Secrets are looked for in the whole: of one that is cut the beginning would stay.
+        let mut text = redactor.redact(&String::from_utf8_lossy(bytes));
+        let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        text
+    });
+    (text, bytes.len() > most)
+}
